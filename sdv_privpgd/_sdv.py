@@ -1,0 +1,90 @@
+"""What SDV hands us, taken apart: metadata without ranges, names, arguments and conditions."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+
+import pandas as pd
+from sdv.errors import SynthesizerInputError
+from sdv.metadata import Metadata
+
+RANGE_KEYS = (
+    "range_min",
+    "range_max",
+    "range_values",
+    "range_is_nullable",
+    "decimal_places",
+    "datetime_format",
+    "high_cardinality",
+)
+"""Column metadata that SDV's detection fills from the values of the table."""
+
+
+def public_copy(metadata: Metadata, *, keep_ranges: bool) -> Metadata:
+    """A copy of one table's metadata, without what detection reads off the values unless asked.
+
+    Raises:
+        SynthesizerInputError: For several tables and for sequences, whose unit of privacy is not
+            a row.
+    """
+    if not isinstance(metadata, Metadata):
+        raise SynthesizerInputError(
+            f"metadata must be an sdv.metadata.Metadata, got {type(metadata).__name__}."
+        )
+    if len(metadata.tables) > 1:
+        raise SynthesizerInputError(
+            f"The metadata has {len(metadata.tables)} tables, {sorted(metadata.tables)}. Only one "
+            "table at a time can be synthesized: rows of one person in several tables would need "
+            "one privacy budget over all of them."
+        )
+    facts = deepcopy(metadata.to_dict())
+    for name, table in facts.get("tables", {}).items():
+        sequential = [key for key in ("sequence_key", "sequence_index") if table.get(key)]
+        if sequential:
+            raise SynthesizerInputError(
+                f"Table {name!r} has a {' and a '.join(sequential)}: a person is a sequence of "
+                "rows, which a guarantee for single rows does not protect. Remove it and set "
+                "rows_per_person if rows are to be treated one by one."
+            )
+        if not keep_ranges:
+            for column in table["columns"].values():
+                for key in RANGE_KEYS:
+                    column.pop(key, None)
+    return Metadata.load_from_dict(facts)
+
+
+def column_names(table: pd.DataFrame) -> list:
+    """The names of the columns, integers as text, as SDV has them."""
+    return [str(name) if isinstance(name, int) else name for name in table.columns]
+
+
+def original_names(table: pd.DataFrame, order: Sequence[str]) -> pd.Index:
+    """The caller's own names in the metadata's order; empty if SDV's names are the same."""
+    if not any(isinstance(name, int) for name in table.columns):
+        return pd.Index([])
+    own = dict(zip(column_names(table), table.columns, strict=True))
+    return pd.Index([own[name] for name in order])
+
+
+def check_flags(**flags: object) -> None:
+    """Raises ``ValueError`` for a flag that is not a bool."""
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} must be True or False, got {value!r}.")
+
+
+def check_count(name: str, value: object) -> int:
+    """The same whole number. Raises ``ValueError`` unless it is 1 or more."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+    return value
+
+
+def in_type_of(known: pd.Series, decoded: pd.Series | None) -> pd.Series:
+    """A caller's own values in the type of the decoded column, if that holds them exactly."""
+    if decoded is None or known.dtype == decoded.dtype:
+        return known
+    try:
+        converted = known.astype(decoded.dtype)
+    except (TypeError, ValueError, OverflowError):
+        return known
+    return converted if (converted.astype(object) == known.astype(object)).all() else known

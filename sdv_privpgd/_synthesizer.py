@@ -1,0 +1,556 @@
+"""PrivPGDSynthesizer: SDV's words in, our words out.
+
+With ``synthesizer.py`` the only importer of SDV. SDV's own pipeline looks at private values in
+more than twenty places, so none of it runs on the table: SDV's data processor is fitted on a
+public frame made from the schema, and ``fit`` hands the table's columns to the encoders alone.
+"""
+
+import datetime
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+
+import numpy as np
+import pandas as pd
+from rdt.transformers import BaseTransformer, IndexGenerator, PseudoAnonymizedFaker
+from sdv import version
+from sdv.errors import (
+    InvalidDataError,
+    InvalidDataTypeError,
+    SamplingError,
+    SynthesizerInputError,
+    VersionError,
+)
+from sdv.metadata import Metadata
+from sdv.single_table.base import FIXED_RNG_SEED, SYNTHESIZER_LOGGER, BaseSingleTableSynthesizer
+from tqdm import tqdm
+
+from sdv_privpgd import pipeline
+from sdv_privpgd._sdv import (
+    check_count,
+    check_flags,
+    column_names,
+    in_type_of,
+    original_names,
+    public_copy,
+)
+from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.progress import silent
+from sdv_privpgd.queries import Adjacency
+from sdv_privpgd.report.privacy import privacy_report
+from sdv_privpgd.schema import PublicDomainError, Schema
+from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.synthesize.conditioning import choose_rows
+from sdv_privpgd.synthesize.stream import RowStream
+from sdv_privpgd.transformers import CellTransformer, transformer_for
+
+_STATE_VERSION = 1
+
+
+class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
+    """Differentially private synthetic rows of one table, by particle gradient descent.
+
+    Everything that the fitted object exposes (samples, attributes, files, messages) is
+    (epsilon, delta)-differentially private for one row, or for the ``rows_per_person`` rows of
+    one person. The method is PrivPGD (Donhauser et al. 2024) with exact Gaussian accounting.
+
+    Args:
+        metadata: SDV metadata of one table. Column names, sdtypes and keys are taken as public.
+            Ranges, categories, precisions and formats in it are dropped unless
+            ``public_metadata`` is set, because SDV's detection reads them off the table.
+        epsilon: What each ``fit`` may spend, positive.
+        delta: Strictly between 0 and 1; choose it well below 1 / (number of rows).
+        adjacency: ``'replace_one'``: one row's values may change, the number of rows is public.
+            ``'add_remove'``: the number of rows is private, too, and takes 1 % of the budget.
+        rows_per_person: The largest number of rows that one person may have.
+        public_domain: ``{column: {...}}`` with ``range_min`` and ``range_max`` (numerical,
+            datetime) or ``range_values`` (categorical, ordinal), and optionally
+            ``range_is_nullable``, ``decimal_places``, ``datetime_format`` and ``num_bins``.
+            Write it from documentation, never from the data. It goes before the metadata.
+        public_metadata: Whether the ranges in the metadata are public knowledge as well.
+        num_bins: Equal-width cells of a numerical or datetime column.
+        num_particles: Synthetic records that are fitted; ``None`` is the engine's default.
+        penalties: Penalties of the descent (``ProtectedThreshold``, ``DifferentiablePenalty``).
+        enable_gpu: Whether CUDA is used when there is one.
+        verbose: Whether progress bars are shown. They count steps that the domain fixes.
+        enforce_min_max_values: Taken for SDV's sake: values never leave the declared range.
+        enforce_rounding: Whether ``decimal_places`` is respected; ``False`` gives plain floats.
+        locales: Locales of generated personal data; ``None`` is ``['en_US']``.
+
+    Raises:
+        ValueError: For an argument outside its range; the message names value and remedy.
+        SynthesizerInputError: For metadata of several tables, of sequences or composite keys.
+    """
+
+    def __init__(
+        self,
+        metadata: Metadata,
+        epsilon: float,
+        delta: float = 1e-5,
+        *,
+        adjacency: str = "replace_one",
+        rows_per_person: int = 1,
+        public_domain: Mapping[str, Mapping] | None = None,
+        public_metadata: bool = False,
+        num_bins: int = 32,
+        num_particles: int | None = None,
+        penalties: Sequence = (),
+        enable_gpu: bool = True,
+        verbose: bool = False,
+        enforce_min_max_values: bool = True,
+        enforce_rounding: bool = True,
+        locales: Sequence[str] | str | None = None,
+    ) -> None:
+        check_flags(
+            public_metadata=public_metadata,
+            enable_gpu=enable_gpu,
+            verbose=verbose,
+        )
+        self.epsilon = check_epsilon(epsilon)
+        self.delta = check_delta(delta)
+        self.adjacency = Adjacency.parse(adjacency).value
+        self.rows_per_person = check_count("rows_per_person", rows_per_person)
+        if self.epsilon > 20:
+            warnings.warn(
+                f"epsilon={self.epsilon:g} promises next to nothing; 0.1 to 10 is usual.",
+                stacklevel=2,
+            )
+        super().__init__(
+            metadata=public_copy(metadata, keep_ranges=public_metadata),
+            enforce_min_max_values=enforce_min_max_values,
+            enforce_rounding=enforce_rounding,
+            locales=["en_US"] if locales is None else locales,
+        )
+        self.public_domain = deepcopy(public_domain)
+        self.public_metadata = public_metadata
+        self.num_bins = check_count("num_bins", num_bins)
+        self.num_particles = num_particles
+        self.penalties = tuple(penalties)
+        self.enable_gpu = enable_gpu
+        self.verbose = verbose
+        self._ledger: PrivacyLedger | None = None
+        self._release: pipeline.Release | None = None
+        self._rows: RowStream | None = None
+        self._gives_frames = False
+        self._engine()  # raises for settings that it cannot work with
+        try:
+            self._schema()
+        except PublicDomainError:
+            pass  # asked for at fit: SDV builds synthesizers before it knows their domain
+
+    # What is public: schema, generators and the frame that SDV's data processor may see
+
+    def _schema(self) -> Schema:
+        """The modelled columns. Raises ``PublicDomainError`` where a domain is not declared."""
+        table = self._get_table_metadata()
+        columns = {name: dict(facts) for name, facts in table.columns.items()}
+        domain = {name: dict(facts) for name, facts in (self.public_domain or {}).items()}
+        if not self.enforce_rounding:
+            for facts in (*columns.values(), *domain.values()):
+                facts.pop("decimal_places", None)
+        keys = table._get_primary_and_alternate_keys()
+        return Schema.from_sdv(columns, keys, domain, self.num_bins)
+
+    def _transformers(self) -> dict[str, CellTransformer]:
+        return {column.name: transformer_for(column) for column in self._schema().columns}
+
+    def _generated_columns(self) -> list[str]:
+        modelled = {column.name for column in self._schema().columns}
+        return [name for name in self._get_table_metadata().columns if name not in modelled]
+
+    def _public_frame(self) -> pd.DataFrame:
+        """Two rows of public values: the first and last cell of modelled columns, else labels."""
+        transformers = self._transformers()
+        columns = {}
+        for name in self._get_table_metadata().columns:
+            if name in transformers:
+                last = transformers[name].column.num_values - 1
+                columns[name] = transformers[name].decode(np.array([0, last]), np.zeros(2))
+            else:
+                columns[name] = pd.Series([f"{name}-0", f"{name}-1"], dtype=object)
+        return pd.DataFrame(columns)
+
+    def _assign_transformers(self) -> None:
+        """Gives every column a transformer that has seen the public frame alone."""
+        processor = self._data_processor
+        if processor._prepared_for_fitting:
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # SDV comments on the public frame
+            processor.prepare_for_fitting(self._public_frame())
+            processor.formatters = {}  # our transformers give final values
+            chosen: dict[str, BaseTransformer] = dict(self._transformers())
+            for name in self._generated_columns():
+                facts = self._get_table_metadata().columns[name]
+                if facts["sdtype"] == "id" and not facts.get("regex_format"):
+                    chosen[name] = IndexGenerator(prefix="sdv-id-")
+            processor.update_transformers(chosen)
+
+    def auto_assign_transformers(self, data) -> None:
+        """Assigns a transformer to each column from public facts; of the data it reads names."""
+        self.validate(data)
+        self._assign_transformers()
+
+    def update_transformers(self, column_name_to_transformer, table_name=None) -> None:
+        """Replaces the generators of columns that are generated (keys, ids, personal data).
+
+        Raises:
+            SynthesizerInputError: For a modelled column, whose transformer follows from its
+                public domain, and for transformers that would learn from the table.
+        """
+        modelled = {column.name for column in self._schema().columns}
+        for name, transformer in column_name_to_transformer.items():
+            if name in modelled:
+                raise SynthesizerInputError(
+                    f"Column '{name}' is modelled: its transformer is built from its public "
+                    "domain. Change public_domain or num_bins instead."
+                )
+            if not transformer.is_generator() or isinstance(transformer, PseudoAnonymizedFaker):
+                raise SynthesizerInputError(
+                    f"Transformer {type(transformer).__name__} for column '{name}' would learn "
+                    "from the private table. Use a generator such as AnonymizedFaker."
+                )
+            if getattr(transformer, "cardinality_rule", None) not in (None, "unique"):
+                raise SynthesizerInputError(
+                    f"cardinality_rule={transformer.cardinality_rule!r} for column '{name}' would "
+                    "learn from the private table. Use None or 'unique'."
+                )
+        super().update_transformers(column_name_to_transformer, table_name)
+
+    def add_constraints(self, constraints) -> None:
+        """Refuses: SDV fits every constraint on the private table."""
+        if constraints:
+            raise SynthesizerInputError(
+                "Constraints are not supported: SDV learns them from the private table, outside "
+                "the privacy budget. Filter or repair the synthetic rows instead, or use "
+                "penalties."
+            )
+
+    # Fitting: the only methods that are handed the private table
+
+    def validate(self, data) -> None:
+        """Checks the kind of the data and its column names, and nothing about its values."""
+        self._open(data)
+
+    def _open(self, data) -> dict[str, pd.Series]:
+        """The table's columns under the metadata's names, in the metadata's order. Private."""
+        if isinstance(data, dict):
+            if set(data) != {self._table_name}:
+                raise InvalidDataError(
+                    [f"Expected one table named {self._table_name!r}, got {sorted(data, key=str)}."]
+                )
+            table = data[self._table_name]
+        else:
+            table = data
+        if not isinstance(table, pd.DataFrame):
+            raise InvalidDataTypeError(
+                "The table must be a pandas DataFrame or a dict of one, got "
+                f"{type(table).__name__}."
+            )
+        names = column_names(table)
+        expected = list(self._get_table_metadata().columns)
+        errors = [
+            f"The columns {sorted(map(str, wrong))} are {what}."
+            for what, wrong in (
+                ("not present in the metadata", [n for n in names if n not in expected]),
+                ("missing in the data", [n for n in expected if n not in names]),
+                ("there more than once", {n for n in names if names.count(n) > 1}),
+            )
+            if wrong
+        ]
+        if errors:
+            raise InvalidDataError(errors)
+        return {name: table.iloc[:, names.index(name)] for name in expected}
+
+    def fit(self, data, *, weights=None) -> None:
+        """Fits the synthesizer to a DataFrame, or to SDV's ``{'table': DataFrame}``.
+
+        Spends ``epsilon`` at ``delta``, anew at each call; a second call warns with the composed
+        total. Cells outside the declared domain are clipped, or count as missing, silently.
+
+        Raises:
+            PublicDomainError: Before a row is read, where a modelled column has no domain.
+            InvalidDataError: If column names do not match the metadata.
+            PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
+        """
+        if weights is not None:
+            raise SynthesizerInputError(
+                "Row weights are not supported: a row's influence would have no bound. Fit the "
+                "unweighted rows, with the weight as a column if it matters."
+            )
+        columns = self._open(data)
+        table = data[self._table_name] if isinstance(data, dict) else data
+        self._gives_frames = not isinstance(data, dict)
+        self._original_columns = original_names(table, list(columns))
+        self.fit_processed_data(self.preprocess(data))
+
+    def preprocess(self, data) -> dict[str, pd.DataFrame]:
+        """The table as codes, one column a modelled column. As private as the table itself."""
+        columns = self._open(data)
+        encoded = {name: t.encode(columns[name])[0] for name, t in self._transformers().items()}
+        some = next(iter(columns.values()), pd.Series(dtype=object))
+        return {self._table_name: pd.DataFrame(encoded, index=pd.RangeIndex(len(some)))}
+
+    def fit_processed_data(self, processed_data) -> None:
+        """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call."""
+        schema = self._schema()
+        ledger = PrivacyLedger.open(
+            self.epsilon, self.delta, Adjacency.parse(self.adjacency), self.rows_per_person
+        )
+        if self._ledger is not None:
+            composed = self._ledger.followed_by(ledger)
+            warnings.warn(
+                f"This synthesizer was fitted before. Together the fits spend epsilon "
+                f"{composed.epsilon:.4g} at delta {composed.delta:g} on the people in the table.",
+                stacklevel=2,
+            )
+        SYNTHESIZER_LOGGER.info(
+            {
+                "EVENT": "Fit",
+                "TIMESTAMP": datetime.datetime.now(),
+                "SYNTHESIZER CLASS NAME": type(self).__name__,
+                "SYNTHESIZER ID": self._synthesizer_id,
+                "TOTAL NUMBER OF TABLES": 1,
+                "TOTAL NUMBER OF COLUMNS": len(self._get_table_metadata().columns),
+            }
+        )
+        self._prepare_generators()
+        if schema.columns:
+            codes = processed_data[self._table_name][list(schema.domain().attributes)].to_numpy()
+            self._fit(Curator(Dataset(schema.domain(), codes), ledger))
+        self._fitted = True
+        self._random_state_set = False
+        self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
+        self._fitted_sdv_version = version.community
+        self._fitted_sdv_enterprise_version = version.enterprise
+
+    def _fit(self, curator: Curator) -> None:
+        """Runs the pipeline; what was charged stays on the books even if a later stage fails."""
+        before = self._ledger
+        try:
+            self._release = pipeline.run(
+                curator, AllKWay(), self._engine(), progress=_bars if self.verbose else silent
+            )
+        finally:
+            self._ledger = before.followed_by(curator.ledger) if before else curator.ledger
+        self._rows = RowStream(model=self._release.model, seed=FIXED_RNG_SEED)
+
+    def _engine(self):
+        """The particle engine with this synthesizer's settings."""
+        from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
+
+        return ParticleGradientDescent(
+            num_particles=self.num_particles,
+            penalties=self.penalties,
+            enable_gpu=self.enable_gpu,
+        )
+
+    def _prepare_generators(self) -> None:
+        """Fits SDV's data processor, which makes keys and personal data, on the public frame."""
+        self._assign_transformers()
+        processor = self._data_processor
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            processor._fit_hyper_transformer(self._public_frame())
+        processor.fitted = True
+
+    # Sampling: post-processing, free
+
+    def reset_sampling(self) -> None:
+        """Starts the sequence of sampled rows again."""
+        self._data_processor.reset_sampling()
+        if self._rows is not None:
+            self._rows = RowStream(model=self._rows.model, seed=self._rows.seed)
+
+    def sample(
+        self,
+        num_rows,
+        main_table_name=None,
+        max_tries_per_batch=100,
+        batch_size=None,
+        output_folder_path=None,
+    ):
+        """Synthetic rows: a DataFrame if a DataFrame was fitted, else ``{'table': DataFrame}``.
+
+        Any number of rows, at no cost. Each pass over the particles is without replacement.
+        """
+        sampled = super().sample(
+            num_rows, main_table_name, max_tries_per_batch, batch_size, output_folder_path
+        )
+        return self._as_fitted(sampled)
+
+    def sample_from_conditions(
+        self, conditions, max_tries_per_batch=100, batch_size=None, output_folder_path=None
+    ):
+        """Synthetic rows with the given values, as ``sample`` gives them.
+
+        A value outside the declared domain cannot be met: its rows are left out with SDV's
+        warning, and SDV's ``ValueError`` is raised if none is left.
+        """
+        sampled = super().sample_from_conditions(
+            conditions, max_tries_per_batch, batch_size, output_folder_path
+        )
+        return self._as_fitted(sampled, rename=True)
+
+    def sample_remaining_columns(
+        self, known_columns, max_tries_per_batch=100, batch_size=None, output_folder_path=None
+    ):
+        """The given rows, completed by synthetic values in the other columns.
+
+        The result holds the caller's own rows and is exactly as private as they are.
+        """
+        self._validate_fit_before_sample()
+                sampled = super().sample_remaining_columns(
+            known_columns.set_axis(column_names(known_columns), axis=1),
+            max_tries_per_batch,
+            batch_size,
+            output_folder_path,
+        )
+        return self._as_fitted(sampled, rename=True)
+
+    def _as_fitted(self, sampled: dict[str, pd.DataFrame], rename: bool = False):
+        """The same kind of thing, under the same column names, that was fitted."""
+        table = sampled[self._table_name]
+        if rename and len(self._original_columns) and len(table.columns):
+            table.columns = self._original_columns
+        return table if self._gives_frames else {self._table_name: table}
+
+    def _sample_with_progress_bar(self, num_rows, *args, **kwargs) -> pd.DataFrame:
+        if isinstance(num_rows, bool) or not isinstance(num_rows, (int, np.integer)):
+            raise ValueError(
+                "You must specify the number of rows to sample as a whole number "
+                f"(e.g. num_rows=100), got {num_rows!r}."
+            )
+        if num_rows < 0:
+            raise ValueError(f"num_rows must be 0 or more, got {num_rows}.")
+        if num_rows == 0:
+            return self._table(0, {})
+        return super()._sample_with_progress_bar(int(num_rows), *args, **kwargs)
+
+    def _sample_rows(self, num_rows, *args, **kwargs) -> tuple[pd.DataFrame, int]:
+        return self._table(num_rows, self._sample(num_rows)), num_rows
+
+    def _sample(self, num_rows, conditions=None) -> dict[str, pd.Series]:
+        """Decoded modelled columns of the next rows; with conditions, of rows that fit them."""
+        if self._rows is None:
+            return {}
+        codes, positions = self._rows.take(num_rows)
+        if conditions is not None:
+            codes = self._conditioned(codes, conditions)
+        return self._decoded(codes, positions)
+
+    def _decoded(self, codes: np.ndarray, positions: np.ndarray) -> dict[str, pd.Series]:
+        columns = {}
+        for axis, (name, transformer) in enumerate(self._transformers().items()):
+            columns[name] = transformer.decode(codes[:, axis], positions[:, axis])
+        return columns
+
+    def _table(self, num_rows: int, columns: Mapping[str, pd.Series]) -> pd.DataFrame:
+        """A table in the metadata's column order: the given columns, the others generated."""
+        names = list(self._get_table_metadata().columns)
+        if num_rows == 0:
+            empty = self._public_frame().iloc[:0]
+            return empty[names]
+        missing = [name for name in names if name not in columns]
+        generated = (
+            self._data_processor._hyper_transformer.create_anonymized_columns(
+                num_rows=num_rows, column_names=missing
+            )
+            if missing
+            else {}
+        )
+        return pd.DataFrame(
+            {name: columns[name] if name in columns else generated[name] for name in names}
+        )
+
+    def _conditioned(self, codes: np.ndarray, conditions: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Codes of rows of the model that fit the conditions, one a condition."""
+        stream, schema = self._rows, self._schema()
+        axes = list(schema.domain().axes(conditions))
+        scales = np.array([1 / schema.columns[a].size if schema.columns[a].ordered else 0 for a in axes])
+        generator = np.random.default_rng((stream.seed, stream.taken))
+        pool = stream.model.sample(stream.model.block, stream.seed)
+        wanted = np.column_stack(list(conditions.values()))
+        return pool[choose_rows(pool[:, axes], wanted, scales, generator)]
+
+    def _sample_with_conditions(
+        self,
+        conditions,
+        max_tries_per_batch,
+        batch_size,
+        progress_bar=None,
+        output_file_path=None,
+        keep_extra_columns=False,
+    ) -> pd.DataFrame:
+        """One row for each condition that lies in the public domain, under its index."""
+        del max_tries_per_batch, batch_size, keep_extra_columns  # nothing is rejected
+        transformers = self._transformers()
+        wanted, possible = {}, np.ones(len(conditions), dtype=bool)
+        for name in conditions.columns:
+            if name in transformers:
+                wanted[name], inside = transformers[name].encode(conditions[name])
+                possible &= inside
+        known = conditions[possible].reset_index(drop=True)
+        if known.empty:
+            return known.iloc[:0]
+        codes = {name: values[possible] for name, values in wanted.items()}
+        columns = self._sample(len(known), codes or None)
+        for name in known.columns:
+            columns[name] = in_type_of(known[name], columns.get(name))
+        table = self._table(len(known), columns)
+        table.index = conditions.index[possible]
+        if progress_bar is not None:
+            progress_bar.update(len(table))
+        if output_file_path:
+            fresh = not os.path.exists(output_file_path) or not os.path.getsize(output_file_path)
+            table.to_csv(output_file_path, index=False, mode="a", header=fresh)
+        return table
+
+    # What was spent
+
+    @property
+    def ledger(self) -> PrivacyLedger:
+        """Every charge of every fit of this object, exact. Public."""
+        if self._ledger is not None:
+            return self._ledger
+        return PrivacyLedger.open(
+            self.epsilon, self.delta, Adjacency.parse(self.adjacency), self.rows_per_person
+        )
+
+    def privacy_report(self) -> str:
+        """What was spent, on what and under which adjacency, in words. Public."""
+        return privacy_report(self.ledger)
+
+    def get_info(self) -> dict:
+        """SDV's facts about the synthesizer, and the epsilon and delta that its fits spent."""
+        ledger = self.ledger
+        return {
+            **super().get_info(),
+            "adjacency": self.adjacency,
+            "epsilon_spent": ledger.spent(),
+            "delta_spent": ledger.delta if ledger.charges else 0.0,
+        }
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "_state_version": _STATE_VERSION}
+
+    def __setstate__(self, state: dict) -> None:
+        found = state.get("_state_version")
+        if found != _STATE_VERSION:
+            raise VersionError(
+                f"This file holds state version {found!r} of PrivPGDSynthesizer, and this "
+                f"version of sdv-privpgd reads {_STATE_VERSION}. Install the version that wrote it."
+            )
+        self.__dict__.update({k: v for k, v in state.items() if k != "_state_version"})
+
+
+def _bars(items, stage: str):
+    """One progress bar a stage, with an estimate of the time left."""
+    return tqdm(items, desc=f"PrivPGD: {stage:<8}", unit="step")
+
+
+PrivPGDSynthesizer.__module__ = "sdv_privpgd.synthesizer"  # where pickles look for it

@@ -1,0 +1,121 @@
+"""The cells of a column: where a value lies, and which value lies where. Public arithmetic.
+
+Every kind of cells answers three questions about arrays: how many cells there are (``len``), in
+which cell and where inside it a value lies (``locate``), and which value lies at a position of a
+cell (``at``). A position is in [0, 1). ``locate`` of ``at`` gives the same cell for every position.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+BELOW_ONE = np.nextafter(1.0, 0.0)
+"""The largest position."""
+
+
+@dataclass(frozen=True)
+class Categories:
+    """One cell for each declared value. The arrays hold indices into ``values``."""
+
+    values: tuple
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def locate(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The codes, which are the indices, and the middles of the cells."""
+        return indices, np.full(indices.shape, 0.5)
+
+    def at(self, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        """The indices, which are the codes: all of a cell is one value."""
+        return codes
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """Cells of the whole numbers ``first, ..., last``: [first, last + 1) cut equally.
+
+    There are ``num_bins`` cells, or one a number where the numbers are fewer. A number o steps
+    above the first of n is in cell floor(o * cells / n); all arithmetic on numbers is exact.
+    """
+
+    first: int
+    last: int
+    num_bins: int
+
+    def __len__(self) -> int:
+        return min(self.num_bins, self.last - self.first + 1)
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """The first number of each cell, int64."""
+        count, cells = self.last - self.first + 1, len(self)
+        # Python integers: the products exceed int64. -(-a // b) rounds up.
+        return np.array([self.first - (-i * count // cells) for i in range(cells)], dtype=np.int64)
+
+    @cached_property
+    def widths(self) -> np.ndarray:
+        """How many numbers each cell holds, int64, at least 1."""
+        ends = np.append(self.starts[1:] - 1, np.int64(self.last))
+        return ends - self.starts + 1
+
+    def locate(self, ticks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The codes and positions of int64 numbers; those outside go to the nearest inside."""
+        ticks = np.clip(ticks, self.first, self.last)
+        codes = np.searchsorted(self.starts, ticks, side="right") - 1
+        # The middle of the number's share of the cell: rounding cannot reach its neighbors.
+        positions = (ticks - self.starts[codes] + 0.5) / self.widths[codes]
+        return codes, np.minimum(positions, BELOW_ONE)
+
+    def at(self, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """The int64 numbers: each number of a cell has an equal share of its positions."""
+        widths = self.widths[codes]
+        steps = np.floor(positions * widths).astype(np.int64)
+        return self.starts[codes] + np.minimum(steps, widths - 1)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Cells of equal width of the real numbers from ``low`` to ``high``; the last has its end.
+
+    There are ``num_bins`` cells, or fewer where float64 has no numbers left between two edges.
+    """
+
+    low: float
+    high: float
+    num_bins: int
+
+    def __len__(self) -> int:
+        return max(1, len(self.edges) - 1)
+
+    @cached_property
+    def edges(self) -> np.ndarray:
+        """The strictly increasing edges, float64; a single one where the range is one number."""
+        inner = np.arange(1, self.num_bins) / self.num_bins
+        edges = np.clip(self.low + (self.high - self.low) * inner, self.low, self.high)
+        return np.unique(np.concatenate(([self.low], edges, [self.high])))
+
+    @cached_property
+    def largest(self) -> np.ndarray:
+        """The largest float64 number of each cell."""
+        return np.append(np.nextafter(self.edges[1:-1], -np.inf), self.high)
+
+    def locate(self, reals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The codes and positions of float64 numbers; those outside go to the nearest inside."""
+        reals = np.clip(reals, self.low, self.high)
+        codes = np.searchsorted(self.edges[1:-1], reals, side="right")
+        starts, widths = self.edges[codes], self._widths[codes]
+        positions = np.divide(
+            reals - starts, widths, out=np.full(reals.shape, 0.5), where=widths > 0
+        )
+        return codes, np.minimum(positions, BELOW_ONE)
+
+    def at(self, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """The float64 numbers at the positions of the cells."""
+        reals = self.edges[codes] + positions * self._widths[codes]
+        return np.clip(reals, self.edges[codes], self.largest[codes])
+
+    @cached_property
+    def _widths(self) -> np.ndarray:
+        return np.append(self.edges[1:], self.high)[: len(self)] - self.edges[: len(self)]

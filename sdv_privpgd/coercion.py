@@ -1,0 +1,146 @@
+"""Reading the cells of a private column one by one.
+
+Privacy: a column is read as if each of its cells were alone in the world. Nothing is learned from
+it, no cell changes how another is read, the column's dtype changes nothing, and whatever is in a
+cell never raises, warns or prints: what cannot be read is missing. Objects of unknown types are
+missing too, and none of their methods is called.
+
+Each function returns one value a cell and a mask of the missing ones, whose values mean nothing.
+"""
+
+import contextlib
+import warnings
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+
+Number = int | float | Decimal | Fraction
+Plain = str | bytes | Number
+"""What a cell can hold that can be compared and hashed without calling unknown code."""
+
+LARGEST_WHOLE = 2**62
+"""Whole numbers are read up to this size; larger ones are read as this."""
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Silences pandas and NumPy: whether they warn may depend on private cells."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def plain(cell: object) -> Plain | None:
+    """The cell as a string, bytes or a number; ``None`` for missing and for everything else.
+
+    Subclasses of the built-in types (enumerations, NumPy scalars) become the built-in type.
+    """
+    kind = type(cell)
+    if kind is str or kind is int or kind is bool or kind is bytes:
+        return cell
+    # Unbound methods and issubclass of the true type: nothing that a subclass defines is called.
+    if issubclass(kind, str):
+        return str.__str__(cell)
+    if issubclass(kind, int):
+        return int.__int__(cell)
+    if issubclass(kind, float):
+        number = float.__float__(cell)
+        return None if number != number else number
+    if issubclass(kind, np.bool_ | np.integer) and not issubclass(kind, np.timedelta64):
+        return cell.item()
+    if issubclass(kind, np.floating):
+        return plain(float(cell))
+    if kind is Decimal:
+        return None if cell.is_nan() else cell
+    return cell if kind is Fraction else None
+
+
+def indices(series: pd.Series, index_of: Mapping[Plain, int]) -> tuple[np.ndarray, np.ndarray]:
+    """The int64 index of each cell. A value without an index is missing.
+
+    Values are the same if Python says that they are equal: 1, 1.0, ``True`` and ``Decimal(1)``.
+    """
+    found = [index_of.get(cell, -1) for cell in map(plain, cells(series))]
+    codes = np.array(found, dtype=np.int64)
+    return codes, codes < 0
+
+
+def truths(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """1 for what is true and 0 for what is false, int64.
+
+    True and false are what equals 1 and 0, and the words in any case.
+    """
+    index_of = {0: 0, 1: 1, "false": 0, "true": 1}
+    lower = (cell.lower() if type(cell) is str else cell for cell in map(plain, cells(series)))
+    codes = np.array([index_of.get(cell, -1) for cell in lower], dtype=np.int64)
+    return codes, codes < 0
+
+
+def whole_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest whole numbers, int64, ties to even, clipped to ``LARGEST_WHOLE``."""
+    kind = series.dtype.kind
+    if kind in "bi":
+        numbers = series.to_numpy(dtype=np.int64, na_value=0)
+        return np.clip(numbers, -LARGEST_WHOLE, LARGEST_WHOLE), series.isna().to_numpy()
+    if kind == "u":
+        numbers = series.to_numpy(dtype=np.uint64, na_value=0)
+        return np.minimum(numbers, LARGEST_WHOLE).astype(np.int64), series.isna().to_numpy()
+    if kind == "f":
+        numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        missing = np.isnan(numbers)
+        rounded = np.rint(np.where(missing, 0.0, numbers))
+        return np.clip(rounded, -LARGEST_WHOLE, LARGEST_WHOLE).astype(np.int64), missing
+    return filled([whole(_number(cell)) for cell in cells(series)], np.int64)
+
+
+def real_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers, float64; those beyond float64 are infinite."""
+    if series.dtype.kind in "biuf":
+        numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers, np.isnan(numbers)
+    return filled([_real(_number(cell)) for cell in cells(series)], np.float64)
+
+
+def cells(series: pd.Series) -> list:
+    """The cells as Python objects, none of them changed by the others' types."""
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+        return series.to_numpy().tolist()
+    return list(series.to_numpy(dtype=object))
+
+
+def filled(values: list, dtype: type) -> tuple[np.ndarray, np.ndarray]:
+    """The values with zeros for ``None``, and where those are."""
+    missing = np.array([value is None for value in values], dtype=bool)
+    return np.array([0 if value is None else value for value in values], dtype=dtype), missing
+
+
+def whole(number: Number | None) -> int | None:
+    """The nearest whole number, ties to even, clipped to ``LARGEST_WHOLE``."""
+    if number is None:
+        return None
+    # Compared before rounding: the digits of Decimal("1e999999999") do not fit in memory.
+    if number >= LARGEST_WHOLE:
+        return LARGEST_WHOLE
+    return -LARGEST_WHOLE if number <= -LARGEST_WHOLE else round(number)
+
+
+def _number(cell: object) -> Number | None:
+    value = plain(cell)
+    if type(value) is not str:
+        return None if type(value) is bytes else value
+    for read in (int, float):
+        with contextlib.suppress(ValueError):
+            return plain(read(value))
+    return None
+
+
+def _real(number: Number | None) -> float | None:
+    if number is None:
+        return None
+    try:
+        return float(number)
+    except OverflowError:
+        return np.inf if number > 0 else -np.inf

@@ -1,0 +1,252 @@
+"""What is publicly known of one column, and the cells that follow from it."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.cells import Categories, Interval, Ticks
+from sdv_privpgd.coercion import LARGEST_WHOLE, plain, quiet
+from sdv_privpgd.dates import instants, to_ticks, write_dates
+
+_EXACT_DIGITS = 15
+"""Decimal digits that float64 always keeps."""
+
+_MOST_PLACES = 300
+"""10**-300 is above the smallest normal float64."""
+
+_UNITS = {
+    "us": "f",
+    "s": "STXcs",
+    "m": "M",
+    "h": "HI",
+    "D": "djuwaAxDUWV",
+    "M": "mbB",
+    "Y": "YyG",
+}
+"""NumPy's units of time, the finest first, and the directives that write them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """Public facts on one modelled column.
+
+    Attributes:
+        name: Its name in the user's table.
+        sdtype: ``numerical``, ``datetime``, ``categorical``, ``ordinal`` or ``boolean``.
+        cells: The cells that its values fall in. Dates and numbers of known decimal places are
+            ``Ticks``, other numbers are an ``Interval``.
+        nullable: Whether a value may be missing. Missing has a code of its own, the last one.
+        decimal_places: A tick of a numerical column is 10**-decimal_places.
+        unit: A tick of a datetime column is one of NumPy's units, counted from 1970.
+        datetime_format: How a datetime column's strings are written; ``None`` for timestamps.
+        utc: Whether dates carry a time zone, which is then UTC.
+    """
+
+    name: str
+    sdtype: str
+    cells: Categories | Ticks | Interval
+    nullable: bool = True
+    decimal_places: int | None = None
+    unit: str | None = None
+    datetime_format: str | None = None
+    utc: bool = False
+
+    @property
+    def num_values(self) -> int:
+        """The number of codes of values that are not missing."""
+        return len(self.cells)
+
+    @property
+    def size(self) -> int:
+        """The number of codes: those of values, and the missing code if there is one."""
+        return self.num_values + self.nullable
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the order of the codes of values means something."""
+        return self.sdtype in ("numerical", "datetime", "ordinal")
+
+
+def describe(name: str, facts: Mapping) -> Column:
+    """The column of which SDV's words, and ``num_bins``, say ``facts``.
+
+    Raises ``ValueError`` for facts that are not what SDV's words mean or that contradict another.
+    """
+    nullable = facts.get("range_is_nullable")
+    if not isinstance(nullable, bool | np.bool_ | None):
+        raise ValueError(f"range_is_nullable of {name!r} must be True or False, got {nullable!r}.")
+    read = {"boolean": _truths, "numerical": _numbers, "datetime": _dates}
+    return Column(
+        name=name,
+        sdtype=facts["sdtype"],
+        nullable=nullable is None or bool(nullable),
+        **read.get(facts["sdtype"], _categories)(name, facts),
+    )
+
+
+def check_num_bins(what: str, num_bins: object) -> None:
+    """Raises ``ValueError`` unless it is an integer of at least 1."""
+    if not (_is_whole(num_bins) and num_bins >= 1):
+        raise ValueError(f"{what} must be an integer of at least 1, got {num_bins!r}.")
+
+
+def _truths(name: str, facts: Mapping) -> dict:  # noqa: ARG001
+    return {"cells": Categories((False, True))}
+
+
+def _categories(name: str, facts: Mapping) -> dict:
+    values = facts["range_values"]
+    if not isinstance(values, list | tuple | range | np.ndarray | pd.Index | pd.Series):
+        raise ValueError(f"range_values of {name!r} must be a list, got {values!r}.")
+    declared = [plain(value) for value in values]
+    for value, read in zip(values, declared, strict=True):
+        if read is None:
+            raise ValueError(
+                f"range_values of {name!r} may hold strings, numbers and booleans, got {value!r}. "
+                "Whether values may be missing is said by range_is_nullable."
+            )
+    if len(set(declared)) < len(declared):
+        raise ValueError(
+            f"range_values of {name!r} must differ, got {list(values)!r}. Values that Python "
+            "finds equal, like 1, 1.0 and True, are the same: keep one of them."
+        )
+    return {"cells": Categories(tuple(declared))}
+
+
+def _numbers(name: str, facts: Mapping) -> dict:
+    check_num_bins(f"num_bins of {name!r}", facts["num_bins"])
+    low, high = (_number(name, facts, key) for key in ("range_min", "range_max"))
+    _check_order(name, facts, low, high)
+    places = facts.get("decimal_places")
+    if places is not None and not (_is_whole(places) and places >= 0):
+        raise ValueError(
+            f"decimal_places of {name!r} must be an integer of at least 0, got {places!r}."
+        )
+    if places == 0 and not -LARGEST_WHOLE < low <= high <= LARGEST_WHOLE:
+        raise ValueError(
+            f"range_min={facts['range_min']!r} and range_max={facts['range_max']!r} of {name!r} "
+            "must be within 2**62 of zero if decimal_places is 0. Leave decimal_places out for "
+            "numbers of that size."
+        )
+    if places:
+        places = _kept_places(int(places), max(abs(low), abs(high)))
+    if places is None:
+        return {"cells": Interval(float(low), float(high), int(facts["num_bins"]))}
+    first, last = math.ceil(low * 10**places), math.floor(high * 10**places)
+    if first > last:
+        raise ValueError(
+            f"range_min={facts['range_min']!r} and range_max={facts['range_max']!r} of {name!r} "
+            f"have no number with decimal_places={places} between them. Give more decimal_places."
+        )
+    return {
+        "cells": Ticks(first, last, int(facts["num_bins"])),
+        "decimal_places": int(places),
+    }
+
+
+def _number(name: str, facts: Mapping, key: str) -> Fraction:
+    """A bound as it is written: 0.1 is a tenth."""
+    number = plain(facts[key])
+    if isinstance(number, bool | str | bytes | None):
+        raise ValueError(f"{key} of {name!r} must be a number, got {facts[key]!r}.")
+    try:
+        if math.isfinite(number):
+            return Fraction(Decimal(repr(number)) if isinstance(number, float) else number)
+    except OverflowError:
+        pass
+    raise ValueError(f"{key} of {name!r} must be finite and fit a float, got {facts[key]!r}.")
+
+
+def _kept_places(places: int, largest: Fraction) -> int | None:
+    """The decimal places that float64 keeps in numbers up to ``largest``, at most ``places``.
+
+    ``None`` if it cannot keep even one: all of its numbers are then as good as any.
+    """
+    places = min(places, _MOST_PLACES)
+    while places and largest * 10**places > 10**_EXACT_DIGITS:
+        places -= 1
+    return places or None
+
+
+def _dates(name: str, facts: Mapping) -> dict:
+    check_num_bins(f"num_bins of {name!r}", facts["num_bins"])
+    datetime_format = facts.get("datetime_format")
+    if not isinstance(datetime_format, str | None):
+        raise ValueError(f"datetime_format of {name!r} must be a string, got {datetime_format!r}.")
+    bounds = np.array([_moment(name, facts, key) for key in ("range_min", "range_max")])
+    _check_order(name, facts, *bounds)
+    if datetime_format is None:
+        unit = _unit_of_bounds(bounds)
+        utc = any(_is_aware(facts[key]) for key in ("range_min", "range_max"))
+    else:
+        unit = _unit_of_format(datetime_format)
+        utc = re.search("%[zZ]", datetime_format) is not None
+    first, last = to_ticks(bounds, unit).tolist()
+    cells = Ticks(first, last, int(facts["num_bins"]))
+    if datetime_format is not None:
+        ends = np.concatenate((cells.starts, cells.starts + cells.widths - 1))
+        with quiet():
+            texts = pd.Series(write_dates(ends, unit, datetime_format, utc), dtype=object)
+            read, _ = instants(texts, datetime_format)
+        if not np.array_equal(to_ticks(read, unit), ends):
+            raise ValueError(
+                f"datetime_format={datetime_format!r} of {name!r} cannot write all dates from "
+                f"range_min={facts['range_min']!r} to range_max={facts['range_max']!r}: read "
+                "again, some are other dates. Use a format that names each part of the date."
+            )
+    return {"cells": cells, "unit": unit, "datetime_format": datetime_format, "utc": utc}
+
+
+def _moment(name: str, facts: Mapping, key: str) -> int:
+    """A bound of a datetime column in nanoseconds since 1970."""
+    bound, datetime_format = facts[key], facts.get("datetime_format")
+    with quiet():
+        moments, missing = instants(pd.Series([bound], dtype=object), datetime_format)
+    ends = np.iinfo(np.int64)
+    if missing[0] or moments[0] in (ends.min + 1, ends.max):
+        written = "" if datetime_format is None else f" written as {datetime_format!r}"
+        raise ValueError(
+            f"{key} of {name!r} must be a date from 1677-09-22 to 2262-04-11{written}, "
+            f"got {bound!r}."
+        )
+    return int(moments[0])
+
+
+def _is_aware(bound: object) -> bool:
+    return pd.Timestamp(bound).tzinfo is not None
+
+
+def _unit_of_bounds(bounds: np.ndarray) -> str:
+    """Days or seconds if both bounds are whole ones, else nanoseconds."""
+    moments = bounds.astype("datetime64[ns]")
+    for unit in ("D", "s"):
+        if np.array_equal(moments, moments.astype(f"datetime64[{unit}]")):
+            return unit
+    return "ns"
+
+
+def _unit_of_format(datetime_format: str) -> str:
+    """The finest unit that a format writes."""
+    directives = re.findall("%[-#]?(.)", datetime_format)
+    for unit, letters in _UNITS.items():
+        if any(letter in letters for letter in directives):
+            return unit
+    return "D"
+
+
+def _check_order(name: str, facts: Mapping, low: object, high: object) -> None:
+    if low > high:
+        raise ValueError(
+            f"range_min of {name!r} must not exceed its range_max, got {facts['range_min']!r} and "
+            f"{facts['range_max']!r}."
+        )
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

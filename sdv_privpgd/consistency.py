@@ -1,0 +1,152 @@
+"""Noisy tables made to agree: one total, one support and one set of shared marginals.
+
+Each 1-way marginal of an all-2-way workload is measured d - 1 times. Averaging those estimates,
+forcing every table to the same total and leaving out the values that nothing supports takes most
+of the noise out of the tables before any model is fitted (Zhang et al. 2021, section 4.3, for
+the averaging). Everything here is post-processing of noisy answers: public and free.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.measure import (
+    Measurement,
+    NoisyTable,
+    averaged,
+    estimate_total,
+    noisy_tables,
+)
+
+SUPPORT_STDDEVS = 3.0
+"""How far above 0 a count must lie, in standard deviations, to count as supported."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsistentTables:
+    """Tables in counts that agree on their total and on every marginal that they share.
+
+    ``one_way`` holds each attribute's non-negative marginal, 0 for values without support.
+    ``tables`` may have negative cells; cells with an unsupported value are exactly 0. All arrays
+    are float64, axes in domain order, and each sums to ``total``.
+    """
+
+    total: float
+    one_way: Mapping[str, np.ndarray]
+    tables: Mapping[Clique, np.ndarray]
+
+    def support(self, clique: Clique) -> tuple[np.ndarray, ...]:
+        """For each attribute of a clique the codes that have support, ascending."""
+        return tuple(np.flatnonzero(self.one_way[attribute]) for attribute in clique)
+
+
+def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> ConsistentTables:
+    """The consistent tables of all cliques that were measured."""
+    noisy = noisy_tables(domain, measurements)
+    total = estimate_total(domain, measurements).value
+    one_way = {
+        attribute: _supported_one_way(attribute, size, noisy, total)
+        for attribute, size in zip(domain.attributes, domain.sizes, strict=True)
+    }
+    tables = {}
+    kept: dict[Clique, NoisyTable] = {}
+    for clique, table in noisy.items():
+        codes = [np.flatnonzero(one_way[attribute]) for attribute in clique]
+        kept[clique] = NoisyTable(table.counts[np.ix_(*codes)], table.variance)
+    reconciled = _reconciled(
+        kept, {a: values[values > 0] for a, values in one_way.items()}, total
+    )
+    for clique, counts in reconciled.items():
+        tables[clique] = np.zeros(domain.shape(clique))
+        codes = [np.flatnonzero(one_way[attribute]) for attribute in clique]
+        tables[clique][np.ix_(*codes)] = counts
+    return ConsistentTables(total=total, one_way=one_way, tables=tables)
+
+
+def simplex_projection(values: np.ndarray, total: float) -> np.ndarray:
+    """The nearest array in L2 norm that is non-negative and sums to ``total`` > 0.
+
+    Subtracts one threshold from all values and clips at 0 (Held, Wolfe & Crowder 1974).
+    """
+    descending = np.sort(values, axis=None)[::-1]
+    excess = (np.cumsum(descending) - total) / np.arange(1, descending.size + 1)
+    threshold = excess[np.flatnonzero(descending > excess)[-1]]
+    return np.maximum(values - threshold, 0.0)
+
+
+def _supported_one_way(
+    attribute: str, size: int, noisy: Mapping[Clique, NoisyTable], total: float
+) -> np.ndarray:
+    """An attribute's combined 1-way marginal in counts: supported values only, summing to total.
+
+    The marginals of all tables with the attribute are averaged by inverse variance and shifted
+    to the total. Values below 3 standard deviations are weak. Together they keep what mass they
+    have if that is significant for a group of their size, so that many rare values do not vanish
+    at once, and nothing otherwise.
+    """
+    margins = []
+    for clique, table in noisy.items():
+        if attribute in clique:
+            others = tuple(axis for axis, name in enumerate(clique) if name != attribute)
+            cells = table.counts.size / size
+            margins.append(NoisyTable(table.counts.sum(axis=others), table.variance * cells))
+    if not margins:
+        return np.full(size, total / size)
+    best = averaged(margins)
+    stddev = np.sqrt(best.variance)
+    values = best.counts + (total - best.counts.sum()) / size
+    weak = values < SUPPORT_STDDEVS * stddev
+    if weak.all():
+        return simplex_projection(values, total)
+    if weak.any():
+        mass = values[weak].sum()
+        significant = mass > SUPPORT_STDDEVS * stddev * np.sqrt(weak.sum())
+        values[weak] = simplex_projection(values[weak], mass) if significant else 0.0
+    return values * (total / values.sum())
+
+
+def _reconciled(
+    noisy: Mapping[Clique, NoisyTable], one_way: Mapping[str, np.ndarray], total: float
+) -> dict[Clique, np.ndarray]:
+    """The tables shifted, evenly along the other axes, to agree on all that they share.
+
+    Sets of attributes are taken by size: the empty set fixes the total, single attributes their
+    combined marginal, larger sets that several tables share their inverse-variance average. A
+    later shift adds up to zero over every earlier set, on which the tables agree by then, so one
+    pass is enough.
+    """
+    counts = {clique: table.counts.copy() for clique, table in noisy.items()}
+    shared: dict[Clique, list[Clique]] = {}
+    for clique in counts:
+        for degree in range(len(clique) + 1):
+            for subset in combinations(clique, degree):
+                shared.setdefault(subset, []).append(clique)
+    for subset in sorted(shared, key=len):
+        holders = shared[subset]
+        if len(subset) > 1 and len(holders) == 1:
+            continue
+        margins = {clique: _margin(counts[clique], clique, subset) for clique in holders}
+        if not subset:
+            target = np.asarray(total)
+        elif len(subset) == 1:
+            target = one_way[subset[0]]
+        else:
+            target = averaged(
+                [
+                    NoisyTable(margin, noisy[clique].variance * counts[clique].size / margin.size)
+                    for clique, margin in margins.items()
+                ]
+            ).counts
+        for clique, margin in margins.items():
+            others = tuple(axis for axis, name in enumerate(clique) if name not in subset)
+            shift = (target - margin) * (margin.size / counts[clique].size)
+            counts[clique] += np.expand_dims(shift, others)
+    return counts
+
+
+def _margin(counts: np.ndarray, clique: Clique, subset: Clique) -> np.ndarray:
+    """The sums of a clique's table over the attributes that are not in the subset."""
+    return counts.sum(axis=tuple(axis for axis, a in enumerate(clique) if a not in subset))

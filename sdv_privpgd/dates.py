@@ -1,0 +1,129 @@
+"""Dates as whole numbers: reading the cells of a private column, and writing dates again.
+
+Privacy: cells are read one by one and without a word, as ``sdv_privpgd.coercion`` does.
+"""
+
+from datetime import date, datetime
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.coercion import cells, filled, plain, whole
+
+_EPOCH = datetime(1970, 1, 1)
+_FIRST = np.iinfo(np.int64).min + 1
+_LAST = np.iinfo(np.int64).max
+
+
+def instants(series: pd.Series, datetime_format: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """Nanoseconds since 1970 in UTC, int64; earlier and later ones go to the ends of int64.
+
+    What has no time zone is in UTC. Strings are read in the format, or, without one, as ISO 8601
+    or else as ``pandas.Timestamp`` does. Whole numbers are read as the string of their digits if
+    there is a format (20240131 in ``%Y%m%d``), and are otherwise missing: their unit is unknown.
+    """
+    if series.dtype.kind == "M" and not isinstance(series.dtype, pd.ArrowDtype):
+        naive = series.dt.tz_convert(None) if series.dt.tz is not None else series
+        moments = naive.to_numpy()
+        return _nanoseconds(moments), np.isnat(moments)
+    found = [
+        cell if type(cell) is str else _text_or_instant(cell, datetime_format is not None)
+        for cell in cells(series)
+    ]
+    instant_of = _read_texts({cell for cell in found if type(cell) is str}, datetime_format)
+    return filled([instant_of[cell] if type(cell) is str else cell for cell in found], np.int64)
+
+
+def to_ticks(moments: np.ndarray, unit: str) -> np.ndarray:
+    """Nanoseconds since 1970, int64, as whole units since 1970, rounded down."""
+    return moments.astype("datetime64[ns]").astype(f"datetime64[{unit}]").astype(np.int64)
+
+
+def write_dates(
+    ticks: np.ndarray, unit: str, datetime_format: str | None, utc: bool
+) -> np.ndarray | pd.DatetimeIndex:
+    """The dates that are so many units after 1970: strings in the format, or timestamps."""
+    if datetime_format is None:
+        return _timestamps(ticks, unit, utc)
+    # strftime takes its time for every date: once for each that occurs.
+    distinct, positions = np.unique(ticks, return_inverse=True)
+    texts = _timestamps(distinct, unit, utc).strftime(datetime_format)
+    return texts.to_numpy(dtype=object)[positions]
+
+
+def _timestamps(ticks: np.ndarray, unit: str, utc: bool) -> pd.DatetimeIndex:
+    index = pd.DatetimeIndex(ticks.astype(f"datetime64[{unit}]").astype("datetime64[ns]"))
+    return index.tz_localize("UTC") if utc else index
+
+
+def _text_or_instant(cell: object, digits_are_text: bool) -> str | int | None:
+    value = plain(cell)
+    if type(value) is str:
+        return value
+    if value is None:
+        return _instant(cell)
+    if digits_are_text and type(value) is not bytes and value == (number := whole(value)):
+        return str(number)
+    return None
+
+
+def _instant(cell: object) -> int | None:
+    """Nanoseconds since 1970 in UTC of a date or a moment; ``None`` for anything else."""
+    kind = type(cell)
+    if cell is pd.NaT or not issubclass(kind, date | np.datetime64):
+        return None
+    try:
+        if issubclass(kind, pd.Timestamp):
+            cell = cell.asm8  # In UTC, whatever the time zone.
+        if isinstance(cell, np.datetime64):
+            return None if np.isnat(cell) else int(_nanoseconds(np.array([cell]))[0])
+        if not issubclass(kind, datetime):
+            cell = datetime(cell.year, cell.month, cell.day)
+        since = cell.replace(tzinfo=None) - _EPOCH
+        # Python integers: a time zone may move the first or the last day out of the calendar.
+        microseconds = (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
+        if (offset := cell.utcoffset()) is not None:
+            microseconds -= (offset.days * 86_400 + offset.seconds) * 10**6 + offset.microseconds
+    except Exception:  # noqa: BLE001 - the cell brings its own time zone's code.
+        return None
+    return min(max(1000 * microseconds, _FIRST), _LAST)
+
+
+def _nanoseconds(moments: np.ndarray) -> np.ndarray:
+    """``datetime64`` of any unit as int64 nanoseconds, clipped by their order."""
+    if np.datetime_data(moments.dtype)[0] not in ("ps", "fs", "as"):
+        # One unit inside: the cast rounds down, which would leave the range at its start.
+        first = np.datetime64(_FIRST, "ns").astype(moments.dtype) + 1
+        moments = np.clip(moments, first, np.datetime64(_LAST, "ns").astype(moments.dtype))
+    return moments.astype("datetime64[ns]").astype(np.int64)
+
+
+def _read_texts(texts: set[str], datetime_format: str | None) -> dict[str, int | None]:
+    """The instant of each string. A format makes pandas read every string by itself."""
+    # pandas reads these words as the current time.
+    listed = [text for text in texts if text.strip().lower() not in ("now", "today")]
+    read = pd.to_datetime(
+        pd.Index(listed, dtype=object),
+        format=datetime_format or "ISO8601",
+        errors="coerce",
+        utc=True,
+    )
+    moments = read.tz_convert(None).to_numpy()
+    instant_of: dict[str, int | None] = dict.fromkeys(texts)
+    instant_of.update(zip(listed, _nanoseconds(moments).tolist(), strict=True))
+    for position in np.flatnonzero(np.isnat(moments)):
+        instant_of[listed[position]] = _read_text(listed[position], datetime_format)
+    return instant_of
+
+
+def _read_text(text: str, datetime_format: str | None) -> int | None:
+    """The instant of a string that is outside pandas' range or not ISO 8601."""
+    try:
+        moment = (
+            pd.Timestamp(text)
+            if datetime_format is None
+            else datetime.strptime(text, datetime_format)
+        )
+    except Exception:  # noqa: BLE001 - other people's parsers; what they raise is about the cell.
+        return None
+    return _instant(moment)

@@ -1,0 +1,88 @@
+"""What is known after measuring: noisy answers, and the consistent tables made of them.
+
+Everything here is public: it sees noisy answers only, so it is post-processing and free.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.queries import CountQuery, MarginalQuery, Query
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measurement:
+    """A query and its noisy answer. Public.
+
+    ``answer`` is int64 in the query's own shape, ``stddev`` the noise's standard deviation per
+    value, 0 where the answer is public.
+    """
+
+    query: Query
+    answer: np.ndarray
+    stddev: float
+
+    def __post_init__(self) -> None:
+        self.answer.setflags(write=False)
+
+
+@dataclass(frozen=True)
+class NoisyTable:
+    """Counts of a clique with independent noise of one variance per cell, axes in domain order."""
+
+    counts: np.ndarray
+    variance: float
+
+
+def noisy_tables(domain: Domain, measurements: Iterable[Measurement]) -> dict[Clique, NoisyTable]:
+    """One table a clique; a clique that was measured again is averaged by inverse variance."""
+    found: dict[Clique, list[NoisyTable]] = {}
+    for measurement in measurements:
+        if not isinstance(measurement.query, MarginalQuery):
+            continue
+        axes = domain.axes(measurement.query.clique)
+        clique = tuple(domain.attributes[axis] for axis in sorted(axes))
+        counts = measurement.answer.transpose(np.argsort(axes)).astype(np.float64)
+        found.setdefault(clique, []).append(NoisyTable(counts, measurement.stddev**2))
+    return {clique: averaged(tables) for clique, tables in found.items()}
+
+
+def averaged(tables: Sequence[NoisyTable]) -> NoisyTable:
+    """The inverse-variance average; exact tables (variance 0) among themselves alone."""
+    exact = [table for table in tables if table.variance == 0]
+    if exact:
+        return NoisyTable(np.mean([table.counts for table in exact], axis=0), 0.0)
+    precision = sum(1 / table.variance for table in tables)
+    counts = sum(table.counts / table.variance for table in tables) / precision
+    return NoisyTable(np.asarray(counts), 1 / precision)
+
+
+@dataclass(frozen=True)
+class Total:
+    """An estimate of the number of records and its standard deviation, 0 where it is public."""
+
+    value: float
+    stddev: float
+
+
+def estimate_total(domain: Domain, measurements: Sequence[Measurement]) -> Total:
+    """The number of records: exact where it is public, else the best combination.
+
+    A count of its own and the sum of each table estimate it independently; they are combined by
+    inverse variance. Never below 1, so that tables can be divided by it.
+    """
+    estimates = [
+        NoisyTable(measurement.answer.astype(np.float64), measurement.stddev**2)
+        for measurement in measurements
+        if isinstance(measurement.query, CountQuery)
+    ]
+    estimates += [
+        NoisyTable(table.counts.sum(keepdims=True).reshape(1), table.variance * table.counts.size)
+        for table in noisy_tables(domain, measurements).values()
+    ]
+    if not estimates:
+        raise ValueError("The number of rows cannot be estimated: no count and no table measured.")
+    best = averaged(estimates)
+    return Total(max(float(best.counts[0]), 1.0), float(np.sqrt(best.variance)))

@@ -1,0 +1,104 @@
+"""Exact conversion between Gaussian differential privacy and (epsilon, delta).
+
+A Gaussian release of L2 sensitivity D and standard deviation sigma is mu-GDP with mu = D / sigma,
+the squares of mu add up under (adaptive) composition, and
+
+    delta(epsilon; mu) = Phi(-epsilon/mu + mu/2) - exp(epsilon) Phi(-epsilon/mu - mu/2)
+
+is attained (Balle & Wang 2018, Theorem 8; Dong, Roth & Su 2022, Corollary 1 and section 3.2).
+Everything here is public arithmetic.
+"""
+
+import math
+from fractions import Fraction
+
+from scipy.optimize import brentq
+from scipy.special import erfcx, log_ndtr, ndtr
+
+_SQRT2 = math.sqrt(2.0)
+_RELATIVE_MARGIN = 1e-13
+"""By how much a solved mu is lowered, so that rounding never spends more than was asked for."""
+
+
+def check_epsilon(epsilon: float) -> float:
+    """The same epsilon as a float. Raises ``ValueError`` unless it is finite and positive."""
+    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, Fraction)):
+        raise ValueError(f"epsilon must be a positive number, got {epsilon!r}.")
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise ValueError(f"epsilon must be positive and finite, got {epsilon!r}; try 1.0.")
+    return float(epsilon)
+
+
+def check_delta(delta: float) -> float:
+    """The same delta as a float. Raises ``ValueError`` unless it is between 0 and 1."""
+    if isinstance(delta, bool) or not isinstance(delta, (int, float, Fraction)):
+        raise ValueError(f"delta must be a number between 0 and 1, got {delta!r}.")
+    if not 0 < delta < 1:
+        raise ValueError(
+            f"delta must lie strictly between 0 and 1, got {delta!r}; "
+            "choose it well below 1 / (number of rows), for example 1e-5."
+        )
+    return float(delta)
+
+
+def log_delta(epsilon: float, mu: float) -> float:
+    """The logarithm of the smallest delta of a mu-GDP release at this epsilon.
+
+    Both terms share the factor exp(-a^2 / 2), a = -epsilon/mu + mu/2, because
+    epsilon - b^2 / 2 = -a^2 / 2 for b = a - mu. Taking it out leaves a difference of scaled
+    complementary error functions: nothing underflows, and no exponent has to cancel (which is
+    where the difference of ``log_ndtr`` gives NaN at small mu).
+    """
+    a = -epsilon / mu + mu / 2
+    b = a - mu
+    if a > 0:  # delta above one half: the plain form is exact and the scaled one overflows
+        return math.log(ndtr(a) - math.exp(epsilon + log_ndtr(b)))
+    difference = erfcx(-a / _SQRT2) - erfcx(-b / _SQRT2)
+    if difference <= 0:  # mu so small that both agree to the last bit
+        return -math.inf
+    return -a * a / 2 + math.log(difference / 2)
+
+
+def epsilon_of(mu_squared: Fraction, delta: float) -> float:
+    """The smallest epsilon at which a release that spends ``mu_squared`` is (epsilon, delta)-DP."""
+    delta = check_delta(delta)
+    mu = math.sqrt(mu_squared)
+    target = math.log(delta)
+    if mu == 0 or log_delta(0.0, mu) <= target:
+        return 0.0
+    high = 1.0
+    while log_delta(high, mu) > target:
+        high *= 2
+    return float(brentq(lambda e: log_delta(e, mu) - target, 0.0, high, xtol=1e-15, rtol=1e-14))
+
+
+def mu_squared_of(epsilon: float, delta: float) -> Fraction:
+    """The largest budget that (epsilon, delta)-DP allows, exact and rounded down."""
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    target = math.log(delta)
+    low = high = 1.0
+    while log_delta(epsilon, low) > target:
+        low /= 2
+    while log_delta(epsilon, high) <= target:
+        high *= 2
+    log_mu = brentq(
+        lambda t: log_delta(epsilon, math.exp(t)) - target,
+        math.log(low),
+        math.log(high),
+        xtol=1e-15,
+        rtol=1e-14,
+    )
+    mu = math.exp(log_mu) * (1 - _RELATIVE_MARGIN)
+    while log_delta(epsilon, mu) > target:
+        mu *= 1 - _RELATIVE_MARGIN
+    return Fraction(mu) ** 2
+
+
+def stddev_for(sensitivity_squared: int, mu_squared: Fraction) -> float:
+    """The smallest float sigma with sensitivity^2 / sigma^2 <= mu^2, compared exactly."""
+    if mu_squared <= 0:
+        raise ValueError(f"mu_squared must be positive, got {mu_squared}.")
+    stddev = math.sqrt(Fraction(sensitivity_squared) / mu_squared)
+    while Fraction(stddev) ** 2 * mu_squared < sensitivity_squared:
+        stddev = math.nextafter(stddev, math.inf)
+    return stddev

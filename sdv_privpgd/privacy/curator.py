@@ -1,0 +1,110 @@
+"""The trusted holder of the private table: it charges, counts and adds noise in one act."""
+
+import math
+import os
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.measure import Measurement
+from sdv_privpgd.privacy.accounting import stddev_for
+from sdv_privpgd.privacy.ledger import Charge, PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
+from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.queries import Adjacency, Query
+
+
+def _noisy(answer: np.ndarray, stddev: float, words: WordSource) -> np.ndarray:
+    """The answer plus rounded Gaussian noise, int64: the one place where noise meets counts."""
+    if stddev == 0:
+        return answer
+    return answer + rounded_gaussian(stddev, answer.size, words).reshape(answer.shape)
+
+
+class Curator:
+    """Answers queries about one private table within one budget.
+
+    The only stateful object of a fit: it holds the table, the ledger and the source of
+    randomness. It is never pickled, returned or kept.
+    """
+
+    def __init__(
+        self, dataset: Dataset, ledger: PrivacyLedger, *, words: WordSource = os.urandom
+    ) -> None:
+        self._dataset = dataset
+        self._ledger = ledger
+        self._words = words
+
+    def __reduce__(self):
+        raise TypeError("A Curator holds a private table and cannot be pickled or copied.")
+
+    @property
+    def domain(self) -> Domain:
+        """The public domain of the table."""
+        return self._dataset.domain
+
+    @property
+    def ledger(self) -> PrivacyLedger:
+        """What was charged so far. Public."""
+        return self._ledger
+
+    def measure(
+        self,
+        queries: Sequence[Query],
+        mu_squared: Fraction,
+        *,
+        what: str,
+        progress: Progress = silent,
+    ) -> list[Measurement]:
+        """Noisy answers to the queries, in one joint Gaussian release: one measurement each.
+
+        Privacy: sqrt(mu_squared)-GDP. The answers together have squared L2 sensitivity at most
+        D^2 = sum_q D_q^2, times rows_per_person^2 for all the rows of one person; a Gaussian of
+        standard deviation D / mu on them is mu-GDP (Dong, Roth & Su 2022, Theorem 2), and so is
+        its rounding to integers. Queries with D = 0 under the fit's adjacency ask for what that
+        adjacency calls public: they are answered exactly and cost nothing, on their own.
+
+        Raises ``PrivacyBudgetError`` before the table is read if the budget is short.
+        """
+        if not queries:
+            return []
+        ledger = self._ledger
+        squares = {
+            adjacency: ledger.rows_per_person**2
+            * sum(query.l2_sensitivity_squared(adjacency) for query in queries)
+            for adjacency in Adjacency
+        }
+        sensitivity_squared = squares[ledger.adjacency]
+        if sensitivity_squared:
+            stddev = stddev_for(sensitivity_squared, mu_squared)
+            if stddev > MAX_STDDEV:
+                raise PrivacyBudgetError(
+                    f"Measuring {what} with mu²={float(mu_squared):.3g} needs noise of standard "
+                    f"deviation {stddev:.3g}, above {MAX_STDDEV:g}: allow a larger epsilon."
+                )
+        else:
+            stddev, mu_squared = 0.0, Fraction(0)
+        # Charge first: if the budget is short this raises, and no row has been read.
+        self._ledger = ledger.record(
+            Charge(
+                mechanism="Gaussian, rounded" if stddev else "exact (public)",
+                what=what,
+                num_queries=len(queries),
+                num_values=sum(math.prod(query.shape(self.domain)) for query in queries),
+                sensitivity_squared=tuple(squares.items()),
+                stddev=stddev,
+                mu_squared=mu_squared,
+                delta=SAMPLING_DELTA if stddev else Fraction(0),
+            )
+        )
+        return [
+            Measurement(
+                query=query,
+                answer=_noisy(query.answer(self._dataset), stddev, self._words),
+                stddev=stddev,
+            )
+            for query in progress(queries, "measure")
+        ]

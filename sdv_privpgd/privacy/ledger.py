@@ -1,0 +1,166 @@
+"""The book of what was spent: exact, append-only, public."""
+
+import json
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from sdv_privpgd.privacy.accounting import check_delta, check_epsilon, epsilon_of, mu_squared_of
+from sdv_privpgd.queries import Adjacency
+
+
+class PrivacyBudgetError(ValueError):
+    """A plan needs more than is left. Nothing was read and nothing was released."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charge:
+    """One use of the budget. Public.
+
+    ``sensitivity_squared`` is the squared L2 sensitivity under each adjacency, for all the rows
+    that one person may have; ``mu_squared`` is what the ledger counts under the fit's adjacency;
+    ``delta`` is what the event adds to delta on its own (here, the noise sampler's bound).
+    """
+
+    mechanism: str
+    what: str
+    num_queries: int
+    num_values: int
+    sensitivity_squared: tuple[tuple[Adjacency, int], ...]
+    stddev: float
+    mu_squared: Fraction
+    delta: Fraction
+
+    def mu_squared_under(self, adjacency: Adjacency) -> Fraction:
+        """What the event costs under an adjacency. An exact release costs 0: its answer is public.
+
+        That 0 is a condition, not a gift; see ``PrivacyLedger.exact_releases``.
+        """
+        if self.stddev == 0:
+            return Fraction(0)
+        return Fraction(dict(self.sensitivity_squared)[adjacency]) / Fraction(self.stddev) ** 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyLedger:
+    """A budget and the charges against it, in exact fractions of mu^2. Public.
+
+    Gaussian-DP events compose by adding mu^2 (Dong, Roth & Su 2022, Corollary 2), also when later
+    ones depend on earlier answers (Smith & Thakurta 2022), and deltas add.
+    """
+
+    adjacency: Adjacency
+    rows_per_person: int = 1
+    epsilon: float
+    """The epsilon that was asked for, at ``delta``; the sum of the fits' after a second fit."""
+    delta: float
+    budget: Fraction
+    charges: tuple[Charge, ...] = ()
+
+    @classmethod
+    def open(
+        cls, epsilon: float, delta: float, adjacency: Adjacency, rows_per_person: int = 1
+    ) -> "PrivacyLedger":
+        """An empty ledger over the largest mu^2 that (epsilon, delta)-DP allows."""
+        return cls(
+            adjacency=adjacency,
+            rows_per_person=rows_per_person,
+            epsilon=check_epsilon(epsilon),
+            delta=check_delta(delta),
+            budget=mu_squared_of(epsilon, delta),
+        )
+
+    @property
+    def mu_squared(self) -> Fraction:
+        """What was spent so far."""
+        return sum((charge.mu_squared for charge in self.charges), Fraction(0))
+
+    @property
+    def remaining(self) -> Fraction:
+        """What is left, in mu^2."""
+        return self.budget - self.mu_squared
+
+    @property
+    def exact_releases(self) -> tuple[Charge, ...]:
+        """Charges that released an answer without noise, because the adjacency calls it public."""
+        return tuple(charge for charge in self.charges if charge.stddev == 0)
+
+    def record(self, charge: Charge) -> "PrivacyLedger":
+        """The ledger with one more charge. Raises ``PrivacyBudgetError`` if it does not fit."""
+        if charge.mu_squared > self.remaining:
+            raise PrivacyBudgetError(
+                f"{charge.mechanism} on {charge.what} needs mu²={float(charge.mu_squared):.6g}, "
+                f"but {float(self.remaining):.6g} of {float(self.budget):.6g} is left. "
+                "Ask for less or allow a larger epsilon."
+            )
+        return replace(self, charges=(*self.charges, charge))
+
+    def followed_by(self, later: "PrivacyLedger") -> "PrivacyLedger":
+        """The composition of two ledgers over the same table. Raises ``ValueError`` if unlike."""
+        if (self.adjacency, self.rows_per_person) != (later.adjacency, later.rows_per_person):
+            raise ValueError(
+                "Ledgers compose only under one adjacency and one rows_per_person, got "
+                f"{self.adjacency.value}/{self.rows_per_person} and "
+                f"{later.adjacency.value}/{later.rows_per_person}."
+            )
+        budget = self.budget + later.budget
+        delta = max(self.delta, later.delta)
+        return replace(
+            self,
+            epsilon=epsilon_of(budget, delta),
+            delta=delta,
+            budget=budget,
+            charges=self.charges + later.charges,
+        )
+
+    def spent(self, delta: float | None = None, adjacency: Adjacency | str | None = None) -> float:
+        """The epsilon spent so far, at this delta (default: the one asked for).
+
+        Under the fit's own adjacency unless another is named. The other one is computed event by
+        event, and holds given the answers of ``exact_releases``: a replace-one fit protects
+        against adding or removing a row only given the published number of rows. Infinite if the
+        events' own deltas use up ``delta``.
+        """
+        delta = check_delta(self.delta if delta is None else delta)
+        left = Fraction(delta) - sum((charge.delta for charge in self.charges), Fraction(0))
+        if left <= 0:
+            return math.inf
+        adjacency = self.adjacency if adjacency is None else Adjacency.parse(adjacency)
+        if adjacency is self.adjacency:
+            return epsilon_of(self.mu_squared, float(left))
+        other = sum((charge.mu_squared_under(adjacency) for charge in self.charges), Fraction(0))
+        return epsilon_of(other, float(left))
+
+    def to_dict(self) -> dict:
+        """The ledger as plain values: fractions as text, exactly, and as floats for reading."""
+        return {
+            "adjacency": self.adjacency.value,
+            "rows_per_person": self.rows_per_person,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "budget_mu_squared": str(self.budget),
+            "spent_mu_squared": str(self.mu_squared),
+            "spent_epsilon": {
+                adjacency.value: self.spent(adjacency=adjacency) for adjacency in Adjacency
+            },
+            "charges": [
+                {
+                    "mechanism": charge.mechanism,
+                    "what": charge.what,
+                    "num_queries": charge.num_queries,
+                    "num_values": charge.num_values,
+                    "sensitivity_squared": {
+                        adjacency.value: value for adjacency, value in charge.sensitivity_squared
+                    },
+                    "stddev": charge.stddev,
+                    "mu_squared": str(charge.mu_squared),
+                    "share": float(charge.mu_squared / self.budget),
+                    "delta": str(charge.delta),
+                }
+                for charge in self.charges
+            ],
+        }
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """``to_dict`` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent)

@@ -1,0 +1,151 @@
+"""What can be asked of a private table: integer-valued queries that know their sensitivity."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.domain import Clique, Domain
+
+
+class Adjacency(Enum):
+    """Which pairs of tables must be hard to tell apart."""
+
+    REPLACE_ONE = "replace_one"
+    """One record's values may change; the number of records is public."""
+    ADD_REMOVE = "add_remove"
+    """One record may be there or not; the number of records is private."""
+
+    @classmethod
+    def parse(cls, value: "Adjacency | str") -> "Adjacency":
+        """The adjacency of that name. Raises ``ValueError`` for any other."""
+        try:
+            return cls(value)
+        except ValueError:
+            names = " or ".join(repr(member.value) for member in cls)
+            raise ValueError(f"adjacency must be {names}, got {value!r}.") from None
+
+
+@runtime_checkable
+class Query(Protocol):
+    """An integer-valued function of a table with a known sensitivity."""
+
+    def describe(self) -> str:
+        """What is asked, in words for the ledger. Public."""
+        ...
+
+    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """The square of the largest change of the answer in L2 norm when one record changes."""
+        ...
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        """The shape of the answer."""
+        ...
+
+    def answer(self, dataset: Dataset) -> np.ndarray:
+        """The exact answer, int64. Private."""
+        ...
+
+
+@dataclass(frozen=True)
+class MarginalQuery:
+    """The table of counts of a clique."""
+
+    clique: Clique
+
+    def describe(self) -> str:
+        return "marginal of " + " x ".join(self.clique)
+
+    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """1 when a record is added or removed; 2 when it moves from one cell to another."""
+        return 2 if adjacency is Adjacency.REPLACE_ONE else 1
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        return domain.shape(self.clique)
+
+    def answer(self, dataset: Dataset) -> np.ndarray:
+        return dataset.counts(self.clique)
+
+
+@dataclass(frozen=True)
+class CountQuery:
+    """The number of records."""
+
+    def describe(self) -> str:
+        return "number of rows"
+
+    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """0 under replace-one, where the number of records is public."""
+        return 0 if adjacency is Adjacency.REPLACE_ONE else 1
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        del domain
+        return (1,)
+
+    def answer(self, dataset: Dataset) -> np.ndarray:
+        return np.array([dataset.num_records()], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class SigmoidSumQuery:
+    """The sum over records of sigmoid(slope * (<theta, Emb(x)> - b)), in units of 1 / ``GRID``.
+
+    Emb(x) are the cell centers (2 x + 1) / (2 k) of codes x = 0, ..., k - 1 (Donhauser et al.
+    2024, Eq. 4 and appendix B). A record's value depends on that record alone, to the last bit:
+    the scores are sums of integers, and the sigmoid is read from a public table over a grid of
+    scores. Each value is an integer from 0 to ``GRID``, which bounds the sensitivity.
+    """
+
+    theta: tuple[tuple[str, float], ...]
+    b: float
+    slope: float
+
+    GRID = 1 << 20
+    """Units of a record's value; a sum of 2^40 records still fits int64."""
+    _SCORES = 1 << 16
+    """Points of the table of the sigmoid over the range of the scores."""
+
+    @classmethod
+    def of(cls, theta: Mapping[str, float], b: float, slope: float) -> "SigmoidSumQuery":
+        """The query of a mapping from attribute to coefficient."""
+        return cls(tuple((name, float(value)) for name, value in theta.items()), b, slope)
+
+    def describe(self) -> str:
+        return "smoothed threshold over " + ", ".join(name for name, _ in self.theta)
+
+    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """GRID^2: a value in [0, GRID] is added, removed or exchanged for another."""
+        del adjacency
+        return self.GRID**2
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        del domain
+        return (1,)
+
+    def _tables(self, domain: Domain) -> tuple[list[np.ndarray], np.ndarray]:
+        """Public: integer contributions per attribute and code, and the sigmoid per score."""
+        sizes = domain.shape(name for name, _ in self.theta)
+        exact = [
+            weight * (2 * np.arange(size) + 1) / (2 * size)
+            for (_, weight), size in zip(self.theta, sizes, strict=True)
+        ]
+        low = math.fsum(float(part.min()) for part in exact)
+        high = math.fsum(float(part.max()) for part in exact)
+        unit = max(high - low, 1e-12) / self._SCORES
+        contributions = [
+            np.rint((part - part.min()) / unit).astype(np.int64) for part in exact
+        ]
+        # Rounding moves a score by at most half a unit an attribute.
+        scores = low + unit * np.arange(self._SCORES + len(exact) + 1)
+        values = 0.5 * (1 + np.tanh(0.5 * self.slope * (scores - self.b)))
+        return contributions, np.rint(self.GRID * values).astype(np.int64)
+
+    def answer(self, dataset: Dataset) -> np.ndarray:
+        contributions, sigmoid = self._tables(dataset.domain)
+        names = tuple(name for name, _ in self.theta)
+        values = sigmoid[dataset.lookup_sum(names, contributions)]
+        return values.sum(keepdims=True, dtype=np.int64)

@@ -1,0 +1,90 @@
+"""The privacy report: what was spent, on what and under which adjacency, in words. Public."""
+
+import math
+from importlib.metadata import version
+
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.queries import Adjacency
+
+_MEANING = {
+    Adjacency.REPLACE_ONE: (
+        "Two tables are neighbors if one is the other with {unit} replaced by any other values.\n"
+        "The number of rows is public: it is used exactly and can be read off what is released."
+    ),
+    Adjacency.ADD_REMOVE: (
+        "Two tables are neighbors if one is the other with {unit} added or removed.\n"
+        "The number of rows is private: only a noisy count of it was used."
+    ),
+}
+
+_NOT_COVERED = """\
+Not covered: rows of one person beyond {rows}; column names, types, ranges and categories, which
+were taken as public; anything computed by comparing with the real table; timing and memory."""
+
+
+def privacy_report(ledger: PrivacyLedger) -> str:
+    """The ledger in readable form, for a data steward and for whoever checks him."""
+    rows = ledger.rows_per_person
+    unit = "one row" if rows == 1 else f"up to {rows} rows of one person"
+    own, other = ledger.adjacency, _other(ledger.adjacency)
+    lines = [
+        f"Privacy report (sdv-privpgd {version('sdv-privpgd')})",
+        "",
+        f"Guarantee   ({ledger.spent():.6g}, {ledger.delta:g})-differential privacy, "
+        f"{own.value.replace('_', '-')}, for {unit}",
+        f"Asked for   epsilon {ledger.epsilon:g}, delta {ledger.delta:g}",
+        "",
+        _MEANING[own].format(unit=unit),
+        "It covers every attribute, sample, file, message and log record of the synthesizer.",
+        "",
+        *_events(ledger),
+        "",
+        f"Spent       {_share(ledger.mu_squared, ledger)} of mu² = {float(ledger.budget):.6g}",
+        f"Under {other.value.replace('_', '-')} the same release is "
+        f"({ledger.spent(adjacency=other):.6g}, {ledger.delta:g})-differentially private"
+        + (
+            ",\ngiven the exact answers above, which that adjacency would count as private."
+            if ledger.exact_releases
+            else "."
+        ),
+        "",
+        _NOT_COVERED.format(rows="one" if rows == 1 else rows),
+    ]
+    return "\n".join(lines)
+
+
+def _other(adjacency: Adjacency) -> Adjacency:
+    return next(member for member in Adjacency if member is not adjacency)
+
+
+def _share(mu_squared, ledger: PrivacyLedger) -> str:
+    return f"{float(100 * mu_squared / ledger.budget):.4g} %"
+
+
+def _events(ledger: PrivacyLedger) -> list[str]:
+    """One line a charge."""
+    header = ("what", "mechanism", "values", "D replace", "D add/rem", "sigma", "share")
+    rows = [header]
+    for charge in ledger.charges:
+        squared = dict(charge.sensitivity_squared)
+        rows.append(
+            (
+                charge.what,
+                charge.mechanism,
+                f"{charge.num_values:,}",
+                f"{math.sqrt(squared[Adjacency.REPLACE_ONE]):.4g}",
+                f"{math.sqrt(squared[Adjacency.ADD_REMOVE]):.4g}",
+                f"{charge.stddev:.6g}",
+                _share(charge.mu_squared, ledger),
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if column < 2 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    lines.insert(1, "-" * max(map(len, lines)))
+    return lines

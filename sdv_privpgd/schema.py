@@ -1,0 +1,126 @@
+"""The public description of a table, read from SDV's words."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from sdv_privpgd.columns import Column, check_num_bins, describe
+from sdv_privpgd.domain import Domain
+
+_RANGE = ("range_min", "range_max")
+_KEYS = {
+    "numerical": (*_RANGE, "range_is_nullable", "decimal_places", "num_bins"),
+    "datetime": (*_RANGE, "range_is_nullable", "datetime_format", "num_bins"),
+    "categorical": ("range_values", "range_is_nullable"),
+    "ordinal": ("range_values", "range_is_nullable"),
+    "boolean": ("range_is_nullable",),
+}
+"""The sdtypes that are modelled, and the keys that describe each."""
+
+
+class PublicDomainError(ValueError):
+    """Raised where a range or categories are needed that nobody declared public."""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The modelled columns of a table, in the order of the metadata. Public."""
+
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def from_sdv(
+        cls,
+        columns: Mapping[str, Mapping],
+        *,
+        keys: Collection[str] = (),
+        public_domain: Mapping[str, Mapping] | None = None,
+        num_bins: int = 32,
+    ) -> "Schema":
+        """The schema that SDV's metadata and a public domain describe.
+
+        Args:
+            columns: SDV's facts on each column. All of them are taken to be public: the caller
+                has removed ranges that may have been detected from the data.
+            keys: Columns that are primary or alternate keys. They are not modelled.
+            public_domain: Facts on columns that take the place of the metadata's, in SDV's words
+                and with ``num_bins`` for a column's number of cells.
+            num_bins: The number of cells of columns that do not name theirs.
+
+        Raises:
+            PublicDomainError: if modelled columns lack their range or categories.
+            ValueError: if a fact is not what its key means, does not apply or contradicts another.
+        """
+        check_num_bins("num_bins", num_bins)
+        sdtypes = {
+            name: facts["sdtype"]
+            for name, facts in columns.items()
+            if facts.get("sdtype") in _KEYS and name not in keys
+        }
+        public_domain = {} if public_domain is None else public_domain
+        _check_public_domain(public_domain, columns, sdtypes)
+        described = {
+            name: {"num_bins": num_bins, **columns[name], **public_domain.get(name, {})}
+            for name in sdtypes
+        }
+        _check_complete(described)
+        return cls(tuple(describe(name, facts) for name, facts in described.items()))
+
+    def domain(self) -> Domain:
+        """The domain of the encoded table: one attribute a column, with its number of codes."""
+        return Domain(
+            tuple(column.name for column in self.columns),
+            tuple(column.size for column in self.columns),
+        )
+
+
+def _check_public_domain(
+    public_domain: Mapping, columns: Mapping[str, Mapping], sdtypes: Mapping[str, str]
+) -> None:
+    if not isinstance(public_domain, Mapping):
+        raise ValueError(
+            "public_domain must map columns to facts, as in {'age': {'range_min': 0, 'range_max': "
+            f"120}}}}, got {public_domain!r}."
+        )
+    for name, facts in public_domain.items():
+        if name not in columns:
+            raise ValueError(
+                f"public_domain names {name!r}, which is not a column of the metadata. Its "
+                f"columns are {list(columns)!r}."
+            )
+        if name not in sdtypes:
+            raise ValueError(
+                f"public_domain names {name!r}, which is not modelled: it is a key, or its sdtype "
+                f"{columns[name].get('sdtype')!r} is none of {list(_KEYS)!r}. Remove it from "
+                "public_domain, or correct the metadata."
+            )
+        applicable = _KEYS[sdtypes[name]]
+        if not isinstance(facts, Mapping):
+            raise ValueError(
+                f"public_domain[{name!r}] must map some of {list(applicable)!r} to values, "
+                f"got {facts!r}."
+            )
+        for key in facts:
+            if key not in applicable:
+                raise ValueError(
+                    f"public_domain[{name!r}] has the key {key!r}, which says nothing about a "
+                    f"{sdtypes[name]} column. Use some of {list(applicable)!r}."
+                )
+
+
+def _check_complete(described: Mapping[str, Mapping]) -> None:
+    lacking = []
+    for name, facts in described.items():
+        needed = [key for key in _KEYS[facts["sdtype"]] if key in (*_RANGE, "range_values")]
+        if any(_is_empty(facts.get(key)) for key in needed):
+            lacking.append(f"{name!r} ({facts['sdtype']}: {' and '.join(needed)})")
+    if lacking:
+        raise PublicDomainError(
+            f"These columns need a public domain: {', '.join(lacking)}. Declare what is known "
+            "without looking at the data with public_domain={column: {...}}, or, if the ranges in "
+            "the metadata come from documentation and not from the data, pass "
+            "public_metadata=True."
+        )
+
+
+def _is_empty(fact: object) -> bool:
+    return fact is None or (hasattr(fact, "__len__") and len(fact) == 0)

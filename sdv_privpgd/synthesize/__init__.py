@@ -1,0 +1,1 @@
+"""Engines: from noisy measurements to a model that rows can be sampled from."""

@@ -1,0 +1,39 @@
+"""Codes of attributes as points of the unit cube, and back."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+def embed(
+    codes: Int[Tensor, "particle dim"],
+    sizes: Sequence[int],
+    dtype: torch.dtype = torch.float32,
+) -> Float[Tensor, "particle dim"]:
+    """Cell centers (2 c + 1) / (2 k) of codes c = 0, ..., k - 1 (Donhauser et al. 2024, Eq. 4)."""
+    shape = torch.tensor(sizes, device=codes.device)
+    return ((2 * codes + 1) / (2 * shape)).to(dtype)
+
+
+def nearest_codes(
+    positions: Float[Tensor, "particle dim"], sizes: Sequence[int]
+) -> Int[Tensor, "particle dim"]:
+    """Codes of the nearest cell centers.
+
+    The cell of z is floor(z k). A position on the border of two cells is as near to both centers
+    and goes to the upper cell; z = 1 belongs to the last cell.
+    """
+    shape = torch.tensor(sizes, device=positions.device)
+    return (positions * shape).floor().long().clamp(min=0).minimum(shape - 1)
+
+
+def cell_centers(
+    shape: Sequence[int], dtype: torch.dtype = torch.float64
+) -> Float[Tensor, "cell dim"]:
+    """Centers of all cells of a table, in the order of ``numpy.ravel``."""
+    index = torch.arange(math.prod(shape))
+    codes = torch.stack(torch.unravel_index(index, tuple(shape)), dim=1)
+    return embed(codes, shape, dtype)

@@ -1,0 +1,48 @@
+"""An endless, repeatable sequence of rows from a fitted model."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sdv_privpgd.synthesize.engine import Model
+
+
+@dataclass(kw_only=True)
+class RowStream:
+    """Rows of a model, drawn in blocks so that row i is the same however many are asked at once.
+
+    Public state only: the model, the seed and how many rows were taken.
+    """
+
+    model: Model
+    seed: int
+    taken: int = 0
+    _block: tuple[int, np.ndarray, np.ndarray] | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict:
+        return {"model": self.model, "seed": self.seed, "taken": self.taken, "_block": None}
+
+    def take(self, num_rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """The next rows: codes of shape (row, attribute) and positions in [0, 1) in their cells."""
+        size = self.model.block
+        codes, positions = [], []
+        start, stop = self.taken, self.taken + num_rows
+        for index in range(start // size, -(-stop // size)):
+            block_codes, block_positions = self._rows(index)
+            part = slice(max(start - index * size, 0), min(stop - index * size, size))
+            codes.append(block_codes[part])
+            positions.append(block_positions[part])
+        self.taken = stop
+        if not codes:
+            empty = np.empty((0, len(self.model.domain)))
+            return empty.astype(np.int64), empty
+        return np.concatenate(codes), np.concatenate(positions)
+
+    def _rows(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        """The block of that index; the last one is kept."""
+        if self._block is None or self._block[0] != index:
+            rows, inside = np.random.SeedSequence((self.seed, index)).spawn(2)
+            codes = self.model.sample(self.model.block, int(rows.generate_state(1)[0]))
+            positions = np.random.default_rng(inside).random(codes.shape)
+            self._block = (index, codes, positions)
+        return self._block[1], self._block[2]

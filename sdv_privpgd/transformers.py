@@ -1,0 +1,207 @@
+"""RDT transformers between the values of a column and its codes, built wholly from public facts.
+
+A value becomes a code, the number of its cell, and a position in [0, 1) inside the cell; RDT sees
+their sum, one float column. Missing is the last code. Nothing is learned from a table: two tables
+that differ in one cell differ in one code.
+
+What does not fit goes somewhere without a word, for a message would tell about the data. A number
+or a date outside its range goes to the first or the last cell. What cannot be read, and a category
+that was not declared, is missing; where nothing may be missing it goes to the first cell.
+"""
+
+import abc
+
+import numpy as np
+import pandas as pd
+from rdt.transformers import BaseTransformer
+
+from sdv_privpgd.cells import BELOW_ONE, Interval
+from sdv_privpgd.coercion import indices, quiet, real_numbers, truths, whole_numbers
+from sdv_privpgd.columns import Column
+from sdv_privpgd.dates import instants, to_ticks, write_dates
+from sdv_privpgd.schema import Schema
+
+_EXACT_IN_FLOAT = 2**53
+
+
+class ColumnTransformer(BaseTransformer, abc.ABC):
+    """Translates one column; usable by itself, without ``fit``, through encode and decode."""
+
+    IS_GENERATOR = False
+
+    def __init__(self, column: Column) -> None:
+        super().__init__()
+        self.column = column
+
+    def encode(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        """The int64 codes and float64 positions of a private column's cells."""
+        with quiet():
+            if isinstance(series.dtype, pd.CategoricalDtype):
+                # Code -1 is missing: the entry after all categories is the last, too.
+                kept = pd.Series(series.cat.categories).astype(object)
+                codes, positions = self.encode(pd.concat([kept, pd.Series([None], dtype=object)]))
+                return codes[series.cat.codes], positions[series.cat.codes]
+            if isinstance(series.dtype, pd.SparseDtype):
+                series = series.sparse.to_dense()
+            values, missing = self._read(series)
+            codes, positions = self.column.cells.locate(values)
+        codes[missing] = self.column.num_values if self.column.nullable else 0
+        positions[missing] = 0.5
+        return codes, positions
+
+    def decode(
+        self, codes: np.ndarray, positions: np.ndarray, *, holds_missing: bool = False
+    ) -> pd.Series:
+        """The values at positions in [0, 1) of cells, as a column of the user's table.
+
+        Args:
+            codes: Integers; those outside go to the nearest code inside.
+            positions: Where in its cell each value is, for cells of more than one value.
+            holds_missing: Whether to use the dtype of a column with missing values even if these
+                codes have none. ``column.nullable`` gives all samples of a model one dtype.
+        """
+        codes = np.clip(codes, 0, self.column.size - 1).astype(np.int64)
+        missing = codes == self.column.num_values
+        inside = np.clip(np.where(missing, 0.5, positions), 0.0, BELOW_ONE)
+        values = self.column.cells.at(np.where(missing, 0, codes), inside)
+        series = self._write(values, holds_missing or bool(missing.any()))
+        series[missing] = None
+        return series.rename(self.column.name)
+
+    @abc.abstractmethod
+    def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        """What the column's cells locate, one a cell, and which ones are missing."""
+
+    @abc.abstractmethod
+    def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
+        """The user's values, in a dtype that holds missing ones if so asked."""
+
+    def _set_seed(self, data: pd.DataFrame) -> None:
+        # RDT hashes the first five cells into a seed that it keeps and pickles.
+        super()._set_seed(data.head(0))
+
+    def _fit(self, columns_data: pd.Series) -> None:
+        """Learns nothing."""
+
+    def _transform(self, columns_data: pd.Series) -> pd.Series:
+        codes, positions = self.encode(columns_data)
+        # The sum of a large code and a position near 1 could round up to the next code.
+        coordinates = np.minimum(codes + positions, np.nextafter(codes + 1.0, 0.0))
+        return pd.Series(coordinates, index=columns_data.index)
+
+    def _reverse_transform(self, columns_data: pd.Series) -> pd.Series:
+        coordinates = columns_data.to_numpy(dtype=np.float64)
+        coordinates = np.nan_to_num(coordinates, nan=self.column.size - 0.5)
+        coordinates = np.clip(coordinates, 0.0, np.nextafter(float(self.column.size), 0.0))
+        codes = np.floor(coordinates).astype(np.int64)
+        return self.decode(codes, coordinates - codes).set_axis(columns_data.index)
+
+
+class NumberTransformer(ColumnTransformer):
+    """Translates a numerical column."""
+
+    INPUT_SDTYPE = "numerical"
+    SUPPORTED_SDTYPES = ("numerical",)
+
+    def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        cells, places = self.column.cells, self.column.decimal_places
+        if places == 0:
+            return whole_numbers(series)
+        numbers, missing = real_numbers(series)
+        numbers = np.where(missing, 0.0, numbers)
+        if isinstance(cells, Interval):
+            return numbers, missing
+        scale = 10.0**places
+        inside = np.clip(numbers, cells.first / scale, cells.last / scale)
+        return np.rint(inside * scale).astype(np.int64), missing
+
+    def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
+        cells, places = self.column.cells, self.column.decimal_places
+        if places:
+            # The float64 number nearest to the decimal, which is how literals are read.
+            return pd.Series(values / 10.0**places)
+        if places == 0 and holds_missing:
+            return pd.Series(values).astype(_with_missing(max(-cells.first, cells.last)))
+        return pd.Series(values)
+
+
+class DatetimeTransformer(ColumnTransformer):
+    """Translates a datetime column of strings or of timestamps."""
+
+    INPUT_SDTYPE = "datetime"
+    SUPPORTED_SDTYPES = ("datetime",)
+
+    def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        moments, missing = instants(series, self.column.datetime_format)
+        return to_ticks(moments, self.column.unit), missing
+
+    def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:  # noqa: ARG002
+        column = self.column
+        return pd.Series(write_dates(values, column.unit, column.datetime_format, column.utc))
+
+
+class CategoryTransformer(ColumnTransformer):
+    """Translates a categorical, ordinal or boolean column.
+
+    A category is found by Python's equality: a declared 1 is found as 1, 1.0 and ``True``.
+    """
+
+    INPUT_SDTYPE = "categorical"
+    SUPPORTED_SDTYPES = ("categorical", "ordinal", "boolean")
+
+    def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        if self.column.sdtype == "boolean":
+            return truths(series)
+        values = self.column.cells.values
+        return indices(series, {value: index for index, value in enumerate(values)})
+
+    def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
+        declared = pd.Series(self.column.cells.values, dtype=object)
+        natural = declared.infer_objects().dtype
+        series = declared.take(values).reset_index(drop=True)
+        if natural.kind == "f" or not holds_missing:
+            return series.astype(natural)
+        if natural.kind in "iu":
+            return series.astype(_with_missing(declared.abs().max()))
+        return series
+
+
+def transformer_for(column: Column) -> ColumnTransformer:
+    """The transformer of a column."""
+    kinds = {"numerical": NumberTransformer, "datetime": DatetimeTransformer}
+    return kinds.get(column.sdtype, CategoryTransformer)(column)
+
+
+def encode_table(frame: pd.DataFrame, schema: Schema) -> np.ndarray:
+    """The int64 codes of a private table, shape (record, attribute), in the schema's order.
+
+    Columns are found by name. Raises ``ValueError`` if one is not there exactly once.
+    """
+    names = list(frame.columns)
+    wrong = [column.name for column in schema.columns if names.count(column.name) != 1]
+    if wrong:
+        raise ValueError(f"The table needs each of the columns {wrong!r} exactly once.")
+    codes = np.empty((len(frame), len(schema.columns)), dtype=np.int64, order="F")
+    for axis, column in enumerate(schema.columns):
+        codes[:, axis], _ = transformer_for(column).encode(frame[column.name])
+    return codes
+
+
+def decode_table(codes: np.ndarray, positions: np.ndarray, schema: Schema) -> pd.DataFrame:
+    """The values at codes and positions of shape (record, attribute), columns as in the schema.
+
+    Dtypes depend on the schema alone.
+    """
+    return pd.DataFrame(
+        {
+            column.name: transformer_for(column).decode(
+                codes[:, axis], positions[:, axis], holds_missing=column.nullable
+            )
+            for axis, column in enumerate(schema.columns)
+        }
+    )
+
+
+def _with_missing(largest: int) -> str:
+    """The dtype of integers up to a size, and missing."""
+    return "float64" if largest <= _EXACT_IN_FLOAT else "Int64"
