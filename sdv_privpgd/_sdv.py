@@ -1,6 +1,6 @@
 """What SDV hands us, taken apart: metadata without ranges, names, arguments and conditions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 
 import pandas as pd
@@ -88,3 +88,22 @@ def in_type_of(known: pd.Series, decoded: pd.Series | None) -> pd.Series:
     except (TypeError, ValueError, OverflowError):
         return known
     return converted if (converted.astype(object) == known.astype(object)).all() else known
+
+
+def named_by_text(public_domain: Mapping | None) -> Mapping | None:
+    """The public domain under SDV's names, integers as text; anything else as it is."""
+    if not isinstance(public_domain, Mapping):
+        return public_domain
+    return {str(n) if isinstance(n, int) else n: facts for n, facts in public_domain.items()}
+
+
+def without_rounding(described: Mapping | None) -> Mapping | None:
+    """The same descriptions of columns without their decimal places."""
+    if not isinstance(described, Mapping):
+        return described
+    return {
+        name: {key: value for key, value in facts.items() if key != "decimal_places"}
+        if isinstance(facts, Mapping)
+        else facts
+        for name, facts in described.items()
+    }

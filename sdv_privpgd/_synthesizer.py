@@ -32,8 +32,10 @@ from sdv_privpgd._sdv import (
     check_flags,
     column_names,
     in_type_of,
+    named_by_text,
     original_names,
     public_copy,
+    without_rounding,
 )
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
@@ -46,7 +48,7 @@ from sdv_privpgd.schema import PublicDomainError, Schema
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.synthesize.conditioning import choose_rows
 from sdv_privpgd.synthesize.stream import RowStream
-from sdv_privpgd.transformers import CellTransformer, transformer_for
+from sdv_privpgd.transformers import ColumnTransformer, encode_table, transformer_for
 
 _STATE_VERSION = 1
 
@@ -125,7 +127,7 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
             enforce_rounding=enforce_rounding,
             locales=["en_US"] if locales is None else locales,
         )
-        self.public_domain = deepcopy(public_domain)
+        self.public_domain = named_by_text(deepcopy(public_domain))
         self.public_metadata = public_metadata
         self.num_bins = check_count("num_bins", num_bins)
         self.num_particles = num_particles
@@ -135,6 +137,7 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
         self._ledger: PrivacyLedger | None = None
         self._release: pipeline.Release | None = None
         self._rows: RowStream | None = None
+        self._with_missing: set[str] = set()
         self._gives_frames = False
         self._engine()  # raises for settings that it cannot work with
         try:
@@ -148,14 +151,18 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
         """The modelled columns. Raises ``PublicDomainError`` where a domain is not declared."""
         table = self._get_table_metadata()
         columns = {name: dict(facts) for name, facts in table.columns.items()}
-        domain = {name: dict(facts) for name, facts in (self.public_domain or {}).items()}
+        domain = self.public_domain
         if not self.enforce_rounding:
-            for facts in (*columns.values(), *domain.values()):
-                facts.pop("decimal_places", None)
-        keys = table._get_primary_and_alternate_keys()
-        return Schema.from_sdv(columns, keys, domain, self.num_bins)
+            columns = without_rounding(columns)
+            domain = without_rounding(domain)
+        return Schema.from_sdv(
+            columns,
+            keys=table._get_primary_and_alternate_keys(),
+            public_domain=domain,
+            num_bins=self.num_bins,
+        )
 
-    def _transformers(self) -> dict[str, CellTransformer]:
+    def _transformers(self) -> dict[str, ColumnTransformer]:
         return {column.name: transformer_for(column) for column in self._schema().columns}
 
     def _generated_columns(self) -> list[str]:
@@ -290,10 +297,9 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
 
     def preprocess(self, data) -> dict[str, pd.DataFrame]:
         """The table as codes, one column a modelled column. As private as the table itself."""
-        columns = self._open(data)
-        encoded = {name: t.encode(columns[name])[0] for name, t in self._transformers().items()}
-        some = next(iter(columns.values()), pd.Series(dtype=object))
-        return {self._table_name: pd.DataFrame(encoded, index=pd.RangeIndex(len(some)))}
+        columns, schema = self._open(data), self._schema()
+        codes = encode_table(columns, schema)
+        return {self._table_name: pd.DataFrame(codes, columns=list(schema.domain().attributes))}
 
     def fit_processed_data(self, processed_data) -> None:
         """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call."""
@@ -337,16 +343,21 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
             )
         finally:
             self._ledger = before.followed_by(curator.ledger) if before else curator.ledger
-        self._rows = RowStream(model=self._release.model, seed=FIXED_RNG_SEED)
+        model = self._release.model
+        self._rows = RowStream(model=model, seed=FIXED_RNG_SEED)
+        self._with_missing = {
+            column.name
+            for column in self._schema().columns
+            if column.nullable and model.marginal((column.name,))[-1] > 0
+        }
 
     def _engine(self):
         """The particle engine with this synthesizer's settings."""
         from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 
+        settings = {} if self.num_particles is None else {"num_particles": self.num_particles}
         return ParticleGradientDescent(
-            num_particles=self.num_particles,
-            penalties=self.penalties,
-            enable_gpu=self.enable_gpu,
+            **settings, penalties=self.penalties, enable_gpu=self.enable_gpu
         )
 
     def _prepare_generators(self) -> None:
@@ -404,7 +415,7 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
         The result holds the caller's own rows and is exactly as private as they are.
         """
         self._validate_fit_before_sample()
-                sampled = super().sample_remaining_columns(
+        sampled = super().sample_remaining_columns(
             known_columns.set_axis(column_names(known_columns), axis=1),
             max_tries_per_batch,
             batch_size,
@@ -446,7 +457,9 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
     def _decoded(self, codes: np.ndarray, positions: np.ndarray) -> dict[str, pd.Series]:
         columns = {}
         for axis, (name, transformer) in enumerate(self._transformers().items()):
-            columns[name] = transformer.decode(codes[:, axis], positions[:, axis])
+            columns[name] = transformer.decode(
+                codes[:, axis], positions[:, axis], holds_missing=name in self._with_missing
+            )
         return columns
 
     def _table(self, num_rows: int, columns: Mapping[str, pd.Series]) -> pd.DataFrame:
@@ -471,7 +484,7 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
         """Codes of rows of the model that fit the conditions, one a condition."""
         stream, schema = self._rows, self._schema()
         axes = list(schema.domain().axes(conditions))
-        scales = np.array([1 / schema.columns[a].size if schema.columns[a].ordered else 0 for a in axes])
+        scales = np.array([1 / schema.columns[a].size if schema.columns[a].is_ordered else 0 for a in axes])
         generator = np.random.default_rng((stream.seed, stream.taken))
         pool = stream.model.sample(stream.model.block, stream.seed)
         wanted = np.column_stack(list(conditions.values()))
@@ -492,8 +505,8 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
         wanted, possible = {}, np.ones(len(conditions), dtype=bool)
         for name in conditions.columns:
             if name in transformers:
-                wanted[name], inside = transformers[name].encode(conditions[name])
-                possible &= inside
+                wanted[name], _ = transformers[name].encode(conditions[name])
+                possible &= transformers[name].holds(conditions[name])
         known = conditions[possible].reset_index(drop=True)
         if known.empty:
             return known.iloc[:0]

@@ -25,7 +25,9 @@ class Dataset:
         largest = np.asarray(domain.sizes, dtype=np.int64) - 1
         self.domain = domain
         # Column-major: every count reads whole columns.
-        self._codes = np.asfortranarray(np.clip(codes.astype(np.int64, copy=False), 0, largest))
+        with np.errstate(invalid="ignore"):  # a warning would depend on the private values
+            codes = codes.astype(np.int64, copy=False)
+        self._codes = np.asfortranarray(np.clip(codes, 0, largest))
 
     def __repr__(self) -> str:
         return f"Dataset({self.domain!r})"

@@ -35,6 +35,7 @@ class Domain:
 
     def axes(self, clique: Iterable[str]) -> tuple[int, ...]:
         """The positions of a clique's attributes. Raises ``ValueError`` for an unknown one."""
+        clique = tuple(clique)
         positions = {attribute: axis for axis, attribute in enumerate(self.attributes)}
         unknown = [attribute for attribute in clique if attribute not in positions]
         if unknown:

@@ -109,6 +109,14 @@ class SigmoidSumQuery:
     _SCORES = 1 << 16
     """Points of the table of the sigmoid over the range of the scores."""
 
+    def __post_init__(self) -> None:
+        # An infinity or NaN here would become a value outside [0, GRID].
+        numbers = (*(weight for _, weight in self.theta), self.b, self.slope)
+        if not all(math.isfinite(number) and abs(number) <= 1e100 for number in numbers):
+            raise ValueError(
+                f"theta, b and slope must be finite and at most 1e100, got {numbers!r}."
+            )
+
     @classmethod
     def of(cls, theta: Mapping[str, float], b: float, slope: float) -> "SigmoidSumQuery":
         """The query of a mapping from attribute to coefficient."""
@@ -134,8 +142,9 @@ class SigmoidSumQuery:
             for (_, weight), size in zip(self.theta, sizes, strict=True)
         ]
         low = math.fsum(float(part.min()) for part in exact)
-        high = math.fsum(float(part.max()) for part in exact)
-        unit = max(high - low, 1e-12) / self._SCORES
+        # The parts' own ranges: high - low could cancel, and an index then leave the table.
+        span = math.fsum(float(part.max() - part.min()) for part in exact)
+        unit = max(span, 1e-12) / self._SCORES
         contributions = [
             np.rint((part - part.min()) / unit).astype(np.int64) for part in exact
         ]

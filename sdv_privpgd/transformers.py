@@ -10,6 +10,7 @@ that was not declared, is missing; where nothing may be missing it goes to the f
 """
 
 import abc
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -68,6 +69,19 @@ class ColumnTransformer(BaseTransformer, abc.ABC):
         series[missing] = None
         return series.rename(self.column.name)
 
+    def holds(self, series: pd.Series) -> np.ndarray:
+        """Which cells ``encode`` places without clipping, guessing or rounding, bool.
+
+        For the conditions that a user writes; never for a private column.
+        """
+        with quiet():
+            empty = series.isna().to_numpy()
+            return np.where(empty, self.column.nullable, self._is_declared(series.astype(object)))
+
+    @abc.abstractmethod
+    def _is_declared(self, series: pd.Series) -> np.ndarray:
+        """Which cells are values of the declared domain."""
+
     @abc.abstractmethod
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
         """What the column's cells locate, one a cell, and which ones are missing."""
@@ -115,6 +129,16 @@ class NumberTransformer(ColumnTransformer):
         inside = np.clip(numbers, cells.first / scale, cells.last / scale)
         return np.rint(inside * scale).astype(np.int64), missing
 
+    def _is_declared(self, series: pd.Series) -> np.ndarray:
+        cells, places = self.column.cells, self.column.decimal_places
+        numbers, missing = real_numbers(series)
+        if isinstance(cells, Interval):
+            return ~missing & (numbers >= cells.low) & (numbers <= cells.high)
+        ticks = numbers * 10.0**places
+        inside = (np.rint(ticks) >= cells.first) & (np.rint(ticks) <= cells.last)
+        # The nearest float64 of a decimal is a few units of the last place off a whole tick.
+        return ~missing & inside & np.isclose(ticks, np.rint(ticks), rtol=1e-14, atol=1e-9)
+
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
         cells, places = self.column.cells, self.column.decimal_places
         if places:
@@ -134,6 +158,10 @@ class DatetimeTransformer(ColumnTransformer):
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
         moments, missing = instants(series, self.column.datetime_format)
         return to_ticks(moments, self.column.unit), missing
+
+    def _is_declared(self, series: pd.Series) -> np.ndarray:
+        ticks, missing = self._read(series)
+        return ~missing & (ticks >= self.column.cells.first) & (ticks <= self.column.cells.last)
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:  # noqa: ARG002
         column = self.column
@@ -155,6 +183,9 @@ class CategoryTransformer(ColumnTransformer):
         values = self.column.cells.values
         return indices(series, {value: index for index, value in enumerate(values)})
 
+    def _is_declared(self, series: pd.Series) -> np.ndarray:
+        return ~self._read(series)[1]
+
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
         declared = pd.Series(self.column.cells.values, dtype=object)
         natural = declared.infer_objects().dtype
@@ -172,34 +203,10 @@ def transformer_for(column: Column) -> ColumnTransformer:
     return kinds.get(column.sdtype, CategoryTransformer)(column)
 
 
-def encode_table(frame: pd.DataFrame, schema: Schema) -> np.ndarray:
-    """The int64 codes of a private table, shape (record, attribute), in the schema's order.
-
-    Columns are found by name. Raises ``ValueError`` if one is not there exactly once.
-    """
-    names = list(frame.columns)
-    wrong = [column.name for column in schema.columns if names.count(column.name) != 1]
-    if wrong:
-        raise ValueError(f"The table needs each of the columns {wrong!r} exactly once.")
-    codes = np.empty((len(frame), len(schema.columns)), dtype=np.int64, order="F")
-    for axis, column in enumerate(schema.columns):
-        codes[:, axis], _ = transformer_for(column).encode(frame[column.name])
-    return codes
-
-
-def decode_table(codes: np.ndarray, positions: np.ndarray, schema: Schema) -> pd.DataFrame:
-    """The values at codes and positions of shape (record, attribute), columns as in the schema.
-
-    Dtypes depend on the schema alone.
-    """
-    return pd.DataFrame(
-        {
-            column.name: transformer_for(column).decode(
-                codes[:, axis], positions[:, axis], holds_missing=column.nullable
-            )
-            for axis, column in enumerate(schema.columns)
-        }
-    )
+def encode_table(columns: Mapping[str, pd.Series], schema: Schema) -> np.ndarray:
+    """The int64 codes of a private table, shape (record, attribute), in the schema's order."""
+    codes = [transformer_for(column).encode(columns[column.name])[0] for column in schema.columns]
+    return np.stack(codes, axis=1) if codes else np.empty((0, 0), dtype=np.int64)
 
 
 def _with_missing(largest: int) -> str:

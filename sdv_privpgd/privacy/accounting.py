@@ -17,23 +17,32 @@ from scipy.special import erfcx, log_ndtr, ndtr
 
 _SQRT2 = math.sqrt(2.0)
 _RELATIVE_MARGIN = 1e-13
-"""By how much a solved mu is lowered, so that rounding never spends more than was asked for."""
+_ABSOLUTE_MARGIN = 2.0**-50
+"""By how much a solved mu is lowered, so that rounding never spends more than was asked for.
+
+The absolute part is for small mu, where ``log_delta`` takes the difference of two numbers that
+agree in all but the last log2(1 / mu) bits.
+"""
 
 
 def check_epsilon(epsilon: float) -> float:
     """The same epsilon as a float. Raises ``ValueError`` unless it is finite and positive."""
     if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, Fraction)):
         raise ValueError(f"epsilon must be a positive number, got {epsilon!r}.")
-    if not (math.isfinite(epsilon) and epsilon > 0):
+    try:
+        value = float(epsilon)
+    except OverflowError:
+        value = math.inf
+    if not (math.isfinite(value) and value > 0):
         raise ValueError(f"epsilon must be positive and finite, got {epsilon!r}; try 1.0.")
-    return float(epsilon)
+    return value
 
 
 def check_delta(delta: float) -> float:
     """The same delta as a float. Raises ``ValueError`` unless it is between 0 and 1."""
     if isinstance(delta, bool) or not isinstance(delta, (int, float, Fraction)):
         raise ValueError(f"delta must be a number between 0 and 1, got {delta!r}.")
-    if not 0 < delta < 1:
+    if not (0 < delta < 1 and 0 < float(delta) < 1):  # a Fraction can round to 0 or 1
         raise ValueError(
             f"delta must lie strictly between 0 and 1, got {delta!r}; "
             "choose it well below 1 / (number of rows), for example 1e-5."
@@ -51,8 +60,9 @@ def log_delta(epsilon: float, mu: float) -> float:
     """
     a = -epsilon / mu + mu / 2
     b = a - mu
-    if a > 0:  # delta above one half: the plain form is exact and the scaled one overflows
-        return math.log(ndtr(a) - math.exp(epsilon + log_ndtr(b)))
+    if a > 0:  # where the scaled form can overflow, and the plain one cannot underflow
+        difference = ndtr(a) - math.exp(epsilon + log_ndtr(b))
+        return math.log(difference) if difference > 0 else -math.inf
     difference = erfcx(-a / _SQRT2) - erfcx(-b / _SQRT2)
     if difference <= 0:  # mu so small that both agree to the last bit
         return -math.inf
@@ -88,14 +98,18 @@ def mu_squared_of(epsilon: float, delta: float) -> Fraction:
         xtol=1e-15,
         rtol=1e-14,
     )
-    mu = math.exp(log_mu) * (1 - _RELATIVE_MARGIN)
+    mu = math.exp(log_mu) * (1 - _RELATIVE_MARGIN) - _ABSOLUTE_MARGIN
+    if mu <= 0:
+        raise ValueError(
+            f"epsilon={epsilon!r} with delta={delta!r} allows no useful answer: raise epsilon."
+        )
     while log_delta(epsilon, mu) > target:
         mu *= 1 - _RELATIVE_MARGIN
     return Fraction(mu) ** 2
 
 
 def stddev_for(sensitivity_squared: int, mu_squared: Fraction) -> float:
-    """The smallest float sigma with sensitivity^2 / sigma^2 <= mu^2, compared exactly."""
+    """A float sigma with sensitivity^2 / sigma^2 <= mu^2, compared exactly; tight to the ulp."""
     if mu_squared <= 0:
         raise ValueError(f"mu_squared must be positive, got {mu_squared}.")
     stddev = math.sqrt(Fraction(sensitivity_squared) / mu_squared)

@@ -21,7 +21,7 @@ def _noisy(answer: np.ndarray, stddev: float, words: WordSource) -> np.ndarray:
     """The answer plus rounded Gaussian noise, int64: the one place where noise meets counts."""
     if stddev == 0:
         return answer
-    return answer + rounded_gaussian(stddev, answer.size, words).reshape(answer.shape)
+    return np.asarray(answer + rounded_gaussian(stddev, answer.size, words).reshape(answer.shape))
 
 
 class Curator:
@@ -69,6 +69,7 @@ class Curator:
 
         Raises ``PrivacyBudgetError`` before the table is read if the budget is short.
         """
+        queries = tuple(queries)
         if not queries:
             return []
         ledger = self._ledger
@@ -83,7 +84,7 @@ class Curator:
             if stddev > MAX_STDDEV:
                 raise PrivacyBudgetError(
                     f"Measuring {what} with mu²={float(mu_squared):.3g} needs noise of standard "
-                    f"deviation {stddev:.3g}, above {MAX_STDDEV:g}: allow a larger epsilon."
+                    f"deviation {stddev:.3g}, above {MAX_STDDEV:.3g}: allow a larger epsilon."
                 )
         else:
             stddev, mu_squared = 0.0, Fraction(0)

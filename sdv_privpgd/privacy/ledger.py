@@ -9,6 +9,10 @@ from sdv_privpgd.privacy.accounting import check_delta, check_epsilon, epsilon_o
 from sdv_privpgd.queries import Adjacency
 
 
+_EVENTS_SHARE = Fraction(1, 2**60)
+"""Share of delta that the events' own deltas may take: too little to change a digit of epsilon."""
+
+
 class PrivacyBudgetError(ValueError):
     """A plan needs more than is left. Nothing was read and nothing was released."""
 
@@ -57,6 +61,11 @@ class PrivacyLedger:
     budget: Fraction
     charges: tuple[Charge, ...] = ()
 
+    def __post_init__(self) -> None:
+        rows = self.rows_per_person
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+            raise ValueError(f"rows_per_person must be a whole number, 1 or more, got {rows!r}.")
+
     @classmethod
     def open(
         cls, epsilon: float, delta: float, adjacency: Adjacency, rows_per_person: int = 1
@@ -92,6 +101,12 @@ class PrivacyLedger:
                 f"{charge.mechanism} on {charge.what} needs mu²={float(charge.mu_squared):.6g}, "
                 f"but {float(self.remaining):.6g} of {float(self.budget):.6g} is left. "
                 "Ask for less or allow a larger epsilon."
+            )
+        deltas = charge.delta + sum((earlier.delta for earlier in self.charges), Fraction(0))
+        if deltas > Fraction(self.delta) * _EVENTS_SHARE:
+            raise PrivacyBudgetError(
+                f"{charge.mechanism} on {charge.what} adds {float(charge.delta):.3g} to delta, "
+                f"too much for delta={self.delta!r}. Choose a larger delta."
             )
         return replace(self, charges=(*self.charges, charge))
 

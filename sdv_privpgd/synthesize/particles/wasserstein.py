@@ -36,6 +36,18 @@ def stratified_directions(
     return bases.transpose(1, 2).reshape(-1, dim)[:num_slices].to(dtype)
 
 
+def independent_directions(
+    num_slices: int,
+    dim: int,
+    generator: torch.Generator,
+    *,
+    dtype: torch.dtype = torch.float32,
+) -> Float[Tensor, "slice dim"]:
+    """Independent uniform unit vectors, as in the paper's experiments (section 4.1)."""
+    normal = torch.randn(num_slices, dim, generator=generator, dtype=torch.float64)
+    return torch.nn.functional.normalize(normal, dim=1).to(dtype)
+
+
 def sliced_w1(
     centers: Float[Tensor, "cell dim"],
     first: Float[Tensor, " cell"],

@@ -1,0 +1,60 @@
+"""A fitted point cloud: the model that the particle engine returns."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_privpgd.domain import Clique, Domain
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Particles:
+    """Equally likely points of a domain, as codes of shape (particle, attribute). Public.
+
+    ``codes`` is kept read-only in the smallest unsigned type that fits.
+    """
+
+    domain: Domain
+    codes: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.codes.ndim != 2 or self.codes.shape[1] != len(self.domain):
+            raise ValueError(
+                f"codes needs shape (particle, {len(self.domain)}), got {self.codes.shape}."
+            )
+        if len(self.codes) == 0:
+            raise ValueError("codes needs at least one particle.")
+        sizes = np.asarray(self.domain.sizes)
+        if (self.codes < 0).any() or (self.codes >= sizes).any():
+            raise ValueError(f"codes must lie in 0, ..., size - 1 of {self.domain.sizes!r}.")
+        codes = self.codes.astype(np.min_scalar_type(int(sizes.max(initial=1)) - 1))
+        codes.setflags(write=False)
+        object.__setattr__(self, "codes", codes)
+
+    @property
+    def block(self) -> int:
+        """The number of particles: so many rows use each of them once."""
+        return len(self.codes)
+
+    def marginal(self, clique: Clique) -> np.ndarray:
+        """The probabilities of a clique's cells, axes in the clique's order."""
+        shape = self.domain.shape(clique)
+        columns = self.codes[:, self.domain.axes(clique)].T.astype(np.int64)
+        cells = np.ravel_multi_index(tuple(columns), shape)
+        return np.bincount(cells, minlength=self.domain.size(clique)).reshape(shape) / len(
+            self.codes
+        )
+
+    def sample(self, num_rows: int, seed: int) -> np.ndarray:
+        """Codes of shape (row, attribute), int64. The same seed gives the same rows.
+
+        The particles are dealt like decks of cards: each is used once before any is used again,
+        so that samples have less variance than independent draws.
+        """
+        if num_rows < 0:
+            raise ValueError(f"num_rows must be at least 0, got {num_rows!r}.")
+        rng = np.random.default_rng(seed)
+        num_decks = -(-num_rows // len(self.codes))
+        decks = [rng.permutation(len(self.codes)) for _ in range(num_decks)]
+        order = np.concatenate([np.empty(0, dtype=np.int64), *decks])[:num_rows]
+        return self.codes[order].astype(np.int64)

@@ -1,0 +1,163 @@
+"""Terms that a user adds to the loss to push the particles away from, or towards, something."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.measure import Measurement, estimate_total
+from sdv_privpgd.queries import Query, SigmoidSumQuery
+
+Loss = Callable[[Tensor], Tensor]
+"""From positions of shape (particle, attribute) in [0, 1] to a scalar. It should be a mean over
+particles, or a function of means, so that ``weight`` does not depend on their number."""
+
+
+@runtime_checkable
+class Penalty(Protocol):
+    """A differentiable term of the loss: ``weight`` is lambda of Donhauser et al. 2024, Eq. 7."""
+
+    @property
+    def weight(self) -> float: ...
+
+    def queries(self, domain: Domain) -> tuple[Query, ...]:
+        """What must be measured for it; nothing costs no budget.
+
+        Raises ``ValueError`` where the penalty names columns that the domain does not have.
+        """
+        ...
+
+    def loss(self, domain: Domain, measurements: Sequence[Measurement]) -> Loss:
+        """The term without its weight, built from noisy answers only."""
+        ...
+
+
+@dataclass(frozen=True)
+class ProtectedThreshold:
+    """Keeps the share of rows beyond a linear threshold from being read off the synthetic rows.
+
+    The share is s-thr(Z) = mean of sigmoid(slope * (<theta, z> - b)) over positions z in [0, 1],
+    and the term 0.01 / (1e-4 + (s-thr(Z) - estimate)^2) is large where the particles reproduce
+    the estimate (Donhauser et al. 2024, section 4.4, Eq. 12 and appendix B).
+
+    Privacy: needs one private answer, which is dropped after the fit with all that reveals it.
+    """
+
+    theta: Mapping[str, float]
+    b: float
+    slope: float = 5.0
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "theta", {a: float(c) for a, c in self.theta.items()})
+        if not self.theta:
+            raise ValueError("theta is empty: give at least one column and its coefficient.")
+        for attribute, coefficient in self.theta.items():
+            _require_finite(f"theta[{attribute!r}]", coefficient)
+        _require_finite("b", self.b)
+        _require_finite("slope", self.slope)
+        _require_weight(self.weight)
+
+    def query(self) -> SigmoidSumQuery:
+        """The statistic as a query of the private table."""
+        return SigmoidSumQuery.of(self.theta, self.b, self.slope)
+
+    def queries(self, domain: Domain) -> tuple[Query, ...]:
+        """The smoothed threshold over the private table."""
+        unknown = [attribute for attribute in self.theta if attribute not in domain.attributes]
+        if unknown:
+            raise ValueError(
+                f"theta names {unknown!r}, which are not modelled columns: "
+                f"choose from {domain.attributes!r}."
+            )
+        return (self.query(),)
+
+    def loss(self, domain: Domain, measurements: Sequence[Measurement]) -> Loss:
+        """Eq. 12 around the noisy estimate found among the measurements."""
+        self.queries(domain)
+        answers = [found.answer for found in measurements if found.query == self.query()]
+        if not answers:
+            raise ValueError(
+                f"measurements lack {self.query().describe()!r}: "
+                "answer the queries of the penalties before the fit."
+            )
+        total = estimate_total(domain, measurements).value
+        estimate = float(answers[-1][0]) / (SigmoidSumQuery.GRID * total)
+        return _ThresholdLoss(
+            axes=domain.axes(self.theta),
+            coefficients=tuple(self.theta.values()),
+            b=self.b,
+            slope=self.slope,
+            estimate=min(max(estimate, 0.0), 1.0),
+        )
+
+
+@dataclass(frozen=True)
+class DifferentiablePenalty:
+    """A user's own term: any differentiable function of the named positions.
+
+    ``function`` receives a mapping from column to positions in [0, 1] (a tensor of one number a
+    particle; cell c of k lies at (2 c + 1) / (2 k)) and returns a scalar tensor. It sees no
+    private data and costs no budget. To save a synthesizer the function must be picklable: a
+    function of a module, not a lambda.
+    """
+
+    function: Callable[[Mapping[str, Tensor]], Tensor]
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise ValueError(f"function must be callable, got {self.function!r}.")
+        _require_weight(self.weight)
+
+    def queries(self, domain: Domain) -> tuple[Query, ...]:
+        """Nothing is measured."""
+        del domain
+        return ()
+
+    def loss(self, domain: Domain, measurements: Sequence[Measurement]) -> Loss:
+        """The function of the positions by name."""
+        del measurements
+
+        def named(positions: Tensor) -> Tensor:
+            value = self.function(dict(zip(domain.attributes, positions.unbind(1), strict=True)))
+            if not isinstance(value, Tensor) or value.numel() != 1:
+                raise ValueError(
+                    f"function must return a tensor with one number, got {type(value).__name__}"
+                    f"{f' of shape {tuple(value.shape)}' if isinstance(value, Tensor) else ''}: "
+                    "take the mean over particles."
+                )
+            return value.reshape(())
+
+        return named
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ThresholdLoss:
+    """Eq. 12 of the paper for one estimate."""
+
+    axes: tuple[int, ...]
+    coefficients: tuple[float, ...]
+    b: float
+    slope: float
+    estimate: float
+
+    def __call__(self, positions: Tensor) -> Tensor:
+        coefficients = positions.new_tensor(self.coefficients)
+        scores = positions[:, list(self.axes)] @ coefficients - self.b
+        share = torch.sigmoid(self.slope * scores).mean()
+        return 0.01 / (1e-4 + (share - self.estimate).square())
+
+
+def _require_finite(name: str, value: float) -> None:
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be a finite number, got {value!r}.")
+
+
+def _require_weight(weight: float) -> None:
+    if not (math.isfinite(weight) and weight >= 0):
+        raise ValueError(f"weight must be a finite number of at least 0, got {weight!r}.")

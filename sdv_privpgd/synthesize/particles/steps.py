@@ -1,0 +1,98 @@
+"""How particles move, given where their tables pull them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+
+class Pull(NamedTuple):
+    """The gradient of a mini-batch on the coordinates it touches, in units of 2 / particles.
+
+    In these units the gradient of one table's SW2 squared is minus the displacement, and its
+    curvature in one coordinate is 1 / (dimension of the table).
+    """
+
+    columns: list[int]
+    gradient: Float[Tensor, "column particle"]
+    curvature: Float[Tensor, " column"]
+    moving: Bool[Tensor, "column particle"] | None
+    """Where the gradient is not masked; None for everywhere."""
+
+
+Move = Callable[[Pull, float], Float[Tensor, "column particle"]]
+"""From a pull and the share of the descent that lies behind, to a change of positions."""
+
+
+@runtime_checkable
+class StepRule(Protocol):
+    """A first-order optimizer of the particles."""
+
+    def begin(self, positions: Float[Tensor, "attribute particle"]) -> Move:
+        """A move with fresh state for these positions."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransportStep:
+    """Goes a fraction of the way to the targets: a Gauss-Newton step of SW2 squared.
+
+    Dividing by the curvature turns the displacement along few slices into the displacement in
+    space, because E[theta theta^T] = I / dim. Nothing is to be tuned and nothing is remembered.
+    The fraction falls geometrically from ``first`` to ``last``: whole steps explore, and small
+    ones average the pulls of tables that cannot all be satisfied.
+    """
+
+    first: float = 1.0
+    last: float = 0.1
+
+    def begin(self, positions: Float[Tensor, "attribute particle"]) -> Move:
+        del positions
+
+        def move(pull: Pull, elapsed: float) -> Tensor:
+            fraction = self.first * (self.last / self.first) ** elapsed
+            change = pull.gradient * (-fraction / pull.curvature)[:, None]
+            return change if pull.moving is None else change * pull.moving
+
+        return move
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdamStep:
+    """The published optimizer: Adam whose moments change only where the gradient is not masked.
+
+    Like torch.optim.SparseAdam, it corrects the bias by the number of all steps. The learning
+    rate is multiplied by ``decay`` at the start of each of ``num_phases`` - 1 later phases of
+    equal length (Donhauser et al. 2024, section 4.1: 0.75 every 50 of 1,000 epochs).
+    """
+
+    learning_rate: float = 0.1
+    decay: float = 0.75
+    num_phases: int = 20
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+
+    def begin(self, positions: Float[Tensor, "attribute particle"]) -> Move:
+        mean = torch.zeros_like(positions)
+        square = torch.zeros_like(positions)
+        num_steps = 0
+        beta, beta_square = self.betas
+
+        def move(pull: Pull, elapsed: float) -> Tensor:
+            nonlocal num_steps
+            num_steps += 1
+            moving = 1.0 if pull.moving is None else pull.moving.to(positions)
+            mean[pull.columns] += (1 - beta) * moving * (pull.gradient - mean[pull.columns])
+            square[pull.columns] += (
+                (1 - beta_square) * moving * (pull.gradient.square() - square[pull.columns])
+            )
+            phase = min(int(elapsed * self.num_phases), self.num_phases - 1)
+            rate = self.learning_rate * self.decay**phase
+            unbiased = mean[pull.columns] / (1 - beta**num_steps)
+            scale = (square[pull.columns] / (1 - beta_square**num_steps)).sqrt() + self.eps
+            return -rate * moving * unbiased / scale
+
+        return move

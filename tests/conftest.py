@@ -1,0 +1,41 @@
+"""What all tests share: Hypothesis profiles, a domain of distinct sizes, the shared tables."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.domain import Domain
+
+settings.register_profile("dev", max_examples=50, deadline=None)  # first calls compile checkers
+settings.register_profile("ci", max_examples=500, deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+@pytest.fixture
+def domain() -> Domain:
+    """Distinct sizes, so that a transposed axis cannot pass."""
+    return Domain(("a", "b", "c"), (2, 3, 4))
+
+
+@pytest.fixture
+def codes(domain) -> np.ndarray:
+    """One hundred records, all cells of every pair of attributes hit or missed at random."""
+    return np.random.default_rng(0).integers(0, domain.sizes, size=(100, len(domain)))
+
+
+@pytest.fixture
+def dataset(domain, codes) -> Dataset:
+    return Dataset(domain, codes)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of the shared tables; the test is skipped where there is none."""
+    folder = Path(__file__).parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no shared data at {folder}")
+    return folder

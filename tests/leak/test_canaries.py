@@ -1,0 +1,143 @@
+"""Sentinel values planted in the table occur nowhere outside it."""
+
+import gc
+import logging
+import pickle
+import struct
+import warnings
+
+import cloudpickle
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+from sdv.metadata import Metadata
+
+from sdv_privpgd import PrivPGDSynthesizer, PublicDomainError
+from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.privacy.curator import Curator
+
+TEXT = "CANARYTEXT"
+NUMBER = 98765.4321
+WHOLE = 876543210987
+DAY = "2020-09-17"
+
+
+def canary_table(num_rows: int = 150) -> pd.DataFrame:
+    table = sdv_tables.table(num_rows)
+    table["id"] = [f"{TEXT}{row}" for row in range(num_rows)]
+    table["mail"] = [f"{TEXT}{row}@x.example" for row in range(num_rows)]
+    table.loc[0, "ward"] = TEXT
+    table["income"] = table["income"].astype(float)
+    table.loc[0, "income"] = NUMBER
+    table.loc[1, "age"] = WHOLE
+    table["seen"] = DAY
+    return table
+
+
+def traces(text_or_bytes) -> list[str]:
+    """Which canaries occur, as text or as the bytes that a pickle holds them in."""
+    found = text_or_bytes if isinstance(text_or_bytes, bytes) else str(text_or_bytes).encode()
+    patterns = {
+        TEXT: [TEXT.encode()],
+        str(NUMBER): [str(NUMBER).encode(), struct.pack("<d", NUMBER), struct.pack(">d", NUMBER)],
+        str(WHOLE): [
+            str(WHOLE).encode(),
+            struct.pack("<q", WHOLE),
+            struct.pack("<d", float(WHOLE)),
+            struct.pack(">d", float(WHOLE)),
+            pickle.encode_long(WHOLE),
+        ],
+        DAY: [DAY.encode()],
+    }
+    return [name for name, forms in patterns.items() if any(form in found for form in forms)]
+
+
+def test_the_scan_finds_each_canary_in_a_pickle_of_the_table():
+    assert set(traces(cloudpickle.dumps(canary_table()))) == {TEXT, str(NUMBER), str(WHOLE), DAY}
+
+
+def test_no_canary_leaves_a_fit(caplog, capsys, tmp_path):
+    with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
+        warnings.simplefilter("always")
+        synthesizer = PrivPGDSynthesizer(
+            sdv_tables.metadata(),
+            1.0,
+            public_domain=sdv_tables.PUBLIC_DOMAIN,
+            verbose=True,
+            **sdv_tables.SMALL,
+        )
+        synthesizer.fit(canary_table())
+        sample = synthesizer.sample(300)
+        synthesizer.save(tmp_path / "model.pkl")
+    printed = capsys.readouterr()
+    # The planted day lies inside the declared range, so synthetic rows may have it by chance.
+    assert traces(sample.drop(columns="seen").to_csv()) == []
+    assert traces((tmp_path / "model.pkl").read_bytes()) == []
+    assert traces([str(warning.message) for warning in caught]) == []
+    assert traces([record.getMessage() for record in caplog.records]) == []
+    assert traces(printed.out + printed.err) == []
+    assert traces(synthesizer.privacy_report()) == []
+    assert traces(synthesizer.__dict__) == []
+
+
+def test_metadata_detected_on_the_table_is_stripped_before_any_fit(caplog):
+    table = canary_table()
+    detected = Metadata.detect_from_dataframes({"table": table})
+    assert traces(detected.to_dict()), "SDV's detection no longer reads values: simplify"
+    caplog.clear()  # detection itself logs the metadata: that is the caller's act, not ours
+    synthesizer = PrivPGDSynthesizer(detected, 1.0)
+    assert traces(synthesizer.get_metadata().to_dict()) == []
+    assert traces(synthesizer.get_metadata("modified").to_dict()) == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert traces(cloudpickle.dumps(synthesizer)) == []
+    with pytest.raises(PublicDomainError) as raised:
+        synthesizer.fit(table)
+    assert traces(raised.value) == []
+    assert traces([record.getMessage() for record in caplog.records]) == []
+
+
+def test_the_caller_s_metadata_is_not_changed():
+    detected = Metadata.detect_from_dataframes({"table": canary_table()})
+    before = detected.to_dict()
+    PrivPGDSynthesizer(detected, 1.0)
+    assert detected.to_dict() == before
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda table: table.drop(columns="age"),
+        lambda table: table.assign(extra=TEXT),
+        lambda table: {"other": table},
+        lambda table: table.to_numpy(),
+        lambda table: table.to_dict(),
+        lambda table: [table],
+    ],
+)
+def test_errors_name_columns_only(broken):
+    synthesizer = PrivPGDSynthesizer(
+        sdv_tables.metadata(), 1.0, public_domain=sdv_tables.PUBLIC_DOMAIN, **sdv_tables.SMALL
+    )
+    with pytest.raises(Exception) as raised:  # noqa: PT011, B017  (whatever it is, it must be clean)
+        synthesizer.fit(broken(canary_table()))
+    assert traces(raised.value) == []
+    assert str(len(canary_table())) not in str(raised.value)
+
+
+def test_nothing_that_is_kept_reaches_the_private_table():
+    synthesizer = PrivPGDSynthesizer(
+        sdv_tables.metadata(), 1.0, public_domain=sdv_tables.PUBLIC_DOMAIN, **sdv_tables.SMALL
+    )
+    synthesizer.fit(canary_table())
+    seen, queue = set(), [synthesizer.__dict__]
+    while queue:
+        item = queue.pop()
+        if id(item) in seen or isinstance(item, type) or callable(item):
+            continue
+        seen.add(id(item))
+        assert not isinstance(item, (Dataset, Curator))
+        if isinstance(item, np.ndarray):
+            assert item.dtype != object or TEXT not in repr(item)
+        queue.extend(gc.get_referents(item))

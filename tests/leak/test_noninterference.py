@@ -1,0 +1,193 @@
+"""With the noisy answers held fixed, nothing that leaves a fit depends on the table.
+
+The curator still charges and counts; only what it gives out is replaced by numbers that depend on
+the question alone. Two tables are fitted by copies of one synthesizer, with the clock stopped, and
+everything observable is compared byte by byte.
+"""
+
+import copy
+import datetime
+import logging
+import warnings
+
+import cloudpickle
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+
+from sdv_privpgd import PrivPGDSynthesizer, ProtectedThreshold
+from sdv_privpgd.privacy import curator
+
+
+class StoppedClock(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return cls(2026, 1, 1, tzinfo=tz)
+
+    @classmethod
+    def today(cls):
+        return cls(2026, 1, 1)
+
+
+@pytest.fixture
+def fixed_answers(monkeypatch):
+    """Answers that depend on the shape and order of the questions, never on the table."""
+
+    def noisy(answer, stddev, words):
+        if stddev == 0:  # public under the adjacency, and equal for the tables compared
+            return answer
+        seed = [*answer.shape, round(stddev * 1000)]
+        return np.random.default_rng(seed).integers(-20, 80, answer.shape)
+
+    monkeypatch.setattr(curator, "_noisy", noisy)
+    for module in ("sdv_privpgd._synthesizer", "sdv.single_table.base"):
+        monkeypatch.setattr(f"{module}.datetime.datetime", StoppedClock)
+    monkeypatch.setattr("tqdm.std.time", lambda: 0.0)
+
+
+def observe(synthesizer, data, caplog, capsys) -> dict[str, object]:
+    """Everything that a fit of a copy of the synthesizer lets out."""
+    caplog.clear()
+    capsys.readouterr()
+    fitted = copy.deepcopy(synthesizer)
+    with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
+        warnings.simplefilter("always")
+        fitted.fit(data)
+    bars = capsys.readouterr()
+    seen = {
+        "pickle": cloudpickle.dumps(fitted),
+        "warnings": [str(warning.message) for warning in caught],
+        "log": [(record.name, record.levelname, record.getMessage()) for record in caplog.records],
+        "stdout": bars.out,
+        "stderr": bars.err,
+        "report": fitted.privacy_report(),
+        "ledger": fitted.ledger.to_json(),
+        "info": fitted.get_info(),
+        "repr": repr(fitted.__dict__.keys()) + repr(fitted.ledger),
+        "parameters": repr(fitted.get_parameters()),
+        "metadata": fitted.get_metadata().to_dict(),
+    }
+    sample = fitted.sample(150)
+    sample = sample if isinstance(sample, pd.DataFrame) else sample["table"]
+    seen["sample"] = sample.to_csv()
+    seen["dtypes"] = sample.dtypes.astype(str).to_dict()
+    known = pd.DataFrame({"ward": ["A", "B", None], "age": [30, 40, 50]})
+    rest = fitted.sample_remaining_columns(known)
+    seen["remaining"] = (rest if isinstance(rest, pd.DataFrame) else rest["table"]).to_csv()
+    seen["pickle after sampling"] = cloudpickle.dumps(fitted)
+    return seen
+
+
+def nasty(table: pd.DataFrame) -> pd.DataFrame:
+    """The same columns and number of rows, with everything that a cell can hold."""
+    cells = [
+        10**400, -(10**400), float("inf"), float("nan"), None, pd.NA, pd.NaT, "CANARY", b"CANARY",
+        [1, 2], {"CANARY": 1}, complex(1, 2), datetime.date(9999, 12, 31), object,
+        pd.Timestamp("2020-05-05", tz="Asia/Tokyo"), datetime.datetime(1, 1, 1), True, "2020-02-30",
+    ]  # fmt: skip
+    return pd.DataFrame(
+        {
+            name: pd.Series(
+                [cells[(row + shift) % len(cells)] for row in range(len(table))], dtype=object
+            )
+            for shift, name in enumerate(table.columns)
+        }
+    )
+
+
+def other_values(table):
+    return sdv_tables.table(len(table), seed=99)
+
+
+def missing_cells(table):
+    return table.mask(np.random.default_rng(1).random(table.shape) < 0.4)
+
+
+def all_missing(table):
+    return table.mask(np.ones(table.shape, dtype=bool))
+
+
+def other_dtypes(table):
+    return table.astype(
+        {"age": "float32", "income": "Float64", "ward": "category", "smoker": object, "seen": "string"}
+    )
+
+
+def other_row_order(table):
+    return table.sample(frac=1.0, random_state=3)
+
+
+def other_column_order(table):
+    return table[table.columns[::-1]]
+
+
+def constant(table):
+    return pd.concat([table.iloc[[0]]] * len(table))
+
+
+OTHER_TABLES = [
+    other_values, missing_cells, all_missing, other_dtypes, other_row_order, other_column_order,
+    constant, nasty,
+]  # fmt: skip
+
+
+def settings(**changes):
+    return {
+        "metadata": sdv_tables.metadata(),
+        "epsilon": 1.0,
+        "public_domain": sdv_tables.PUBLIC_DOMAIN,
+        "verbose": True,
+        **sdv_tables.SMALL,
+        **changes,
+    }
+
+
+@pytest.mark.parametrize("change", OTHER_TABLES)
+def test_nothing_depends_on_the_values_under_replace_one(change, fixed_answers, caplog, capsys):
+    table = sdv_tables.table(120)
+    synthesizer = PrivPGDSynthesizer(**settings())
+    assert observe(synthesizer, table, caplog, capsys) == observe(
+        synthesizer, change(table), caplog, capsys
+    )
+
+
+@pytest.mark.parametrize("num_rows", [0, 1, 500])
+def test_nothing_depends_on_the_number_of_rows_under_add_remove(
+    num_rows, fixed_answers, caplog, capsys
+):
+    synthesizer = PrivPGDSynthesizer(**settings(adjacency="add_remove"))
+    first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
+    assert first == observe(synthesizer, sdv_tables.table(num_rows, seed=8), caplog, capsys)
+
+
+def test_nothing_depends_on_the_table_behind_a_protected_statistic(fixed_answers, caplog, capsys):
+    penalty = ProtectedThreshold({"age": 1.0, "income": -0.5}, b=0.2, weight=0.1)
+    synthesizer = PrivPGDSynthesizer(**settings(penalties=[penalty]))
+    table = sdv_tables.table(120)
+    assert observe(synthesizer, table, caplog, capsys) == observe(
+        synthesizer, other_values(table), caplog, capsys
+    )
+
+
+def test_nothing_depends_on_the_table_in_sdv_s_dict_form(fixed_answers, caplog, capsys):
+    synthesizer = PrivPGDSynthesizer(**settings())
+    table = sdv_tables.table(120)
+    first = observe(synthesizer, {"table": table}, caplog, capsys)
+    assert first == observe(synthesizer, {"table": nasty(table)}, caplog, capsys)
+
+
+def test_the_comparison_notices_a_leak(fixed_answers, caplog, capsys, monkeypatch):
+    """The same comparison must fail when one private number is kept."""
+    fit_processed_data = PrivPGDSynthesizer.fit_processed_data
+
+    def leaking(self, processed):
+        fit_processed_data(self, processed)
+        self.oldest = int(processed["table"]["age"].max())
+
+    monkeypatch.setattr(PrivPGDSynthesizer, "fit_processed_data", leaking)
+    synthesizer = PrivPGDSynthesizer(**settings())
+    young = sdv_tables.table(120).assign(age=20)
+    old = young.assign(age=80)
+    first = observe(synthesizer, young, caplog, capsys)
+    assert first["pickle"] != observe(synthesizer, old, caplog, capsys)["pickle"]

@@ -1,0 +1,224 @@
+"""The ledger adds exactly, refuses what does not fit, and forgets nothing."""
+
+import json
+import math
+from dataclasses import FrozenInstanceError
+from fractions import Fraction
+
+import pytest
+
+from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of
+from sdv_privpgd.privacy.ledger import Charge, PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.noise import SAMPLING_DELTA
+from sdv_privpgd.queries import Adjacency
+
+REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+
+
+def charge(mu_squared, *, stddev=8.0, replace=2, add=1, delta=SAMPLING_DELTA, what="tables"):
+    return Charge(
+        mechanism="Gaussian, rounded" if stddev else "exact (public)",
+        what=what,
+        num_queries=1,
+        num_values=6,
+        sensitivity_squared=((REPLACE, replace), (ADD, add)),
+        stddev=stddev,
+        mu_squared=Fraction(mu_squared),
+        delta=Fraction(delta),
+    )
+
+
+@pytest.fixture
+def ledger():
+    return PrivacyLedger.open(1.0, 1e-5, REPLACE)
+
+
+def test_an_empty_ledger_has_spent_nothing(ledger):
+    assert ledger.mu_squared == 0
+    assert ledger.remaining == ledger.budget == mu_squared_of(1.0, 1e-5)
+    assert ledger.spent() == 0.0
+    assert ledger.exact_releases == ()
+
+
+def test_thirds_of_a_budget_add_up_to_it_exactly(ledger):
+    third = ledger.budget / 3
+    for _ in range(3):
+        ledger = ledger.record(charge(third))
+    assert ledger.mu_squared == ledger.budget
+    assert ledger.remaining == 0
+    assert isinstance(ledger.remaining, Fraction)
+    assert ledger.spent() == pytest.approx(1.0, rel=1e-9)
+    assert ledger.spent() <= 1.0
+
+
+def test_a_charge_over_budget_raises_and_changes_nothing(ledger):
+    ledger = ledger.record(charge(ledger.budget / 2))
+    before = ledger.to_dict()
+    with pytest.raises(PrivacyBudgetError, match=r"needs mu² *=.*left"):
+        # Over by one part in 10^60: floats would not see it.
+        ledger.record(charge(ledger.budget / 2 + Fraction(1, 10**60)))
+    assert ledger.to_dict() == before
+    ledger.record(charge(ledger.budget / 2))
+
+
+def test_recording_leaves_the_earlier_ledger_as_it_was(ledger):
+    later = ledger.record(charge(ledger.budget))
+    assert ledger.charges == ()
+    assert len(later.charges) == 1
+    with pytest.raises(FrozenInstanceError):
+        ledger.budget = Fraction(10)
+
+
+def test_mu_squared_adds_up_over_charges(ledger):
+    parts = [ledger.budget * Fraction(k, 100) for k in (1, 9, 30)]
+    for part in parts:
+        ledger = ledger.record(charge(part))
+    assert ledger.mu_squared == sum(parts)
+    assert ledger.spent() == pytest.approx(epsilon_of(sum(parts), 1e-5), rel=1e-12)
+
+
+def test_the_other_adjacency_is_summed_event_by_event(ledger):
+    # Costs under add/remove, 1/8^2 and 3/4^2, do not follow from the charges under replace-one.
+    ledger = ledger.record(charge(ledger.budget / 3, stddev=8.0, replace=2, add=1))
+    ledger = ledger.record(charge(ledger.budget / 3, stddev=40.0, replace=6, add=3))
+    other = Fraction(1, 64) + Fraction(3, 1600)
+    assert ledger.spent(adjacency=ADD) == pytest.approx(epsilon_of(other, 1e-5), rel=1e-12)
+    assert ledger.spent(adjacency="add_remove") == ledger.spent(adjacency=ADD)
+    assert ledger.spent(adjacency=REPLACE) == ledger.spent()
+    assert ledger.spent() == pytest.approx(epsilon_of(ledger.budget * 2 / 3, 1e-5), rel=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "other"), [(0.2, 0.137), (1.0, 0.684), (2.5, 1.697)])
+def test_replace_one_costs_root_two_of_add_remove(epsilon, other):
+    ledger = PrivacyLedger.open(epsilon, 1e-5, REPLACE)
+    stddev = math.sqrt(2 / ledger.budget)
+    ledger = ledger.record(charge(ledger.budget, stddev=stddev))
+    # The notes' table (privacy.md section 7), three digits.
+    assert ledger.spent(adjacency=ADD) == pytest.approx(other, abs=6e-4)
+
+
+def test_an_exact_release_is_free_and_is_named_as_the_condition(ledger):
+    ledger = ledger.record(charge(0, stddev=0.0, replace=0, add=1, delta=0, what="number of rows"))
+    ledger = ledger.record(charge(ledger.budget))
+    assert [event.what for event in ledger.exact_releases] == ["number of rows"]
+    assert ledger.exact_releases[0].mu_squared_under(ADD) == 0
+    assert ledger.spent(adjacency=ADD) == pytest.approx(
+        epsilon_of(Fraction(1, 64), 1e-5), rel=1e-12
+    )
+
+
+def test_deltas_of_events_are_taken_from_delta(ledger):
+    half = PrivacyLedger(
+        adjacency=REPLACE,
+        epsilon=1.0,
+        delta=1e-5,
+        budget=ledger.budget,
+        charges=(charge(ledger.budget, delta=Fraction(1e-5) / 2),),
+    )
+    assert half.spent() == pytest.approx(epsilon_of(ledger.budget, 5e-6), rel=1e-12)
+    assert half.spent() > 1.0
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_epsilon_is_infinite_where_the_events_use_up_delta(ledger, factor):
+    broken = PrivacyLedger(
+        adjacency=REPLACE,
+        epsilon=1.0,
+        delta=1e-5,
+        budget=ledger.budget,
+        charges=(charge(ledger.budget, delta=factor * Fraction(1e-5)),),
+    )
+    assert broken.spent() == math.inf
+    assert broken.spent(delta=3e-5) < math.inf
+
+
+def test_a_delta_that_the_events_would_use_up_is_refused_before_anything_is_released():
+    ledger = PrivacyLedger.open(1.0, 1e-300, REPLACE)
+    with pytest.raises(PrivacyBudgetError, match="larger delta"):
+        ledger.record(charge(ledger.budget))
+    allowed = PrivacyLedger.open(1.0, 1e-20, REPLACE)
+    assert allowed.record(charge(allowed.budget)).spent() <= 1.0
+
+
+def test_many_events_together_cannot_use_up_delta_either(ledger):
+    most = Fraction(1e-5) / 2**60
+    ledger = ledger.record(charge(0, delta=most))
+    with pytest.raises(PrivacyBudgetError, match="larger delta"):
+        ledger.record(charge(0, delta=SAMPLING_DELTA))
+
+
+def test_two_fits_compose_by_adding_budgets_and_keeping_all_charges(ledger):
+    first = ledger.record(charge(ledger.budget, what="first"))
+    second = PrivacyLedger.open(1.0, 1e-6, REPLACE)
+    second = second.record(charge(second.budget, what="second"))
+    both = first.followed_by(second)
+    assert both.budget == first.budget + second.budget
+    assert both.mu_squared == first.mu_squared + second.mu_squared
+    assert [event.what for event in both.charges] == ["first", "second"]
+    assert both.delta == 1e-5
+    assert both.epsilon == pytest.approx(epsilon_of(both.budget, 1e-5), rel=1e-12)
+    assert both.spent() == pytest.approx(both.epsilon, rel=1e-9)
+    assert 1.0 < both.epsilon < 2.0  # better than adding epsilons
+
+
+def test_ten_fits_at_two_and_a_half_spend_what_the_notes_say():
+    # privacy.md section 5: ten refits at (2.5, 1e-5) compose to epsilon 9.60.
+    one = PrivacyLedger.open(2.5, 1e-5, REPLACE)
+    total = one
+    for _ in range(9):
+        total = total.followed_by(one)
+    assert total.epsilon == pytest.approx(9.60, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        PrivacyLedger.open(1.0, 1e-5, ADD),
+        PrivacyLedger.open(1.0, 1e-5, REPLACE, rows_per_person=2),
+    ],
+)
+def test_unlike_ledgers_do_not_compose(ledger, other):
+    with pytest.raises(ValueError, match="compose only"):
+        ledger.followed_by(other)
+
+
+def test_json_gives_the_exact_values_back(ledger):
+    ledger = ledger.record(charge(0, stddev=0.0, replace=0, add=1, delta=0))
+    ledger = ledger.record(charge(ledger.budget / 3, stddev=0.1 + 0.2))
+    book = json.loads(ledger.to_json())
+    assert Fraction(book["budget_mu_squared"]) == ledger.budget
+    assert Fraction(book["spent_mu_squared"]) == ledger.mu_squared
+    assert (book["epsilon"], book["delta"]) == (1.0, 1e-5)
+    assert Adjacency(book["adjacency"]) is REPLACE
+    assert book["spent_epsilon"] == {
+        "replace_one": ledger.spent(),
+        "add_remove": ledger.spent(adjacency=ADD),
+    }
+    for entry, event in zip(book["charges"], ledger.charges, strict=True):
+        assert Fraction(entry["mu_squared"]) == event.mu_squared
+        assert Fraction(entry["delta"]) == event.delta
+        assert entry["stddev"] == event.stddev
+        assert {
+            Adjacency(name): value for name, value in entry["sensitivity_squared"].items()
+        } == dict(event.sensitivity_squared)
+    assert book["charges"][1]["share"] == pytest.approx(1 / 3, rel=1e-15)
+
+
+@pytest.mark.parametrize("rows", [0, -1, 1.5, True, "1"])
+def test_a_group_that_is_no_positive_whole_number_is_refused(rows):
+    # 0 would make every sensitivity 0, and every answer exact.
+    with pytest.raises(ValueError, match="rows_per_person"):
+        PrivacyLedger.open(1.0, 1e-5, REPLACE, rows_per_person=rows)
+
+
+def test_opening_checks_epsilon_and_delta():
+    with pytest.raises(ValueError, match="epsilon"):
+        PrivacyLedger.open(0, 1e-5, REPLACE)
+    with pytest.raises(ValueError, match="delta"):
+        PrivacyLedger.open(1.0, 0, REPLACE)
+
+
+@pytest.mark.parametrize("name", ["bounded", "", None])
+def test_an_unknown_adjacency_is_refused(ledger, name):
+    with pytest.raises(ValueError, match="replace_one"):
+        Adjacency.parse(name)
