@@ -368,12 +368,20 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
             warnings.simplefilter("ignore")
             processor._fit_hyper_transformer(self._public_frame())
         processor.fitted = True
+        self._restart_generators()
+
+    def _restart_generators(self) -> None:
+        """Puts every generator back to its own seed, which hashes public values."""
+        self._data_processor.reset_sampling()
+        for transformer in self._data_processor._hyper_transformer.field_transformers.values():
+            # IndexGenerator's own reset leaves states that RDT seeds from the operating system.
+            BaseTransformer.reset_randomization(transformer)
 
     # Sampling: post-processing, free
 
     def reset_sampling(self) -> None:
         """Starts the sequence of sampled rows again."""
-        self._data_processor.reset_sampling()
+        self._restart_generators()
         if self._rows is not None:
             self._rows = RowStream(model=self._rows.model, seed=self._rows.seed)
 

@@ -1,11 +1,12 @@
 """How long loops report that they move on."""
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 Item = TypeVar("Item")
 
 
+@runtime_checkable
 class Progress(Protocol):
     """Wraps the items of a loop and shows a stage's progress over them.
 

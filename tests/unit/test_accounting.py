@@ -103,16 +103,12 @@ def test_the_difference_of_normal_logarithms_fails_at_small_mu_and_ours_does_not
         second = epsilon + log_ndtr(-epsilon / mu - mu / 2)
         return first + np.log1p(-np.exp(second - first))
 
-    epsilon, mu = 20.0, 1e-6
+    epsilon = 20.0
     with np.errstate(invalid="ignore", divide="ignore"):
-        assert not np.isfinite(naive(epsilon, mu)) or naive(epsilon, mu) > 0
-        failures = [
-            m for m in np.geomspace(1e-9, 1e-3, 200) if np.isnan(naive(epsilon, m))
-        ]
+        failures = [mu for mu in np.geomspace(1e-9, 1e-3, 200) if np.isnan(naive(epsilon, mu))]
     assert failures
-    for m in failures:
-        assert not math.isnan(log_delta(epsilon, m))
-        assert log_delta(epsilon, m) < -1e6
+    for mu in failures:
+        assert log_delta(epsilon, mu) < -1e8  # about -(epsilon / mu)^2 / 2, or no delta at all
 
 
 def test_nothing_is_nan_anywhere_on_a_wide_grid():

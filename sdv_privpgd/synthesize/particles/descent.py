@@ -1,7 +1,7 @@
-"""Particle gradient descent: from noisy tables to a point cloud (Donhauser et al. 2024, section 3)."""
+"""Particle gradient descent: from noisy tables to a point cloud."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
@@ -16,7 +16,7 @@ from sdv_privpgd.measure import Measurement, estimate_total, noisy_tables
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.queries import Query
 from sdv_privpgd.synthesize.engine import Model
-from sdv_privpgd.synthesize.particles.embedding import embed, nearest_codes
+from sdv_privpgd.synthesize.particles.embedding import draw_codes, embed, nearest_codes
 from sdv_privpgd.synthesize.particles.particles import Particles
 from sdv_privpgd.synthesize.particles.penalties import Loss, Penalty
 from sdv_privpgd.synthesize.particles.projection import (
@@ -63,10 +63,10 @@ class ParticleGradientDescent:
     num_slices: int = 1
     batch_size: int = 1
     mask_probability: float = 0.0
-    step: StepRule = TransportStep()
+    step: StepRule = field(default_factory=TransportStep)
     start: Literal["marginals", "uniform"] = "marginals"
     targets: Literal["consistent", "raw"] = "consistent"
-    projection: Projection = PrimalDualProjection()
+    projection: Projection = field(default_factory=PrimalDualProjection)
     penalties: tuple[Penalty, ...] = ()
     stratified: bool = True
     seed: int = 0
@@ -124,9 +124,7 @@ class ParticleGradientDescent:
     ) -> Particles:
         """A point cloud that matches the measurements. ``warm_start`` replaces the start."""
         generator = torch.Generator().manual_seed(self.seed)
-        device = torch.device(
-            "cuda" if self.enable_gpu and torch.cuda.is_available() else "cpu"
-        )
+        device = torch.device("cuda" if self.enable_gpu and torch.cuda.is_available() else "cpu")
         one_way, tables = self._signed_tables(domain, measurements)
         targets = [
             self._target(table, generator, device) for table in progress(tables, "project")
@@ -187,7 +185,7 @@ class ParticleGradientDescent:
         else:
             codes = torch.stack(
                 [
-                    _rounded_draw(torch.from_numpy(one_way[name]), self.num_particles, generator)
+                    draw_codes(torch.from_numpy(one_way[name]), self.num_particles, generator)
                     for name in domain.attributes
                 ]
             )
@@ -280,21 +278,6 @@ class _Target(NamedTuple):
     axes: list[int]
     centers: Float[Tensor, "cell dim"]
     weights: Float[Tensor, " cell"]
-
-
-def _rounded_draw(
-    weights: Float[Tensor, " value"], num_particles: int, generator: torch.Generator
-) -> Tensor:
-    """Codes in random order, each as often as its weight says, to less than one particle.
-
-    Rounds down and gives what is left to the largest remainders.
-    """
-    exact = weights.double() / weights.double().sum() * num_particles
-    counts = exact.floor().long()
-    left = num_particles - int(counts.sum())
-    counts[(exact - counts).argsort(descending=True, stable=True)[:left]] += 1
-    codes = torch.repeat_interleave(torch.arange(len(weights)), counts)
-    return codes[torch.randperm(num_particles, generator=generator)]
 
 
 def _penalty_gradient(

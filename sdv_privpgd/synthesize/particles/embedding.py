@@ -37,3 +37,18 @@ def cell_centers(
     index = torch.arange(math.prod(shape))
     codes = torch.stack(torch.unravel_index(index, tuple(shape)), dim=1)
     return embed(codes, shape, dtype)
+
+
+def draw_codes(
+    weights: Float[Tensor, " value"], num_particles: int, generator: torch.Generator
+) -> Int[Tensor, " particle"]:
+    """Codes in random order, each as often as its weight says, to less than one particle.
+
+    Rounds down and gives what is left to the largest remainders.
+    """
+    exact = weights.double() / weights.double().sum() * num_particles
+    counts = exact.floor().long()
+    left = num_particles - int(counts.sum())
+    counts[(exact - counts).argsort(descending=True, stable=True)[:left]] += 1
+    codes = torch.repeat_interleave(torch.arange(len(weights)), counts)
+    return codes[torch.randperm(num_particles, generator=generator)]

@@ -90,7 +90,7 @@ class PrimalDualProjection:
 
         # float32 halves the time; both bounds are evaluated in float64. The ratio of the steps is
         # that of the ways to go: |w - v| for the primal, at most 1 an entry for the dual.
-        fast, v = slices.float(), signed.float()
+        fast, v = slices.single(), signed.float()
         ratio = float((start - signed).norm()) / math.sqrt(slices.gaps.numel())
         primal_step, dual_step = ratio / norm, 1 / (ratio * norm)
         w = start.float()
@@ -189,7 +189,7 @@ class _Slices(NamedTuple):
         positions, order = (directions @ centers.T).sort(dim=1)
         return cls(order, order.argsort(dim=1), positions.diff(dim=1) / len(directions))
 
-    def float(self) -> "_Slices":
+    def single(self) -> "_Slices":
         return self._replace(gaps=self.gaps.float())
 
     def differences(self, signed: Float[Tensor, " cell"]) -> Float[Tensor, "slice step"]:

@@ -1,0 +1,95 @@
+"""For every pair of neighbors the answers differ by at most the stated sensitivity."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.queries import Adjacency, CountQuery, MarginalQuery, SigmoidSumQuery
+
+REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+
+sizes_of = st.lists(st.integers(1, 7), min_size=1, max_size=4, unique=True)
+
+
+@st.composite
+def neighbors(draw, rows=1):
+    """A domain, a table, the table with ``rows`` records replaced, and with them removed."""
+    sizes = draw(sizes_of)
+    domain = Domain(tuple("abcd"[: len(sizes)]), tuple(sizes))
+    # Codes outside the domain, too: clipping must not raise the sensitivity.
+    record = st.tuples(*(st.integers(-1, size) for size in sizes))
+    shared = draw(st.lists(record, max_size=12))
+    one, other = (draw(st.lists(record, min_size=rows, max_size=rows)) for _ in range(2))
+    position = draw(st.integers(0, len(shared)))
+    tables = [
+        Dataset(domain, np.array(records, dtype=np.int64).reshape(-1, len(sizes)))
+        for records in (
+            shared[:position] + one + shared[position:],
+            other + shared[::-1],
+            shared,
+        )
+    ]
+    return domain, *tables
+
+
+@st.composite
+def queries(draw, domain):
+    degree = draw(st.integers(0, len(domain)))
+    marginals = [MarginalQuery(clique) for clique in domain.cliques(degree)]
+    coefficient = st.floats(-1e6, 1e6)
+    weights = draw(
+        st.dictionaries(st.sampled_from(domain.attributes), coefficient, min_size=1)
+    )
+    statistic = SigmoidSumQuery.of(weights, draw(coefficient), draw(coefficient))
+    return [*marginals, CountQuery(), statistic]
+
+
+def squared_change(query, before, after):
+    pairs = zip(query.answer(after).flat, query.answer(before).flat, strict=True)
+    return sum((int(x) - int(y)) ** 2 for x, y in pairs)  # Python integers: exact
+
+
+@given(st.data())
+def test_no_neighbor_changes_an_answer_by_more_than_its_sensitivity(data):
+    domain, table, replaced, removed = data.draw(neighbors())
+    workload = data.draw(queries(domain))
+    for adjacency, neighbor in ((REPLACE, replaced), (ADD, removed)):
+        changes = [squared_change(query, table, neighbor) for query in workload]
+        limits = [query.l2_sensitivity_squared(adjacency) for query in workload]
+        assert all(x <= limit for x, limit in zip(changes, limits, strict=True))
+        # All answers together, as the curator releases them in one act.
+        assert sum(changes) <= sum(limits)
+
+
+@given(st.data(), st.integers(2, 4))
+def test_all_rows_of_a_person_change_answers_by_at_most_their_number_times_as_much(data, rows):
+    domain, table, replaced, removed = data.draw(neighbors(rows=rows))
+    workload = data.draw(queries(domain))
+    for adjacency, neighbor in ((REPLACE, replaced), (ADD, removed)):
+        for query in workload:
+            limit = rows**2 * query.l2_sensitivity_squared(adjacency)
+            assert squared_change(query, table, neighbor) <= limit
+
+
+@given(st.data())
+def test_a_record_falls_into_exactly_one_cell_of_each_marginal(data):
+    domain, table, replaced, removed = data.draw(neighbors())
+    for degree in range(len(domain) + 1):
+        for clique in domain.cliques(degree):
+            counts = table.counts(clique)
+            assert counts.sum() == table.num_records()
+            assert np.abs(counts - replaced.counts(clique)).sum() in (0, 2)
+            gone = counts - removed.counts(clique)
+            assert gone.min() >= 0
+            assert gone.sum() == 1
+
+
+@given(st.data())
+def test_values_of_the_statistic_lie_on_the_grid_and_add_up(data):
+    domain, table, _, removed = data.draw(neighbors())
+    statistic = data.draw(queries(domain))[-1]
+    value = int(statistic.answer(table)[0]) - int(statistic.answer(removed)[0])
+    assert 0 <= value <= SigmoidSumQuery.GRID
+    assert 0 <= statistic.answer(table)[0] <= SigmoidSumQuery.GRID * table.num_records()

@@ -1,0 +1,124 @@
+"""Claims of Donhauser et al. 2024 and its published settings, held against the particle engine."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.measure import Measurement
+from sdv_privpgd.queries import CountQuery, MarginalQuery
+from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
+from sdv_privpgd.synthesize.particles.embedding import cell_centers
+from sdv_privpgd.synthesize.particles.projection import SoftmaxProjection
+from sdv_privpgd.synthesize.particles.steps import AdamStep, Pull
+from sdv_privpgd.synthesize.particles.wasserstein import sliced_w1, stratified_directions
+
+
+def measured(table, num_records=1_000_000):
+    """All pairs without noise, and the public number of records."""
+    names = tuple("abcdef"[: table.ndim])
+    domain = Domain(names, table.shape)
+    answers = [Measurement(query=CountQuery(), answer=np.array([num_records]), stddev=0.0)]
+    truth = {}
+    for clique in combinations(names, 2):
+        others = tuple(axis for axis in range(table.ndim) if axis not in domain.axes(clique))
+        truth[clique] = table.sum(axis=others)
+        answer = np.rint(num_records * truth[clique]).astype(np.int64)
+        answers.append(Measurement(query=MarginalQuery(clique), answer=answer, stddev=0.0))
+    return domain, answers, truth
+
+
+def distances(model, truth):
+    """Full L1 (the paper's TV, Eq. 11) and SW1 (Eq. 10) of each clique."""
+    directions = stratified_directions(
+        100, 2, torch.Generator().manual_seed(0), dtype=torch.float64
+    )
+    l1, sw1 = [], []
+    for clique, table in truth.items():
+        found = model.marginal(clique)
+        l1.append(np.abs(found - table).sum())
+        flat = (torch.from_numpy(array.ravel()) for array in (found, table))
+        sw1.append(float(sliced_w1(cell_centers(table.shape), *flat, directions)))
+    return np.array(l1), np.array(sw1)
+
+
+def chain(size=6):
+    """A - B - C: B follows A, and C follows B, up to neighbors."""
+    follow = np.exp(-1.5 * np.abs(np.subtract.outer(np.arange(size), np.arange(size))))
+    follow /= follow.sum(axis=1, keepdims=True)
+    first = np.linspace(1, 2, size) / np.linspace(1, 2, size).sum()
+    return first[:, None, None] * follow[:, :, None] * follow[None, :, :]
+
+
+def test_one_exact_table_is_reproduced():
+    generator = np.random.default_rng(0)
+    table = generator.gamma(0.5, size=(8, 9))
+    domain, answers, truth = measured(table / table.sum())
+    model = ParticleGradientDescent(num_particles=10_000, epochs=200, enable_gpu=False).fit(
+        domain, answers
+    )
+    l1, sw1 = distances(model, truth)
+    assert l1.max() < 0.02
+    assert sw1.max() < 1e-3
+
+
+def test_all_pairs_of_a_chain_are_reproduced():
+    domain, answers, truth = measured(chain())
+    model = ParticleGradientDescent(num_particles=10_000, epochs=200, enable_gpu=False).fit(
+        domain, answers
+    )
+    l1, sw1 = distances(model, truth)
+    assert l1.max() < 0.02
+    assert sw1.max() < 1e-3
+
+
+def test_the_published_settings_are_those_of_section_4():
+    engine = ParticleGradientDescent.as_published()
+    assert (engine.num_particles, engine.epochs, engine.num_slices) == (100_000, 1_000, 10)
+    assert (engine.batch_size, engine.mask_probability) == (5, 0.8)
+    assert (engine.start, engine.targets, engine.stratified) == ("uniform", "raw", False)
+    assert engine.step == AdamStep(learning_rate=0.1, decay=0.75, num_phases=20)
+    assert engine.projection == SoftmaxProjection(
+        num_slices=200, max_steps=1750, learning_rate=0.1, decay=0.8, decay_every=100
+    )
+
+
+def test_a_short_published_run_fits_too():
+    domain, answers, truth = measured(chain(4))
+    engine = ParticleGradientDescent.as_published(
+        num_particles=1_000,
+        epochs=100,
+        projection=SoftmaxProjection(num_slices=20, max_steps=200, decay_every=12),
+        enable_gpu=False,
+    )
+    l1, sw1 = distances(engine.fit(domain, answers), truth)
+    assert l1.max() < 0.1
+    assert sw1.max() < 0.01
+
+
+def test_masked_adam_is_torchs_sparse_adam():
+    generator = torch.Generator().manual_seed(0)
+    start = torch.rand(3, 5, generator=generator, dtype=torch.float64)
+    theirs = torch.nn.Parameter(start.clone())
+    optimizer = torch.optim.SparseAdam([theirs], lr=0.1)
+    ours = start.clone()
+    move = AdamStep(num_phases=1).begin(ours)
+    for _ in range(20):
+        gradient = torch.randn(3, 5, generator=generator, dtype=torch.float64)
+        moving = torch.rand(3, 5, generator=generator) < 0.4
+        theirs.grad = (gradient * moving).to_sparse()
+        optimizer.step()
+        ours += move(Pull([0, 1, 2], gradient, torch.ones(3), moving), 0.0)
+    # Ours adds eps after the bias correction, like torch.optim.Adam; eps is 1e-8 of a gradient.
+    torch.testing.assert_close(ours, theirs.detach(), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("epoch", "expected"), [(0, 0.1), (49, 0.1), (50, 0.075), (999, 0.1 * 0.75**19)])
+def test_the_learning_rate_falls_every_50_of_1000_epochs(epoch, expected):
+    move = AdamStep().begin(torch.zeros(1, 1, dtype=torch.float64))
+    pull = Pull([0], torch.ones(1, 1, dtype=torch.float64), torch.ones(1), None)
+    # The first step of Adam has the length of the learning rate.
+    assert math.isclose(float(-move(pull, epoch / 1000)), expected, rel_tol=1e-6)

@@ -1,0 +1,97 @@
+"""A dataset counts like a histogram and shows itself to nobody."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.domain import Domain
+
+
+@pytest.mark.parametrize(
+    "clique", [(), ("a",), ("c",), ("a", "b"), ("c", "a"), ("b", "c"), ("c", "b", "a")]
+)
+def test_counts_are_those_of_a_brute_force_histogram(dataset, codes, domain, clique):
+    counts = dataset.counts(clique)
+    axes, shape = domain.axes(clique), domain.shape(clique)
+    assert counts.dtype == np.int64
+    assert counts.shape == shape
+    if clique:
+        edges = [np.arange(size + 1) - 0.5 for size in shape]
+        expected, _ = np.histogramdd(codes[:, axes], bins=edges)
+        np.testing.assert_array_equal(counts, expected)
+    assert counts.sum() == len(codes) == dataset.num_records()
+
+
+def test_order_of_records_does_not_matter(domain, codes, dataset):
+    shuffled = Dataset(domain, codes[::-1])
+    np.testing.assert_array_equal(shuffled.counts(("c", "a")), dataset.counts(("c", "a")))
+
+
+def test_an_empty_table_has_zero_counts(domain):
+    empty = Dataset(domain, np.zeros((0, 3), dtype=np.int64))
+    np.testing.assert_array_equal(empty.counts(("a", "b")), np.zeros((2, 3)))
+    assert empty.num_records() == 0
+
+
+def test_attributes_of_one_value_are_counted_too():
+    domain = Domain(("a", "b"), (1, 3))
+    table = Dataset(domain, np.array([[0, 2], [0, 2], [0, 0]]))
+    np.testing.assert_array_equal(table.counts(("b", "a")), [[1], [0], [2]])
+
+
+@pytest.mark.filterwarnings("error")
+def test_codes_outside_the_domain_go_to_the_nearest_inside_silently(domain):
+    big = np.iinfo(np.int64)
+    wild = Dataset(domain, np.array([[-1, 99, 4], [big.min, big.max, 2]]))
+    assert wild.counts(("a",)).tolist() == [2, 0]
+    assert wild.counts(("b",)).tolist() == [0, 0, 2]
+    assert wild.counts(("c",)).tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_warning_tells_that_a_code_was_no_number(domain):
+    wild = Dataset(domain, np.array([[np.nan, np.inf, -np.inf]]))
+    assert wild.counts(("a", "b", "c")).sum() == 1
+
+
+def test_the_callers_array_is_neither_kept_nor_changed(domain, codes):
+    mine = codes.copy()
+    table = Dataset(domain, mine)
+    before = table.counts(("a", "b"))
+    mine[:] = 0
+    np.testing.assert_array_equal(table.counts(("a", "b")), before)
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 2), (3, 4), (3, 3, 1)])
+def test_codes_of_another_shape_are_refused_without_a_number_of_records(domain, shape):
+    with pytest.raises(ValueError, match=r"one column for each of the 3 attributes\.$"):
+        Dataset(domain, np.zeros(shape, dtype=np.int64))
+
+
+def test_repr_names_the_domain_alone(dataset, domain):
+    assert repr(dataset) == f"Dataset({domain!r})" == str(dataset)
+    assert not hasattr(dataset, "__dict__")
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        *(lambda table, p=protocol: pickle.dumps(table, p) for protocol in range(6)),
+        copy.copy,
+        copy.deepcopy,
+    ],
+)
+def test_a_dataset_can_be_neither_pickled_nor_copied(dataset, take):
+    with pytest.raises(TypeError, match="private"):
+        take(dataset)
+
+
+def test_lookup_sums_add_one_entry_an_attribute(dataset, codes):
+    first, second = np.array([10, 20]), np.array([1, 2, 3, 4])
+    np.testing.assert_array_equal(
+        dataset.lookup_sum(("a", "c"), [first, second]), first[codes[:, 0]] + second[codes[:, 2]]
+    )
+    np.testing.assert_array_equal(dataset.lookup_sum((), []), np.zeros(len(codes)))
