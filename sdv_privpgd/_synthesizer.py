@@ -10,6 +10,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -574,4 +575,7 @@ def _bars(items, stage: str):
     return tqdm(items, desc=f"PrivPGD: {stage:<8}", unit="step")
 
 
-PrivPGDSynthesizer.__module__ = "sdv_privpgd.synthesizer"  # where pickles look for it
+# Pickles name the class by the module that makes sure of SDV, and look it up there: were that
+# module not imported, cloudpickle would write the class itself into the file.
+PrivPGDSynthesizer.__module__ = "sdv_privpgd.synthesizer"
+import_module(PrivPGDSynthesizer.__module__)

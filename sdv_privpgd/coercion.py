@@ -49,7 +49,7 @@ def plain(cell: object) -> Plain | None:
     if issubclass(kind, float):
         number = float.__float__(cell)
         return None if number != number else number
-    if issubclass(kind, np.bool_ | np.integer) and not issubclass(kind, np.timedelta64):
+    if issubclass(kind, (np.bool_, np.integer)) and not issubclass(kind, np.timedelta64):
         return cell.item()
     if issubclass(kind, np.floating):
         return plain(float(cell))

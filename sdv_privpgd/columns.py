@@ -12,7 +12,7 @@ import pandas as pd
 
 from sdv_privpgd.cells import Categories, Interval, Ticks
 from sdv_privpgd.coercion import LARGEST_WHOLE, plain, quiet
-from sdv_privpgd.dates import instants, to_ticks, write_dates
+from sdv_privpgd.dates import EARLIEST, LATEST, instants, to_ticks, write_dates
 
 _EXACT_DIGITS = 15
 """Decimal digits that float64 always keeps."""
@@ -137,6 +137,11 @@ def _numbers(name: str, facts: Mapping) -> dict:
     if places:
         places = _kept_places(int(places), max(abs(low), abs(high)))
     if places is None:
+        if not math.isfinite(float(high) - float(low)):
+            raise ValueError(
+                f"range_min={facts['range_min']!r} and range_max={facts['range_max']!r} of "
+                f"{name!r} are further apart than float64 can say. Give a narrower range."
+            )
         return {"cells": Interval(float(low), float(high), int(facts["num_bins"]))}
     first, last = math.ceil(low * 10**places), math.floor(high * 10**places)
     if first > last:
@@ -177,8 +182,14 @@ def _kept_places(places: int, largest: Fraction) -> int | None:
 def _dates(name: str, facts: Mapping) -> dict:
     check_num_bins(f"num_bins of {name!r}", facts["num_bins"])
     datetime_format = facts.get("datetime_format")
-    if not isinstance(datetime_format, str | None):
-        raise ValueError(f"datetime_format of {name!r} must be a string, got {datetime_format!r}.")
+    # Without directives pandas would know words of its own, such as "mixed".
+    if not (
+        datetime_format is None or (isinstance(datetime_format, str) and "%" in datetime_format)
+    ):
+        raise ValueError(
+            f"datetime_format of {name!r} must be a string of directives like '%Y-%m-%d', "
+            f"got {datetime_format!r}."
+        )
     bounds = np.array([_moment(name, facts, key) for key in ("range_min", "range_max")])
     _check_order(name, facts, *bounds)
     if datetime_format is None:
@@ -208,11 +219,10 @@ def _moment(name: str, facts: Mapping, key: str) -> int:
     bound, datetime_format = facts[key], facts.get("datetime_format")
     with quiet():
         moments, missing = instants(pd.Series([bound], dtype=object), datetime_format)
-    ends = np.iinfo(np.int64)
-    if missing[0] or moments[0] in (ends.min + 1, ends.max):
+    if missing[0] or moments[0] in (EARLIEST, LATEST):
         written = "" if datetime_format is None else f" written as {datetime_format!r}"
         raise ValueError(
-            f"{key} of {name!r} must be a date from 1677-09-22 to 2262-04-11{written}, "
+            f"{key} of {name!r} must be a date after 1678-01-01 and before 2262-04-12{written}, "
             f"got {bound!r}."
         )
     return int(moments[0])

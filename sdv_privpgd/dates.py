@@ -10,16 +10,22 @@ import pandas as pd
 
 from sdv_privpgd.coercion import cells, filled, plain, whole
 
+EARLIEST = int(np.datetime64("1678-01-01", "ns").astype(np.int64))
+LATEST = np.iinfo(np.int64).max
+"""Between these instants dates are read; an earlier or later one is read as the nearest.
+
+The first is the start of the first year that int64 nanoseconds hold: NumPy's casts to coarser
+units overflow in the months before it.
+"""
+
 _EPOCH = datetime(1970, 1, 1)
-_FIRST = np.iinfo(np.int64).min + 1
-_LAST = np.iinfo(np.int64).max
 
 
 def instants(series: pd.Series, datetime_format: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """Nanoseconds since 1970 in UTC, int64; earlier and later ones go to the ends of int64.
+    """Nanoseconds since 1970 in UTC, int64, from ``EARLIEST`` to ``LATEST``.
 
-    What has no time zone is in UTC. Strings are read in the format, or, without one, as ISO 8601
-    or else as ``pandas.Timestamp`` does. Whole numbers are read as the string of their digits if
+    What has no time zone is in UTC. Strings are read in the format, or, without one, as
+    ``pandas.Timestamp`` does. Whole numbers are read as the string of their digits if
     there is a format (20240131 in ``%Y%m%d``), and are otherwise missing: their unit is unknown.
     """
     if series.dtype.kind == "M" and not isinstance(series.dtype, pd.ArrowDtype):
@@ -74,8 +80,8 @@ def _instant(cell: object) -> int | None:
         return None
     try:
         if issubclass(kind, pd.Timestamp):
-            cell = cell.asm8  # In UTC, whatever the time zone.
-        if isinstance(cell, np.datetime64):
+            return _instant_of_timestamp(cell)
+        if issubclass(kind, np.datetime64):
             return None if np.isnat(cell) else int(_nanoseconds(np.array([cell]))[0])
         if not issubclass(kind, datetime):
             cell = datetime(cell.year, cell.month, cell.day)
@@ -86,30 +92,39 @@ def _instant(cell: object) -> int | None:
             microseconds -= (offset.days * 86_400 + offset.seconds) * 10**6 + offset.microseconds
     except Exception:  # noqa: BLE001 - the cell brings its own time zone's code.
         return None
-    return min(max(1000 * microseconds, _FIRST), _LAST)
+    return min(max(1000 * microseconds, EARLIEST), LATEST)
+
+
+def _instant_of_timestamp(timestamp: pd.Timestamp) -> int:
+    try:
+        return max(timestamp.value, EARLIEST)  # In UTC, whatever the time zone.
+    except OverflowError:
+        return LATEST if timestamp.year > _EPOCH.year else EARLIEST
 
 
 def _nanoseconds(moments: np.ndarray) -> np.ndarray:
-    """``datetime64`` of any unit as int64 nanoseconds, clipped by their order."""
-    if np.datetime_data(moments.dtype)[0] not in ("ps", "fs", "as"):
-        # One unit inside: the cast rounds down, which would leave the range at its start.
-        first = np.datetime64(_FIRST, "ns").astype(moments.dtype) + 1
-        moments = np.clip(moments, first, np.datetime64(_LAST, "ns").astype(moments.dtype))
-    return moments.astype("datetime64[ns]").astype(np.int64)
+    """``datetime64`` of any unit as int64 nanoseconds from ``EARLIEST`` to ``LATEST``."""
+    if np.datetime_data(moments.dtype)[0] in ("ps", "fs", "as"):
+        return moments.astype("datetime64[ns]").astype(np.int64)
+    first = np.datetime64(EARLIEST, "ns").astype(moments.dtype)
+    last = np.datetime64(LATEST, "ns").astype(moments.dtype)
+    nanoseconds = np.clip(moments, first, last).astype("datetime64[ns]").astype(np.int64)
+    return np.where(moments > last, LATEST, np.maximum(nanoseconds, EARLIEST))
 
 
 def _read_texts(texts: set[str], datetime_format: str | None) -> dict[str, int | None]:
-    """The instant of each string. A format makes pandas read every string by itself."""
+    """The instant of each string."""
     # pandas reads these words as the current time.
     listed = [text for text in texts if text.strip().lower() not in ("now", "today")]
+    instant_of: dict[str, int | None] = dict.fromkeys(texts)
+    if datetime_format is None:
+        # One by one: read together, a string without a time zone takes that of the one before.
+        instant_of.update({text: _read_text(text, None) for text in listed})
+        return instant_of
     read = pd.to_datetime(
-        pd.Index(listed, dtype=object),
-        format=datetime_format or "ISO8601",
-        errors="coerce",
-        utc=True,
+        pd.Index(listed, dtype=object), format=datetime_format, errors="coerce", utc=True
     )
     moments = read.tz_convert(None).to_numpy()
-    instant_of: dict[str, int | None] = dict.fromkeys(texts)
     instant_of.update(zip(listed, _nanoseconds(moments).tolist(), strict=True))
     for position in np.flatnonzero(np.isnat(moments)):
         instant_of[listed[position]] = _read_text(listed[position], datetime_format)
@@ -117,7 +132,7 @@ def _read_texts(texts: set[str], datetime_format: str | None) -> dict[str, int |
 
 
 def _read_text(text: str, datetime_format: str | None) -> int | None:
-    """The instant of a string that is outside pandas' range or not ISO 8601."""
+    """The instant of a single string; it may be outside pandas' range."""
     try:
         moment = (
             pd.Timestamp(text)

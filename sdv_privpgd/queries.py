@@ -145,9 +145,7 @@ class SigmoidSumQuery:
         # The parts' own ranges: high - low could cancel, and an index then leave the table.
         span = math.fsum(float(part.max() - part.min()) for part in exact)
         unit = max(span, 1e-12) / self._SCORES
-        contributions = [
-            np.rint((part - part.min()) / unit).astype(np.int64) for part in exact
-        ]
+        contributions = [np.rint((part - part.min()) / unit).astype(np.int64) for part in exact]
         # Rounding moves a score by at most half a unit an attribute.
         scores = low + unit * np.arange(self._SCORES + len(exact) + 1)
         values = 0.5 * (1 + np.tanh(0.5 * self.slope * (scores - self.b)))

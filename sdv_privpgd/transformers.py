@@ -41,7 +41,8 @@ class ColumnTransformer(BaseTransformer, abc.ABC):
                 # Code -1 is missing: the entry after all categories is the last, too.
                 kept = pd.Series(series.cat.categories).astype(object)
                 codes, positions = self.encode(pd.concat([kept, pd.Series([None], dtype=object)]))
-                return codes[series.cat.codes], positions[series.cat.codes]
+                entries = series.cat.codes.to_numpy()
+                return codes[entries], positions[entries]
             if isinstance(series.dtype, pd.SparseDtype):
                 series = series.sparse.to_dense()
             values, missing = self._read(series)
@@ -108,7 +109,9 @@ class ColumnTransformer(BaseTransformer, abc.ABC):
         coordinates = np.nan_to_num(coordinates, nan=self.column.size - 0.5)
         coordinates = np.clip(coordinates, 0.0, np.nextafter(float(self.column.size), 0.0))
         codes = np.floor(coordinates).astype(np.int64)
-        return self.decode(codes, coordinates - codes).set_axis(columns_data.index)
+        # Unnamed: RDT gives it the name that the column has in the table.
+        values = self.decode(codes, coordinates - codes).rename(None)
+        return values.set_axis(columns_data.index)
 
 
 class NumberTransformer(ColumnTransformer):

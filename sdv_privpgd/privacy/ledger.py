@@ -8,7 +8,6 @@ from fractions import Fraction
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon, epsilon_of, mu_squared_of
 from sdv_privpgd.queries import Adjacency
 
-
 _EVENTS_SHARE = Fraction(1, 2**60)
 """Share of delta that the events' own deltas may take: too little to change a digit of epsilon."""
 

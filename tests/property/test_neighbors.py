@@ -39,9 +39,7 @@ def queries(draw, domain):
     degree = draw(st.integers(0, len(domain)))
     marginals = [MarginalQuery(clique) for clique in domain.cliques(degree)]
     coefficient = st.floats(-1e6, 1e6)
-    weights = draw(
-        st.dictionaries(st.sampled_from(domain.attributes), coefficient, min_size=1)
-    )
+    weights = draw(st.dictionaries(st.sampled_from(domain.attributes), coefficient, min_size=1))
     statistic = SigmoidSumQuery.of(weights, draw(coefficient), draw(coefficient))
     return [*marginals, CountQuery(), statistic]
 

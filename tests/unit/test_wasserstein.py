@@ -85,16 +85,12 @@ def test_a_full_set_of_stratified_directions_weighs_all_axes_alike(dim):
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_each_stratified_direction_is_uniform(dim):
-    generator = seeded()
-    first = torch.cat([stratified_directions(3, dim, generator, dtype=F64)[:1] for _ in range(4000)])
-    # Up to sign, so second moments decide; their standard error is below 0.5 / sqrt(4000).
-    moment = (first.T @ first / 4000).diag()
-    assert ((moment - 1 / dim).abs() < 4 * 0.5 / math.sqrt(4000)).all() or dim == 2
-    if dim == 2:  # one stratum of three: angles uniform on [0, pi / 3)
-        angle = torch.atan2(first[:, 1], first[:, 0])
-        assert (angle >= 0).all()
-        assert (angle < math.pi / 3).all()
-        assert abs(angle.mean() - math.pi / 6) < 4 * (math.pi / 3) / math.sqrt(12 * 4000)
+    generator, repeats = seeded(), 300
+    drawn = [stratified_directions(1, dim, generator, dtype=F64) for _ in range(repeats)]
+    first = torch.cat(drawn)
+    # Signs do not matter, so second moments decide; each entry has a sd below 0.5.
+    moment = first.T @ first / repeats
+    assert ((moment - torch.eye(dim) / dim).abs() < 4 * 0.5 / math.sqrt(repeats)).all()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -64,8 +64,8 @@ class ParticleGradientDescent:
     batch_size: int = 1
     mask_probability: float = 0.0
     step: StepRule = field(default_factory=TransportStep)
-    start: Literal["marginals", "uniform"] = "marginals"
-    targets: Literal["consistent", "raw"] = "consistent"
+    start: str = "marginals"
+    targets: str = "consistent"
     projection: Projection = field(default_factory=PrimalDualProjection)
     penalties: tuple[Penalty, ...] = ()
     stratified: bool = True
@@ -77,17 +77,13 @@ class ParticleGradientDescent:
             _require_integer(name, getattr(self, name), least)
         _require_integer("batch_size", self.batch_size, 1)
         if not 0 <= self.mask_probability < 1:
-            raise ValueError(
-                f"mask_probability must lie in [0, 1), got {self.mask_probability!r}."
-            )
+            raise ValueError(f"mask_probability must lie in [0, 1), got {self.mask_probability!r}.")
         for name, choices in (
             ("start", ("marginals", "uniform")),
             ("targets", ("consistent", "raw")),
         ):
             if getattr(self, name) not in choices:
-                raise ValueError(
-                    f"{name} must be one of {choices!r}, got {getattr(self, name)!r}."
-                )
+                raise ValueError(f"{name} must be one of {choices!r}, got {getattr(self, name)!r}.")
 
     @classmethod
     def as_published(cls, **changes: Any) -> "ParticleGradientDescent":
@@ -126,10 +122,8 @@ class ParticleGradientDescent:
         generator = torch.Generator().manual_seed(self.seed)
         device = torch.device("cuda" if self.enable_gpu and torch.cuda.is_available() else "cpu")
         one_way, tables = self._signed_tables(domain, measurements)
-        targets = [
-            self._target(table, generator, device) for table in progress(tables, "project")
-        ]
-        losses = [(penalty.weight, penalty.loss(domain, measurements)) for penalty in self.penalties]
+        targets = [self._target(table, generator, device) for table in progress(tables, "project")]
+        losses = [(each.weight, each.loss(domain, measurements)) for each in self.penalties]
         positions = self._start(domain, one_way, warm_start, generator).to(device)
         positions = self._descend(positions, targets, losses, generator, progress)
         codes = nearest_codes(positions.T.cpu(), domain.sizes)

@@ -14,8 +14,8 @@ def embed(
     dtype: torch.dtype = torch.float32,
 ) -> Float[Tensor, "particle dim"]:
     """Cell centers (2 c + 1) / (2 k) of codes c = 0, ..., k - 1 (Donhauser et al. 2024, Eq. 4)."""
-    shape = torch.tensor(sizes, device=codes.device)
-    return ((2 * codes + 1) / (2 * shape)).to(dtype)
+    shape = torch.tensor(sizes, dtype=dtype, device=codes.device)
+    return (2 * codes + 1).to(dtype) / (2 * shape)
 
 
 def nearest_codes(

@@ -1,0 +1,181 @@
+"""The whole way, with an engine that does next to nothing."""
+
+import copy
+import gc
+import types
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sdv_privpgd import pipeline
+from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.pipeline import COUNT_SHARE, STATISTIC_SHARE, Release
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.queries import Adjacency, CountQuery, MarginalQuery, SigmoidSumQuery
+from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.synthesize.engine import Engine, Model
+
+REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+
+
+@dataclass(frozen=True)
+class Uniform:
+    domain: Domain
+    block: int = 1
+
+    def marginal(self, clique):
+        return np.full(self.domain.shape(clique), 1 / self.domain.size(clique))
+
+    def sample(self, num_rows, seed):
+        return np.random.default_rng(seed).integers(
+            0, self.domain.sizes, (num_rows, len(self.domain))
+        )
+
+
+@dataclass
+class FakeEngine:
+    asked: list = field(default_factory=list)
+    fails: bool = False
+    seen: list = field(default_factory=list)
+
+    def statistics(self, domain):
+        return self.asked
+
+    def fit(self, domain, measurements, *, warm_start=None, progress=None):
+        if self.fails:
+            raise RuntimeError("no model")
+        self.seen.extend(measurements)
+        return Uniform(domain)
+
+
+STATISTICS = [SigmoidSumQuery.of({"a": 1.0}, 0.4, 9.0), SigmoidSumQuery.of({"c": 1.0}, 0.7, 9.0)]
+
+
+def open_curator(dataset, adjacency):
+    ledger = PrivacyLedger.open(1.0, 1e-5, adjacency)
+    return Curator(dataset, ledger, words=np.random.default_rng(0).bytes)
+
+
+def test_the_fakes_are_what_the_protocols_say(domain):
+    assert isinstance(FakeEngine(), Engine)
+    assert isinstance(Uniform(domain), Model)
+    assert isinstance(AllKWay(), Strategy)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_under_replace_one_all_of_the_budget_goes_to_the_tables(dataset, domain, degree):
+    release = pipeline.run(open_curator(dataset, REPLACE), AllKWay(degree=degree), FakeEngine())
+    count, tables = release.ledger.charges
+    assert count.mu_squared == 0
+    assert tables.mu_squared == release.ledger.budget
+    assert release.ledger.remaining == 0
+    assert release.ledger.spent() == pytest.approx(1.0, rel=1e-9)
+    assert [m.query for m in release.measurements] == [
+        CountQuery(), *(MarginalQuery(clique) for clique in domain.cliques(degree))
+    ]  # fmt: skip
+
+
+def test_under_add_remove_the_count_takes_one_percent_and_the_tables_the_rest(dataset):
+    release = pipeline.run(open_curator(dataset, ADD), AllKWay(), FakeEngine())
+    count, tables = release.ledger.charges
+    budget = release.ledger.budget
+    assert count.mu_squared == budget / 100 == budget * COUNT_SHARE
+    assert tables.mu_squared == budget * Fraction(99, 100)
+    assert release.ledger.remaining == 0
+    # 1 % of mu^2 costs the tables 0.5 % of noise (privacy.md section 7).
+    assert tables.stddev**2 * float(budget) == pytest.approx(3 / 0.99, rel=1e-9)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_each_statistic_takes_one_percent(dataset, adjacency):
+    engine = FakeEngine(asked=STATISTICS)
+    release = pipeline.run(open_curator(dataset, adjacency), AllKWay(), engine)
+    budget = release.ledger.budget
+    shares = [charge.mu_squared / budget for charge in release.ledger.charges]
+    count = COUNT_SHARE if adjacency is ADD else 0
+    assert shares == [count, STATISTIC_SHARE, STATISTIC_SHARE, 1 - count - 2 * STATISTIC_SHARE]
+    assert release.ledger.remaining == 0
+    # The engine saw everything, count first and statistics in the order it asked.
+    assert [m.query for m in engine.seen[:3]] == [CountQuery(), *STATISTICS]
+    assert len(engine.seen) == 3 + 3
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_a_protected_statistic_and_the_tables_that_reveal_it_are_not_released(dataset, adjacency):
+    release = pipeline.run(
+        open_curator(dataset, adjacency), AllKWay(), FakeEngine(asked=STATISTICS)
+    )
+    assert [m.query for m in release.measurements] == [CountQuery()]
+
+
+def test_more_statistics_than_the_budget_has_shares_for_are_refused(dataset):
+    engine = FakeEngine(asked=STATISTICS[:1] * 100)
+    curator = open_curator(dataset, ADD)
+    with pytest.raises(PrivacyBudgetError):
+        pipeline.run(curator, AllKWay(), engine)
+    assert curator.ledger.mu_squared <= curator.ledger.budget
+
+
+def test_what_was_charged_stays_on_the_books_when_the_engine_fails(dataset):
+    curator = open_curator(dataset, ADD)
+    with pytest.raises(RuntimeError, match="no model"):
+        pipeline.run(curator, AllKWay(), FakeEngine(fails=True))
+    assert curator.ledger.remaining == 0
+    assert curator.ledger.spent() == pytest.approx(1.0, rel=1e-9)
+
+
+def reaches_a_table(thing):
+    """Whether a chain of references leads to a Dataset; types, modules and code are no data."""
+    skipped = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
+    seen, todo = set(), [thing]
+    while todo:
+        found = todo.pop()
+        if id(found) in seen or isinstance(found, skipped):
+            continue
+        seen.add(id(found))
+        if isinstance(found, Dataset):
+            return True
+        todo.extend(gc.get_referents(found))
+    return False
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_no_reference_leads_from_a_release_to_the_table(dataset, adjacency):
+    curator = open_curator(dataset, adjacency)
+    release = pipeline.run(curator, AllKWay(), FakeEngine())
+    assert not reaches_a_table(release)
+    assert reaches_a_table(curator)  # the walk does find one
+    assert reaches_a_table((release, [{"x": dataset}]))
+    assert isinstance(copy.deepcopy(release), Release)
+
+
+@pytest.mark.parametrize("attributes", [1, 2])
+def test_a_domain_smaller_than_the_degree_is_measured_whole(attributes):
+    domain = Domain(("a", "b")[:attributes], (3, 1)[:attributes])
+    table = Dataset(domain, np.zeros((4, attributes), dtype=np.int64))
+    release = pipeline.run(open_curator(table, REPLACE), AllKWay(degree=3), FakeEngine())
+    assert [m.query for m in release.measurements[1:]] == [MarginalQuery(domain.attributes)]
+
+
+@pytest.mark.parametrize("degree", [0, 4, "2", None])
+def test_a_degree_that_is_not_one_to_three_is_refused(degree):
+    with pytest.raises(ValueError, match="degree"):
+        AllKWay(degree=degree)
+
+
+def test_loops_of_private_work_report_progress_by_queries_alone(dataset):
+    seen = []
+
+    def progress(items, stage):
+        for item in items:
+            seen.append((stage, item))
+            yield item
+
+    curator = open_curator(dataset, REPLACE)
+    pipeline.run(curator, AllKWay(), FakeEngine(), progress=progress)
+    assert [stage for stage, _ in seen] == ["measure"] * 3

@@ -1,0 +1,321 @@
+"""What SDV's words and a public domain say about columns, and what they may not say."""
+
+import datetime
+import pickle
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_privpgd.cells import Categories, Interval, Ticks
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.schema import PublicDomainError, Schema
+
+COLUMNS = {
+    "id": {"sdtype": "id"},
+    "income": {"sdtype": "numerical", "range_min": 0.0, "range_max": 1e6},
+    "age": {"sdtype": "numerical", "range_min": 17, "range_max": 90, "decimal_places": 0},
+    "job": {"sdtype": "categorical", "range_values": ["nurse", "cook", "clerk"]},
+    "email": {"sdtype": "email", "pii": True},
+    "size": {"sdtype": "ordinal", "range_values": ["S", "M"], "range_is_nullable": False},
+    "smokes": {"sdtype": "boolean"},
+    "born": {
+        "sdtype": "datetime",
+        "datetime_format": "%Y-%m-%d",
+        "range_min": "1920-01-01",
+        "range_max": "2006-12-31",
+    },
+}
+
+
+def column(num_bins=32, **facts):
+    return Schema.from_sdv({"x": facts}, num_bins=num_bins).columns[0]
+
+
+def numerical(low, high, **facts):
+    return column(sdtype="numerical", range_min=low, range_max=high, **facts)
+
+
+def dates(low, high, datetime_format=None, **facts):
+    return column(
+        sdtype="datetime", range_min=low, range_max=high, datetime_format=datetime_format, **facts
+    )
+
+
+def refusal(public_domain, columns=COLUMNS, keys=(), error=ValueError, **settings):
+    with pytest.raises(error) as caught:
+        Schema.from_sdv(columns, keys=keys, public_domain=public_domain, **settings)
+    return str(caught.value)
+
+
+def test_modelled_columns_are_in_the_order_of_the_metadata():
+    schema = Schema.from_sdv(COLUMNS, keys={"id"}, num_bins=10)
+    assert schema.domain() == Domain(
+        ("income", "age", "job", "size", "smokes", "born"), (11, 11, 4, 2, 3, 11)
+    )
+
+
+def test_keys_are_not_modelled_whatever_their_sdtype():
+    schema = Schema.from_sdv(COLUMNS, keys={"age"})
+    assert "age" not in schema.domain().attributes
+
+
+def test_a_table_may_have_nothing_to_model():
+    assert Schema.from_sdv({"id": {"sdtype": "id"}}).domain() == Domain((), ())
+
+
+def test_missing_has_the_last_code_unless_nothing_may_be_missing():
+    asked, unasked, refused = (
+        column(sdtype="boolean", **facts)
+        for facts in ({"range_is_nullable": True}, {}, {"range_is_nullable": False})
+    )
+    assert (asked.num_values, asked.size) == (2, 3)
+    assert (unasked.num_values, unasked.size) == (2, 3)
+    assert (refused.num_values, refused.size) == (2, 2)
+
+
+def test_the_codes_of_numbers_dates_and_ordinals_are_ordered():
+    ordered = {each.name: each.is_ordered for each in Schema.from_sdv(COLUMNS, keys={"id"}).columns}
+    assert ordered == {
+        "income": True, "age": True, "job": False, "size": True, "smokes": False, "born": True
+    }  # fmt: skip
+
+
+def test_a_public_domain_takes_the_place_of_the_metadata():
+    schema = Schema.from_sdv(
+        COLUMNS,
+        public_domain={
+            "age": {"range_max": 120, "num_bins": 4},
+            "job": {"range_values": ["none"], "range_is_nullable": False},
+        },
+    )
+    by_name = {each.name: each for each in schema.columns}
+    assert by_name["age"].cells == Ticks(17, 120, 4)
+    assert by_name["job"].cells == Categories(("none",))
+    assert by_name["job"].size == 1
+
+
+def test_the_metadata_is_left_as_it_was():
+    facts = {"x": {"sdtype": "numerical"}}
+    Schema.from_sdv(facts, public_domain={"x": {"range_min": 0, "range_max": 1}})
+    assert facts == {"x": {"sdtype": "numerical"}}
+
+
+def test_a_schema_survives_a_pickle_and_is_a_value():
+    schema = Schema.from_sdv(COLUMNS)
+    for each in schema.columns:
+        len(each.cells)
+    assert pickle.loads(pickle.dumps(schema)) == schema
+    assert hash(schema) == hash(Schema.from_sdv(COLUMNS))
+
+
+# What is asked for
+
+
+def test_all_columns_without_a_domain_are_named_with_both_remedies():
+    columns = {
+        "a": {"sdtype": "numerical", "range_min": 0},
+        "b": {"sdtype": "categorical", "range_values": []},
+        "c": {"sdtype": "boolean"},
+        "d": {"sdtype": "datetime", "datetime_format": "%Y"},
+        "e": {"sdtype": "ordinal", "range_values": None},
+        "f": {"sdtype": "id"},
+    }
+    message = refusal(None, columns, error=PublicDomainError)
+    assert all(f"'{name}'" in message for name in "abde")
+    assert not any(f"'{name}'" in message for name in "cf")
+    assert "public_domain={" in message
+    assert "public_metadata=True" in message
+
+
+def test_a_key_needs_no_domain():
+    assert Schema.from_sdv({"x": {"sdtype": "numerical"}}, keys={"x"}).columns == ()
+
+
+# What cannot be
+
+
+@pytest.mark.parametrize(
+    ("public_domain", "told"),
+    [
+        ([("age", {})], ["public_domain", "map"]),
+        ({"agee": {"range_min": 0}}, ["'agee'", "'age'"]),
+        ({"email": {"range_values": ["x"]}}, ["'email'", "not modelled"]),
+        ({"age": [0, 1]}, ["'age'", "[0, 1]", "range_min"]),
+        ({"age": {"min": 0}}, ["'age'", "'min'", "range_min"]),
+        ({"age": {"range_values": [1]}}, ["'range_values'", "numerical"]),
+        ({"job": {"num_bins": 4}}, ["'num_bins'", "categorical"]),
+        ({"smokes": {"range_values": [True]}}, ["'range_values'", "boolean"]),
+        ({"age": {"datetime_format": "%Y"}}, ["'datetime_format'", "numerical"]),
+        ({"born": {"decimal_places": 0}}, ["'decimal_places'", "datetime"]),
+        ({"age": {"range_min": 91}}, ["range_min", "91", "90"]),
+        ({"age": {"range_min": "17"}}, ["range_min", "'17'", "number"]),
+        ({"age": {"range_min": True}}, ["range_min", "True"]),
+        ({"age": {"range_min": float("nan")}}, ["range_min", "nan"]),
+        ({"age": {"range_max": float("inf")}}, ["range_max", "inf"]),
+        ({"age": {"range_max": 10**400}}, ["range_max", "finite"]),
+        ({"age": {"range_max": 2**62 + 1}}, ["range_max", "2**62", "decimal_places"]),
+        ({"age": {"decimal_places": -1}}, ["decimal_places", "-1"]),
+        ({"age": {"decimal_places": 1.0}}, ["decimal_places", "1.0"]),
+        ({"age": {"decimal_places": False}}, ["decimal_places", "False"]),
+        ({"age": {"range_min": 17.1, "range_max": 17.9}}, ["17.1", "17.9", "decimal_places"]),
+        ({"income": {"range_min": -1e308, "range_max": 1e308}}, ["range_min", "narrower"]),
+        ({"age": {"num_bins": 0}}, ["num_bins", "0"]),
+        ({"age": {"num_bins": True}}, ["num_bins", "True"]),
+        ({"age": {"num_bins": 8.0}}, ["num_bins", "8.0"]),
+        ({"age": {"range_is_nullable": "no"}}, ["range_is_nullable", "'no'"]),
+        ({"job": {"range_values": "abc"}}, ["range_values", "list", "'abc'"]),
+        ({"job": {"range_values": {"a", "b"}}}, ["range_values", "list"]),
+        ({"job": {"range_values": ["a", None]}}, ["range_values", "None", "range_is_nullable"]),
+        ({"job": {"range_values": ["a", float("nan")]}}, ["range_values", "nan"]),
+        ({"job": {"range_values": [["a"]]}}, ["range_values", "['a']"]),
+        ({"job": {"range_values": ["a", "b", "a"]}}, ["range_values", "differ"]),
+        ({"job": {"range_values": [1, True]}}, ["range_values", "differ"]),
+        ({"job": {"range_values": [1, 1.0]}}, ["range_values", "differ"]),
+        ({"born": {"range_min": "01/02/1990"}}, ["range_min", "'01/02/1990'", "%Y-%m-%d"]),
+        ({"born": {"range_min": "2007-01-01"}}, ["range_min", "2007-01-01", "2006-12-31"]),
+        ({"born": {"range_max": "9999-12-31"}}, ["range_max", "9999-12-31", "2262"]),
+        ({"born": {"range_max": pd.Timestamp("9999-12-31")}}, ["range_max", "2262"]),
+        ({"born": {"range_max": True}}, ["range_max", "True"]),
+        ({"born": {"datetime_format": 3}}, ["datetime_format", "3"]),
+        ({"born": {"datetime_format": "mixed"}}, ["datetime_format", "'mixed'", "%Y"]),
+        ({"born": {"datetime_format": "%m-%d", "range_min": "12-31"}}, ["range_max", "%m-%d"]),
+    ],
+)
+def test_errors_name_the_argument_the_value_and_the_remedy(public_domain, told):
+    message = refusal(public_domain)
+    assert [word for word in told if word not in message] == []
+
+
+def test_a_key_has_no_public_domain():
+    assert "key" in refusal({"age": {"range_min": 0}}, keys={"age"})
+
+
+@pytest.mark.parametrize("num_bins", [0, -1, 2.0, True, "8", None])
+def test_the_number_of_bins_is_a_positive_integer(num_bins):
+    assert f"num_bins must be an integer of at least 1, got {num_bins!r}" in refusal(
+        None, num_bins=num_bins
+    )
+
+
+def test_a_format_that_loses_dates_is_refused():
+    lossy = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %I:%M"}  # noon or midnight?
+    columns = {"x": {**lossy, "range_min": "2020-01-01 01:00", "range_max": "2020-06-01 01:00"}}
+    assert "%Y-%m-%d %I:%M" in refusal(None, columns)
+
+
+# Cells of numbers
+
+
+def test_few_integers_get_a_cell_each():
+    assert numerical(1, 32, decimal_places=0).num_values == 32
+    assert numerical(0, 4, decimal_places=0).cells.starts.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_many_integers_are_cut_equally_up_to_one_past_the_last():
+    cells = numerical(0, 99, decimal_places=0, num_bins=7).cells
+    # [0, 100) cut at 100 i / 7, an integer belonging to where it lies
+    expected = [int(np.ceil(100 * i / 7)) for i in range(7)]
+    assert cells.starts.tolist() == expected
+    assert cells.widths.sum() == 100
+
+
+def test_few_decimals_get_a_cell_each_and_are_counted_as_they_are_written():
+    described = numerical(0.1, 0.7, decimal_places=1)
+    assert described.cells == Ticks(1, 7, 32)
+    assert described.num_values == 7
+
+
+def test_bounds_between_decimals_move_inwards():
+    assert numerical(0.15, 0.79, decimal_places=1).cells == Ticks(2, 7, 32)
+    assert numerical(0.5, 9.5, decimal_places=0).cells == Ticks(1, 9, 32)
+
+
+def test_decimals_that_float64_cannot_tell_apart_are_dropped():
+    assert numerical(0, 1000, decimal_places=14).decimal_places == 12
+    assert isinstance(numerical(0, 1e16, decimal_places=2).cells, Interval)
+    assert numerical(0, 1e-290, decimal_places=400).decimal_places == 300
+
+
+def test_numbers_without_decimal_places_are_real():
+    described = numerical(0, 8, num_bins=4)
+    assert described.cells.edges.tolist() == [0, 2, 4, 6, 8]
+    assert described.cells == Interval(0.0, 8.0, 4)
+
+
+@pytest.mark.parametrize("facts", [{}, {"decimal_places": 0}, {"decimal_places": 3}])
+def test_a_constant_range_is_one_cell(facts):
+    assert numerical(5, 5, **facts).num_values == 1
+
+
+def test_there_are_no_more_cells_than_float64_numbers():
+    assert numerical(1.0, np.nextafter(1.0, 2)).num_values == 1
+    assert numerical(0.0, 5e-324).num_values == 1
+
+
+@pytest.mark.parametrize("bound", [3, 3.0, np.int8(3), np.float32(3), Decimal(3), Fraction(3)])
+def test_bounds_may_be_any_finite_number(bound):
+    assert numerical(bound, bound, decimal_places=0).cells == Ticks(3, 3, 32)
+
+
+# Cells of dates
+
+
+@pytest.mark.parametrize(
+    ("datetime_format", "unit"),
+    [
+        ("%Y-%m-%d", "D"),
+        ("%d%b%Y", "D"),
+        ("%Y-%j", "D"),
+        ("%Y-%m", "M"),
+        ("%Y", "Y"),
+        ("%Y-%m-%d %H", "h"),
+        ("%Y-%m-%dT%H:%M", "m"),
+        ("%Y-%m-%d %H:%M:%S", "s"),
+        ("%Y-%m-%d %I:%M:%S %p", "s"),
+        ("%Y-%m-%d %H:%M:%S.%f", "us"),
+    ],
+)
+def test_a_format_says_the_resolution(datetime_format, unit):
+    bounds = [datetime.datetime(year, 3, 1) for year in (2000, 2010)]
+    described = dates(*(bound.strftime(datetime_format) for bound in bounds), datetime_format)
+    first, last = (int(np.datetime64(bound, unit).astype(int)) for bound in bounds)
+    assert described.unit == unit
+    assert described.cells == Ticks(first, last, 32)
+
+
+@pytest.mark.parametrize(
+    ("low", "unit"),
+    [("2020-01-01", "D"), ("2020-01-01 10:00", "s"), ("2020-01-01 10:00:00.25", "ns")],
+)
+def test_without_a_format_the_bounds_say_the_resolution(low, unit):
+    assert dates(low, "2020-12-31").unit == unit
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        "2020-02-03",
+        datetime.date(2020, 2, 3),
+        pd.Timestamp("2020-02-03"),
+        np.datetime64("2020-02-03"),
+    ],
+)
+@pytest.mark.parametrize("datetime_format", [None, "%Y-%m-%d"])
+def test_bounds_of_dates_may_be_strings_or_dates(bound, datetime_format):
+    described = dates(bound, bound, datetime_format)
+    assert described.cells == Ticks(18_295, 18_295, 32)  # days since 1970
+    assert described.unit == "D"
+
+
+def test_a_number_is_no_bound_of_dates():
+    with pytest.raises(ValueError, match="range_min of 'x' must be a date"):
+        dates(5, "2020-01-01")
+
+
+def test_a_time_zone_makes_dates_utc():
+    assert dates("2020-01-01 00:00+0200", "2020-01-02 00:00+0000", "%Y-%m-%d %H:%M%z").utc
+    assert dates("2020-01-01T00:00Z", "2020-01-02T00:00Z").utc
+    assert not dates("2020-01-01", "2020-01-02").utc

@@ -1,0 +1,373 @@
+"""Values to codes and back, one kind of column at a time, and inside RDT."""
+
+import datetime
+import pickle
+import zoneinfo
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from rdt import HyperTransformer
+
+from sdv_privpgd.schema import Schema
+from sdv_privpgd.transformers import encode_table, transformer_for
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def transformer(sdtype, num_bins=32, **facts):
+    schema = Schema.from_sdv({"x": {"sdtype": sdtype, **facts}}, num_bins=num_bins)
+    return transformer_for(schema.columns[0])
+
+
+def numerical(low, high, **facts):
+    return transformer("numerical", range_min=low, range_max=high, **facts)
+
+
+def dates(low="2000-01-01", high="2009-12-31", datetime_format=None, **facts):
+    return transformer(
+        "datetime", range_min=low, range_max=high, datetime_format=datetime_format, **facts
+    )
+
+
+def categories(*values, **facts):
+    return transformer("categorical", range_values=list(values), **facts)
+
+
+def codes(transformer, *cells):
+    return transformer.encode(pd.Series(cells, dtype=object))[0].tolist()
+
+
+def decoded(transformer, *codes, position=0.5, **options):
+    return transformer.decode(np.array(codes), np.full(len(codes), position), **options)
+
+
+# Numbers
+
+
+def test_numbers_outside_their_range_go_to_the_ends():
+    whole = numerical(0, 9, decimal_places=0)
+    assert codes(whole, -5, 10**400, -(10**400), float("inf"), "-inf", 9.4) == [0, 9, 0, 9, 0, 9]
+
+
+def test_numbers_are_read_from_all_that_are_numbers():
+    whole = numerical(0, 9, decimal_places=0)
+    three = (3, 3.0, "3", " 3.0 ", np.int8(3), np.uint64(3), np.float32(3), np.longdouble(3),
+             Decimal(3), Fraction(3), "3e0")  # fmt: skip
+    assert codes(whole, *three) == [3] * len(three)
+    assert codes(whole, True, np.True_, False) == [1, 1, 0]
+
+
+def test_what_is_no_number_is_missing():
+    whole = numerical(0, 9, decimal_places=0)
+    strange = ("three", "", b"3", 3 + 0j, [3], None, pd.NA, pd.NaT, float("nan"), "nan", object(),
+               Decimal("NaN"), Decimal("sNaN"), pd.Timedelta(3), np.timedelta64(3))  # fmt: skip
+    assert codes(whole, *strange) == [10] * len(strange)
+
+
+def test_what_is_missing_goes_to_the_first_cell_where_nothing_may_be_missing():
+    assert codes(numerical(5, 9, decimal_places=0, range_is_nullable=False), None, "x") == [0, 0]
+    assert codes(categories("a", "b", range_is_nullable=False), None, "x") == [0, 0]
+    assert codes(dates(range_is_nullable=False), None, "x") == [0, 0]
+
+
+def test_a_cell_of_many_integers_gives_each_an_equal_share_of_positions():
+    cell_of_five = numerical(0, 9, decimal_places=0, num_bins=2)
+    grid = (np.arange(1000) + 0.5) / 1000
+    values = cell_of_five.decode(np.ones(1000, dtype=int), grid)
+    assert values.value_counts().to_dict() == dict.fromkeys(range(5, 10), 200)
+
+
+def test_large_integers_are_exact():
+    low, high = -(2**62) + 1, 2**62
+    large = numerical(low, high, decimal_places=0, num_bins=3, range_is_nullable=False)
+    assert codes(large, low, 0, high) == [0, 1, 2]
+    ends = large.decode(np.array([0, 2]), np.array([0.0, np.nextafter(1, 0)]))
+    assert ends.dtype == np.int64
+    assert ends[0] == low
+    assert high - 2**12 <= ends[1] <= high  # 2**-53 of a cell of 2**61.4 integers
+
+
+def test_integers_that_neighbor_in_int64_but_not_in_float64_are_told_apart():
+    cut = numerical(0, 2**60, decimal_places=0, num_bins=2)  # cut at 2**59 + 1
+    assert codes(cut, 2**59, 2**59 + 1, str(2**59 + 1)) == [0, 1, 1]
+    series = pd.Series([2**59, 2**59 + 1])
+    for dtype in ("int64", "uint64", "Int64", "int64[pyarrow]", "category", "object"):
+        assert cut.encode(series.astype(dtype))[0].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("high", "with_missing"), [(100, "float64"), (2**53, "float64"), (2**53 + 1, "Int64")]
+)
+def test_integers_keep_an_exact_dtype(high, with_missing):
+    whole = numerical(0, high, decimal_places=0)
+    last, missing = whole.column.num_values - 1, whole.column.num_values
+    assert decoded(whole, last).dtype == "int64"
+    assert decoded(whole, last, holds_missing=True).dtype == with_missing
+    given = decoded(whole, last, missing)
+    assert given.dtype == with_missing
+    assert given.isna().tolist() == [False, True]
+
+
+def test_decimals_are_the_floats_that_their_literals_are():
+    tenths = numerical(0.1, 2.5, decimal_places=1)
+    given = decoded(tenths, *range(25)).tolist()
+    assert given == [float(f"{number // 10}.{number % 10}") for number in range(1, 26)]
+    assert codes(tenths, *given) == list(range(25))
+
+
+def test_real_numbers_stay_in_their_cell():
+    real = numerical(0, 1, num_bins=3)
+    below_one = np.nextafter(1, 0)
+    for code in range(3):
+        ends = real.decode(np.array([code, code]), np.array([0.0, below_one]))
+        assert real.encode(ends)[0].tolist() == [code, code]
+    assert codes(real, 1.0) == [2]
+    assert decoded(real, 0, position=0.25).tolist() == [pytest.approx(1 / 12, rel=1e-15)]
+
+
+# Dates
+
+
+def test_dates_are_read_from_strings_and_from_dates():
+    days = dates("2000-01-01", "2000-01-20")
+    third = ("2000-01-03", "2000-01-03 23:59", "Jan 3, 2000", datetime.date(2000, 1, 3),
+             datetime.datetime(2000, 1, 3, 5), pd.Timestamp("2000-01-03"),
+             np.datetime64("2000-01-03T07"), "2000-01-03T00:00Z")  # fmt: skip
+    assert codes(days, *third) == [2] * len(third)
+
+
+def test_time_zones_are_turned_to_utc_and_what_has_none_is_in_utc():
+    days = dates("2000-01-01", "2000-01-20")
+    tokyo = zoneinfo.ZoneInfo("Asia/Tokyo")
+    assert codes(
+        days,
+        datetime.datetime(2000, 1, 3, 5, tzinfo=tokyo),
+        pd.Timestamp("2000-01-03 05:00", tz="Asia/Tokyo"),
+        "2000-01-03T05:00+09:00",
+        "2000-01-03T05:00",
+    ) == [1, 1, 1, 2]
+    aware = pd.Series(pd.to_datetime(["2000-01-03 05:00"])).dt.tz_localize("Asia/Tokyo")
+    assert days.encode(aware)[0].tolist() == [1]
+
+
+@pytest.mark.parametrize("datetime_format", [None, "%Y-%m-%d"])
+def test_dates_that_nanoseconds_cannot_hold_go_to_the_ends(datetime_format):
+    days = dates(datetime_format=datetime_format)
+    utc_14 = datetime.timezone(datetime.timedelta(hours=14))
+    early = (datetime.date(1, 1, 1), "1066-10-14", np.datetime64(-(10**10), "Y"),
+             datetime.datetime(1, 1, 1, tzinfo=utc_14), np.datetime64("1066-10-14", "W"),
+             pd.Timestamp("1066-10-14"), np.datetime64(-(2**63) + 1, "ns"))  # fmt: skip
+    late = (datetime.date(9999, 12, 31), "9999-12-31", np.datetime64(10**10, "Y"),
+            pd.Timestamp("9999-12-31"), np.datetime64(2**63 - 1, "s"))  # fmt: skip
+    assert codes(days, *early) == [0] * len(early)
+    assert codes(days, *late) == [31] * len(late)
+    for unit in ("s", "ms", "us"):
+        column = pd.Series(np.array(["1066-10-14", "9999-12-31", "NaT"], dtype=f"M8[{unit}]"))
+        assert days.encode(column)[0].tolist() == [0, 31, 32]
+
+
+def test_no_day_before_1970_is_rounded_up():
+    days = dates("1969-12-30", "1970-01-02")
+    assert codes(days, "1969-12-31T23:59", "1970-01-01T00:00") == [1, 2]
+
+
+def test_what_is_no_date_is_missing():
+    days = dates()
+    strange = ("soon", "", "now", "Today", "NaT", "\ud800", 20_050_101, 1.5, True, b"2005-01-01",
+               None, pd.NA, pd.NaT, np.datetime64("NaT"), datetime.time(1),
+               pd.Timedelta(1))  # fmt: skip
+    assert codes(days, *strange) == [32] * len(strange)
+
+
+def test_a_format_reads_only_what_is_written_in_it():
+    days = dates("01.01.2000", "20.01.2000", "%d.%m.%Y")
+    assert codes(days, "03.01.2000", "2000-01-03", "3.1.2000 10:00") == [2, 20, 20]
+
+
+def test_digits_may_be_written_as_numbers():
+    days = dates("20000101", "20000120", "%Y%m%d")
+    assert codes(days, "20000103", 20000103, 20000103.0, Decimal(20000103)) == [2] * 4
+    assert codes(days, 20000103.5, float("inf"), 10**400, True) == [20] * 4
+    for dtype in ("int64", "float64", "Int64", "category"):
+        assert days.encode(pd.Series([20000103]).astype(dtype))[0].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "datetime_format"),
+    [
+        ("2000-01", "2002-01", "%Y-%m"),
+        ("1990", "2010", "%Y"),
+        ("01/02/2000 00:05", "01/02/2000 00:20", "%d/%m/%Y %H:%M"),
+        (
+            "2000-01-01 00:00:00.000005+0000",
+            "2000-01-01 00:00:00.000025+0000",
+            "%Y-%m-%d %H:%M:%S.%f%z",
+        ),
+    ],
+)
+def test_dates_are_written_in_their_format_and_resolution(low, high, datetime_format):
+    written = dates(low, high, datetime_format)
+    every = range(written.column.num_values)
+    values = decoded(written, *every)
+    assert values.iloc[0] == low
+    assert values.iloc[-1] == high
+    assert written.encode(values)[0].tolist() == list(every)
+
+
+def test_dates_without_a_format_are_timestamps():
+    assert decoded(dates(), 0, 31).dtype == "datetime64[ns]"
+    assert decoded(dates(), 0, 32).isna().tolist() == [False, True]
+    aware = dates("2000-01-01T00:00Z", "2000-01-20T00:00Z")
+    assert decoded(aware, 0).tolist() == [pd.Timestamp("2000-01-01", tz="UTC")]
+
+
+# Categories
+
+
+def test_categories_are_the_same_if_python_says_that_they_are_equal():
+    mixed = categories("a", 1, 0.5, b"b", "1")
+    assert codes(mixed, "a", np.str_("a")) == [0, 0]
+    assert codes(mixed, 1, 1.0, True, np.int64(1)) == [1] * 4
+    assert codes(mixed, Decimal("0.5"), Fraction(1, 2), b"b", "1") == [2, 2, 3, 4]
+
+
+def test_categories_that_were_not_declared_are_missing():
+    assert codes(categories("a", "b"), "c", "A", 1, None, float("nan"), ["a"]) == [2] * 6
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "with_missing"),
+    [
+        (["a", "b"], "object", "object"),
+        ([1, 2], "int64", "float64"),
+        ([1, 2**60], "int64", "Int64"),
+        ([0.5, 1.5], "float64", "float64"),
+        ([True, False], "bool", "object"),
+        (["a", 1], "object", "object"),
+        ([2**70, 1], "object", "object"),
+    ],
+)
+def test_categories_have_their_natural_dtype(values, dtype, with_missing):
+    declared = categories(*values)
+    assert decoded(declared, 0, 1).tolist() == values
+    assert decoded(declared, 0, 1).dtype == dtype
+    assert decoded(declared, 0, 1, holds_missing=True).dtype == with_missing
+    assert decoded(declared, 0, 2).isna().tolist() == [False, True]
+
+
+def test_truth_is_read_from_truths_numbers_and_words():
+    truth = transformer("boolean")
+    assert codes(truth, True, np.True_, 1, 1.0, "true", "TRUE", Decimal(1)) == [1] * 7
+    assert codes(truth, False, np.False_, 0, -0.0, "false", "False") == [0] * 6
+    assert codes(truth, "yes", "1", 2, None, b"true") == [2] * 5
+    assert decoded(truth, 0, 1).dtype == bool
+    assert decoded(truth, 0, 1, 2).tolist() == [False, True, None]
+    assert decoded(truth, 0, 1, holds_missing=True).dtype == object
+
+
+# All of them
+
+EACH = {
+    "whole": numerical(-3, 200, decimal_places=0),
+    "decimal": numerical(-1.5, 7, decimal_places=2),
+    "real": numerical(-1.5, 7),
+    "date": dates(),
+    "written": dates("2000-01-01", "2009-12-31", "%Y-%m-%d"),
+    "category": categories("a", 2, 0.5),
+    "truth": transformer("boolean"),
+}
+
+
+@pytest.mark.parametrize("each", EACH.values(), ids=EACH)
+def test_columns_may_be_empty_or_all_missing_in_any_dtype(each):
+    arrow = [pd.ArrowDtype(kind) for kind in (pa.int64(), pa.timestamp("us"), pa.null())]
+    for dtype in ("object", "float64", "Int64", "boolean", "string", "category", "M8[ns]", *arrow):
+        assert each.encode(pd.Series([], dtype=dtype))[0].shape == (0,)
+        filled = pd.Series([None, None], dtype=dtype)
+        assert each.encode(filled)[0].tolist() == [each.column.num_values] * 2
+    sparse = pd.Series(pd.arrays.SparseArray([np.nan, np.nan]))
+    assert each.encode(sparse)[0].tolist() == [each.column.num_values] * 2
+
+
+@pytest.mark.parametrize("each", EACH.values(), ids=EACH)
+def test_no_samples_are_a_column_without_rows(each):
+    empty = np.array([], dtype=np.int64)
+    assert each.decode(empty, empty.astype(float)).shape == (0,)
+
+
+@pytest.mark.parametrize("each", EACH.values(), ids=EACH)
+def test_codes_outside_go_to_the_nearest_inside(each):
+    assert decoded(each, -7, each.column.size + 7).isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("each", EACH.values(), ids=EACH)
+def test_the_callers_column_is_left_as_it_was(each):
+    cells = pd.Series(["3", None, 4, "a", "2005-01-01"], dtype=object)
+    before = cells.copy()
+    each.encode(cells)
+    pd.testing.assert_series_equal(cells, before)
+
+
+def test_a_table_is_encoded_in_the_order_of_the_schema():
+    facts = {
+        "job": {"sdtype": "categorical", "range_values": ["cook", "nurse"]},
+        "age": {"sdtype": "numerical", "range_min": 0, "range_max": 5, "decimal_places": 0},
+    }
+    table = pd.DataFrame({"age": [5, 0, 3], "id": [1, 2, 3], "job": ["nurse", "cook", None]})
+    assert encode_table(table, Schema.from_sdv(facts)).tolist() == [[1, 5], [0, 0], [2, 3]]
+
+
+# Inside RDT
+
+
+@pytest.fixture
+def hyper_transformer():
+    """A fitted one, whose public frame holds one row of each column's first and last value."""
+    hyper_transformer = HyperTransformer()
+    sdtypes = {name: each.INPUT_SDTYPE for name, each in EACH.items()}
+    fresh = {name: transformer_for(each.column) for name, each in EACH.items()}
+    hyper_transformer.set_config({"sdtypes": sdtypes, "transformers": fresh})
+    public = pd.DataFrame(
+        {name: decoded(each, 0, each.column.num_values - 1) for name, each in EACH.items()}
+    )
+    hyper_transformer.fit(public)
+    return hyper_transformer
+
+
+def test_rdt_carries_values_there_and_back(hyper_transformer):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            name: each.decode(rng.integers(0, each.column.size, 50), rng.random(50))
+            for name, each in EACH.items()
+        },
+    )
+    coordinates = hyper_transformer.transform(table)
+    for name, each in EACH.items():
+        assert coordinates[name].dtype == np.float64
+        assert np.array_equal(np.floor(coordinates[name]), each.encode(table[name])[0])
+    back = hyper_transformer.reverse_transform(coordinates)
+    pd.testing.assert_frame_equal(back, table, rtol=1e-12)
+
+
+def test_rdt_keeps_nothing_of_the_cells():
+    kept = []
+    for cells in (["a", 2, 0.5], [None, "SENTINEL", "a"]):
+        fitted = transformer_for(EACH["category"].column)
+        fitted.fit(pd.DataFrame({"x": cells}), "x")
+        fitted.transform(pd.DataFrame({"x": cells}))
+        fitted.reset_randomization()
+        kept.append(pickle.dumps(fitted))
+    assert kept[0] == kept[1]
+
+
+def test_coordinates_outside_go_to_the_nearest_inside(hyper_transformer):
+    for each in hyper_transformer.field_transformers.values():
+        size = each.column.size
+        name = each.columns[0]
+        wild = pd.DataFrame({name: [-1.0, size + 3.0, np.nan, np.inf, size - 0.5]})
+        assert each.reverse_transform(wild)[name].isna().tolist() == [False, True, True, True, True]
