@@ -130,18 +130,21 @@ def test_both_projections_find_nearly_the_same_distance():
 
 
 def test_projecting_brings_a_noisy_table_nearer_to_the_truth():
-    centers = cell_centers((12, 12))
+    # Most cells of a narrow ridge are empty: clipping their noise at 0 adds mass everywhere.
+    centers = cell_centers((16, 16))
     directions = stratified_directions(50, 2, seeded(), dtype=F64)
-    project = PrimalDualProjection(num_slices=16)
+    _, table = noisy_table(shape=(16, 16))
+    ridge = table**4 / (table**4).sum()
     projected, clipped = 0.0, 0.0
     for seed in range(5):
-        values, table = noisy_table(shape=(12, 12), stddev=0.003, seed=seed)
+        values, table = noisy_table(shape=(16, 16), stddev=0.002, seed=seed)
+        values = values - table + ridge
+        found = PrimalDualProjection(num_slices=16)(centers, values, seeded())
         clip = values.clamp(min=0) / values.clamp(min=0).sum()
-        projected += float(
-            sliced_w1(centers, project(centers, values, seeded()), table, directions)
-        )
-        clipped += float(sliced_w1(centers, clip, table, directions))
-    assert projected < 0.8 * clipped
+        projected += float(sliced_w1(centers, found, ridge, directions))
+        clipped += float(sliced_w1(centers, clip, ridge, directions))
+    # Measured: 0.56 of the clipped error.
+    assert projected < 0.7 * clipped
 
 
 def test_no_cell_is_frozen_at_the_start():

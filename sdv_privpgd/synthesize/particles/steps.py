@@ -47,7 +47,7 @@ class TransportStep:
     """
 
     first: float = 1.0
-    last: float = 0.1
+    last: float = 0.2
 
     def begin(self, positions: Float[Tensor, "attribute particle"]) -> Move:
         del positions

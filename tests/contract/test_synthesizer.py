@@ -1,0 +1,626 @@
+"""What SDV's users rely on: columns, order, dtypes, keys, batches, conditions, files, errors."""
+
+import copy
+import re
+import warnings
+
+import cloudpickle
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+from sdv.errors import (
+    InvalidDataError,
+    InvalidDataTypeError,
+    SamplingError,
+    SynthesizerInputError,
+    VersionError,
+)
+from sdv.metadata import Metadata
+from sdv.sampling import Condition, DataFrameCondition
+from sdv.utils import load_synthesizer
+
+from sdv_privpgd import (
+    DifferentiablePenalty,
+    PrivacyBudgetError,
+    PrivPGDSynthesizer,
+    ProtectedThreshold,
+    PublicDomainError,
+)
+from sdv_privpgd.privacy.curator import Curator
+
+NEW = {"epsilon": 1.0, "public_domain": sdv_tables.PUBLIC_DOMAIN, **sdv_tables.SMALL}
+
+
+def new(**changes) -> PrivPGDSynthesizer:
+    return PrivPGDSynthesizer(**{"metadata": sdv_tables.metadata(), **NEW, **changes})
+
+
+@pytest.fixture(scope="module")
+def fitted_once():
+    synthesizer = new()
+    synthesizer.fit(sdv_tables.table(400))
+    return synthesizer
+
+
+@pytest.fixture
+def fitted(fitted_once):
+    return copy.deepcopy(fitted_once)
+
+
+def boolean(**changes) -> PrivPGDSynthesizer:
+    """The smallest synthesizer: one boolean column."""
+    metadata = sdv_tables.metadata_of({"a": {"sdtype": "boolean"}})
+    return PrivPGDSynthesizer(
+        **{"metadata": metadata, "epsilon": 1.0, **sdv_tables.SMALL, **changes}
+    )
+
+
+class TestSampling:
+    def test_columns_are_those_of_the_metadata_in_its_order(self, fitted):
+        assert list(fitted.sample(5).columns) == list(sdv_tables.COLUMNS)
+
+    def test_values_lie_in_the_declared_domain_with_its_types(self, fitted):
+        rows = fitted.sample(700)
+        assert rows["age"].dtype.kind in "if"
+        assert rows["age"].dropna().between(0, 110).all()
+        assert (rows["age"].dropna() % 1 == 0).all()
+        assert rows["income"].dropna().between(0, 500).all()
+        assert np.allclose(rows["income"].dropna(), rows["income"].dropna().round(2), atol=1e-9)
+        assert set(rows["ward"].dropna()) <= {"A", "B", "C"}
+        assert rows["grade"].dtype == np.int64
+        assert set(rows["grade"]) <= {1, 2, 3}
+        assert rows["smoker"].dtype == bool
+        days = pd.to_datetime(rows["seen"].dropna(), format="%Y-%m-%d")
+        assert days.between("2020-01-01", "2020-12-31").all()
+
+    def test_keys_are_unique_and_continue_over_calls(self, fitted):
+        first, second = fitted.sample(300), fitted.sample(300)
+        assert pd.concat([first["id"], second["id"]]).is_unique
+
+    def test_rows_do_not_depend_on_how_they_are_asked_for(self, fitted):
+        modelled = list(sdv_tables.PUBLIC_DOMAIN)
+        at_once = fitted.sample(500)[modelled]
+        fitted.reset_sampling()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            batched = fitted.sample(500, batch_size=77)[modelled]
+        fitted.reset_sampling()
+        in_parts = pd.concat([fitted.sample(123), fitted.sample(377)], ignore_index=True)[modelled]
+        pd.testing.assert_frame_equal(at_once, batched)
+        pd.testing.assert_frame_equal(at_once, in_parts)
+
+    def test_reset_sampling_starts_again(self, fitted):
+        first = fitted.sample(50)
+        second = fitted.sample(50)
+        fitted.reset_sampling()
+        pd.testing.assert_frame_equal(first, fitted.sample(50))
+        assert not first.equals(second)
+
+    def test_each_pass_over_the_particles_is_without_replacement(self, fitted):
+        model = fitted._release.model
+        codes, _ = fitted._rows.take(model.block)
+        assert sorted(map(tuple, codes)) == sorted(map(tuple, model.codes.astype(np.int64)))
+
+    def test_no_rows_are_an_empty_table_of_the_same_columns(self, fitted):
+        none = fitted.sample(0)
+        assert len(none) == 0
+        assert list(none.columns) == list(sdv_tables.COLUMNS)
+
+    @pytest.mark.parametrize("wrong", [-1, 2.5, "10", None, True])
+    def test_a_wrong_number_of_rows_is_refused(self, fitted, wrong):
+        with pytest.raises(ValueError, match="rows"):
+            fitted.sample(wrong)
+
+    def test_sampling_does_not_touch_the_global_generators(self, fitted):
+        np.random.seed(7)  # noqa: NPY002
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        fitted.sample(20)
+        assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+
+    def test_an_unfitted_synthesizer_says_so(self):
+        for sample in (
+            lambda: new().sample(3),
+            lambda: new().sample_remaining_columns(pd.DataFrame({"age": [1]})),
+            lambda: new().sample_from_conditions([Condition({"age": 1})]),
+        ):
+            with pytest.raises(SamplingError, match="not been fitted"):
+                sample()
+
+    def test_rows_are_written_to_a_folder(self, fitted, tmp_path):
+        rows = fitted.sample(20, output_folder_path=tmp_path)
+        written = pd.read_csv(tmp_path / "table.csv")
+        assert list(written["age"]) == list(rows["age"])
+
+
+class TestKindsOfTables:
+    def test_a_dict_is_answered_by_a_dict(self):
+        synthesizer = new()
+        synthesizer.fit({"table": sdv_tables.table(100)})
+        assert set(synthesizer.sample(5)) == {"table"}
+        assert set(synthesizer.sample_remaining_columns(pd.DataFrame({"age": [30]}))) == {"table"}
+
+    def test_the_kind_survives_a_file(self, fitted, tmp_path):
+        fitted.save(tmp_path / "frame.pkl")
+        assert isinstance(load_synthesizer(tmp_path / "frame.pkl").sample(3), pd.DataFrame)
+
+    def test_integer_column_names_come_back(self):
+        metadata = sdv_tables.metadata_of(
+            {"0": {"sdtype": "boolean"}, "1": {"sdtype": "categorical"}}
+        )
+        table = pd.DataFrame({1: ["x", "y"] * 30, 0: [True, False] * 30})
+        synthesizer = PrivPGDSynthesizer(
+            metadata, 1.0, public_domain={1: {"range_values": ["x", "y"]}}, **sdv_tables.SMALL
+        )
+        before = table.copy()
+        synthesizer.fit(table)
+        pd.testing.assert_frame_equal(table, before)
+        rows = synthesizer.sample(10)
+        assert list(rows.columns) == [0, 1]
+        assert set(rows[1].dropna()) <= {"x", "y"}
+        known = synthesizer.sample_remaining_columns(pd.DataFrame({1: ["y", "x"]}))
+        assert list(known.columns) == [0, 1]
+        assert list(known[1]) == ["y", "x"]
+
+    @pytest.mark.parametrize("num_rows", [0, 1, 2])
+    @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+    def test_empty_and_tiny_tables_are_fitted_like_any_other(self, num_rows, adjacency):
+        synthesizer = new(adjacency=adjacency)
+        synthesizer.fit(sdv_tables.table(num_rows))
+        assert synthesizer.ledger.spent() == pytest.approx(1.0, abs=1e-9)
+        assert len(synthesizer.sample(10)) == 10
+
+    def test_nullable_and_other_dtypes_are_fitted(self):
+        table = sdv_tables.table(100).convert_dtypes()
+        table["ward"] = table["ward"].astype("category")
+        synthesizer = new()
+        synthesizer.fit(table)
+        assert len(synthesizer.sample(4)) == 4
+
+    def test_the_caller_s_table_is_not_changed(self):
+        table = sdv_tables.table(60)
+        before = table.copy(deep=True)
+        new().fit(table)
+        pd.testing.assert_frame_equal(table, before)
+
+    def test_a_table_of_keys_only_is_generated_and_costs_nothing(self):
+        metadata = sdv_tables.metadata_of({"id": {"sdtype": "id"}}, primary_key="id")
+        synthesizer = PrivPGDSynthesizer(metadata, 1.0)
+        synthesizer.fit(pd.DataFrame({"id": ["a", "b"]}))
+        assert synthesizer.sample(20)["id"].is_unique
+        assert synthesizer.ledger.spent() == 0
+
+    def test_one_modelled_column_is_enough(self):
+        synthesizer = boolean(epsilon=5.0)
+        synthesizer.fit(pd.DataFrame({"a": [True] * 900 + [False] * 100}))
+        assert synthesizer.sample(1000)["a"].mean() == pytest.approx(0.9, abs=0.03)
+
+
+class TestConditions:
+    def test_the_user_s_exact_values_survive(self, fitted):
+        conditions = [
+            Condition({"income": 123.45, "ward": "B"}, num_rows=7),
+            Condition({"age": 33, "smoker": True, "seen": "2020-03-04"}, num_rows=5),
+            DataFrameCondition(pd.DataFrame({"grade": [1, 3]})),
+        ]
+        rows = fitted.sample_from_conditions(conditions)
+        assert len(rows) == 14
+        assert list(rows.columns) == list(sdv_tables.COLUMNS)
+        assert (rows["income"][:7] == 123.45).all()
+        assert (rows["ward"][:7] == "B").all()
+        assert (rows[["age", "smoker", "seen"]][7:12] == [33, True, "2020-03-04"]).all(axis=None)
+        assert list(rows["grade"][12:]) == [1, 3]
+
+    def test_types_are_those_of_an_ordinary_sample(self, fitted):
+        rows = fitted.sample_from_conditions([Condition({"age": 33, "grade": 2}, num_rows=4)])
+        ordinary = fitted.sample(4)
+        assert rows.dtypes.to_dict() == ordinary.dtypes.to_dict()
+
+    def test_rows_with_a_condition_follow_the_model(self):
+        """P(b | a) of the conditioned rows is that of the particles: 0.9 within 5 points."""
+        rng = np.random.default_rng(0)
+        a = rng.random(4000) < 0.5
+        b = np.where(rng.random(4000) < 0.9, a, ~a)
+        metadata = sdv_tables.metadata_of({"a": {"sdtype": "boolean"}, "b": {"sdtype": "boolean"}})
+        synthesizer = PrivPGDSynthesizer(metadata, 10.0, num_particles=2000)
+        synthesizer.fit(pd.DataFrame({"a": a, "b": b}))
+        rows = synthesizer.sample_from_conditions([Condition({"a": True}, num_rows=2000)])
+        assert rows["b"].mean() == pytest.approx(0.9, abs=0.05)
+
+    def test_missing_values_can_be_asked_for(self, fitted):
+        rows = fitted.sample_from_conditions([Condition({"ward": None}, num_rows=5)])
+        assert rows["ward"].isna().all()
+
+    def test_a_condition_without_a_matching_particle_takes_the_nearest(self, fitted):
+        condition = {"age": 1, "income": 499.0, "ward": "C", "grade": 1, "smoker": True}
+        rows = fitted.sample_from_conditions([Condition(condition, num_rows=3)])
+        for name, value in condition.items():
+            assert (rows[name] == value).all()
+
+    def test_generated_columns_are_written_as_given(self, fitted):
+        rows = fitted.sample_from_conditions([Condition({"mail": "me@x.example"}, num_rows=3)])
+        assert (rows["mail"] == "me@x.example").all()
+
+    @pytest.mark.parametrize(
+        "impossible",
+        [
+            {"ward": "Z"}, {"age": 500}, {"age": 3.5}, {"age": "old"}, {"grade": None},
+            {"seen": "2031-01-01"}, {"smoker": "perhaps"}, {"income": -1.0},
+        ],
+    )  # fmt: skip
+    def test_what_the_domain_does_not_hold_cannot_be_met(self, fitted, impossible):
+        with pytest.raises(ValueError, match="Unable to sample any rows for the given conditions"):
+            fitted.sample_from_conditions([Condition(impossible, num_rows=2)])
+
+    def test_impossible_conditions_are_left_out_with_sdv_s_warning(self, fitted):
+        known = pd.DataFrame({"ward": ["A", "Z", "B"]}, index=[10, 20, 30])
+        with pytest.warns(UserWarning, match="Only able to sample 2 rows"):
+            rows = fitted.sample_remaining_columns(known)
+        assert list(rows["ward"]) == ["A", "B"]
+        assert list(rows.index) == [10, 30]
+
+    def test_keys_and_unknown_columns_are_refused(self, fitted):
+        with pytest.raises(ValueError, match="primary key"):
+            fitted.sample_from_conditions([Condition({"id": "x"})])
+        with pytest.raises(ValueError, match="nonsense"):
+            fitted.sample_from_conditions([Condition({"nonsense": 1})])
+
+    def test_remaining_columns_complete_each_row_under_its_index(self, fitted):
+        known = sdv_tables.table(60, seed=4)[["age", "ward", "seen"]].set_index(
+            pd.Index(range(100, 160))
+        )
+        rows = fitted.sample_remaining_columns(known)
+        assert list(rows.index) == list(known.index)
+        pd.testing.assert_frame_equal(
+            rows[["age", "ward", "seen"]], known, check_dtype=False, check_names=False
+        )
+        assert rows["id"].is_unique
+
+    def test_conditions_repeat_after_a_reset(self, fitted):
+        conditions = [Condition({"ward": "A"}, num_rows=40)]
+        first = fitted.sample_from_conditions(conditions)
+        second = fitted.sample_from_conditions(conditions)
+        fitted.reset_sampling()
+        pd.testing.assert_frame_equal(first, fitted.sample_from_conditions(conditions))
+        assert not first.drop(columns="id").equals(second.drop(columns="id"))
+
+
+class TestFiles:
+    def test_a_loaded_synthesizer_samples_the_same_rows(self, fitted, tmp_path):
+        fitted.save(tmp_path / "model.pkl")
+        loaded = load_synthesizer(tmp_path / "model.pkl")
+        pd.testing.assert_frame_equal(fitted.sample(60), loaded.sample(60))
+        assert loaded.ledger.to_json() == fitted.ledger.to_json()
+        assert loaded.privacy_report() == fitted.privacy_report()
+
+    def test_sampling_continues_after_a_file(self, fitted):
+        fitted.sample(33)
+        loaded = cloudpickle.loads(cloudpickle.dumps(fitted))
+        pd.testing.assert_frame_equal(fitted.sample(9), loaded.sample(9))
+
+    @pytest.mark.parametrize("found", [0, 999, None])
+    def test_an_unknown_state_version_is_refused(self, fitted, found):
+        state = {**fitted.__getstate__(), "_state_version": found}
+        with pytest.raises(VersionError, match=f"state version {found}"):
+            PrivPGDSynthesizer.__new__(PrivPGDSynthesizer).__setstate__(state)
+
+    def test_files_hold_cpu_arrays(self, fitted):
+        assert b"torch" not in cloudpickle.dumps(fitted)
+
+
+class TestArguments:
+    def test_parameters_are_stored_under_their_names(self):
+        settings = {
+            "epsilon": 0.7, "delta": 1e-6, "adjacency": "add_remove", "rows_per_person": 2,
+            "public_domain": sdv_tables.PUBLIC_DOMAIN, "public_metadata": True, "num_bins": 9,
+            "num_particles": 44, "penalties": (), "enable_gpu": False, "verbose": True,
+            "enforce_min_max_values": False, "enforce_rounding": False, "locales": ["de_DE"],
+        }  # fmt: skip
+        synthesizer = PrivPGDSynthesizer(sdv_tables.metadata(), **settings)
+        assert synthesizer.get_parameters() == settings
+
+    def test_epsilon_is_the_second_positional_argument(self):
+        assert PrivPGDSynthesizer(sdv_tables.metadata(), 0.3, 1e-7).epsilon == 0.3
+
+    @pytest.mark.parametrize(
+        ("argument", "wrong"),
+        [
+            *[("epsilon", wrong) for wrong in (0, -1, float("nan"), float("inf"), "1", None, True)],
+            *[("delta", wrong) for wrong in (0, 1, -1e-5, float("nan"), "small")],
+            ("adjacency", "add"),
+            ("adjacency", None),
+            *[("rows_per_person", wrong) for wrong in (0, -1, 1.5, True)],
+            *[("num_bins", wrong) for wrong in (0, 2.5, "many")],
+            *[("num_particles", wrong) for wrong in (0, -5, "many")],
+            ("verbose", "yes"),
+            ("enable_gpu", 1),
+            ("public_metadata", "no"),
+        ],
+    )
+    def test_a_wrong_argument_is_named_with_its_value(self, argument, wrong):
+        with pytest.raises(ValueError, match=argument) as raised:
+            new(**{argument: wrong})
+        assert repr(wrong) in str(raised.value) or str(wrong) in str(raised.value)
+
+    @pytest.mark.parametrize(
+        ("domain", "named"),
+        [
+            ({"nonsense": {"range_min": 0}}, "nonsense"),
+            ({"age": {"minimum": 0}}, "minimum"),
+            ({"age": {"range_min": 9, "range_max": 1}}, "range_m"),
+            ({"age": {"range_values": [1]}}, "range_values"),
+            ({"id": {"range_values": ["x"]}}, "id"),
+            ("age", "public_domain"),
+        ],
+    )
+    def test_a_wrong_public_domain_is_refused_at_construction(self, domain, named):
+        with pytest.raises(ValueError, match=named):
+            new(public_domain=domain)
+
+    def test_a_huge_epsilon_warns(self):
+        with pytest.warns(UserWarning, match="epsilon=25"):
+            boolean(epsilon=25)
+
+    def test_an_undeclared_domain_stops_fit_before_a_row_is_read(self, monkeypatch):
+        def read(*args, **kwargs):
+            raise AssertionError("a row was read")
+
+        monkeypatch.setattr("sdv_privpgd._synthesizer.encode_table", read)
+        with pytest.raises(PublicDomainError, match=r"public_domain.*public_metadata") as raised:
+            new(public_domain={"grade": {"range_values": [1, 2, 3]}}).fit(sdv_tables.table(10))
+        for name in ("age", "income", "ward", "seen"):
+            assert name in str(raised.value)
+        assert "smoker" not in str(raised.value)
+
+    def test_ranges_in_public_metadata_are_used(self):
+        columns = {
+            "age": {"sdtype": "numerical", "range_min": 5, "range_max": 9, "decimal_places": 0},
+            "ward": {"sdtype": "categorical", "range_values": ["A", "B"]},
+        }
+        table = pd.DataFrame({"age": [5, 9, 7] * 50, "ward": ["A", "B", "A"] * 50})
+        metadata = sdv_tables.metadata_of(columns)
+        synthesizer = PrivPGDSynthesizer(metadata, 5.0, public_metadata=True, **sdv_tables.SMALL)
+        synthesizer.fit(table)
+        assert synthesizer.sample(300)["age"].dropna().between(5, 9).all()
+        assert synthesizer.get_metadata().to_dict()["tables"]["table"]["columns"] == columns
+
+    def test_the_public_domain_goes_before_public_metadata(self):
+        columns = {"age": {"sdtype": "numerical", "range_min": 5, "range_max": 9}}
+        synthesizer = PrivPGDSynthesizer(
+            sdv_tables.metadata_of(columns),
+            1.0,
+            public_metadata=True,
+            public_domain={"age": {"range_min": 100, "range_max": 200, "decimal_places": 0}},
+            **sdv_tables.SMALL,
+        )
+        synthesizer.fit(pd.DataFrame({"age": [150] * 30}))
+        assert synthesizer.sample(30)["age"].dropna().between(100, 200).all()
+
+    def test_rounding_can_be_switched_off(self):
+        synthesizer = new(enforce_rounding=False)
+        synthesizer.fit(sdv_tables.table(50))
+        incomes = synthesizer.sample(200)["income"].dropna()
+        assert not np.allclose(incomes, incomes.round(2), atol=1e-9)
+
+
+class TestRefusals:
+    def test_several_tables_are_refused_with_the_reason(self):
+        one = {"columns": {"a": {"sdtype": "boolean"}}}
+        metadata = Metadata.load_from_dict({"tables": {"first": one, "second": one}})
+        with pytest.raises(SynthesizerInputError, match="2 tables"):
+            PrivPGDSynthesizer(metadata, 1.0)
+
+    def test_sequences_are_refused_with_the_reason(self):
+        columns = {"who": {"sdtype": "id"}, "a": {"sdtype": "boolean"}}
+        metadata = sdv_tables.metadata_of(columns, sequence_key="who")
+        with pytest.raises(SynthesizerInputError, match=r"sequence_key.*rows_per_person"):
+            PrivPGDSynthesizer(metadata, 1.0)
+
+    def test_metadata_of_another_kind_is_refused(self):
+        with pytest.raises(SynthesizerInputError, match="dict"):
+            PrivPGDSynthesizer({"tables": {}}, 1.0)
+
+    def test_row_weights_are_refused_with_the_reason(self):
+        with pytest.raises(SynthesizerInputError, match="no bound"):
+            new().fit(sdv_tables.table(10), weights=[1.0] * 10)
+
+    def test_constraints_are_refused_with_the_reason(self):
+        from sdv.cag import Inequality
+
+        with pytest.raises(SynthesizerInputError, match="private table"):
+            new().add_constraints([Inequality("age", "income")])
+        new().add_constraints([])
+
+    @pytest.mark.parametrize("data", [[1, 2], None, "table", np.zeros((3, 2))])
+    def test_what_is_not_a_table_is_refused(self, data):
+        with pytest.raises(InvalidDataTypeError, match=type(data).__name__):
+            new().fit(data)
+
+    def test_missing_extra_and_doubled_columns_are_named(self):
+        table = sdv_tables.table(5)
+        with pytest.raises(InvalidDataError, match=r"\['age'\] are missing"):
+            new().fit(table.drop(columns="age"))
+        with pytest.raises(InvalidDataError, match=r"\['extra'\] are not present"):
+            new().fit(table.assign(extra=1))
+        with pytest.raises(InvalidDataError, match=r"\['age'\] are there more than once"):
+            new().fit(pd.concat([table, table[["age"]]], axis=1))
+        with pytest.raises(InvalidDataError, match="other"):
+            new().fit({"other": table})
+
+    def test_a_failed_fit_leaves_the_earlier_one_and_its_books(self, fitted):
+        before = fitted.ledger
+        with pytest.raises(InvalidDataError):
+            fitted.fit(sdv_tables.table(5).drop(columns="age"))
+        assert fitted.ledger == before
+        assert len(fitted.sample(3)) == 3
+
+
+class TestBooks:
+    @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+    @pytest.mark.parametrize("epsilon", [0.05, 1.0, 20.0])
+    def test_a_fit_spends_exactly_what_was_asked_for(self, adjacency, epsilon):
+        synthesizer = boolean(epsilon=epsilon, adjacency=adjacency)
+        synthesizer.fit(pd.DataFrame({"a": [True, False] * 20}))
+        assert synthesizer.ledger.spent(delta=1e-5) == pytest.approx(epsilon, abs=1e-9)
+        info = synthesizer.get_info()
+        assert info["epsilon_spent"] == pytest.approx(epsilon, abs=1e-9)
+        assert info["delta_spent"] == 1e-5
+
+    def test_nothing_is_spent_before_a_fit(self):
+        assert new().ledger.spent() == 0
+        assert new().get_info()["delta_spent"] == 0
+
+    def test_a_second_fit_warns_with_the_composed_total(self):
+        synthesizer = boolean(epsilon=1.0)
+        table = pd.DataFrame({"a": [True, False] * 20})
+        synthesizer.fit(table)
+        with pytest.warns(UserWarning, match=r"Together the fits spend epsilon (\S+)") as caught:
+            synthesizer.fit(table)
+        (said,) = [w for w in caught if "Together" in str(w.message)]
+        total = float(re.search(r"spend epsilon (\S+)", str(said.message)).group(1))
+        # mu² adds up: two fits at (1, 1e-5) are sqrt(2) mu, which is epsilon 1.465 (exact GDP).
+        assert total == pytest.approx(1.465, abs=2e-3)
+        assert synthesizer.ledger.spent() == pytest.approx(total, rel=1e-3)
+
+    def test_what_was_charged_stays_charged_when_the_engine_fails(self, monkeypatch):
+        def broken(self, *args, **kwargs):
+            raise RuntimeError("out of memory")
+
+        monkeypatch.setattr(
+            "sdv_privpgd.synthesize.particles.descent.ParticleGradientDescent.fit", broken
+        )
+        synthesizer = boolean()
+        with pytest.raises(RuntimeError, match="out of memory"):
+            synthesizer.fit(pd.DataFrame({"a": [True, False] * 20}))
+        assert synthesizer.ledger.spent() == pytest.approx(1.0, abs=1e-9)
+
+    def test_a_plan_over_the_limit_is_refused_before_the_table_is_counted(self, monkeypatch):
+        def counted(*args):
+            raise AssertionError("the table was read")
+
+        monkeypatch.setattr("sdv_privpgd.dataset.Dataset.counts", counted)
+        with pytest.raises(PrivacyBudgetError, match="allow a larger epsilon"):
+            boolean(epsilon=1e-7, delta=1e-12).fit(pd.DataFrame({"a": [True, False]}))
+
+    def test_the_report_names_adjacency_unit_and_condition(self, fitted):
+        report = fitted.privacy_report()
+        assert "replace-one" in report
+        assert "for one row" in report
+        assert "Under add-remove" in report
+        assert "given the exact answers" in report
+        several = boolean(adjacency="add_remove", rows_per_person=3)
+        several.fit(pd.DataFrame({"a": [True, False] * 20}))
+        assert "up to 3 rows of one person" in several.privacy_report()
+        assert "given the exact answers" not in several.privacy_report()
+
+    def test_rows_per_person_scales_the_noise(self):
+        def stddev(rows):
+            synthesizer = boolean(rows_per_person=rows)
+            synthesizer.fit(pd.DataFrame({"a": [True, False] * 20}))
+            return synthesizer.ledger.charges[-1].stddev
+
+        assert stddev(4) == pytest.approx(4 * stddev(1), rel=1e-12)
+
+    def test_the_user_s_seeds_have_no_effect_on_the_noise(self):
+        import random
+
+        import torch
+
+        def noisy():
+            random.seed(0)
+            np.random.seed(0)  # noqa: NPY002
+            torch.manual_seed(0)
+            synthesizer = new(num_particles=50)
+            synthesizer.fit(sdv_tables.table(20))
+            return synthesizer._release.measurements[-1].answer.tobytes()
+
+        assert noisy() != noisy()
+
+    def test_the_curator_is_the_only_way_to_the_table(self, monkeypatch):
+        """With a curator that answers nothing, the pipeline gets nothing."""
+        monkeypatch.setattr(Curator, "measure", lambda self, *args, **kwargs: [])
+        with pytest.raises(ValueError, match="number of rows cannot be estimated"):
+            boolean().fit(pd.DataFrame({"a": [True, False] * 20}))
+
+
+class TestPenalties:
+    def test_a_protected_statistic_is_charged_and_dropped_with_the_tables(self):
+        penalty = ProtectedThreshold({"age": 1.0, "income": 1.0}, b=0.5, weight=0.5)
+        synthesizer = new(penalties=[penalty])
+        synthesizer.fit(sdv_tables.table(300))
+        assert [charge.what for charge in synthesizer.ledger.charges][1].startswith("smoothed")
+        assert synthesizer.ledger.spent() == pytest.approx(1.0, abs=1e-9)
+        kept = [m.query.describe() for m in synthesizer._release.measurements]
+        assert kept == ["number of rows"]
+
+    def test_a_penalty_without_a_statistic_costs_nothing(self):
+        synthesizer = new(penalties=[DifferentiablePenalty(mean_age, weight=1.0)])
+        synthesizer.fit(sdv_tables.table(100))
+        assert len(synthesizer.ledger.charges) == 2
+
+    def test_a_penalty_over_an_unknown_column_is_refused_before_anything_is_spent(self):
+        synthesizer = new(penalties=[ProtectedThreshold({"height": 1.0}, b=0.5)])
+        with pytest.raises(ValueError, match="height"):
+            synthesizer.fit(sdv_tables.table(10))
+        assert synthesizer.ledger.spent() == 0
+
+    def test_a_synthesizer_with_penalties_is_saved(self, tmp_path):
+        synthesizer = new(penalties=[DifferentiablePenalty(mean_age)])
+        synthesizer.fit(sdv_tables.table(30))
+        cloudpickle.loads(cloudpickle.dumps(synthesizer)).sample(3)
+
+
+def mean_age(positions):
+    return positions["age"].mean()
+
+
+class TestTransformers:
+    def test_every_column_has_one_and_none_was_fitted_on_the_table(self):
+        synthesizer = new()
+        synthesizer.auto_assign_transformers(sdv_tables.table(10))
+        assert set(synthesizer.get_transformers()) == set(sdv_tables.COLUMNS)
+
+    def test_generators_can_be_replaced(self):
+        from rdt.transformers import AnonymizedFaker, RegexGenerator
+
+        synthesizer = new()
+        table = sdv_tables.table(40)
+        synthesizer.auto_assign_transformers(table)
+        synthesizer.update_transformers(
+            {
+                "mail": AnonymizedFaker(provider_name="misc", function_name="uuid4"),
+                "id": RegexGenerator(regex_format="P[0-9]{6}", cardinality_rule="unique"),
+            }
+        )
+        synthesizer.fit(table)
+        rows = synthesizer.sample(20)
+        assert rows["id"].str.fullmatch("P[0-9]{6}").all()
+        assert rows["mail"].str.len().eq(36).all()
+
+    def test_transformers_that_learn_are_refused(self):
+        from rdt.transformers import FloatFormatter, PseudoAnonymizedFaker, UniformEncoder
+
+        synthesizer = new()
+        synthesizer.auto_assign_transformers(sdv_tables.table(10))
+        for name, transformer in (
+            ("age", FloatFormatter()),
+            ("mail", UniformEncoder()),
+            ("mail", PseudoAnonymizedFaker()),
+        ):
+            with pytest.raises(SynthesizerInputError, match=name):
+                synthesizer.update_transformers({name: transformer})
+
+    def test_ids_without_a_pattern_are_generated_never_learned(self):
+        metadata = sdv_tables.metadata_of({"a": {"sdtype": "boolean"}, "who": {"sdtype": "id"}})
+        synthesizer = PrivPGDSynthesizer(metadata, 1.0, **sdv_tables.SMALL)
+        synthesizer.fit(pd.DataFrame({"a": [True, False] * 20, "who": ["G-111"] * 40}))
+        assert b"G-111" not in cloudpickle.dumps(synthesizer)
+        assert not synthesizer.sample(50)["who"].eq("G-111").any()
+
+    def test_preprocessed_data_can_be_fitted(self):
+        synthesizer = new()
+        table = sdv_tables.table(50)
+        codes = synthesizer.preprocess({"table": table})
+        assert list(codes["table"].columns) == list(sdv_tables.PUBLIC_DOMAIN)
+        synthesizer.fit_processed_data(codes)
+        assert len(synthesizer.sample(4)["table"]) == 4
