@@ -97,13 +97,9 @@ def named_by_text(public_domain: Mapping | None) -> Mapping | None:
     return {str(n) if isinstance(n, int) else n: facts for n, facts in public_domain.items()}
 
 
-def without_rounding(described: Mapping | None) -> Mapping | None:
+def without_rounding(described: Mapping[str, Mapping]) -> dict[str, dict]:
     """The same descriptions of columns without their decimal places."""
-    if not isinstance(described, Mapping):
-        return described
     return {
         name: {key: value for key, value in facts.items() if key != "decimal_places"}
-        if isinstance(facts, Mapping)
-        else facts
         for name, facts in described.items()
     }

@@ -9,17 +9,17 @@ import datetime
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
 import pandas as pd
-from rdt.transformers import BaseTransformer, IndexGenerator, PseudoAnonymizedFaker
 from sdv import version
 from sdv.errors import (
     InvalidDataError,
     InvalidDataTypeError,
-    SamplingError,
     SynthesizerInputError,
     VersionError,
 )
@@ -27,7 +27,7 @@ from sdv.metadata import Metadata
 from sdv.single_table.base import FIXED_RNG_SEED, SYNTHESIZER_LOGGER, BaseSingleTableSynthesizer
 from tqdm import tqdm
 
-from sdv_privpgd import pipeline
+from sdv_privpgd import _generators, pipeline
 from sdv_privpgd._sdv import (
     check_count,
     check_flags,
@@ -131,6 +131,8 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
         self.public_domain = named_by_text(deepcopy(public_domain))
         self.public_metadata = public_metadata
         self.num_bins = check_count("num_bins", num_bins)
+        if num_particles is not None:
+            check_count("num_particles", num_particles)
         self.num_particles = num_particles
         self.penalties = tuple(penalties)
         self.enable_gpu = enable_gpu
@@ -141,67 +143,41 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
         self._with_missing: set[str] = set()
         self._gives_frames = False
         self._engine()  # raises for settings that it cannot work with
-        try:
+        # A domain is asked for at fit: SDV builds synthesizers before it knows their domain.
+        with suppress(PublicDomainError):
             self._schema()
-        except PublicDomainError:
-            pass  # asked for at fit: SDV builds synthesizers before it knows their domain
 
-    # What is public: schema, generators and the frame that SDV's data processor may see
+    # What is public
+
+    @property
+    def _described(self) -> Mapping[str, Mapping]:
+        """SDV's description of each column, in order."""
+        return self._get_table_metadata().columns
 
     def _schema(self) -> Schema:
         """The modelled columns. Raises ``PublicDomainError`` where a domain is not declared."""
-        table = self._get_table_metadata()
-        columns = {name: dict(facts) for name, facts in table.columns.items()}
-        domain = self.public_domain
-        if not self.enforce_rounding:
-            columns = without_rounding(columns)
-            domain = without_rounding(domain)
+        schema = Schema.from_sdv(
+            self._described,
+            keys=self._get_table_metadata()._get_primary_and_alternate_keys(),
+            public_domain=self.public_domain,
+            num_bins=self.num_bins,
+        )
+        if self.enforce_rounding:
+            return schema
         return Schema.from_sdv(
-            columns,
-            keys=table._get_primary_and_alternate_keys(),
-            public_domain=domain,
+            without_rounding(self._described),
+            keys=self._get_table_metadata()._get_primary_and_alternate_keys(),
+            public_domain=without_rounding(self.public_domain or {}),
             num_bins=self.num_bins,
         )
 
     def _transformers(self) -> dict[str, ColumnTransformer]:
         return {column.name: transformer_for(column) for column in self._schema().columns}
 
-    def _generated_columns(self) -> list[str]:
-        modelled = {column.name for column in self._schema().columns}
-        return [name for name in self._get_table_metadata().columns if name not in modelled]
-
-    def _public_frame(self) -> pd.DataFrame:
-        """Two rows of public values: the first and last cell of modelled columns, else labels."""
-        transformers = self._transformers()
-        columns = {}
-        for name in self._get_table_metadata().columns:
-            if name in transformers:
-                last = transformers[name].column.num_values - 1
-                columns[name] = transformers[name].decode(np.array([0, last]), np.zeros(2))
-            else:
-                columns[name] = pd.Series([f"{name}-0", f"{name}-1"], dtype=object)
-        return pd.DataFrame(columns)
-
-    def _assign_transformers(self) -> None:
-        """Gives every column a transformer that has seen the public frame alone."""
-        processor = self._data_processor
-        if processor._prepared_for_fitting:
-            return
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # SDV comments on the public frame
-            processor.prepare_for_fitting(self._public_frame())
-            processor.formatters = {}  # our transformers give final values
-            chosen: dict[str, BaseTransformer] = dict(self._transformers())
-            for name in self._generated_columns():
-                facts = self._get_table_metadata().columns[name]
-                if facts["sdtype"] == "id" and not facts.get("regex_format"):
-                    chosen[name] = IndexGenerator(prefix="sdv-id-")
-            processor.update_transformers(chosen)
-
     def auto_assign_transformers(self, data) -> None:
         """Assigns a transformer to each column from public facts; of the data it reads names."""
         self.validate(data)
-        self._assign_transformers()
+        _generators.assign(self._data_processor, self._described, self._transformers())
 
     def update_transformers(self, column_name_to_transformer, table_name=None) -> None:
         """Replaces the generators of columns that are generated (keys, ids, personal data).
@@ -210,23 +186,14 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
             SynthesizerInputError: For a modelled column, whose transformer follows from its
                 public domain, and for transformers that would learn from the table.
         """
-        modelled = {column.name for column in self._schema().columns}
+        modelled = self._transformers()
         for name, transformer in column_name_to_transformer.items():
             if name in modelled:
                 raise SynthesizerInputError(
                     f"Column '{name}' is modelled: its transformer is built from its public "
                     "domain. Change public_domain or num_bins instead."
                 )
-            if not transformer.is_generator() or isinstance(transformer, PseudoAnonymizedFaker):
-                raise SynthesizerInputError(
-                    f"Transformer {type(transformer).__name__} for column '{name}' would learn "
-                    "from the private table. Use a generator such as AnonymizedFaker."
-                )
-            if getattr(transformer, "cardinality_rule", None) not in (None, "unique"):
-                raise SynthesizerInputError(
-                    f"cardinality_rule={transformer.cardinality_rule!r} for column '{name}' would "
-                    "learn from the private table. Use None or 'unique'."
-                )
+            _generators.check_generator(name, transformer)
         super().update_transformers(column_name_to_transformer, table_name)
 
     def add_constraints(self, constraints) -> None:
@@ -260,7 +227,7 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
                 f"{type(table).__name__}."
             )
         names = column_names(table)
-        expected = list(self._get_table_metadata().columns)
+        expected = list(self._described)
         errors = [
             f"The columns {sorted(map(str, wrong))} are {what}."
             for what, wrong in (
@@ -300,7 +267,8 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
         """The table as codes, one column a modelled column. As private as the table itself."""
         columns, schema = self._open(data), self._schema()
         codes = encode_table(columns, schema)
-        return {self._table_name: pd.DataFrame(codes, columns=list(schema.domain().attributes))}
+        names = pd.Index(schema.domain().attributes)
+        return {self._table_name: pd.DataFrame(codes, columns=names)}
 
     def fit_processed_data(self, processed_data) -> None:
         """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call."""
@@ -322,20 +290,20 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
                 "SYNTHESIZER CLASS NAME": type(self).__name__,
                 "SYNTHESIZER ID": self._synthesizer_id,
                 "TOTAL NUMBER OF TABLES": 1,
-                "TOTAL NUMBER OF COLUMNS": len(self._get_table_metadata().columns),
+                "TOTAL NUMBER OF COLUMNS": len(self._described),
             }
         )
-        self._prepare_generators()
+        _generators.fit(self._data_processor, self._described, self._transformers())
         if schema.columns:
             codes = processed_data[self._table_name][list(schema.domain().attributes)].to_numpy()
-            self._fit(Curator(Dataset(schema.domain(), codes), ledger))
+            self._run(Curator(Dataset(schema.domain(), codes), ledger))
         self._fitted = True
         self._random_state_set = False
         self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
         self._fitted_sdv_version = version.community
         self._fitted_sdv_enterprise_version = version.enterprise
 
-    def _fit(self, curator: Curator) -> None:
+    def _run(self, curator: Curator) -> None:
         """Runs the pipeline; what was charged stays on the books even if a later stage fails."""
         before = self._ledger
         try:
@@ -356,33 +324,16 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
         """The particle engine with this synthesizer's settings."""
         from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 
-        settings = {} if self.num_particles is None else {"num_particles": self.num_particles}
-        return ParticleGradientDescent(
-            **settings, penalties=self.penalties, enable_gpu=self.enable_gpu
-        )
-
-    def _prepare_generators(self) -> None:
-        """Fits SDV's data processor, which makes keys and personal data, on the public frame."""
-        self._assign_transformers()
-        processor = self._data_processor
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            processor._fit_hyper_transformer(self._public_frame())
-        processor.fitted = True
-        self._restart_generators()
-
-    def _restart_generators(self) -> None:
-        """Puts every generator back to its own seed, which hashes public values."""
-        self._data_processor.reset_sampling()
-        for transformer in self._data_processor._hyper_transformer.field_transformers.values():
-            # IndexGenerator's own reset leaves states that RDT seeds from the operating system.
-            BaseTransformer.reset_randomization(transformer)
+        engine = ParticleGradientDescent(penalties=self.penalties, enable_gpu=self.enable_gpu)
+        if self.num_particles is None:
+            return engine
+        return replace(engine, num_particles=self.num_particles)
 
     # Sampling: post-processing, free
 
     def reset_sampling(self) -> None:
         """Starts the sequence of sampled rows again."""
-        self._restart_generators()
+        _generators.restart(self._data_processor)
         if self._rows is not None:
             self._rows = RowStream(model=self._rows.model, seed=self._rows.seed)
 
@@ -448,56 +399,44 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
         if num_rows < 0:
             raise ValueError(f"num_rows must be 0 or more, got {num_rows}.")
         if num_rows == 0:
-            return self._table(0, {})
+            return self._table(0, self._sample(0))
         return super()._sample_with_progress_bar(int(num_rows), *args, **kwargs)
 
     def _sample_rows(self, num_rows, *args, **kwargs) -> tuple[pd.DataFrame, int]:
+        """Every row is valid at once: SDV's retries have nothing to do."""
+        del args, kwargs
         return self._table(num_rows, self._sample(num_rows)), num_rows
 
     def _sample(self, num_rows, conditions=None) -> dict[str, pd.Series]:
         """Decoded modelled columns of the next rows; with conditions, of rows that fit them."""
-        if self._rows is None:
+        stream = self._rows
+        if stream is None:
             return {}
-        codes, positions = self._rows.take(num_rows)
-        if conditions is not None:
-            codes = self._conditioned(codes, conditions)
-        return self._decoded(codes, positions)
-
-    def _decoded(self, codes: np.ndarray, positions: np.ndarray) -> dict[str, pd.Series]:
-        columns = {}
-        for axis, (name, transformer) in enumerate(self._transformers().items()):
-            columns[name] = transformer.decode(
+        codes, positions = stream.take(num_rows)
+        if conditions:
+            codes = self._conditioned(stream, conditions)
+        return {
+            name: transformer.decode(
                 codes[:, axis], positions[:, axis], holds_missing=name in self._with_missing
             )
-        return columns
+            for axis, (name, transformer) in enumerate(self._transformers().items())
+        }
 
-    def _table(self, num_rows: int, columns: Mapping[str, pd.Series]) -> pd.DataFrame:
-        """A table in the metadata's column order: the given columns, the others generated."""
-        names = list(self._get_table_metadata().columns)
-        if num_rows == 0:
-            empty = self._public_frame().iloc[:0]
-            return empty[names]
-        missing = [name for name in names if name not in columns]
-        generated = (
-            self._data_processor._hyper_transformer.create_anonymized_columns(
-                num_rows=num_rows, column_names=missing
-            )
-            if missing
-            else {}
-        )
-        return pd.DataFrame(
-            {name: columns[name] if name in columns else generated[name] for name in names}
-        )
-
-    def _conditioned(self, codes: np.ndarray, conditions: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Codes of rows of the model that fit the conditions, one a condition."""
-        stream, schema = self._rows, self._schema()
-        axes = list(schema.domain().axes(conditions))
-        scales = np.array([1 / schema.columns[a].size if schema.columns[a].is_ordered else 0 for a in axes])
+    def _conditioned(self, stream: RowStream, conditions: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Codes of rows of the model that fit the codes wanted, one row a condition."""
+        columns = {column.name: column for column in self._schema().columns}
+        scales = [1 / columns[n].size if columns[n].is_ordered else 0.0 for n in conditions]
         generator = np.random.default_rng((stream.seed, stream.taken))
         pool = stream.model.sample(stream.model.block, stream.seed)
         wanted = np.column_stack(list(conditions.values()))
-        return pool[choose_rows(pool[:, axes], wanted, scales, generator)]
+        axes = list(stream.model.domain.axes(conditions))
+        return pool[choose_rows(pool[:, axes], wanted, np.array(scales), generator)]
+
+    def _table(self, num_rows: int, columns: Mapping[str, pd.Series]) -> pd.DataFrame:
+        """A table in the metadata's column order: the given columns, the others generated."""
+        missing = [name for name in self._described if name not in columns]
+        generated = _generators.generate(self._data_processor, num_rows, missing)
+        return pd.DataFrame({name: {**generated, **columns}[name] for name in self._described})
 
     def _sample_with_conditions(
         self,

@@ -56,9 +56,7 @@ def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> Co
     for clique, table in noisy.items():
         codes = [np.flatnonzero(one_way[attribute]) for attribute in clique]
         kept[clique] = NoisyTable(table.counts[np.ix_(*codes)], table.variance)
-    reconciled = _reconciled(
-        kept, {a: values[values > 0] for a, values in one_way.items()}, total
-    )
+    reconciled = _reconciled(kept, {a: values[values > 0] for a, values in one_way.items()}, total)
     for clique, counts in reconciled.items():
         tables[clique] = np.zeros(domain.shape(clique))
         codes = [np.flatnonzero(one_way[attribute]) for attribute in clique]

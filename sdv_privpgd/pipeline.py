@@ -47,9 +47,7 @@ def run(
     measured = [
         measurement
         for query in statistics
-        for measurement in curator.measure(
-            [query], budget * STATISTIC_SHARE, what=query.describe()
-        )
+        for measurement in curator.measure([query], budget * STATISTIC_SHARE, what=query.describe())
     ]
     tables = strategy.run(curator, engine, progress=progress)
     model = engine.fit(domain, [*count, *measured, *tables], progress=progress)

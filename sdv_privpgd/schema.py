@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import NoReturn
 
 from sdv_privpgd.columns import Column, check_num_bins, describe
 from sdv_privpgd.domain import Domain
@@ -62,8 +63,13 @@ class Schema:
             name: {"num_bins": num_bins, **columns[name], **public_domain.get(name, {})}
             for name in sdtypes
         }
-        _check_complete(described)
-        return cls(tuple(describe(name, facts) for name, facts in described.items()))
+        lacking = [name for name, facts in described.items() if _lacks(facts)]
+        columns_read = [
+            describe(name, facts) for name, facts in described.items() if name not in lacking
+        ]
+        if lacking:
+            _raise_undeclared({name: described[name] for name in lacking})
+        return cls(tuple(columns_read))
 
     def domain(self) -> Domain:
         """The domain of the encoded table: one attribute a column, with its number of codes."""
@@ -107,19 +113,26 @@ def _check_public_domain(
                 )
 
 
-def _check_complete(described: Mapping[str, Mapping]) -> None:
-    lacking = []
-    for name, facts in described.items():
-        needed = [key for key in _KEYS[facts["sdtype"]] if key in (*_RANGE, "range_values")]
-        if any(_is_empty(facts.get(key)) for key in needed):
-            lacking.append(f"{name!r} ({facts['sdtype']}: {' and '.join(needed)})")
-    if lacking:
-        raise PublicDomainError(
-            f"These columns need a public domain: {', '.join(lacking)}. Declare what is known "
-            "without looking at the data with public_domain={column: {...}}, or, if the ranges in "
-            "the metadata come from documentation and not from the data, pass "
-            "public_metadata=True."
-        )
+def _needed(facts: Mapping) -> list[str]:
+    """The keys without which a column's cells are not known."""
+    return [key for key in _KEYS[facts["sdtype"]] if key in (*_RANGE, "range_values")]
+
+
+def _lacks(facts: Mapping) -> bool:
+    return any(_is_empty(facts.get(key)) for key in _needed(facts))
+
+
+def _raise_undeclared(lacking: Mapping[str, Mapping]) -> NoReturn:
+    named = [
+        f"{name!r} ({facts['sdtype']}: {' and '.join(_needed(facts))})"
+        for name, facts in lacking.items()
+    ]
+    raise PublicDomainError(
+        f"These columns need a public domain: {', '.join(named)}. Declare what is known "
+        "without looking at the data with public_domain={column: {...}}, or, if the ranges in "
+        "the metadata come from documentation and not from the data, pass "
+        "public_metadata=True."
+    )
 
 
 def _is_empty(fact: object) -> bool:

@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by torch: one worker of pytest, one core
+
 import numpy as np
 import pytest
 from hypothesis import settings

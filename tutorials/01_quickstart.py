@@ -32,7 +32,10 @@ SCALES = {
     "occupation_husb": [1, 2, 3, 4, 5, 6],
 }
 PUBLIC_DOMAIN = {
-    **{name: {"range_values": values, "range_is_nullable": False} for name, values in SCALES.items()},
+    **{
+        name: {"range_values": values, "range_is_nullable": False}
+        for name, values in SCALES.items()
+    },
     "affair": {"range_is_nullable": False},
 }
 
@@ -57,7 +60,9 @@ def metadata() -> Metadata:
 def figure(real: pd.DataFrame, synthetic: pd.DataFrame, path: Path) -> None:
     """A few marginals and one pair. It shows the real table: for the curator's eyes only."""
     fig, axes = plt.subplots(2, 3, figsize=(12, 7), layout="constrained")
-    for axis, name in zip(axes.flat, ["rate_marriage", "age", "yrs_married", "affair"], strict=False):
+    for axis, name in zip(
+        axes.flat, ["rate_marriage", "age", "yrs_married", "affair"], strict=False
+    ):
         shares = pd.DataFrame(
             {
                 "real": real[name].value_counts(normalize=True),

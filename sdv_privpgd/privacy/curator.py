@@ -72,7 +72,7 @@ class Curator:
         queries = tuple(queries)
         if not queries:
             return []
-        ledger = self._ledger
+        mu_squared, ledger = Fraction(mu_squared), self._ledger
         squares = {
             adjacency: ledger.rows_per_person**2
             * sum(query.l2_sensitivity_squared(adjacency) for query in queries)
@@ -107,5 +107,6 @@ class Curator:
                 answer=_noisy(query.answer(self._dataset), stddev, self._words),
                 stddev=stddev,
             )
-            for query in progress(queries, "measure")
+            # The queries that were charged decide what is answered; the bar only looks on.
+            for query, _ in zip(queries, progress(queries, "measure"), strict=True)
         ]

@@ -64,7 +64,7 @@ def _share(mu_squared, ledger: PrivacyLedger) -> str:
 def _events(ledger: PrivacyLedger) -> list[str]:
     """One line a charge."""
     header = ("what", "mechanism", "values", "D replace", "D add/rem", "sigma", "share")
-    rows = [header]
+    rows: list[tuple[str, ...]] = [header]
     for charge in ledger.charges:
         squared = dict(charge.sensitivity_squared)
         rows.append(

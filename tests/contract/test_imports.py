@@ -24,7 +24,9 @@ ORDERS = {
     "ours, then sdv": (
         "import sdv_privpgd; import sdv; from sdv.single_table import PrivPGDSynthesizer"
     ),
-    "the core first": "import sdv_privpgd.pipeline; from sdv.single_table import PrivPGDSynthesizer",
+    "the core first": (
+        "import sdv_privpgd.pipeline; from sdv.single_table import PrivPGDSynthesizer"
+    ),
     "sdv's metadata first": (
         "from sdv.metadata import Metadata; from sdv_privpgd import PrivPGDSynthesizer"
     ),
@@ -137,4 +139,4 @@ def test_every_public_name_resolves():
         assert getattr(sdv_privpgd, name).__name__ == name
     assert set(sdv_privpgd.__all__) == set(sdv_privpgd._HOMES)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        sdv_privpgd.nonsense
+        _ = sdv_privpgd.nonsense

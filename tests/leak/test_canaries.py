@@ -120,7 +120,7 @@ def test_errors_name_columns_only(broken):
     synthesizer = PrivPGDSynthesizer(
         sdv_tables.metadata(), 1.0, public_domain=sdv_tables.PUBLIC_DOMAIN, **sdv_tables.SMALL
     )
-    with pytest.raises(Exception) as raised:  # noqa: PT011, B017  (whatever it is, it must be clean)
+    with pytest.raises(Exception) as raised:  # noqa: PT011 (whatever it is, it must be clean)
         synthesizer.fit(broken(canary_table()))
     assert traces(raised.value) == []
     assert str(len(canary_table())) not in str(raised.value)

@@ -111,7 +111,13 @@ def all_missing(table):
 
 def other_dtypes(table):
     return table.astype(
-        {"age": "float32", "income": "Float64", "ward": "category", "smoker": object, "seen": "string"}
+        {
+            "age": "float32",
+            "income": "Float64",
+            "ward": "category",
+            "smoker": object,
+            "seen": "string",
+        }
     )
 
 

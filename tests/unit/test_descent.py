@@ -227,7 +227,7 @@ def test_the_weight_of_a_penalty_does_not_depend_on_the_batches(batch_size):
 def test_a_protected_statistic_is_driven_away_and_the_rest_is_kept():
     table = joint()
     domain_mean = float(((np.arange(4) + 0.5) / 4) @ table.sum(axis=(0, 1)))
-    penalty = ProtectedThreshold(theta={"c": 1.0}, b=domain_mean, weight=0.01)
+    penalty = ProtectedThreshold(theta={"c": 1.0}, b=domain_mean, weight=0.001)
     share = 1 / (1 + np.exp(-5 * ((np.arange(4) + 0.5) / 4 - domain_mean)))
     exact = float(share @ table.sum(axis=(0, 1)))
     statistic = Measurement(
@@ -235,15 +235,15 @@ def test_a_protected_statistic_is_driven_away_and_the_rest_is_kept():
         answer=np.array([round(exact * 100_000 * penalty.query().GRID)]),
         stddev=1.0,
     )
-    settings = {**QUICK, "num_particles": 1_000, "epochs": 40}
+    settings = {**QUICK, "num_particles": 1_000, "epochs": 100}
     plain = ParticleGradientDescent(**settings).fit(DOMAIN, measured(table))
     engine = ParticleGradientDescent(**settings, penalties=(penalty,))
     assert engine.statistics(DOMAIN) == (penalty.query(),)
     protected = engine.fit(DOMAIN, [*measured(table), statistic])
     distance = lambda model: abs(share @ model.marginal(("c",)) - exact)
     assert distance(protected) > 5 * distance(plain)
-    assert distance(protected) > 0.01
-    assert errors(protected, table).mean() < 0.4
+    assert distance(protected) > 0.005
+    assert errors(protected, table).mean() < 0.1
 
 
 def test_any_number_of_rows_is_sampled_and_each_particle_used_once_before_any_twice():

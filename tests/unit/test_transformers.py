@@ -99,6 +99,20 @@ def test_integers_that_neighbor_in_int64_but_not_in_float64_are_told_apart():
         assert cut.encode(series.astype(dtype))[0].tolist() == [0, 1]
 
 
+def test_a_missing_cell_does_not_round_the_integers_beside_it():
+    cut = numerical(0, 2**60, decimal_places=0, num_bins=2)
+    cells = pd.Series([2**59, 2**59 + 1, None], dtype=object)
+    for dtype in ("object", "Int64", "int64[pyarrow]", "category"):
+        assert cut.encode(cells.astype(dtype))[0].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("count", [2**53 - 1, 2**53 + 1, 2**54 + 3, 2**60 + 385, 2**62 - 1])
+def test_rounding_does_not_carry_an_integer_out_of_its_range(count):
+    wide = numerical(0, count - 1, decimal_places=0, num_bins=1)
+    largest = decoded(wide, 0, position=np.nextafter(1, 0))[0]
+    assert count - count / 2**52 <= largest <= count - 1
+
+
 @pytest.mark.parametrize(
     ("high", "with_missing"), [(100, "float64"), (2**53, "float64"), (2**53 + 1, "Int64")]
 )

@@ -1,0 +1,99 @@
+"""SDV's data processor, fitted on public facts: it makes keys, ids and personal data.
+
+SDV fits it on the private table, where RDT hashes the first five cells of each column into the
+seeds that it keeps. Here it sees a public frame of two rows instead, made from the schema.
+"""
+
+import warnings
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+from rdt.transformers import BaseTransformer, IndexGenerator, PseudoAnonymizedFaker
+from sdv.data_processing import DataProcessor
+from sdv.errors import SynthesizerInputError
+
+from sdv_privpgd.transformers import ColumnTransformer
+
+
+def public_frame(
+    names: Iterable[str], transformers: Mapping[str, ColumnTransformer]
+) -> pd.DataFrame:
+    """Two rows of public values: the first and last cell of modelled columns, labels elsewhere."""
+    columns = {}
+    for name in names:
+        if name in transformers:
+            last = transformers[name].column.num_values - 1
+            columns[name] = transformers[name].decode(np.array([0, last]), np.zeros(2))
+        else:
+            columns[name] = pd.Series([f"{name}-0", f"{name}-1"], dtype=object)
+    return pd.DataFrame(columns)
+
+
+def assign(
+    processor: DataProcessor,
+    described: Mapping[str, Mapping],
+    transformers: Mapping[str, ColumnTransformer],
+) -> None:
+    """Gives every column its transformer, unless that was done before; fits nothing.
+
+    Ids without a pattern are counted up: SDV would learn real ones, or make them slowly.
+    """
+    if processor._prepared_for_fitting:
+        return
+    chosen: dict[str, BaseTransformer] = dict(transformers)
+    for name, facts in described.items():
+        if name not in chosen and facts["sdtype"] == "id" and not facts.get("regex_format"):
+            chosen[name] = IndexGenerator(prefix="sdv-id-")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # SDV comments on the public frame
+        processor.prepare_for_fitting(public_frame(described, transformers))
+        processor.formatters = {}  # our transformers give final values
+        processor.update_transformers(chosen)
+
+
+def fit(
+    processor: DataProcessor,
+    described: Mapping[str, Mapping],
+    transformers: Mapping[str, ColumnTransformer],
+) -> None:
+    """Makes the generators ready."""
+    assign(processor, described, transformers)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        processor._fit_hyper_transformer(public_frame(described, transformers))
+    processor.fitted = True
+    restart(processor)
+
+
+def restart(processor: DataProcessor) -> None:
+    """Puts every generator back to its own seed, which hashes public values."""
+    processor.reset_sampling()
+    for transformer in processor._hyper_transformer.field_transformers.values():
+        # IndexGenerator's own reset leaves states that RDT seeds from the operating system.
+        BaseTransformer.reset_randomization(transformer)
+
+
+def generate(processor: DataProcessor, num_rows: int, names: list[str]) -> Mapping[str, pd.Series]:
+    """The next values of generated columns."""
+    if not names or not num_rows:
+        return {name: pd.Series([], dtype=object) for name in names}
+    made = processor._hyper_transformer.create_anonymized_columns(
+        num_rows=num_rows, column_names=names
+    )
+    return {name: made[name] for name in names}
+
+
+def check_generator(name: str, transformer: BaseTransformer) -> None:
+    """Raises ``SynthesizerInputError`` for a transformer that would learn from the table."""
+    if not transformer.is_generator() or isinstance(transformer, PseudoAnonymizedFaker):
+        raise SynthesizerInputError(
+            f"Transformer {type(transformer).__name__} for column '{name}' would learn from the "
+            "private table. Use a generator such as AnonymizedFaker."
+        )
+    rule = getattr(transformer, "cardinality_rule", None)
+    if rule not in (None, "unique"):
+        raise SynthesizerInputError(
+            f"cardinality_rule={rule!r} for column '{name}' would learn from the private table. "
+            "Use None or 'unique'."
+        )
