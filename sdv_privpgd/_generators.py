@@ -78,10 +78,10 @@ def generate(processor: DataProcessor, num_rows: int, names: list[str]) -> Mappi
     """The next values of generated columns."""
     if not names or not num_rows:
         return {name: pd.Series([], dtype=object) for name in names}
-    made = processor._hyper_transformer.create_anonymized_columns(
+    made: pd.DataFrame = processor._hyper_transformer.create_anonymized_columns(
         num_rows=num_rows, column_names=names
     )
-    return {name: made[name] for name in names}
+    return {name: pd.Series(made[name]) for name in names}
 
 
 def check_generator(name: str, transformer: BaseTransformer) -> None:

@@ -51,6 +51,9 @@ from sdv_privpgd.synthesize.conditioning import choose_rows
 from sdv_privpgd.synthesize.stream import RowStream
 from sdv_privpgd.transformers import ColumnTransformer, encode_table, transformer_for
 
+# SDV's methods have no types; ours give back the kind of table that was fitted.
+# pyright: reportIncompatibleMethodOverride=false
+
 _STATE_VERSION = 1
 
 
@@ -283,7 +286,7 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
                 f"{composed.epsilon:.4g} at delta {composed.delta:g} on the people in the table.",
                 stacklevel=2,
             )
-        SYNTHESIZER_LOGGER.info(
+        SYNTHESIZER_LOGGER.info(  # pyright: ignore[reportOptionalMemberAccess]
             {
                 "EVENT": "Fit",
                 "TIMESTAMP": datetime.datetime.now(),

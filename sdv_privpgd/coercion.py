@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,7 +34,7 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def plain(cell: object) -> Plain | None:
+def plain(cell: Any) -> Plain | None:
     """The cell as a string, bytes or a number; ``None`` for missing and for everything else.
 
     Subclasses of the built-in types (enumerations, NumPy scalars) become the built-in type.
@@ -58,7 +59,9 @@ def plain(cell: object) -> Plain | None:
     return cell if kind is Fraction else None
 
 
-def indices(series: pd.Series, index_of: Mapping[Plain, int]) -> tuple[np.ndarray, np.ndarray]:
+def indices(
+    series: pd.Series, index_of: Mapping[Plain | None, int]
+) -> tuple[np.ndarray, np.ndarray]:
     """The int64 index of each cell. A value without an index is missing.
 
     Values are the same if Python says that they are equal: 1, 1.0, ``True`` and ``Decimal(1)``.
@@ -127,13 +130,14 @@ def whole(number: Number | None) -> int | None:
     return -LARGEST_WHOLE if number <= -LARGEST_WHOLE else round(number)
 
 
-def _number(cell: object) -> Number | None:
+def _number(cell: Any) -> Number | None:
     value = plain(cell)
-    if type(value) is not str:
-        return None if type(value) is bytes else value
-    for read in (int, float):
+    if not isinstance(value, str | bytes):
+        return value
+    for read in (int, float) if isinstance(value, str) else ():
         with contextlib.suppress(ValueError):
-            return plain(read(value))
+            number = read(value)
+            return None if number != number else number
     return None
 
 

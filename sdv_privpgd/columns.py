@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -90,7 +91,7 @@ def describe(name: str, facts: Mapping) -> Column:
     )
 
 
-def check_num_bins(what: str, num_bins: object) -> None:
+def check_num_bins(what: str, num_bins: Any) -> None:
     """Raises ``ValueError`` unless it is an integer of at least 1."""
     if not (_is_whole(num_bins) and num_bins >= 1):
         raise ValueError(f"{what} must be an integer of at least 1, got {num_bins!r}.")
@@ -228,7 +229,7 @@ def _moment(name: str, facts: Mapping, key: str) -> int:
     return int(moments[0])
 
 
-def _is_aware(bound: object) -> bool:
+def _is_aware(bound: Any) -> bool:
     return pd.Timestamp(bound).tzinfo is not None
 
 
@@ -250,7 +251,7 @@ def _unit_of_format(datetime_format: str) -> str:
     return "D"
 
 
-def _check_order(name: str, facts: Mapping, low: object, high: object) -> None:
+def _check_order(name: str, facts: Mapping, low: Any, high: Any) -> None:
     if low > high:
         raise ValueError(
             f"range_min of {name!r} must not exceed its range_max, got {facts['range_min']!r} and "

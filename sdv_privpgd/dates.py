@@ -4,6 +4,7 @@ Privacy: cells are read one by one and without a word, as ``sdv_privpgd.coercion
 """
 
 from datetime import date, datetime
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -62,18 +63,18 @@ def _timestamps(ticks: np.ndarray, unit: str, utc: bool) -> pd.DatetimeIndex:
     return index.tz_localize("UTC") if utc else index
 
 
-def _text_or_instant(cell: object, digits_are_text: bool) -> str | int | None:
+def _text_or_instant(cell: Any, digits_are_text: bool) -> str | int | None:
     value = plain(cell)
-    if type(value) is str:
+    if isinstance(value, str):
         return value
     if value is None:
         return _instant(cell)
-    if digits_are_text and type(value) is not bytes and value == (number := whole(value)):
+    if digits_are_text and not isinstance(value, bytes) and value == (number := whole(value)):
         return str(number)
     return None
 
 
-def _instant(cell: object) -> int | None:
+def _instant(cell: Any) -> int | None:
     """Nanoseconds since 1970 in UTC of a date or a moment; ``None`` for anything else."""
     kind = type(cell)
     if cell is pd.NaT or not issubclass(kind, date | np.datetime64):

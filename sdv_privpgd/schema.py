@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from sdv_privpgd.columns import Column, check_num_bins, describe
 from sdv_privpgd.domain import Domain
@@ -135,5 +135,5 @@ def _raise_undeclared(lacking: Mapping[str, Mapping]) -> NoReturn:
     )
 
 
-def _is_empty(fact: object) -> bool:
+def _is_empty(fact: Any) -> bool:
     return fact is None or (hasattr(fact, "__len__") and len(fact) == 0)

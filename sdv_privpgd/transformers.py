@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from rdt.transformers import BaseTransformer
 
-from sdv_privpgd.cells import BELOW_ONE, Interval
+from sdv_privpgd.cells import BELOW_ONE, Categories, Interval, Ticks
 from sdv_privpgd.coercion import indices, quiet, real_numbers, truths, whole_numbers
 from sdv_privpgd.columns import Column
 from sdv_privpgd.dates import instants, to_ticks, write_dates
@@ -114,40 +114,63 @@ class ColumnTransformer(BaseTransformer, abc.ABC):
         return values.set_axis(columns_data.index)
 
 
-class NumberTransformer(ColumnTransformer):
-    """Translates a numerical column."""
+class RealTransformer(ColumnTransformer):
+    """Translates a numerical column whose numbers have no declared precision."""
 
     INPUT_SDTYPE = "numerical"
     SUPPORTED_SDTYPES = ("numerical",)
 
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        numbers, missing = real_numbers(series)
+        return np.where(missing, 0.0, numbers), missing
+
+    def _is_declared(self, series: pd.Series) -> np.ndarray:
+        cells = self.column.cells
+        assert isinstance(cells, Interval)
+        numbers, missing = real_numbers(series)
+        return ~missing & (numbers >= cells.low) & (numbers <= cells.high)
+
+    def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:  # noqa: ARG002
+        return pd.Series(values)
+
+
+class DecimalTransformer(ColumnTransformer):
+    """Translates a numerical column of integers, or of numbers of declared decimal places."""
+
+    INPUT_SDTYPE = "numerical"
+    SUPPORTED_SDTYPES = ("numerical",)
+
+    @property
+    def _ticks(self) -> tuple[Ticks, int]:
+        """The cells and the decimal places of a tick."""
         cells, places = self.column.cells, self.column.decimal_places
+        assert isinstance(cells, Ticks)
+        assert places is not None
+        return cells, places
+
+    def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        cells, places = self._ticks
         if places == 0:
             return whole_numbers(series)
         numbers, missing = real_numbers(series)
-        numbers = np.where(missing, 0.0, numbers)
-        if isinstance(cells, Interval):
-            return numbers, missing
         scale = 10.0**places
-        inside = np.clip(numbers, cells.first / scale, cells.last / scale)
+        inside = np.clip(np.where(missing, 0.0, numbers), cells.first / scale, cells.last / scale)
         return np.rint(inside * scale).astype(np.int64), missing
 
     def _is_declared(self, series: pd.Series) -> np.ndarray:
-        cells, places = self.column.cells, self.column.decimal_places
+        cells, places = self._ticks
         numbers, missing = real_numbers(series)
-        if isinstance(cells, Interval):
-            return ~missing & (numbers >= cells.low) & (numbers <= cells.high)
         ticks = numbers * 10.0**places
         inside = (np.rint(ticks) >= cells.first) & (np.rint(ticks) <= cells.last)
         # The nearest float64 of a decimal is a few units of the last place off a whole tick.
         return ~missing & inside & np.isclose(ticks, np.rint(ticks), rtol=1e-14, atol=1e-9)
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
-        cells, places = self.column.cells, self.column.decimal_places
+        cells, places = self._ticks
         if places:
             # The float64 number nearest to the decimal, which is how literals are read.
             return pd.Series(values / 10.0**places)
-        if places == 0 and holds_missing:
+        if holds_missing:
             return pd.Series(values).astype(_with_missing(max(-cells.first, cells.last)))
         return pd.Series(values)
 
@@ -158,17 +181,27 @@ class DatetimeTransformer(ColumnTransformer):
     INPUT_SDTYPE = "datetime"
     SUPPORTED_SDTYPES = ("datetime",)
 
+    @property
+    def _ticks(self) -> tuple[Ticks, str]:
+        """The cells and the unit of a tick."""
+        cells, unit = self.column.cells, self.column.unit
+        assert isinstance(cells, Ticks)
+        assert unit is not None
+        return cells, unit
+
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
         moments, missing = instants(series, self.column.datetime_format)
-        return to_ticks(moments, self.column.unit), missing
+        return to_ticks(moments, self._ticks[1]), missing
 
     def _is_declared(self, series: pd.Series) -> np.ndarray:
+        cells, _ = self._ticks
         ticks, missing = self._read(series)
-        return ~missing & (ticks >= self.column.cells.first) & (ticks <= self.column.cells.last)
+        return ~missing & (ticks >= cells.first) & (ticks <= cells.last)
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:  # noqa: ARG002
         column = self.column
-        return pd.Series(write_dates(values, column.unit, column.datetime_format, column.utc))
+        written = write_dates(values, self._ticks[1], column.datetime_format, column.utc)
+        return pd.Series(written)
 
 
 class CategoryTransformer(ColumnTransformer):
@@ -180,17 +213,22 @@ class CategoryTransformer(ColumnTransformer):
     INPUT_SDTYPE = "categorical"
     SUPPORTED_SDTYPES = ("categorical", "ordinal", "boolean")
 
+    @property
+    def _values(self) -> tuple:
+        cells = self.column.cells
+        assert isinstance(cells, Categories)
+        return cells.values
+
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
         if self.column.sdtype == "boolean":
             return truths(series)
-        values = self.column.cells.values
-        return indices(series, {value: index for index, value in enumerate(values)})
+        return indices(series, {value: index for index, value in enumerate(self._values)})
 
     def _is_declared(self, series: pd.Series) -> np.ndarray:
         return ~self._read(series)[1]
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
-        declared = pd.Series(self.column.cells.values, dtype=object)
+        declared = pd.Series(self._values, dtype=object)
         natural = declared.infer_objects().dtype
         series = declared.take(values).reset_index(drop=True)
         if natural.kind == "f" or not holds_missing:
@@ -202,8 +240,15 @@ class CategoryTransformer(ColumnTransformer):
 
 def transformer_for(column: Column) -> ColumnTransformer:
     """The transformer of a column."""
-    kinds = {"numerical": NumberTransformer, "datetime": DatetimeTransformer}
-    return kinds.get(column.sdtype, CategoryTransformer)(column)
+    if column.sdtype == "datetime":
+        return DatetimeTransformer(column)
+    if isinstance(column.cells, Categories):
+        return CategoryTransformer(column)
+    return (
+        RealTransformer(column)
+        if isinstance(column.cells, Interval)
+        else DecimalTransformer(column)
+    )
 
 
 def encode_table(columns: Mapping[str, pd.Series], schema: Schema) -> np.ndarray:

@@ -10,6 +10,7 @@ Everything here is public arithmetic.
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 from scipy.optimize import brentq
@@ -79,7 +80,7 @@ def epsilon_of(mu_squared: Fraction, delta: float) -> float:
     high = 1.0
     while log_delta(high, mu) > target:
         high *= 2
-    return float(brentq(lambda e: log_delta(e, mu) - target, 0.0, high, xtol=1e-15, rtol=1e-14))
+    return _root(lambda e: log_delta(e, mu) - target, 0.0, high)
 
 
 def mu_squared_of(epsilon: float, delta: float) -> Fraction:
@@ -91,12 +92,8 @@ def mu_squared_of(epsilon: float, delta: float) -> Fraction:
         low /= 2
     while log_delta(epsilon, high) <= target:
         high *= 2
-    log_mu = brentq(
-        lambda t: log_delta(epsilon, math.exp(t)) - target,
-        math.log(low),
-        math.log(high),
-        xtol=1e-15,
-        rtol=1e-14,
+    log_mu = _root(
+        lambda t: log_delta(epsilon, math.exp(t)) - target, math.log(low), math.log(high)
     )
     mu = math.exp(log_mu) * (1 - _RELATIVE_MARGIN) - _ABSOLUTE_MARGIN
     if mu <= 0:
@@ -116,3 +113,9 @@ def stddev_for(sensitivity_squared: int, mu_squared: Fraction) -> float:
     while Fraction(stddev) ** 2 * mu_squared < sensitivity_squared:
         stddev = math.nextafter(stddev, math.inf)
     return stddev
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a monotone function crosses 0, to the last digits of a float."""
+    root = brentq(function, low, high, xtol=1e-15, rtol=1e-14)  # pyright: ignore[reportArgumentType]
+    return float(root)  # pyright: ignore[reportArgumentType]  (scipy's types are its full output's)

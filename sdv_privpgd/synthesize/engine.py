@@ -15,7 +15,10 @@ from sdv_privpgd.queries import Query
 class Model(Protocol):
     """A fitted distribution over the codes of a domain. Public."""
 
-    domain: Domain
+    @property
+    def domain(self) -> Domain:
+        """What the codes of its rows mean."""
+        ...
 
     @property
     def block(self) -> int:
