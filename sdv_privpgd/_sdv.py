@@ -100,6 +100,6 @@ def named_by_text(public_domain: Mapping | None) -> Mapping | None:
 def without_rounding(described: Mapping[str, Mapping]) -> dict[str, dict]:
     """The same descriptions of columns without their decimal places."""
     return {
-        name: {key: value for key, value in facts.items() if key != "decimal_places"}
-        for name, facts in described.items()
+        name: {key: value for key, value in dict(facts).items() if key != "decimal_places"}
+        for name, facts in dict(described).items()
     }

@@ -159,18 +159,13 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
 
     def _schema(self) -> Schema:
         """The modelled columns. Raises ``PublicDomainError`` where a domain is not declared."""
-        schema = Schema.from_sdv(
-            self._described,
-            keys=self._get_table_metadata()._get_primary_and_alternate_keys(),
-            public_domain=self.public_domain,
-            num_bins=self.num_bins,
-        )
-        if self.enforce_rounding:
-            return schema
+        described, domain = self._described, self.public_domain
+        if not self.enforce_rounding:
+            described, domain = without_rounding(described), without_rounding(domain or {})
         return Schema.from_sdv(
-            without_rounding(self._described),
+            described,
             keys=self._get_table_metadata()._get_primary_and_alternate_keys(),
-            public_domain=without_rounding(self.public_domain or {}),
+            public_domain=domain,
             num_bins=self.num_bins,
         )
 
@@ -260,11 +255,10 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
                 "Row weights are not supported: a row's influence would have no bound. Fit the "
                 "unweighted rows, with the weight as a column if it matters."
             )
-        columns = self._open(data)
-        table = data[self._table_name] if isinstance(data, dict) else data
-        self._gives_frames = not isinstance(data, dict)
-        self._original_columns = original_names(table, list(columns))
         self.fit_processed_data(self.preprocess(data))
+        self._gives_frames = not isinstance(data, dict)
+        table = data[self._table_name] if isinstance(data, dict) else data
+        self._original_columns = original_names(table, list(self._described))
 
     def preprocess(self, data) -> dict[str, pd.DataFrame]:
         """The table as codes, one column a modelled column. As private as the table itself."""
@@ -308,13 +302,15 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
 
     def _run(self, curator: Curator) -> None:
         """Runs the pipeline; what was charged stays on the books even if a later stage fails."""
-        before = self._ledger
         try:
             self._release = pipeline.run(
                 curator, AllKWay(), self._engine(), progress=_bars if self.verbose else silent
             )
         finally:
-            self._ledger = before.followed_by(curator.ledger) if before else curator.ledger
+            if curator.ledger.charges:
+                self._ledger = (
+                    self._ledger.followed_by(curator.ledger) if self._ledger else curator.ledger
+                )
         model = self._release.model
         self._rows = RowStream(model=model, seed=FIXED_RNG_SEED)
         self._with_missing = {

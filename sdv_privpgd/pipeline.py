@@ -42,8 +42,8 @@ def run(
     would reveal it, are kept.
     """
     domain, budget = curator.domain, curator.ledger.remaining
+    statistics = engine.statistics(domain)  # may refuse: before anything is spent
     count = curator.measure([CountQuery()], budget * COUNT_SHARE, what="number of rows")
-    statistics = engine.statistics(domain)
     measured = [
         measurement
         for query in statistics

@@ -38,8 +38,17 @@ def new(**changes) -> PrivPGDSynthesizer:
 
 @pytest.fixture(scope="module")
 def fitted_once():
-    synthesizer = new()
-    synthesizer.fit(sdv_tables.table(400))
+    """One fit for the tests of sampling, with noise that is the same in every run."""
+    rng = np.random.default_rng(0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "sdv_privpgd.privacy.curator._noisy",
+            lambda answer, stddev, words: (
+                answer + np.rint(rng.normal(0, stddev, answer.shape)).astype(np.int64)
+            ),
+        )
+        synthesizer = new()
+        synthesizer.fit(sdv_tables.table(400))
     return synthesizer
 
 
@@ -130,7 +139,7 @@ class TestSampling:
     def test_rows_are_written_to_a_folder(self, fitted, tmp_path):
         rows = fitted.sample(20, output_folder_path=tmp_path)
         written = pd.read_csv(tmp_path / "table.csv")
-        assert list(written["age"]) == list(rows["age"])
+        pd.testing.assert_series_equal(written["age"], rows["age"], check_dtype=False)
 
 
 class TestKindsOfTables:
@@ -559,10 +568,12 @@ class TestPenalties:
         assert len(synthesizer.ledger.charges) == 2
 
     def test_a_penalty_over_an_unknown_column_is_refused_before_anything_is_spent(self):
-        synthesizer = new(penalties=[ProtectedThreshold({"height": 1.0}, b=0.5)])
+        synthesizer = new(
+            penalties=[ProtectedThreshold({"height": 1.0}, b=0.5)], adjacency="add_remove"
+        )
         with pytest.raises(ValueError, match="height"):
             synthesizer.fit(sdv_tables.table(10))
-        assert synthesizer.ledger.spent() == 0
+        assert synthesizer.ledger.charges == ()
 
     def test_a_synthesizer_with_penalties_is_saved(self, tmp_path):
         synthesizer = new(penalties=[DifferentiablePenalty(mean_age)])
