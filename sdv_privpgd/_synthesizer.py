@@ -509,8 +509,12 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
 
 
 def _bars(items, stage: str):
-    """One progress bar a stage, with an estimate of the time left."""
-    return tqdm(items, desc=f"PrivPGD: {stage:<8}", unit="step")
+    """One progress bar a stage, with an estimate of the time left.
+
+    The estimate is from the last dozen or so of its updates: a slow first step (compilation) is
+    soon forgotten, and steps of unequal length are averaged.
+    """
+    return tqdm(items, desc=f"PrivPGD: {stage:<8}", unit="step", smoothing=0.1)
 
 
 # Pickles name the class by the module that makes sure of SDV, and look it up there: were that

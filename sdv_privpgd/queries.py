@@ -1,7 +1,7 @@
 """What can be asked of a private table: integer-valued queries that know their sensitivity."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, runtime_checkable
@@ -156,3 +156,13 @@ class SigmoidSumQuery:
         names = tuple(name for name, _ in self.theta)
         values = sigmoid[dataset.lookup_sum(names, contributions)]
         return values.sum(keepdims=True, dtype=np.int64)
+
+
+def answers(queries: Sequence[Query], dataset: Dataset) -> list[np.ndarray]:
+    """The exact answer of each query, int64. Private. All marginals take one pass together."""
+    cliques = [query.clique for query in queries if isinstance(query, MarginalQuery)]
+    tables = iter(dataset.counts_of(cliques) if cliques else ())
+    return [
+        next(tables) if isinstance(query, MarginalQuery) else query.answer(dataset)
+        for query in queries
+    ]

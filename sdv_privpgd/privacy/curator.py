@@ -14,7 +14,7 @@ from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.ledger import Charge, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.queries import Adjacency, Query
+from sdv_privpgd.queries import Adjacency, Query, answers
 
 
 def _noisy(answer: np.ndarray, stddev: float, words: WordSource) -> np.ndarray:
@@ -102,11 +102,12 @@ class Curator:
             )
         )
         return [
-            Measurement(
-                query=query,
-                answer=_noisy(query.answer(self._dataset), stddev, self._words),
-                stddev=stddev,
-            )
+            Measurement(query=query, answer=_noisy(answer, stddev, self._words), stddev=stddev)
             # The queries that were charged decide what is answered; the bar only looks on.
-            for query, _ in zip(queries, progress(queries, "measure"), strict=True)
+            for query, answer, _ in zip(
+                queries,
+                answers(queries, self._dataset),
+                progress(queries, "measure"),
+                strict=True,
+            )
         ]

@@ -28,17 +28,43 @@ def choose_rows(
     count = (last - first)[which]
     at = first[which] + np.floor(draws * count).astype(np.int64)
     chosen = order[np.minimum(at, len(pool) - 1)]
+    nearest = _Nearest(pool, wanted, scales)
     for index in np.flatnonzero(last == first):
-        nearest = _nearest(pool, distinct[index], scales)
+        rows = nearest(distinct[index])
         conditions = np.flatnonzero(which == index)
-        chosen[conditions] = nearest[np.floor(draws[conditions] * len(nearest)).astype(np.int64)]
+        chosen[conditions] = rows[np.floor(draws[conditions] * len(rows)).astype(np.int64)]
     return chosen
 
 
-def _nearest(pool: np.ndarray, wanted: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """The indices of all rows of the pool at the smallest cost from the wanted codes."""
-    cost = np.zeros(len(pool))
-    for axis, scale in enumerate(scales):
-        distance = np.abs(pool[:, axis] - wanted[axis])
-        cost += (distance > 0) + scale * distance
-    return np.flatnonzero(cost == cost.min())
+class _Nearest:
+    """Finds the indices of all rows of a pool at the smallest cost from wanted codes.
+
+    A row's cost is at least its number of wrong codes. These are counted for all rows in the
+    smallest type, and costs are computed only where that number does not exceed the best cost.
+    """
+
+    def __init__(self, pool: np.ndarray, wanted: np.ndarray, scales: np.ndarray) -> None:
+        largest = max(pool.max(initial=0), wanted.max(initial=0))
+        self._columns = np.ascontiguousarray(pool.T.astype(np.min_scalar_type(largest)))
+        self._scales = scales
+        self._wrong = np.empty(len(pool), dtype=np.min_scalar_type(len(scales)))
+        self._differs = np.empty(len(pool), dtype=bool)
+
+    def __call__(self, wanted: np.ndarray) -> np.ndarray:
+        self._wrong[:] = 0
+        for column, code in zip(self._columns, wanted.astype(self._columns.dtype), strict=True):
+            np.not_equal(column, code, out=self._differs)
+            np.add(self._wrong, self._differs, out=self._wrong)
+        fewest = np.flatnonzero(self._wrong == self._wrong.min())
+        best = self._costs(fewest, wanted).min()
+        rows = np.flatnonzero(self._wrong <= best)
+        costs = self._costs(rows, wanted)
+        return rows[costs == costs.min()]
+
+    def _costs(self, rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """The cost of each of the rows."""
+        cost = np.zeros(len(rows))
+        for column, code, scale in zip(self._columns, wanted, self._scales, strict=True):
+            distance = np.abs(column[rows].astype(np.int64) - code)
+            cost += (distance > 0) + scale * distance
+        return cost

@@ -34,9 +34,9 @@ class SpyDataset(Dataset):
         assert self.curator.ledger.charges, "the table was read before it was paid for"
         self.reads += 1
 
-    def counts(self, clique):
+    def counts_of(self, cliques):
         self._read()
-        return super().counts(clique)
+        return super().counts_of(cliques)
 
     def num_records(self):
         self._read()
@@ -102,7 +102,7 @@ def test_a_share_that_buys_only_absurd_noise_is_refused_before_reading(spied, mu
 
 def test_a_charge_stays_on_the_books_when_reading_fails(domain, codes):
     class Broken(Dataset):
-        def counts(self, clique):
+        def counts_of(self, cliques):
             raise RuntimeError("broken")
 
     curator = open_curator(Broken(domain, codes))

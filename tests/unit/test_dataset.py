@@ -2,10 +2,12 @@
 
 import copy
 import pickle
+from itertools import chain, combinations
 
 import numpy as np
 import pytest
 
+from sdv_privpgd import dataset as dataset_module
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
 
@@ -23,6 +25,42 @@ def test_counts_are_those_of_a_brute_force_histogram(dataset, codes, domain, cli
         expected, _ = np.histogramdd(codes[:, axes], bins=edges)
         np.testing.assert_array_equal(counts, expected)
     assert counts.sum() == len(codes) == dataset.num_records()
+
+
+def counted_one_by_one(codes, axes, shape):
+    table = np.zeros(shape, dtype=np.int64)
+    for record in codes:
+        table[tuple(record[list(axes)])] += 1
+    return table
+
+
+@pytest.mark.parametrize("block", [1, 7, 100, 1 << 16])
+@pytest.mark.parametrize("num_records", [0, 1, 99, 100])
+def test_all_tables_of_one_pass_are_those_of_a_loop_over_the_records(
+    block, num_records, monkeypatch
+):
+    monkeypatch.setattr(dataset_module, "_BLOCK", block)
+    domain = Domain(("a", "b", "c", "d"), (2, 300, 1, 4))  # one size above 8 bits, one of 1
+    codes = np.random.default_rng(0).integers(0, domain.sizes, (num_records, 4))
+    cliques = [*chain(*(combinations(domain.attributes, k) for k in range(5))), ("d", "b"), ("a",)]
+    tables = Dataset(domain, codes).counts_of(cliques)
+    for clique, table in zip(cliques, tables, strict=True):
+        assert table.dtype == np.int64
+        expected = counted_one_by_one(codes, domain.axes(clique), domain.shape(clique))
+        np.testing.assert_array_equal(table, expected)
+
+
+def test_no_cliques_have_no_tables(dataset):
+    assert dataset.counts_of([]) == []
+
+
+@pytest.mark.parametrize("size", [1, 2, 256, 257, 65_536, 65_537])
+def test_the_largest_code_of_any_size_is_counted(size):
+    counts = Dataset(Domain(("a",), (size,)), np.array([[size - 1], [0]])).counts(("a",))
+    expected = np.zeros(size)
+    expected[0] += 1
+    expected[size - 1] += 1
+    np.testing.assert_array_equal(counts, expected)
 
 
 def test_order_of_records_does_not_matter(domain, codes, dataset):

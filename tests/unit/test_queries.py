@@ -7,7 +7,14 @@ import pytest
 
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.queries import Adjacency, CountQuery, MarginalQuery, Query, SigmoidSumQuery
+from sdv_privpgd.queries import (
+    Adjacency,
+    CountQuery,
+    MarginalQuery,
+    Query,
+    SigmoidSumQuery,
+    answers,
+)
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 GRID = SigmoidSumQuery.GRID
@@ -153,3 +160,19 @@ def test_an_unknown_attribute_is_refused(dataset, domain):
     for query in (MarginalQuery(("x",)), SigmoidSumQuery.of({"x": 1.0}, 0.0, 1.0)):
         with pytest.raises(ValueError, match="not in the domain"):
             query.answer(dataset)
+
+
+def test_queries_answered_together_are_answered_as_one_by_one(dataset, domain):
+    queries = [
+        MarginalQuery(("b", "a")),
+        CountQuery(),
+        MarginalQuery(domain.attributes),
+        SigmoidSumQuery.of({"a": 1.0}, 0.3, 5.0),
+        MarginalQuery(("b", "a")),
+        MarginalQuery(()),
+    ]
+    together = answers(queries, dataset)
+    for query, answer in zip(queries, together, strict=True):
+        assert answer.dtype == np.int64
+        np.testing.assert_array_equal(answer, query.answer(dataset))
+    assert answers([], dataset) == []

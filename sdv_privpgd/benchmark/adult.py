@@ -1,7 +1,7 @@
 """Adult, from the DataFrame to synthetic rows: seconds, memory and mean 2-way error, side by side.
 
-    python tests/benchmarks/adult.py                                    # ours and independent
-    python tests/benchmarks/adult.py --published-epochs 20 --seeds 1    # and as published
+    python -m sdv_privpgd.benchmark adult                                    # ours and independent
+    python -m sdv_privpgd.benchmark adult --published-epochs 20 --seeds 1    # and as published
 
 Compared with the real table: the numbers that it prints are not private. The error is half the L1
 distance between 2-way tables, averaged over all pairs of columns, in the codes of the declared
@@ -15,20 +15,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-from sdv.metadata import Metadata
 
-from sdv_privpgd import ParticleGradientDescent, PrivacyLedger, PrivPGDSynthesizer, pipeline
+from sdv_privpgd.benchmark.errors import mean_l1
+from sdv_privpgd.benchmark.fits import FOLDER, columns_of, fit_dataset
 from sdv_privpgd.dataset import Dataset
-from sdv_privpgd.domain import Domain
-from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.queries import Adjacency
-from sdv_privpgd.schema import Schema
-from sdv_privpgd.select.fixed import AllKWay
-from sdv_privpgd.synthesize.particles.projection import SoftmaxProjection
-from sdv_privpgd.transformers import encode_table
-
-ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult.parquet"
 
 SCHOOL = [
     "Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "HS-grad",
@@ -85,40 +75,32 @@ def columns(names) -> dict:
     return {name: {"sdtype": "ordinal" if name == "education" else kinds[name]} for name in names}
 
 
-def mean_half_l1(domain: Domain, real: np.ndarray, other: np.ndarray) -> float:
-    """The mean over all pairs of half the L1 distance of their tables. Not private."""
-
-    def shares(codes, clique):
-        axes = domain.axes(clique)
-        cells = np.ravel_multi_index(tuple(codes[:, axes].T), domain.shape(clique))
-        return np.bincount(cells, minlength=domain.size(clique)) / len(codes)
-
-    return float(
-        np.mean([np.abs(shares(real, c) - shares(other, c)).sum() / 2 for c in domain.cliques(2)])
-    )
-
-
-def from_core(domain, codes, epsilon, degree, engine, num_rows) -> np.ndarray:
-    """Synthetic codes of a strategy and an engine, without SDV around them."""
-    ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
-    release = pipeline.run(Curator(Dataset(domain, codes), ledger), AllKWay(degree=degree), engine)
-    return release.model.sample(num_rows, seed=0)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def add_command(commands) -> None:
+    """Adds ``adult`` to the command line."""
+    parser = commands.add_parser("adult", help="error against independent columns on Adult")
+    parser.add_argument("--data", type=Path, default=FOLDER, help="folder of adult.parquet")
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--seeds", type=int, default=3, help="repetitions with fresh noise")
     parser.add_argument("--published-epochs", type=int, default=0, help="0 leaves it out")
     parser.add_argument("--published-projection-steps", type=int, default=50)
     parser.add_argument("--published-particles", type=int, default=20_000)
-    arguments = parser.parse_args()
+    parser.set_defaults(run=_adult)
 
-    real = pd.read_parquet(ADULT).drop(columns="fnlwgt")
+
+def _adult(arguments: argparse.Namespace) -> None:
+    import pandas as pd
+    from sdv.metadata import Metadata
+
+    from sdv_privpgd import ParticleGradientDescent, PrivPGDSynthesizer
+    from sdv_privpgd.schema import Schema
+    from sdv_privpgd.synthesize.particles.projection import SoftmaxProjection
+    from sdv_privpgd.transformers import encode_table
+
+    real = pd.read_parquet(arguments.data / "adult.parquet").drop(columns="fnlwgt")
     described = columns(real.columns)
     metadata = Metadata.load_from_dict({"tables": {"adult": {"columns": described}}})
     schema = Schema.from_sdv(described, public_domain=PUBLIC_DOMAIN)
-    domain, codes = schema.domain(), encode_table(real, schema)
+    domain, codes = schema.domain(), encode_table(columns_of(real), schema)
     print(f"{len(real):,} rows, {len(domain)} columns, sizes {domain.sizes}")
     print(f"epsilon {arguments.epsilon:g}, delta 1e-5, replace-one\n")
     print(f"{'method':<14}{'seed':>5}{'seconds':>10}{'half L1':>10}")
@@ -127,7 +109,7 @@ def main() -> None:
 
     def report(method: str, seed: int, started: float, synthetic: np.ndarray) -> None:
         seconds = time.perf_counter() - started
-        error = mean_half_l1(domain, codes, synthetic)
+        error = mean_l1(domain, codes, synthetic) / 2
         found.setdefault(method, []).append(error)
         print(f"{method:<14}{seed:>5}{seconds:>10.1f}{error:>10.4f}", flush=True)
 
@@ -136,12 +118,13 @@ def main() -> None:
         synthesizer = PrivPGDSynthesizer(metadata, arguments.epsilon, public_domain=PUBLIC_DOMAIN)
         synthesizer.fit(real)
         rows = synthesizer.sample(len(real))
-        report("PrivPGD", seed, started, encode_table(rows, schema))
+        assert isinstance(rows, pd.DataFrame)  # as the table was
+        report("PrivPGD", seed, started, encode_table(columns_of(rows), schema))
 
         started = time.perf_counter()
         engine = ParticleGradientDescent(num_particles=len(real), epochs=0)
-        independent = from_core(domain, codes, arguments.epsilon, 1, engine, len(real))
-        report("independent", seed, started, independent)
+        release = fit_dataset(Dataset(domain, codes), arguments.epsilon, engine, degree=1)
+        report("independent", seed, started, release.model.sample(len(real), seed=0))
 
         if arguments.published_epochs:
             started = time.perf_counter()
@@ -150,8 +133,8 @@ def main() -> None:
                 num_particles=arguments.published_particles,
                 projection=SoftmaxProjection(max_steps=arguments.published_projection_steps),
             )
-            published = from_core(domain, codes, arguments.epsilon, 2, engine, len(real))
-            report("as_published", seed, started, published)
+            release = fit_dataset(Dataset(domain, codes), arguments.epsilon, engine)
+            report("as_published", seed, started, release.model.sample(len(real), seed=0))
 
     ours = float(np.median(found["PrivPGD"]))
     print()
@@ -160,7 +143,3 @@ def main() -> None:
         print(f"median half L1 {np.median(errors):.4f}  PrivPGD / {method}: {ratio:.3f}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"peak memory of the process {peak:.2f} GiB")
-
-
-if __name__ == "__main__":
-    main()

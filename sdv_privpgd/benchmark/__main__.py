@@ -1,0 +1,22 @@
+"""The command line: one subcommand a benchmark."""
+
+import argparse
+
+from sdv_privpgd.benchmark import acs, adult, scale
+
+
+def main() -> None:
+    """Runs the subcommand that was asked for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sdv_privpgd.benchmark",
+        description="Times fits and compares synthetic rows with real ones. Not private.",
+    )
+    commands = parser.add_subparsers(required=True)
+    for benchmark in (scale, adult, acs):
+        benchmark.add_command(commands)
+    arguments = parser.parse_args()
+    arguments.run(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""What the benchmarks share: a fit of the core alone, and where the real tables lie."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.pipeline import Release, run
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.queries import Adjacency
+from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.synthesize.engine import Engine
+
+FOLDER = Path(__file__).parents[3] / "shared" / "data"
+"""Where the real tables lie beside a checkout; another folder can be named."""
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def columns_of(frame: "pd.DataFrame") -> dict[str, "pd.Series"]:
+    """The columns of a table under their names."""
+    return {str(name): column for name, column in frame.items()}
+
+
+def fit_dataset(
+    dataset: Dataset,
+    epsilon: float,
+    engine: Engine,
+    *,
+    degree: int = 2,
+    progress: Progress = silent,
+) -> Release:
+    """A release of all ``degree``-way marginals at delta 1e-5, without SDV around it."""
+    ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
+    return run(Curator(dataset, ledger), AllKWay(degree=degree), engine, progress=progress)

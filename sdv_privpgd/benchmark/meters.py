@@ -1,0 +1,85 @@
+"""What a run costs: seconds per stage and peak memory, each run in a process of its own."""
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from sdv_privpgd.progress import Item
+
+_BEFORE = {"measure": "count", "project": "consistency", "descend": "start"}
+"""What is done between the stage before and this one."""
+
+_STATUS = Path("/proc/self/status")
+
+
+class Stopwatch:
+    """Seconds per stage. It is the ``progress`` of a pipeline: stages are timed as they pass."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """Puts the time since the last lap down to a stage."""
+        now = time.perf_counter()
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
+        self._last = now
+
+    def __call__(self, items: Sequence[Item], stage: str) -> Iterable[Item]:
+        self.lap(_BEFORE.get(stage, stage))
+        yield from items
+        # The tables are counted together before the first of them gets its noise.
+        self.lap("noise" if stage == "measure" else stage)
+
+
+class PeakMemory:
+    """The largest resident memory of this process above what it held when this was made."""
+
+    def __init__(self) -> None:
+        try:
+            Path("/proc/self/clear_refs").write_text("5")  # Linux: forgets the peak so far
+        except OSError:  # elsewhere a peak before the start hides smaller ones after it
+            self._start = _largest()
+        else:
+            self._start = _status("VmRSS")
+
+    def mebibytes(self) -> float:
+        """The peak since the start, above the start."""
+        return (_largest() - self._start) / 2**10
+
+
+def _largest() -> int:
+    """The largest resident memory, KiB."""
+    if _STATUS.exists():
+        return _status("VmHWM")
+    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return largest // 2**10 if sys.platform == "darwin" else largest
+
+
+def _status(key: str) -> int:
+    (line,) = [line for line in _STATUS.read_text().splitlines() if line.startswith(key)]
+    return int(line.split()[1])
+
+
+def in_fresh_process(arguments: Sequence[str]) -> dict:
+    """What a subcommand prints as its last line, in JSON, run by a new interpreter."""
+    done = subprocess.run(
+        [sys.executable, "-m", "sdv_privpgd.benchmark", *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def print_table(rows: Sequence[dict], *, header: bool) -> None:
+    """Prints rows under the names of the first one's entries; numbers to three digits."""
+    if header:
+        print("".join(f"{name:>14}" for name in rows[0]))
+    for row in rows:
+        cells = [f"{cell:.3g}" if isinstance(cell, float) else f"{cell}" for cell in row.values()]
+        print("".join(f"{cell:>14}" for cell in cells), flush=True)
