@@ -122,7 +122,7 @@ def _adult(arguments: argparse.Namespace) -> None:
         report("PrivPGD", seed, started, encode_table(columns_of(rows), schema))
 
         started = time.perf_counter()
-        engine = ParticleGradientDescent(num_particles=len(real), epochs=0)
+        engine = ParticleGradientDescent(num_particles=len(real), epochs=0, finish=None)
         release = fit_dataset(Dataset(domain, codes), arguments.epsilon, engine, degree=1)
         report("independent", seed, started, release.model.sample(len(real), seed=0))
 

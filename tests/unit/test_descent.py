@@ -14,7 +14,7 @@ from sdv_privpgd.synthesize.particles.penalties import DifferentiablePenalty, Pr
 from sdv_privpgd.synthesize.particles.steps import AdamStep, TransportStep
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
-QUICK = {"num_particles": 600, "epochs": 20, "enable_gpu": False}
+QUICK = {"num_particles": 600, "epochs": 20, "finish": None, "enable_gpu": False}
 
 
 def joint(seed=0, sizes=DOMAIN.sizes):
@@ -71,7 +71,7 @@ def test_every_configuration_learns(step, mask_probability, start):
     # The authors' code learned nothing at mask probability 0.
     table = joint()
     settings = {**QUICK, "step": step, "mask_probability": mask_probability, "start": start}
-    learned = ParticleGradientDescent(**{**settings, "epochs": 60}).fit(DOMAIN, measured(table))
+    learned = ParticleGradientDescent(**{**settings, "epochs": 120}).fit(DOMAIN, measured(table))
     before = ParticleGradientDescent(**{**settings, "epochs": 0}).fit(DOMAIN, measured(table))
     assert errors(learned, table).mean() < 0.5 * errors(before, table).mean()
 
@@ -87,7 +87,8 @@ def test_cliques_of_any_degree_are_fitted(degree):
 def test_cliques_of_several_degrees_are_fitted_together():
     table = joint()
     measurements = measured(table) + measured(table, degree=1)[1:]
-    model = ParticleGradientDescent(**{**QUICK, "epochs": 100}).fit(DOMAIN, measurements)
+    # The steps are those of the 1-way tables, which is half of what pairs alone would allow.
+    model = ParticleGradientDescent(**{**QUICK, "epochs": 300}).fit(DOMAIN, measurements)
     assert errors(model, table).max() < 0.1
     assert errors(model, table, degree=1).max() < 0.05
 
@@ -227,7 +228,7 @@ def test_the_weight_of_a_penalty_does_not_depend_on_the_batches(batch_size):
 def test_a_protected_statistic_is_driven_away_and_the_rest_is_kept():
     table = joint()
     domain_mean = float(((np.arange(4) + 0.5) / 4) @ table.sum(axis=(0, 1)))
-    penalty = ProtectedThreshold(theta={"c": 1.0}, b=domain_mean, weight=0.001)
+    penalty = ProtectedThreshold(theta={"c": 1.0}, b=domain_mean, weight=0.01)
     share = 1 / (1 + np.exp(-5 * ((np.arange(4) + 0.5) / 4 - domain_mean)))
     exact = float(share @ table.sum(axis=(0, 1)))
     statistic = Measurement(
@@ -241,9 +242,10 @@ def test_a_protected_statistic_is_driven_away_and_the_rest_is_kept():
     assert engine.statistics(DOMAIN) == (penalty.query(),)
     protected = engine.fit(DOMAIN, [*measured(table), statistic])
     distance = lambda model: abs(share @ model.marginal(("c",)) - exact)
-    assert distance(protected) > 5 * distance(plain)
-    assert distance(protected) > 0.005
-    assert errors(protected, table).mean() < 0.1
+    # Over seeds it ends 0.047 to 0.096 away, with either kernel.
+    assert distance(protected) > 0.02
+    assert distance(plain) < 0.004
+    assert errors(protected, table)[0] < 0.1  # the pair (a, b), which theta does not name
 
 
 def test_any_number_of_rows_is_sampled_and_each_particle_used_once_before_any_twice():

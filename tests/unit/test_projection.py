@@ -4,8 +4,10 @@ import torch
 from scipy.optimize import linprog
 
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
+from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
 from sdv_privpgd.synthesize.particles.projection import (
     PrimalDualProjection,
+    SignedTable,
     SoftmaxProjection,
     balanced,
     simplex_projection,
@@ -14,7 +16,8 @@ from sdv_privpgd.synthesize.particles.wasserstein import sliced_w1, stratified_d
 
 F64 = torch.float64
 BOTH = pytest.mark.parametrize(
-    "projection", [PrimalDualProjection(), SoftmaxProjection(num_slices=1, max_steps=900)]
+    "projection",
+    [PrimalDualProjection(), CompiledProjection(), SoftmaxProjection(num_slices=1, max_steps=900)],
 )
 
 
@@ -173,3 +176,82 @@ def test_simplex_projection_solves_known_cases():
     known = {(0.5, 0.5): (0.5, 0.5), (1.2, -0.2): (1.0, 0.0), (2.0, 2.0): (0.5, 0.5)}
     for values, expected in known.items():
         assert simplex_projection(torch.tensor(values)).tolist() == pytest.approx(list(expected))
+
+
+def mixed_tables():
+    """Tables of different shapes and dimensions, some of them probabilities already."""
+    tables = []
+    for seed, shape in enumerate([(6, 5), (9,), (1,), (2, 3, 4), (16, 12), (1, 1)]):
+        centers = cell_centers(shape)
+        values = np.random.default_rng(seed).normal(size=len(centers)) * 0.1
+        tables.append(SignedTable(centers, balanced(torch.tensor(values))))
+    _, table = noisy_table()
+    return [*tables, SignedTable(cell_centers((6, 5)), table)]
+
+
+@pytest.mark.parametrize("shape", [(12,), (4, 3), (2, 2, 3)])
+def test_the_compiled_certificate_encloses_the_optimum_of_the_linear_program(shape):
+    centers = cell_centers(shape)
+    values = balanced(torch.tensor(np.random.default_rng(1).normal(size=len(centers)) * 0.2))
+    solver = CompiledProjection(num_slices=4, max_steps=2_000, tolerance=0.02)
+    (found,) = solver.solve_all([SignedTable(centers, values)], seeded())
+    num_slices = 4 if len(shape) > 1 else 1
+    directions = stratified_directions(num_slices, len(shape), seeded(), dtype=F64)
+    optimum = optimal_distance(centers, values, directions)
+    assert found.lower_bound <= optimum * (1 + 1e-9)
+    assert found.distance >= optimum * (1 - 1e-9)
+    assert found.distance - found.lower_bound <= 1e-6 + 0.02 * found.distance
+    at_solution = sliced_w1(centers, found.probabilities, values, directions)
+    assert float(at_solution) == pytest.approx(found.distance, rel=1e-9)
+
+
+def test_the_compiled_default_comes_within_one_percent_of_many_steps():
+    values, _ = noisy_table()
+    table = SignedTable(cell_centers((6, 5)), values)
+    (found,) = CompiledProjection().solve_all([table], seeded())
+    reference = PrimalDualProjection(max_steps=2_000, tolerance=0.0, precision=0.0)
+    assert found.distance <= 1.01 * reference.solve(*table, seeded()).distance
+    for stddev in (0.002, 0.02):
+        values, _ = noisy_table((16, 16), stddev)
+        table = SignedTable(cell_centers((16, 16)), values)
+        (found,) = CompiledProjection().solve_all([table], seeded())
+        long = CompiledProjection(max_steps=10_000, tolerance=0.0, precision=0.0)
+        assert found.distance <= 1.01 * long.solve_all([table], seeded())[0].distance
+
+
+def test_tables_projected_together_get_what_each_gets_alone():
+    tables, generator = mixed_tables(), seeded()
+    together = CompiledProjection().project_all(tables, seeded())
+    for table, found in zip(tables, together, strict=True):
+        assert torch.equal(found, CompiledProjection()(*table, generator))
+        assert found.min() >= 0
+        assert float(found.sum()) == pytest.approx(1.0, abs=1e-12)
+    torch.testing.assert_close(together[-1], tables[-1].values, rtol=0, atol=1e-12)
+    assert CompiledProjection().project_all([], seeded()) == []
+
+
+def test_more_tables_than_fit_at_once_are_all_projected():
+    values, _ = noisy_table((3, 2))
+    table = SignedTable(cell_centers((3, 2)), values)
+    assert len(CompiledProjection(max_steps=25).project_all([table] * 130, seeded())) == 130
+
+
+def test_one_by_one_draws_the_same_directions_as_all_at_once():
+    tables = mixed_tables()
+    for projection in (PrimalDualProjection(max_steps=20), SoftmaxProjection(max_steps=5)):
+        generator = seeded()
+        for table, found in zip(tables, projection.project_all(tables, seeded()), strict=True):
+            torch.testing.assert_close(found, projection(*table, generator), rtol=1e-4, atol=0)
+
+
+def test_in_one_dimension_both_solvers_agree():
+    # One slice and distinct centers: the optimum is unique up to ties, its distance in any case.
+    centers = cell_centers((20,))
+    values = balanced(torch.tensor(np.random.default_rng(4).normal(size=20) * 0.1))
+    (compiled,) = CompiledProjection(max_steps=5_000, tolerance=1e-3).solve_all(
+        [SignedTable(centers, values)], seeded()
+    )
+    reference = PrimalDualProjection(max_steps=5_000, tolerance=1e-3, precision=1e-6)
+    assert compiled.distance == pytest.approx(
+        reference.solve(centers, values, seeded()).distance, rel=2e-3
+    )

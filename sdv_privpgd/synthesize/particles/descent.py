@@ -1,6 +1,6 @@
 """Particle gradient descent: from noisy tables to a point cloud."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -11,26 +11,25 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.consistency import consistent_tables
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.measure import Measurement, estimate_total, noisy_tables
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.queries import Query
 from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.particles.distributed import (
+    from_first_process,
+    split_over_processes,
+)
 from sdv_privpgd.synthesize.particles.embedding import draw_codes, embed, nearest_codes
+from sdv_privpgd.synthesize.particles.finish import ExchangeFinish
+from sdv_privpgd.synthesize.particles.kernels import KERNELS, Kernel, choose_kernel
+from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
 from sdv_privpgd.synthesize.particles.particles import Particles
 from sdv_privpgd.synthesize.particles.penalties import Loss, Penalty
-from sdv_privpgd.synthesize.particles.projection import (
-    PrimalDualProjection,
-    Projection,
-    SoftmaxProjection,
-)
+from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
+from sdv_privpgd.synthesize.particles.projection import Projection, SignedTable, SoftmaxProjection
 from sdv_privpgd.synthesize.particles.steps import AdamStep, Pull, StepRule, TransportStep
-from sdv_privpgd.synthesize.particles.wasserstein import (
-    displacement_to_targets,
-    independent_directions,
-    quantile_targets,
-    stratified_directions,
-)
+from sdv_privpgd.synthesize.particles.visits import Draw, draw_steps, memberships
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,25 +51,31 @@ class ParticleGradientDescent:
         start: Every attribute drawn from its own estimate ("marginals"), or the whole cube.
         targets: Tables first made to agree with each other ("consistent"), or as measured.
         projection: Signed measure to probability measure.
+        finish: Settles what the descent leaves, cell by cell, after the positions are rounded to
+            codes; it keeps the attributes that a penalty reads.
         penalties: Terms added to the loss.
         stratified: Directions that cover the sphere evenly, or independent ones.
         seed: Of all random choices here. Nothing private hangs on it.
         enable_gpu: Whether to use CUDA where there is a device.
+        kernel: What computes the ways to the targets: the fastest of this machine ("auto"),
+            "reference", "numba" or "triton".
     """
 
     num_particles: int = 20_000
-    epochs: int = 200
+    epochs: int = 100
     num_slices: int = 1
     batch_size: int = 1
     mask_probability: float = 0.0
     step: StepRule = field(default_factory=TransportStep)
     start: str = "marginals"
     targets: str = "consistent"
-    projection: Projection = field(default_factory=PrimalDualProjection)
+    projection: Projection = field(default_factory=CompiledProjection)
+    finish: ExchangeFinish | None = field(default_factory=ExchangeFinish)
     penalties: tuple[Penalty, ...] = ()
     stratified: bool = True
     seed: int = 0
     enable_gpu: bool = True
+    kernel: str = "auto"
 
     def __post_init__(self) -> None:
         for name, least in (("num_particles", 1), ("epochs", 0), ("num_slices", 1)):
@@ -81,6 +86,7 @@ class ParticleGradientDescent:
         for name, choices in (
             ("start", ("marginals", "uniform")),
             ("targets", ("consistent", "raw")),
+            ("kernel", KERNELS),
         ):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {choices!r}, got {getattr(self, name)!r}.")
@@ -102,6 +108,7 @@ class ParticleGradientDescent:
             start="uniform",
             targets="raw",
             projection=SoftmaxProjection(),
+            finish=None,
             stratified=False,
         )
         return replace(published, **changes)
@@ -120,14 +127,22 @@ class ParticleGradientDescent:
     ) -> Particles:
         """A point cloud that matches the measurements. ``warm_start`` replaces the start."""
         generator = torch.Generator().manual_seed(self.seed)
-        device = torch.device("cuda" if self.enable_gpu and torch.cuda.is_available() else "cpu")
+        measurements = from_first_process(measurements)
         one_way, tables = self._signed_tables(domain, measurements)
-        targets = [self._target(table, generator, device) for table in progress(tables, "project")]
+        weights = self.projection.project_all(
+            [SignedTable(table.centers, table.values) for table in tables], generator, progress
+        )
         losses = [(each.weight, each.loss(domain, measurements)) for each in self.penalties]
-        positions = self._start(domain, one_way, warm_start, generator).to(device)
-        positions = self._descend(positions, targets, losses, generator, progress)
-        codes = nearest_codes(positions.T.cpu(), domain.sizes)
-        return Particles(domain=domain, codes=codes.numpy())
+        positions = self._start(domain, one_way, warm_start, generator)
+        if tables:
+            targets = _packed(tables, weights)
+            positions = self._descend(positions, targets, losses, generator, progress)
+        codes = nearest_codes(positions.T.cpu(), domain.sizes).numpy()
+        if self.finish is not None and tables:
+            fixed = {name for each in self.penalties for name in each.attributes(domain)}
+            goals = _probabilities(domain, tables, weights)
+            codes = self.finish(codes, domain, goals, self.seed, fixed=fixed)
+        return Particles(domain=domain, codes=codes)
 
     def _signed_tables(
         self, domain: Domain, measurements: Sequence[Measurement]
@@ -152,15 +167,6 @@ class ParticleGradientDescent:
             centers = embed(codes, domain.shape(clique), torch.float64)
             tables.append(_SignedTable(domain.axes(clique), centers, values))
         return consistent.one_way, tables
-
-    def _target(
-        self, table: "_SignedTable", generator: torch.Generator, device: torch.device
-    ) -> "_Target":
-        weights = self.projection(table.centers, table.values, generator)
-        filled = weights > 0
-        return _Target(
-            list(table.axes), table.centers[filled].float().to(device), weights[filled].to(device)
-        )
 
     def _start(
         self,
@@ -188,68 +194,64 @@ class ParticleGradientDescent:
     def _descend(
         self,
         positions: Float[Tensor, "attribute particle"],
-        targets: Sequence["_Target"],
+        targets: PackedTargets,
         losses: Sequence[tuple[float, Loss]],
         generator: torch.Generator,
         progress: Progress,
     ) -> Float[Tensor, "attribute particle"]:
         """The positions after all epochs: each visits every table once, in random order."""
-        if not targets:
-            return positions
-        touching = [[t for t in targets if q in t.axes] for q in range(len(positions))]
-        num_tables = [len(those) for those in touching]
+        kernel = split_over_processes(choose_kernel(self.kernel, enable_gpu=self.enable_gpu))
+        num_attributes = len(positions)
+        draws = draw_steps(
+            targets,
+            num_attributes,
+            progress(range(self.epochs), "descend"),
+            self.epochs,
+            generator,
+            batch_size=self.batch_size,
+            num_slices=self.num_slices,
+            stratified=self.stratified,
+        )
+        held = memberships(targets, num_attributes)[:-1]
         # A coordinate's curvature is that of its lowest-dimensional table: safe for all of them.
-        curvatures = [max((1 / len(t.axes) for t in those), default=1.0) for those in touching]
+        curvatures = (held / targets.dims[:, None]).amax(dim=0)
+        positions, targets = positions.to(kernel.device), targets.to(kernel.device)
+        if isinstance(self.step, TransportStep) and not losses and self.mask_probability == 0:
+            visits = _transports(draws, self.step, curvatures)
+            return kernel.descend(positions, targets, visits)
+        pulls = self._pulls(positions, targets, losses, kernel, draws, held, curvatures, generator)
         move = self.step.begin(positions)
-        starts = range(0, len(targets), self.batch_size)
-        num_steps = self.epochs * len(starts)
-        for epoch in progress(range(self.epochs), "descend"):
-            order = torch.randperm(len(targets), generator=generator).tolist()
-            for index, first in enumerate(starts):
-                batch = [targets[i] for i in order[first : first + self.batch_size]]
-                columns = sorted({axis for target in batch for axis in target.axes})
-                counts = [sum(q in target.axes for target in batch) for q in columns]
-                gradient = -self._displacement(positions, batch, columns, generator)
-                if losses:
-                    # A column that n tables share meets the whole penalty in n visits.
-                    shares = [c / num_tables[q] for c, q in zip(counts, columns, strict=True)]
-                    penalty = _penalty_gradient(positions, losses)[columns]
-                    gradient += penalty * gradient.new_tensor(shares)[:, None]
-                curvature = gradient.new_tensor(
-                    [c * curvatures[q] for c, q in zip(counts, columns, strict=True)]
-                )
-                pull = Pull(columns, gradient, curvature, self._moving(gradient, generator))
-                change = move(pull, (epoch * len(starts) + index) / num_steps)
-                for row, q in enumerate(columns):
-                    positions[q].add_(change[row]).clamp_(0, 1)
+        for elapsed, pull in pulls:
+            change = move(pull, elapsed)
+            for row, q in enumerate(pull.columns):
+                positions[q].add_(change[row]).clamp_(0, 1)
         return positions
 
-    def _displacement(
+    def _pulls(
         self,
         positions: Float[Tensor, "attribute particle"],
-        batch: Sequence["_Target"],
-        columns: Sequence[int],
+        targets: PackedTargets,
+        losses: Sequence[tuple[float, Loss]],
+        kernel: Kernel,
+        draws: Iterable[Draw],
+        held: Float[Tensor, "table attribute"],
+        curvatures: Float[Tensor, " attribute"],
         generator: torch.Generator,
-    ) -> Float[Tensor, "column particle"]:
-        """The sum over a batch's tables of the mean over slices of the way to the targets."""
-        draw = stratified_directions if self.stratified else independent_directions
-        device, num_particles = positions.device, positions.shape[1]
-        directions = [draw(self.num_slices, len(t.axes), generator).to(device) for t in batch]
-        pairs = list(zip(directions, batch, strict=True))
-        # One sort for all slices of the batch: torch spreads its rows over the cores.
-        projected = torch.cat([theta @ positions[target.axes] for theta, target in pairs])
-        goals = torch.cat(
-            [
-                quantile_targets(theta @ target.centers.T, target.weights, num_particles)
-                for theta, target in pairs
-            ]
-        )
-        ways = displacement_to_targets(projected, goals).split(self.num_slices)
-        total = positions.new_zeros(len(columns), num_particles)
-        rows = {q: row for row, q in enumerate(columns)}
-        for (theta, target), way in zip(pairs, ways, strict=True):
-            total[[rows[axis] for axis in target.axes]] += theta.T @ way / self.num_slices
-        return total
+    ) -> Iterator[tuple[float, Pull]]:
+        """The pull of each step on the positions as they are by then."""
+        num_tables = held.sum(dim=0)
+        for elapsed, tables, directions, counts in draws:
+            columns = counts.nonzero().flatten()
+            total, _ = kernel.displacement(positions, targets, tables, directions)
+            gradient = -total[columns.to(total.device)]
+            if losses:
+                # A column that n tables share meets the whole penalty in n visits.
+                shares = (counts / num_tables)[columns].to(gradient)
+                rows = columns.to(gradient.device)
+                gradient += _penalty_gradient(positions, losses)[rows] * shares[:, None]
+            curvature = (counts * curvatures)[columns].to(gradient)
+            moving = self._moving(gradient, generator)
+            yield elapsed, Pull(columns.tolist(), gradient, curvature, moving)
 
     def _moving(self, gradient: Tensor, generator: torch.Generator) -> Tensor | None:
         if self.mask_probability == 0:
@@ -266,12 +268,38 @@ class _SignedTable(NamedTuple):
     values: Float[Tensor, " cell"]
 
 
-class _Target(NamedTuple):
-    """Where a clique's particles should be: cells with positive weights."""
+def _probabilities(
+    domain: Domain, tables: Sequence[_SignedTable], weights: Sequence[Float[Tensor, " _"]]
+) -> dict[Clique, np.ndarray]:
+    """The targets as full tables, 0 where nothing is supported."""
+    found = {}
+    for table, own in zip(tables, weights, strict=True):
+        clique = tuple(domain.attributes[axis] for axis in table.axes)
+        found[clique] = np.zeros(domain.shape(clique))
+        cells = nearest_codes(table.centers, domain.shape(clique)).numpy()
+        found[clique][tuple(cells.T)] = own.numpy()
+    return found
 
-    axes: list[int]
-    centers: Float[Tensor, "cell dim"]
-    weights: Float[Tensor, " cell"]
+
+def _packed(
+    tables: Sequence[_SignedTable], weights: Sequence[Float[Tensor, " _"]]
+) -> PackedTargets:
+    """The cells of all tables that have a positive weight."""
+    filled = [those > 0 for those in weights]
+    return PackedTargets.of(
+        [table.axes for table in tables],
+        [table.centers[those] for table, those in zip(tables, filled, strict=True)],
+        [own[those] for own, those in zip(weights, filled, strict=True)],
+    )
+
+
+def _transports(
+    draws: Iterable[Draw], step: TransportStep, curvatures: Float[Tensor, " attribute"]
+) -> Iterator[Visit]:
+    """Transport steps, ready for a kernel to take."""
+    for elapsed, tables, directions, counts in draws:
+        rates = step.fraction(elapsed) / (counts * curvatures)
+        yield Visit(tables, directions, rates.where(counts > 0, 0.0))
 
 
 def _penalty_gradient(

@@ -24,6 +24,10 @@ class Penalty(Protocol):
     @property
     def weight(self) -> float: ...
 
+    def attributes(self, domain: Domain) -> tuple[str, ...]:
+        """The attributes whose positions it reads."""
+        ...
+
     def queries(self, domain: Domain) -> tuple[Query, ...]:
         """What must be measured for it; nothing costs no budget.
 
@@ -64,6 +68,11 @@ class ProtectedThreshold:
         _require_finite("b", self.b)
         _require_finite("slope", self.slope)
         _require_weight(self.weight)
+
+    def attributes(self, domain: Domain) -> tuple[str, ...]:
+        """Those of theta."""
+        del domain
+        return tuple(self.theta)
 
     def query(self) -> SigmoidSumQuery:
         """The statistic as a query of the private table."""
@@ -116,6 +125,10 @@ class DifferentiablePenalty:
         if not callable(self.function):
             raise ValueError(f"function must be callable, got {self.function!r}.")
         _require_weight(self.weight)
+
+    def attributes(self, domain: Domain) -> tuple[str, ...]:
+        """All of them: nobody knows what the function reads."""
+        return domain.attributes
 
     def queries(self, domain: Domain) -> tuple[Query, ...]:
         """Nothing is measured."""

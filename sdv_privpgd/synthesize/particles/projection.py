@@ -1,6 +1,7 @@
 """The projection step: from a signed measure to a probability measure near it in sliced W1."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -8,11 +9,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.wasserstein import (
     independent_directions,
     sliced_w1,
     stratified_directions,
 )
+
+
+class SignedTable(NamedTuple):
+    """The centers of a table's cells and their signed values, which sum to about 1."""
+
+    centers: Float[Tensor, "cell dim"]
+    values: Float[Tensor, " cell"]
 
 
 @runtime_checkable
@@ -30,6 +39,15 @@ class Projection(Protocol):
         ``values`` should sum to 1; what is missing is spread evenly first, because measures of
         different mass are infinitely far apart. Cells that must stay empty are left out.
         """
+        ...
+
+    def project_all(
+        self,
+        tables: Sequence[SignedTable],
+        generator: torch.Generator,
+        progress: Progress = silent,
+    ) -> list[Float[Tensor, " cell"]]:
+        """The probabilities of many tables' cells, which are projected one by one or together."""
         ...
 
 
@@ -54,6 +72,8 @@ class PrimalDualProjection:
     Starts from the nearest probability vector in L2, which settles the single cells; the slices
     then settle the low frequencies. Stops when distance - bound <= precision + tolerance *
     distance, or after ``max_steps``; returns the best iterate seen, never worse than the start.
+
+    The plain form in torch, one table after the other, is the reference of ``CompiledProjection``.
     """
 
     num_slices: int = 32
@@ -69,6 +89,15 @@ class PrimalDualProjection:
     ) -> Float[Tensor, " cell"]:
         """Probabilities of the cells (see ``Projection``)."""
         return self.solve(centers, values, generator).probabilities
+
+    def project_all(
+        self,
+        tables: Sequence[SignedTable],
+        generator: torch.Generator,
+        progress: Progress = silent,
+    ) -> list[Float[Tensor, " cell"]]:
+        """Probabilities of the cells of each table (see ``Projection``)."""
+        return [self(*table, generator) for table in progress(tables, "project")]
 
     def solve(
         self,
@@ -152,6 +181,15 @@ class SoftmaxProjection:
             optimizer.step()
             schedule.step()
         return logits.detach().double().softmax(0)
+
+    def project_all(
+        self,
+        tables: Sequence[SignedTable],
+        generator: torch.Generator,
+        progress: Progress = silent,
+    ) -> list[Float[Tensor, " cell"]]:
+        """Probabilities of the cells of each table (see ``Projection``)."""
+        return [self(*table, generator) for table in progress(tables, "project")]
 
 
 def balanced(values: Float[Tensor, " cell"]) -> Float[Tensor, " cell"]:

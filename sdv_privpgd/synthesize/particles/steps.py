@@ -49,12 +49,15 @@ class TransportStep:
     first: float = 1.0
     last: float = 0.2
 
+    def fraction(self, elapsed: float) -> float:
+        """The fraction of the way for a share of the descent that lies behind."""
+        return self.first * (self.last / self.first) ** elapsed
+
     def begin(self, positions: Float[Tensor, "attribute particle"]) -> Move:
         del positions
 
         def move(pull: Pull, elapsed: float) -> Tensor:
-            fraction = self.first * (self.last / self.first) ** elapsed
-            change = pull.gradient * (-fraction / pull.curvature)[:, None]
+            change = pull.gradient * (-self.fraction(elapsed) / pull.curvature)[:, None]
             return change if pull.moving is None else change * pull.moving
 
         return move

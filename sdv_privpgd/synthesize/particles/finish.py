@@ -1,0 +1,121 @@
+"""The discrete finish: particles change one code at a time until the tables fit cell by cell."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.synthesize.particles.residuals import Residuals
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExchangeFinish:
+    """Lowers the squared residuals of the target tables by moves of one code of one particle.
+
+    The objective is the sum over cliques of weight * |target * particles - counts|^2. A move
+    from code a to b in one attribute changes it by 2 * (S_a - S_b + W), where S sums the
+    weighted residuals of the particle's cells over the tables that contain the attribute, and W
+    sums their weights. One pass along the rows of those tables therefore scores every code at
+    once: where iterative proportional fitting (GUM in Zhang et al. 2021, section 5) edits one
+    table at a time, a move here must pay in all tables together.
+
+    A sweep visits every code of every particle. The particles of a block score their codes, in
+    parallel where it pays, against the residuals at the block's start, and each draws one of its
+    improving codes with a chance proportional to the gain: if all took the best one, they would
+    run to the same cell. The proposals are then tried one by one against the present residuals,
+    so no accepted move raises the objective, and the result has the same bits for any number of
+    threads.
+
+    Only codes with support are proposed: those with a positive sum in some table. Cells of
+    target 0 repel through their residuals; a cell that must stay empty whatever it costs gets a
+    target of -1.
+
+    Attributes:
+        sweeps: At most so many; it ends when a sweep moves nothing. After a descent two reach
+            the noise of the targets, and more fit that noise: on Adult at epsilon 1 the mean
+            2-way error is lowest after one or two, with exact targets it falls up to 15.
+    """
+
+    sweeps: int = 2
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sweeps, int) or self.sweeps < 0:
+            raise ValueError(f"sweeps must be an integer of at least 0, got {self.sweeps!r}.")
+
+    def __call__(
+        self,
+        codes: np.ndarray,
+        domain: Domain,
+        targets: Mapping[Clique, np.ndarray],
+        seed: int,
+        *,
+        weights: Mapping[Clique, float] | None = None,
+        fixed: Collection[str] = (),
+    ) -> np.ndarray:
+        """Codes of shape (particle, attribute) that fit the targets better.
+
+        ``targets`` holds probabilities or signed measures, axes in the clique's order. Without
+        ``weights`` all tables count alike. Attributes in ``fixed`` or in no table stay as they
+        are, which leaves any function of theirs as it is. Other codes without support move to
+        the nearest that has some.
+        """
+        _require_tables(domain, targets)
+        supports = _supports(domain, targets, fixed)
+        movable = np.array([support is not None for support in supports])
+        every = [np.arange(size) for size in domain.sizes]
+        values = [
+            every[axis] if support is None else support for axis, support in enumerate(supports)
+        ]
+        compact = np.stack(
+            [_nearest(codes[:, axis], support) for axis, support in enumerate(values)]
+        ).astype(np.int32)
+        residuals = Residuals.of(compact, domain, targets, weights or {}, values)
+        # A cloud of few particles has small blocks, or all would move on stale residuals.
+        block = min(_LARGEST_BLOCK, max(1, -(-len(codes) // _FEWEST_BLOCKS)))
+        rng = np.random.default_rng(seed)
+        for _ in range(self.sweeps):
+            order = rng.permutation(np.flatnonzero(movable))
+            if not residuals.sweep(compact, order, int(rng.integers(2**63)), block):
+                break
+        return np.stack(
+            [support[row] for support, row in zip(values, compact, strict=True)], axis=1
+        )
+
+
+_LARGEST_BLOCK = 4096
+"""Particles that score their codes at once. Large blocks pay for waking the threads."""
+
+_FEWEST_BLOCKS = 24
+
+
+def _supports(
+    domain: Domain, targets: Mapping[Clique, np.ndarray], fixed: Collection[str]
+) -> list[np.ndarray | None]:
+    """The codes that may be proposed for each attribute; None where nothing moves."""
+    supports: list[np.ndarray | None] = []
+    for attribute, size in zip(domain.attributes, domain.sizes, strict=True):
+        supported = np.zeros(size, dtype=bool)
+        for clique, table in targets.items():
+            if attribute in clique:
+                others = tuple(axis for axis, name in enumerate(clique) if name != attribute)
+                supported |= table.sum(axis=others) > 0
+        moves = attribute not in fixed and supported.any()
+        supports.append(np.flatnonzero(supported) if moves else None)
+    return supports
+
+
+def _nearest(codes: np.ndarray, support: np.ndarray) -> np.ndarray:
+    """The index of the supported code nearest to each code, the lower of two."""
+    upper = np.searchsorted(support, codes).clip(0, len(support) - 1)
+    lower = (upper - 1).clip(0)
+    return np.where(np.abs(codes - support[lower]) <= np.abs(support[upper] - codes), lower, upper)
+
+
+def _require_tables(domain: Domain, targets: Mapping[Clique, np.ndarray]) -> None:
+    for clique, table in targets.items():
+        if table.shape != domain.shape(clique):
+            raise ValueError(
+                f"The target of {clique!r} needs shape {domain.shape(clique)!r}, "
+                f"got {table.shape!r}."
+            )

@@ -1,0 +1,51 @@
+"""One operation, three back ends: the way from particles to their tables' targets.
+
+Each has ``displacement``, the sliced W2 gradient of a batch of tables with its losses, and
+``descend``, many steps along it. ``reference`` sorts, in torch, and is exact; ``numba`` on the
+CPU and ``triton`` on CUDA take ranks from histograms and agree with each other up to rounding.
+"""
+
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
+
+KERNELS = ("auto", "reference", "numba", "triton")
+
+
+class Kernel(NamedTuple):
+    """A back end and the device it works on."""
+
+    device: torch.device
+    displacement: Callable[
+        [Tensor, PackedTargets, Tensor, Tensor],
+        tuple[Tensor, Tensor],
+    ]
+    """From positions (attribute, particle), targets, tables (batch,) and directions (batch,
+    slice, dim) to the sum over tables of the mean over slices of the way, shaped like the
+    positions, and the losses (batch,)."""
+    descend: Callable[[Tensor, PackedTargets, Iterable[Visit]], Tensor]
+    """From positions, targets and visits to the positions after them."""
+
+
+def choose_kernel(name: str, *, enable_gpu: bool) -> Kernel:
+    """The kernel of this name, or for "auto" the fastest one that this machine can run."""
+    device = torch.device("cuda" if enable_gpu and torch.cuda.is_available() else "cpu")
+    if name == "auto":
+        package = "triton" if device.type == "cuda" else "numba"
+        name = package if find_spec(package) else "reference"
+    if name == "triton":
+        from sdv_privpgd.synthesize.particles.kernels import cuda
+
+        return Kernel(torch.device("cuda"), cuda.displacement, cuda.descend)
+    if name == "numba":
+        from sdv_privpgd.synthesize.particles.kernels import cpu
+
+        return Kernel(torch.device("cpu"), cpu.displacement, cpu.descend)
+    from sdv_privpgd.synthesize.particles.kernels import reference
+
+    return Kernel(device, reference.displacement, reference.descend)

@@ -1,0 +1,251 @@
+"""The binned displacement's loops, which numba compiles and caches on disk.
+
+Arrays are arguments, never captured: the compiled code holds no data. Without fast math there is
+no contraction either, so that a particle falls into the bin in which it was counted. Nothing here
+can be type-checked: numba's functions have no types before they are called. Arguments keep to one
+type each, or numba would compile a function again.
+"""
+
+from typing import no_type_check
+
+import numpy as np
+from numba import njit, prange
+
+CHUNK = 2048
+"""Particles that are moved together: a line of them stays in the first cache."""
+
+
+@njit(cache=True, parallel=True)
+@no_type_check
+def sort_cells(dims, offsets, centers, weights, tables, directions, heights, levels):
+    """The quantile function of each slice of each visit's tables."""
+    num_steps, batch = tables.shape
+    for item in prange(num_steps * batch):
+        step, place = item // batch, item % batch
+        _sort_table(
+            tables[step, place], dims, offsets, centers, weights,
+            directions[step, place], heights[step, place], levels[step, place],
+        )  # fmt: skip
+
+
+@njit(cache=True)
+@no_type_check
+def _sort_table(table, dims, offsets, centers, weights, directions, heights, levels):
+    for line in range(len(directions) if table >= 0 else 0):
+        first, end = offsets[table], offsets[table + 1]
+        projected = np.zeros(end - first)
+        for cell in range(end - first):
+            for dim in range(dims[table]):
+                projected[cell] += np.float64(directions[line, dim]) * centers[first + cell, dim]
+        order = np.argsort(projected, kind="mergesort")
+        level = 0.0
+        for j in range(end - first):
+            level += weights[first + order[j]]
+            heights[line, j] = projected[order[j]]
+            levels[line, j] = level
+        for j in range(end - first):
+            levels[line, j] /= level
+
+
+@njit(cache=True)
+@no_type_check
+def follow(
+    num_parts, positions, axes, dims, offsets, counts, goals, ways, bins, total, squares,
+    shifts, tables, directions, rates, heights, levels,
+):  # fmt: skip
+    """Visit by visit: each pass moves particles for the last one and counts for the next."""
+    num_steps, batch = tables.shape
+    for step in range(num_steps + 1):
+        last, here = max(step - 1, 0), min(step, num_steps - 1)
+        move, count = batch * (step > 0), batch * (step < num_steps)
+        if num_parts == 1:
+            _pass_part(
+                num_parts - 1, num_parts, positions, axes, dims, counts, goals, ways, bins, total,
+                squares, shifts, tables[last, :move], directions[last], rates[last],
+                tables[here, :count], directions[here],
+            )  # fmt: skip
+        else:
+            _pass(
+                num_parts, positions, axes, dims, counts, goals, ways, bins, total, squares,
+                shifts, tables[last, :move], directions[last], rates[last],
+                tables[here, :count], directions[here],
+            )  # fmt: skip
+        _set_goals(
+            offsets, tables[here, :count], heights[here], levels[here],
+            num_parts, counts, positions.shape[1], goals,
+        )  # fmt: skip
+
+
+@njit(cache=True, parallel=True)
+@no_type_check
+def _pass(
+    num_parts, positions, axes, dims, counts, goals, ways, bins, total, squares, shifts,
+    tables, directions, rates, next_tables, next_directions,
+):  # fmt: skip
+    for part in prange(num_parts):
+        _pass_part(
+            np.int64(part), num_parts, positions, axes, dims, counts, goals, ways, bins, total,
+            squares, shifts, tables, directions, rates, next_tables, next_directions,
+        )  # fmt: skip
+
+
+@njit(cache=True)
+@no_type_check
+def _pass_part(
+    part, num_parts, positions, axes, dims, counts, goals, ways, bins, total, squares, shifts,
+    tables, directions, rates, next_tables, next_directions,
+):  # fmt: skip
+    """Moves a part of the particles for the visit, and counts them for the next.
+
+    ``total`` comes with zeros and keeps its sums where there are no rates.
+    """
+    num_particles = positions.shape[1]
+    num_chunks, num_bins = len(squares), goals.shape[1]
+    for row in range(len(counts)):
+        counts[row, part] = 0
+    for chunk in range(part * num_chunks // num_parts, (part + 1) * num_chunks // num_parts):
+        first = chunk * CHUNK
+        end = min(num_particles, first + CHUNK)
+        way, own_bins = ways[part, : end - first], bins[part, : end - first]
+        num_slices = directions.shape[1]
+        for place in range(len(tables)):
+            table = tables[place]
+            for slice_ in range(num_slices if table >= 0 else 0):
+                theta = directions[place, slice_, : dims[table]]
+                _project(positions, axes[table], theta, first, way)
+                _set_bins(way, theta, shifts, num_bins, own_bins)
+                _set_ways(way, own_bins, goals[place * num_slices + slice_])
+                squares[chunk, place] += _sum_of_squares(way)
+                for dim in range(len(theta)):
+                    share = theta[dim] / np.float32(num_slices)
+                    _add(share, way, total[axes[table, dim], first:end])
+        for axis in range(len(rates) if len(tables) else 0):
+            if rates[axis] != 0:
+                _move(rates[axis], total[axis, first:end], positions[axis, first:end])
+        for place in range(len(tables) if len(rates) else 0):
+            for dim in range(dims[tables[place]] if tables[place] >= 0 else 0):
+                total[axes[tables[place], dim], first:end] = 0
+        num_slices = next_directions.shape[1]
+        for place in range(len(next_tables)):
+            table = next_tables[place]
+            for slice_ in range(num_slices if table >= 0 else 0):
+                theta = next_directions[place, slice_, : dims[table]]
+                _project(positions, axes[table], theta, first, way)
+                _set_bins(way, theta, shifts, num_bins, own_bins)
+                _count(own_bins, counts[place * num_slices + slice_, part])
+
+
+@njit(cache=True)
+@no_type_check
+def _set_goals(offsets, tables, heights, levels, num_parts, counts, num_particles, goals):
+    for place in range(len(tables)):
+        table = tables[place]
+        num_slices = heights.shape[1]
+        for slice_ in range(num_slices if table >= 0 else 0):
+            row = place * num_slices + slice_
+            for part in range(1, num_parts):
+                _merge(counts[row, part], counts[row, 0])
+            num_cells = offsets[table + 1] - offsets[table]
+            _set_means(
+                counts[row, 0],
+                heights[place, slice_, :num_cells],
+                levels[place, slice_, :num_cells],
+                num_particles,
+                goals[row],
+            )
+
+
+@njit(cache=True)
+@no_type_check
+def _merge(counts, into):
+    for b in range(len(into)):
+        into[b] += counts[b]
+
+
+@njit(cache=True)
+@no_type_check
+def _project(positions, axes, theta, first, line):
+    """The particles from the first on, on the direction, as many as the line is long."""
+    column = positions[axes[0], first : first + len(line)]
+    for i in range(len(line)):
+        line[i] = theta[0] * column[i]
+    for dim in range(1, len(theta)):
+        _add(theta[dim], positions[axes[dim], first : first + len(line)], line)
+
+
+@njit(cache=True)
+@no_type_check
+def _add(factor, column, line):
+    for i in range(len(line)):
+        line[i] += factor * column[i]
+
+
+@njit(cache=True)
+@no_type_check
+def _bins(theta, num_bins):
+    """Where the projections begin, and how many bins there are to a unit of length."""
+    low, high = np.float32(0), np.float32(0)
+    for dim in range(len(theta)):
+        low += min(theta[dim], np.float32(0))
+        high += max(theta[dim], np.float32(0))
+    return low, np.float32(num_bins - 1) / (high - low if high > low else np.float32(1))
+
+
+@njit(cache=True)
+@no_type_check
+def _set_bins(line, theta, shifts, num_bins, bins):
+    low, scale = _bins(theta, num_bins)
+    last = np.int32(num_bins - 1)
+    for i in range(len(line)):
+        found = np.int32((line[i] - low) * scale + shifts[i])
+        bins[i] = min(max(found, np.int32(0)), last)
+
+
+@njit(cache=True)
+@no_type_check
+def _count(bins, counts):
+    for i in range(len(bins)):
+        counts[np.uint32(bins[i])] += 1
+
+
+@njit(cache=True)
+@no_type_check
+def _set_ways(line, bins, goals):
+    """From projections to the ways to the goals of their bins."""
+    for i in range(len(line)):
+        line[i] = goals[np.uint32(bins[i])] - line[i]
+
+
+@njit(cache=True)
+@no_type_check
+def _set_means(counts, heights, levels, num_particles, goals):
+    """The mean of the quantile function over the ranks of each bin. Empty bins have none."""
+    last = len(heights) - 1
+    j, begin, end = 0, 0.0, 0.0
+    for b in range(len(goals)):
+        if counts[b] > 0:
+            end += counts[b]
+            area = 0.0
+            while j < last and levels[j] * num_particles < end:
+                area += (levels[j] * num_particles - begin) * heights[j]
+                begin = levels[j] * num_particles
+                j += 1
+            area += (end - begin) * heights[j]
+            begin = end
+            goals[b] = area / counts[b]
+
+
+@njit(cache=True)
+@no_type_check
+def _move(rate, way, column):
+    for i in range(len(column)):
+        column[i] = min(max(column[i] + rate * way[i], np.float32(0)), np.float32(1))
+
+
+@njit(cache=True, fastmath={"reassoc"})
+@no_type_check
+def _sum_of_squares(line):
+    total = np.float32(0)
+    for i in range(len(line)):
+        total += line[i] * line[i]
+    return total

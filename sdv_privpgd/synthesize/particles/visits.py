@@ -1,0 +1,68 @@
+"""Which tables each step visits, along which directions."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
+from sdv_privpgd.synthesize.particles.wasserstein import independent_directions, stratified_sets
+
+
+class Draw(NamedTuple):
+    """The random choices of one step, and the share of the descent that lies behind it.
+
+    ``counts`` says how many of the step's tables hold each attribute. Batches that are not full
+    are padded with table -1, whose directions are 0.
+    """
+
+    elapsed: float
+    tables: Int[Tensor, " batch"]
+    directions: Float[Tensor, "batch slice dim"]
+    counts: Float[Tensor, " attribute"]
+
+
+def draw_steps(
+    targets: PackedTargets,
+    num_attributes: int,
+    epochs: Iterable[int],
+    num_epochs: int,
+    generator: torch.Generator,
+    *,
+    batch_size: int,
+    num_slices: int,
+    stratified: bool,
+) -> Iterator[Draw]:
+    """The steps of all epochs: each epoch visits every table once, in random order."""
+    num_tables = len(targets.dims)
+    batch_size = min(batch_size, num_tables)
+    num_steps = -(-num_tables // batch_size)
+    holds = memberships(targets, num_attributes)
+    for epoch in epochs:
+        order = torch.randperm(num_tables, generator=generator)
+        directions = torch.zeros(num_steps * batch_size, num_slices, targets.axes.shape[1])
+        dims = targets.dims[order]
+        for dim in dims.unique().tolist():
+            (places,) = torch.where(dims == dim)
+            if stratified:
+                drawn = stratified_sets(len(places), num_slices, dim, generator)
+            else:
+                drawn = independent_directions(len(places) * num_slices, dim, generator)
+            directions[places, :, :dim] = drawn.view(-1, num_slices, dim)
+        tables = torch.full((num_steps * batch_size,), -1)
+        tables[:num_tables] = order
+        tables = tables.view(num_steps, batch_size)
+        directions = directions.view(num_steps, batch_size, num_slices, -1)
+        counts = holds[tables].sum(dim=1)
+        for step in range(num_steps):
+            elapsed = (epoch * num_steps + step) / (num_epochs * num_steps)
+            yield Draw(elapsed, tables[step], directions[step], counts[step])
+
+
+def memberships(targets: PackedTargets, num_attributes: int) -> Float[Tensor, "row attribute"]:
+    """1 where a table holds an attribute; one row a table, and a last one for table -1."""
+    holds = torch.zeros(len(targets.dims) + 1, num_attributes + 1)
+    holds[:-1].scatter_(1, targets.axes % (num_attributes + 1), 1.0)
+    return holds[:, :num_attributes]
