@@ -99,15 +99,16 @@ def test_a_short_published_run_fits_too():
     assert sw1.max() < 0.01
 
 
-def test_masked_adam_is_torchs_sparse_adam():
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])  # in torch, and compiled
+def test_masked_adam_is_torchs_sparse_adam(dtype):
     generator = torch.Generator().manual_seed(0)
-    start = torch.rand(3, 5, generator=generator, dtype=torch.float64)
+    start = torch.rand(3, 5, generator=generator, dtype=dtype)
     theirs = torch.nn.Parameter(start.clone())
     optimizer = torch.optim.SparseAdam([theirs], lr=0.1)
     ours = start.clone()
     move = AdamStep(num_phases=1).begin(ours)
     for _ in range(20):
-        gradient = torch.randn(3, 5, generator=generator, dtype=torch.float64)
+        gradient = torch.randn(3, 5, generator=generator, dtype=dtype)
         moving = torch.rand(3, 5, generator=generator) < 0.4
         theirs.grad = (gradient * moving).to_sparse()
         optimizer.step()

@@ -104,6 +104,18 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others():
     assert not np.array_equal(first, other)
 
 
+@pytest.mark.parametrize("kernel", ["reference", "numba"])
+@pytest.mark.parametrize("changes", [{}, {"step": AdamStep(), "mask_probability": 0.5}])
+def test_each_kernel_repeats_itself_and_fits_as_well_as_the_other(kernel, changes):
+    table = joint()
+    settings = {**QUICK, "num_particles": 2_000, "epochs": 100, "kernel": kernel, **changes}
+    first, second = (
+        ParticleGradientDescent(**settings).fit(DOMAIN, measured(table)) for _ in range(2)
+    )
+    assert np.array_equal(first.codes, second.codes)
+    assert errors(first, table).mean() < 0.1
+
+
 def test_fitting_leaves_the_global_generators_alone():
     torch.manual_seed(0)
     state = torch.get_rng_state()
@@ -295,6 +307,7 @@ def test_a_negative_number_of_rows_is_refused():
         ({"mask_probability": 1.0}, r"mask_probability must lie in \[0, 1\), got 1.0"),
         ({"start": "random"}, "start must be one of"),
         ({"targets": "smooth"}, "targets must be one of"),
+        ({"kernel": "cuda"}, "kernel must be one of"),
     ],
 )
 def test_errors_name_the_argument_the_value_and_the_remedy(changes, message):

@@ -23,13 +23,18 @@ from sdv_privpgd.synthesize.particles.distributed import (
 from sdv_privpgd.synthesize.particles.embedding import draw_codes, embed, nearest_codes
 from sdv_privpgd.synthesize.particles.finish import ExchangeFinish
 from sdv_privpgd.synthesize.particles.kernels import KERNELS, Kernel, choose_kernel
-from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
+from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
 from sdv_privpgd.synthesize.particles.particles import Particles
-from sdv_privpgd.synthesize.particles.penalties import Loss, Penalty
+from sdv_privpgd.synthesize.particles.penalties import Loss, Penalty, penalty_gradient
 from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
 from sdv_privpgd.synthesize.particles.projection import Projection, SignedTable, SoftmaxProjection
 from sdv_privpgd.synthesize.particles.steps import AdamStep, Pull, StepRule, TransportStep
-from sdv_privpgd.synthesize.particles.visits import Draw, draw_steps, memberships
+from sdv_privpgd.synthesize.particles.visits import (
+    Draw,
+    draw_steps,
+    memberships,
+    transport_visits,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +83,8 @@ class ParticleGradientDescent:
     kernel: str = "auto"
 
     def __post_init__(self) -> None:
-        for name, least in (("num_particles", 1), ("epochs", 0), ("num_slices", 1)):
-            _require_integer(name, getattr(self, name), least)
-        _require_integer("batch_size", self.batch_size, 1)
+        for name in ("num_particles", "epochs", "num_slices", "batch_size"):
+            _require_integer(name, getattr(self, name), 0 if name == "epochs" else 1)
         if not 0 <= self.mask_probability < 1:
             raise ValueError(f"mask_probability must lie in [0, 1), got {self.mask_probability!r}.")
         for name, choices in (
@@ -201,10 +205,9 @@ class ParticleGradientDescent:
     ) -> Float[Tensor, "attribute particle"]:
         """The positions after all epochs: each visits every table once, in random order."""
         kernel = split_over_processes(choose_kernel(self.kernel, enable_gpu=self.enable_gpu))
-        num_attributes = len(positions)
         draws = draw_steps(
             targets,
-            num_attributes,
+            len(positions),
             progress(range(self.epochs), "descend"),
             self.epochs,
             generator,
@@ -212,19 +215,18 @@ class ParticleGradientDescent:
             num_slices=self.num_slices,
             stratified=self.stratified,
         )
-        held = memberships(targets, num_attributes)[:-1]
+        held = memberships(targets, len(positions))[:-1]
         # A coordinate's curvature is that of its lowest-dimensional table: safe for all of them.
         curvatures = (held / targets.dims[:, None]).amax(dim=0)
         positions, targets = positions.to(kernel.device), targets.to(kernel.device)
         if isinstance(self.step, TransportStep) and not losses and self.mask_probability == 0:
-            visits = _transports(draws, self.step, curvatures)
+            visits = transport_visits(draws, self.step.fraction, curvatures)
             return kernel.descend(positions, targets, visits)
         pulls = self._pulls(positions, targets, losses, kernel, draws, held, curvatures, generator)
         move = self.step.begin(positions)
         for elapsed, pull in pulls:
-            change = move(pull, elapsed)
-            for row, q in enumerate(pull.columns):
-                positions[q].add_(change[row]).clamp_(0, 1)
+            columns = torch.tensor(pull.columns, device=positions.device)
+            positions.index_add_(0, columns, move(pull, elapsed)).clamp_(0, 1)
         return positions
 
     def _pulls(
@@ -248,7 +250,7 @@ class ParticleGradientDescent:
                 # A column that n tables share meets the whole penalty in n visits.
                 shares = (counts / num_tables)[columns].to(gradient)
                 rows = columns.to(gradient.device)
-                gradient += _penalty_gradient(positions, losses)[rows] * shares[:, None]
+                gradient += penalty_gradient(positions, losses)[rows] * shares[:, None]
             curvature = (counts * curvatures)[columns].to(gradient)
             moving = self._moving(gradient, generator)
             yield elapsed, Pull(columns.tolist(), gradient, curvature, moving)
@@ -291,25 +293,6 @@ def _packed(
         [table.centers[those] for table, those in zip(tables, filled, strict=True)],
         [own[those] for own, those in zip(weights, filled, strict=True)],
     )
-
-
-def _transports(
-    draws: Iterable[Draw], step: TransportStep, curvatures: Float[Tensor, " attribute"]
-) -> Iterator[Visit]:
-    """Transport steps, ready for a kernel to take."""
-    for elapsed, tables, directions, counts in draws:
-        rates = step.fraction(elapsed) / (counts * curvatures)
-        yield Visit(tables, directions, rates.where(counts > 0, 0.0))
-
-
-def _penalty_gradient(
-    positions: Float[Tensor, "attribute particle"], losses: Sequence[tuple[float, Loss]]
-) -> Float[Tensor, "attribute particle"]:
-    """The gradient of the weighted penalties in units of 2 / particles (see ``Pull``)."""
-    free = positions.detach().T.requires_grad_()
-    loss = sum((weight * penalty(free) for weight, penalty in losses), positions.new_zeros(()))
-    (gradient,) = torch.autograd.grad(loss, free)
-    return gradient.T * (positions.shape[1] / 2)
 
 
 def _require_integer(name: str, value: int, least: int) -> None:

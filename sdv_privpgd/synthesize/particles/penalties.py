@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.domain import Domain
@@ -38,6 +39,16 @@ class Penalty(Protocol):
     def loss(self, domain: Domain, measurements: Sequence[Measurement]) -> Loss:
         """The term without its weight, built from noisy answers only."""
         ...
+
+
+def penalty_gradient(
+    positions: Float[Tensor, "attribute particle"], losses: Sequence[tuple[float, Loss]]
+) -> Float[Tensor, "attribute particle"]:
+    """The gradient of the weighted penalties in units of 2 / particles (see ``steps.Pull``)."""
+    free = positions.detach().T.requires_grad_()
+    loss = sum((weight * penalty(free) for weight, penalty in losses), positions.new_zeros(()))
+    (gradient,) = torch.autograd.grad(loss, free)
+    return gradient.T * (positions.shape[1] / 2)
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
 """Which tables each step visits, along which directions."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
+from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
 from sdv_privpgd.synthesize.particles.wasserstein import independent_directions, stratified_sets
 
 
@@ -66,3 +66,14 @@ def memberships(targets: PackedTargets, num_attributes: int) -> Float[Tensor, "r
     holds = torch.zeros(len(targets.dims) + 1, num_attributes + 1)
     holds[:-1].scatter_(1, targets.axes % (num_attributes + 1), 1.0)
     return holds[:, :num_attributes]
+
+
+def transport_visits(
+    draws: Iterable[Draw],
+    fraction: Callable[[float], float],
+    curvatures: Float[Tensor, " attribute"],
+) -> Iterator[Visit]:
+    """Steps that go a fraction of the way, divided by the curvature, ready for a kernel."""
+    for elapsed, tables, directions, counts in draws:
+        rates = fraction(elapsed) / (counts * curvatures)
+        yield Visit(tables, directions, rates.where(counts > 0, 0.0))

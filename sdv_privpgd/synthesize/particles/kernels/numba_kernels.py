@@ -97,7 +97,8 @@ def _pass_part(
 ):  # fmt: skip
     """Moves a part of the particles for the visit, and counts them for the next.
 
-    ``total`` comes with zeros and keeps its sums where there are no rates.
+    ``total`` comes with zeros. Where there are no rates it keeps its sums, and ``squares`` are
+    added up.
     """
     num_particles = positions.shape[1]
     num_chunks, num_bins = len(squares), goals.shape[1]
@@ -115,7 +116,8 @@ def _pass_part(
                 _project(positions, axes[table], theta, first, way)
                 _set_bins(way, theta, shifts, num_bins, own_bins)
                 _set_ways(way, own_bins, goals[place * num_slices + slice_])
-                squares[chunk, place] += _sum_of_squares(way)
+                if len(rates) == 0:
+                    squares[chunk, place] += _sum_of_squares(way)
                 for dim in range(len(theta)):
                     share = theta[dim] / np.float32(num_slices)
                     _add(share, way, total[axes[table, dim], first:end])
