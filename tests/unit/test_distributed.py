@@ -1,8 +1,13 @@
 """Several processes share out a batch of tables."""
 
+import numpy as np
 import pytest
 import torch
 
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.measure import Measurement
+from sdv_privpgd.queries import CountQuery, MarginalQuery
+from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.distributed import from_first_process, split_over_processes
 from sdv_privpgd.synthesize.particles.kernels import choose_kernel
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
@@ -34,6 +39,20 @@ def visits(directions):
     return [Visit(*choice, torch.full((4,), 0.5)) for choice in choices(directions)]
 
 
+def answers(rank):
+    """What a process would measure for itself."""
+    table = np.array([[40, 5], [10, 45 + rank]])
+    return [
+        Measurement(query=CountQuery(), answer=np.array([100]), stddev=0.0),
+        Measurement(query=MarginalQuery(("a", "b")), answer=table, stddev=2.0),
+    ]
+
+
+def fit(measurements):
+    engine = ParticleGradientDescent(num_particles=50, epochs=3, kernel="reference")
+    return engine.fit(Domain(("a", "b"), (2, 2)), measurements).codes.tolist()
+
+
 def work(rank, folder):
     """What each process does; it saves what it gets."""
     torch.set_num_threads(1)
@@ -46,7 +65,13 @@ def work(rank, folder):
         found = [kernel.displacement(positions, targets, *choice) for choice in choices(directions)]
         end = kernel.descend(positions, targets, visits(directions))
         told = from_first_process(f"measured by {rank}")
-        torch.save({"displacements": found, "end": end, "told": told}, folder / f"{rank}.pt")
+        try:
+            refused = str(fit(answers(rank)))
+        except RuntimeError as error:
+            refused = str(error)
+        fitted = fit(from_first_process(answers(rank)))
+        saved = {"displacements": found, "end": end, "told": told}
+        torch.save({**saved, "refused": refused, "fitted": fitted}, folder / f"{rank}.pt")
     finally:
         torch.distributed.destroy_process_group()
 
@@ -80,6 +105,12 @@ def test_two_processes_compute_what_one_does(results):
 
 def test_all_processes_go_on_from_what_the_first_measured(results):
     assert [each["told"] for each in results] == ["measured by 0", "measured by 0"]
+
+
+def test_a_fit_to_answers_of_several_measurers_is_refused_everywhere(results):
+    for each in results:
+        assert "each has measured for itself" in each["refused"]
+    assert results[0]["fitted"] == results[1]["fitted"]
 
 
 def test_alone_a_process_keeps_its_kernel_and_its_values():

@@ -17,7 +17,7 @@ from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.queries import Query
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.particles.distributed import (
-    from_first_process,
+    require_same_answers,
     split_over_processes,
 )
 from sdv_privpgd.synthesize.particles.embedding import draw_codes, embed, nearest_codes
@@ -131,7 +131,7 @@ class ParticleGradientDescent:
     ) -> Particles:
         """A point cloud that matches the measurements. ``warm_start`` replaces the start."""
         generator = torch.Generator().manual_seed(self.seed)
-        measurements = from_first_process(measurements)
+        require_same_answers(measurements)
         one_way, tables = self._signed_tables(domain, measurements)
         weights = self.projection.project_all(
             [SignedTable(table.centers, table.values) for table in tables], generator, progress

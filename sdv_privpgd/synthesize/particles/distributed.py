@@ -4,11 +4,13 @@ Every process holds all particles and draws the same random choices; only the di
 shared out. That pays from batches of several tables on, so raise ``batch_size`` to a multiple of
 the number of processes.
 
-Privacy: only process 0's answers are fitted. The others measure, too, and what they hold of it
-must not be released: keep the release of process 0 alone.
+Privacy: measure in one process and hand its answers to the others by ``from_first_process``. If
+each measured for itself, the budget would be spent once a process and every release would hold
+other answers than its ledger covers, so a fit to different answers is refused.
 """
 
-from collections.abc import Callable, Iterable
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -16,6 +18,7 @@ import torch.distributed
 from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
+from sdv_privpgd.measure import Measurement
 from sdv_privpgd.synthesize.particles.kernels import Kernel
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
 
@@ -28,6 +31,23 @@ def split_over_processes(kernel: Kernel) -> Kernel:
         return kernel
     shared = SharedDisplacement(kernel.displacement)
     return kernel._replace(displacement=shared, descend=shared.descend)
+
+
+def require_same_answers(measurements: Sequence[Measurement]) -> None:
+    """Raises ``RuntimeError``, in all processes alike, if they do not hold the same answers."""
+    if not _is_distributed():
+        return
+    digest = hashlib.sha256()
+    for measurement in measurements:
+        digest.update(repr((measurement.query, measurement.stddev)).encode())
+        digest.update(measurement.answer.tobytes())
+    digests: list[bytes] = [b""] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(digests, digest.digest())
+    if len(set(digests)) > 1:
+        raise RuntimeError(
+            "The processes hold different answers: each has measured for itself. Measure in "
+            "process 0, and give all of them from_first_process(measurements)."
+        )
 
 
 def from_first_process(value: _Value) -> _Value:
