@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd import ParticleGradientDescent, PrivacyLedger, pipeline, synthesizer  # noqa: F401
-from sdv_privpgd._synthesizer import _bars
+from sdv_privpgd._lifecycle import _bars
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
@@ -55,7 +55,7 @@ class Clock:
     def estimates(self, seconds, capsys) -> list[tuple[float, float]]:
         """What was shown as the time left, and what it was, after each step that was shown."""
         left = dict(zip(range(1, len(seconds) + 1), sum(seconds) - np.cumsum(seconds), strict=True))
-        for step in _bars(range(len(seconds)), "descend"):
+        for step in _bars("PrivPGDSynthesizer", range(len(seconds)), "descend"):
             self.now += seconds[step]
         shown = re.findall(r"(\d+)/\d+ \[[\d:]+<([\d:]+),", capsys.readouterr().err)
         return [(in_seconds(text), left[int(step)]) for step, text in shown]

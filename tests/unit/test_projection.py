@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -8,11 +10,15 @@ from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
 from sdv_privpgd.synthesize.particles.projection import (
     PrimalDualProjection,
     SignedTable,
-    SoftmaxProjection,
     balanced,
     simplex_projection,
 )
-from sdv_privpgd.synthesize.particles.wasserstein import sliced_w1, stratified_directions
+from sdv_privpgd.synthesize.particles.softmax import SoftmaxProjection
+from sdv_privpgd.synthesize.particles.wasserstein import (
+    independent_directions,
+    sliced_w1,
+    stratified_directions,
+)
 
 F64 = torch.float64
 BOTH = pytest.mark.parametrize(
@@ -156,6 +162,64 @@ def test_no_cell_is_frozen_at_the_start():
     values, _ = noisy_table()
     start = SoftmaxProjection(max_steps=0)(cell_centers((6, 5)), values, seeded())
     assert start.min() > 1e-4
+
+
+def published_in_torch(projection, centers, values, generator):
+    """Section 4.1 by autograd and torch's own Adam, in float64."""
+    seed = int(torch.randint(2**63 - 1, (), generator=generator))
+    own = torch.Generator().manual_seed(seed)
+    start = SoftmaxProjection(max_steps=0)(centers, values, seeded())
+    logits = start.log().requires_grad_()
+    optimizer = torch.optim.Adam([logits], lr=projection.learning_rate)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, projection.decay_every, projection.decay)
+    while (left := projection.max_steps - schedule.last_epoch) > 0:
+        num_steps, dim = min(left, 50), centers.shape[1]
+        drawn = independent_directions(
+            num_steps * projection.num_slices, dim, own, dtype=torch.float64
+        )
+        for directions in drawn.split(projection.num_slices):
+            optimizer.zero_grad()
+            sliced_w1(centers, logits.softmax(0), values, directions).backward()
+            optimizer.step()
+            schedule.step()
+    return logits.detach().softmax(0)
+
+
+@pytest.mark.parametrize("shape", [(12,), (6, 5), (3, 4, 2), (16, 12)])
+def test_the_published_projection_takes_the_steps_of_autograd_and_torchs_adam(shape):
+    centers = cell_centers(shape)
+    values = np.random.default_rng(3).normal(size=len(centers)) * 0.1 + 1 / len(centers)
+    values = balanced(torch.tensor(values))
+    projection = SoftmaxProjection(num_slices=7, max_steps=12, decay_every=4)
+    found = projection(centers, values, seeded(5))
+    expected = published_in_torch(projection, centers, values, seeded(5))
+    # Twelve steps of about 0.1 in the logits: a wrong sign of one cell would show as 0.1.
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=0)
+    start = SoftmaxProjection(max_steps=0)(centers, values, seeded())
+    assert float((found / start).log().abs().max()) > 0.3
+
+
+def test_the_published_projection_ends_where_torch_ends():
+    centers = cell_centers((8, 6))
+    values, _ = noisy_table(shape=(8, 6), stddev=0.01)
+    projection = SoftmaxProjection(num_slices=20, max_steps=1200, decay_every=70)
+    directions = stratified_directions(200, 2, seeded(1), dtype=F64)
+    distances = [
+        float(sliced_w1(centers, solve(centers, values, seeded()), values, directions))
+        for solve in (projection, partial(published_in_torch, projection))
+    ]
+    assert distances[0] == pytest.approx(distances[1], rel=0.01)
+
+
+def test_tables_projected_as_published_repeat_and_differ_in_their_directions():
+    values, _ = noisy_table()
+    table = SignedTable(cell_centers((6, 5)), values)
+    projection = SoftmaxProjection(num_slices=5, max_steps=60)
+    first, second = projection.project_all([table, table], seeded())
+    again = projection.project_all([table, table], seeded())
+    assert torch.equal(first, again[0])
+    assert torch.equal(second, again[1])
+    assert not torch.allclose(first, second)
 
 
 @BOTH

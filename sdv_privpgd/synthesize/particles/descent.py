@@ -1,18 +1,17 @@
 """Particle gradient descent: from noisy tables to a point cloud."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.consistency import consistent_tables
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.measure import Measurement, estimate_total, noisy_tables
+from sdv_privpgd.measure import Measurement
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.queries import Query
 from sdv_privpgd.synthesize.engine import Model
@@ -20,14 +19,16 @@ from sdv_privpgd.synthesize.particles.distributed import (
     require_same_answers,
     split_over_processes,
 )
-from sdv_privpgd.synthesize.particles.embedding import draw_codes, embed, nearest_codes
+from sdv_privpgd.synthesize.particles.embedding import draw_codes, nearest_codes
 from sdv_privpgd.synthesize.particles.finish import ExchangeFinish
+from sdv_privpgd.synthesize.particles.goals import goals_of, packed, probabilities
 from sdv_privpgd.synthesize.particles.kernels import KERNELS, Kernel, choose_kernel
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
+from sdv_privpgd.synthesize.particles.losses import looks, mean_loss, stretches
 from sdv_privpgd.synthesize.particles.particles import Particles
 from sdv_privpgd.synthesize.particles.penalties import Loss, Penalty, penalty_gradient
-from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
-from sdv_privpgd.synthesize.particles.projection import Projection, SignedTable, SoftmaxProjection
+from sdv_privpgd.synthesize.particles.placement import default_projection, finish_on, projection_on
+from sdv_privpgd.synthesize.particles.projection import Projection, SignedTable
 from sdv_privpgd.synthesize.particles.steps import AdamStep, Pull, StepRule, TransportStep
 from sdv_privpgd.synthesize.particles.visits import (
     Draw,
@@ -74,7 +75,7 @@ class ParticleGradientDescent:
     step: StepRule = field(default_factory=TransportStep)
     start: str = "marginals"
     targets: str = "consistent"
-    projection: Projection = field(default_factory=CompiledProjection)
+    projection: Projection = field(default_factory=default_projection)
     finish: ExchangeFinish | None = field(default_factory=ExchangeFinish)
     penalties: tuple[Penalty, ...] = ()
     stratified: bool = True
@@ -102,6 +103,9 @@ class ParticleGradientDescent:
         The learning rate falls in 20 phases of equal length, 50 epochs each of the published
         1,000; a shorter run gets shorter phases.
         """
+        # Here, because its compiler need not be installed where CUDA does the default's work.
+        from sdv_privpgd.synthesize.particles.softmax import SoftmaxProjection
+
         published = cls(
             num_particles=100_000,
             epochs=1_000,
@@ -121,6 +125,11 @@ class ParticleGradientDescent:
         """Queries that the penalties want answered besides the tables."""
         return tuple(query for penalty in self.penalties for query in penalty.queries(domain))
 
+    def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
+        """The size of the target tables: MiB of float64. Tables may overlap as they like."""
+        distinct = {frozenset(clique) for clique in cliques}
+        return sum(domain.size(clique) for clique in distinct) * 8 / 2**20
+
     def fit(
         self,
         domain: Domain,
@@ -132,45 +141,23 @@ class ParticleGradientDescent:
         """A point cloud that matches the measurements. ``warm_start`` replaces the start."""
         generator = torch.Generator().manual_seed(self.seed)
         require_same_answers(measurements)
-        one_way, tables = self._signed_tables(domain, measurements)
-        weights = self.projection.project_all(
-            [SignedTable(table.centers, table.values) for table in tables], generator, progress
+        one_way, goals = goals_of(domain, measurements, consistent=self.targets == "consistent")
+        device = choose_kernel(self.kernel, enable_gpu=self.enable_gpu).device
+        weights = projection_on(device, self.projection).project_all(
+            [SignedTable(goal.centers, goal.values) for goal in goals], generator, progress
         )
         losses = [(each.weight, each.loss(domain, measurements)) for each in self.penalties]
-        positions = self._start(domain, one_way, warm_start, generator)
-        if tables:
-            targets = _packed(tables, weights)
-            positions = self._descend(positions, targets, losses, generator, progress)
-        codes = nearest_codes(positions.T.cpu(), domain.sizes).numpy()
-        if self.finish is not None and tables:
+        positions, curve = self._start(domain, one_way, warm_start, generator), {}
+        if goals:
+            targets = packed(goals, weights)
+            positions, curve = self._descend(positions, targets, losses, generator, progress)
+        codes = nearest_codes(positions.T, domain.sizes).cpu().numpy()
+        finish = finish_on(device, self.finish)
+        if finish is not None and goals:
             fixed = {name for each in self.penalties for name in each.attributes(domain)}
-            goals = _probabilities(domain, tables, weights)
-            codes = self.finish(codes, domain, goals, self.seed, fixed=fixed)
-        return Particles(domain=domain, codes=codes)
-
-    def _signed_tables(
-        self, domain: Domain, measurements: Sequence[Measurement]
-    ) -> tuple[Mapping[str, np.ndarray], list["_SignedTable"]]:
-        """1-way estimates, and a signed measure of mass 1 per clique on its supported cells."""
-        consistent = consistent_tables(domain, measurements)
-        if self.targets == "consistent":
-            counts, total = consistent.tables, consistent.total
-            support = {clique: consistent.support(clique) for clique in counts}
-        else:
-            noisy = noisy_tables(domain, measurements)
-            counts = {clique: table.counts for clique, table in noisy.items()}
-            total = estimate_total(domain, measurements).value
-            support = {
-                clique: tuple(np.arange(size) for size in table.shape)
-                for clique, table in counts.items()
-            }
-        tables = []
-        for clique, table in counts.items():
-            codes = torch.from_numpy(np.array(list(product(*support[clique]))))
-            values = torch.from_numpy(table[np.ix_(*support[clique])].ravel() / total)
-            centers = embed(codes, domain.shape(clique), torch.float64)
-            tables.append(_SignedTable(domain.axes(clique), centers, values))
-        return consistent.one_way, tables
+            full = probabilities(domain, goals, weights)
+            codes = finish(codes, domain, full, self.seed, fixed=fixed)
+        return Particles(domain=domain, codes=codes, losses=curve)
 
     def _start(
         self,
@@ -202,8 +189,11 @@ class ParticleGradientDescent:
         losses: Sequence[tuple[float, Loss]],
         generator: torch.Generator,
         progress: Progress,
-    ) -> Float[Tensor, "attribute particle"]:
-        """The positions after all epochs: each visits every table once, in random order."""
+    ) -> tuple[Float[Tensor, "attribute particle"], dict[int, float]]:
+        """The positions after all epochs, and the mean loss after some.
+
+        Each epoch visits every table once, in random order.
+        """
         kernel = split_over_processes(choose_kernel(self.kernel, enable_gpu=self.enable_gpu))
         draws = draw_steps(
             targets,
@@ -218,16 +208,29 @@ class ParticleGradientDescent:
         held = memberships(targets, len(positions))[:-1]
         # A coordinate's curvature is that of its lowest-dimensional table: safe for all of them.
         curvatures = (held / targets.dims[:, None]).amax(dim=0)
+        views = looks(targets, len(positions), self.seed)
         positions, targets = positions.to(kernel.device), targets.to(kernel.device)
+        curve = {0: mean_loss(positions, targets, kernel, views)}
         if isinstance(self.step, TransportStep) and not losses and self.mask_probability == 0:
             visits = transport_visits(draws, self.step.fraction, curvatures)
-            return kernel.descend(positions, targets, visits)
-        pulls = self._pulls(positions, targets, losses, kernel, draws, held, curvatures, generator)
-        move = self.step.begin(positions)
-        for elapsed, pull in pulls:
-            columns = torch.tensor(pull.columns, device=positions.device)
-            positions.index_add_(0, columns, move(pull, elapsed)).clamp_(0, 1)
-        return positions
+            advance = lambda positions, num_steps: kernel.descend(
+                positions, targets, islice(visits, num_steps)
+            )
+        else:
+            pulls = self._pulls(
+                positions, targets, losses, kernel, draws, held, curvatures, generator
+            )
+            move = self.step.begin(positions)
+            advance = lambda positions, num_steps: _follow(
+                positions, islice(pulls, num_steps), move
+            )
+        steps_per_epoch = -(-len(held) // min(self.batch_size, len(held)))
+        for epoch, num_epochs in stretches(self.epochs):
+            # The last stretch runs the draws to their end, which ends the progress as well.
+            num_steps = None if epoch == self.epochs else num_epochs * steps_per_epoch
+            positions = advance(positions, num_steps)
+            curve[epoch] = mean_loss(positions, targets, kernel, views)
+        return positions, curve
 
     def _pulls(
         self,
@@ -262,37 +265,16 @@ class ParticleGradientDescent:
         return drawn.to(gradient.device)
 
 
-class _SignedTable(NamedTuple):
-    """A clique's supported cells and their signed values, which sum to about 1."""
-
-    axes: tuple[int, ...]
-    centers: Float[Tensor, "cell dim"]
-    values: Float[Tensor, " cell"]
-
-
-def _probabilities(
-    domain: Domain, tables: Sequence[_SignedTable], weights: Sequence[Float[Tensor, " _"]]
-) -> dict[Clique, np.ndarray]:
-    """The targets as full tables, 0 where nothing is supported."""
-    found = {}
-    for table, own in zip(tables, weights, strict=True):
-        clique = tuple(domain.attributes[axis] for axis in table.axes)
-        found[clique] = np.zeros(domain.shape(clique))
-        cells = nearest_codes(table.centers, domain.shape(clique)).numpy()
-        found[clique][tuple(cells.T)] = own.numpy()
-    return found
-
-
-def _packed(
-    tables: Sequence[_SignedTable], weights: Sequence[Float[Tensor, " _"]]
-) -> PackedTargets:
-    """The cells of all tables that have a positive weight."""
-    filled = [those > 0 for those in weights]
-    return PackedTargets.of(
-        [table.axes for table in tables],
-        [table.centers[those] for table, those in zip(tables, filled, strict=True)],
-        [own[those] for own, those in zip(weights, filled, strict=True)],
-    )
+def _follow(
+    positions: Float[Tensor, "attribute particle"],
+    pulls: Iterable[tuple[float, Pull]],
+    move: Callable[[Pull, float], Tensor],
+) -> Float[Tensor, "attribute particle"]:
+    """The same positions, moved in place: each pull is of where the one before has left them."""
+    for elapsed, pull in pulls:
+        columns = torch.tensor(pull.columns, device=positions.device)
+        positions.index_add_(0, columns, move(pull, elapsed)).clamp_(0, 1)
+    return positions
 
 
 def _require_integer(name: str, value: int, least: int) -> None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.synthesize.particles.residuals import Residuals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +59,9 @@ class ExchangeFinish:
         are, which leaves any function of theirs as it is. Other codes without support move to
         the nearest that has some.
         """
+        # Here, because its compiler need not be installed where CUDA does this work.
+        from sdv_privpgd.synthesize.particles.residuals import Residuals
+
         _require_tables(domain, targets)
         supports = _supports(domain, targets, fixed)
         movable = np.array([support is not None for support in supports])

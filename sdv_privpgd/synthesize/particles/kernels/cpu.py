@@ -140,7 +140,7 @@ class _Work(NamedTuple):
     offsets: np.ndarray
     counts: np.ndarray
     goals: np.ndarray
-    ways: np.ndarray
+    lines: np.ndarray
     bins: np.ndarray
     total: np.ndarray
     squares: np.ndarray
@@ -162,7 +162,7 @@ class _Work(NamedTuple):
             np.empty((num_rows, num_parts, num_bins), dtype=np.int32),
             np.zeros((num_rows, num_bins), dtype=np.float32),
             np.empty((num_parts, CHUNK), dtype=np.float32),
-            np.empty((num_parts, CHUNK), dtype=np.int32),
+            np.empty((num_rows, num_particles), dtype=np.uint16),
             np.zeros(positions.shape, dtype=np.float32),
             np.zeros((num_chunks, batch)),
         )
@@ -170,7 +170,7 @@ class _Work(NamedTuple):
     @property
     def max_parts(self) -> int:
         """For how many threads there is memory."""
-        return len(self.ways)
+        return len(self.lines)
 
     def follow(self, segment: _Segment, num_parts: int) -> None:
         """Takes all steps of a segment, the particles shared out in so many parts."""

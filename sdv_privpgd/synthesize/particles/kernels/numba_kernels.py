@@ -14,11 +14,17 @@ from numba import njit, prange
 CHUNK = 2048
 """Particles that are moved together: a line of them stays in the first cache."""
 
+_KEY_BITS = 22
+
 
 @njit(cache=True, parallel=True)
 @no_type_check
 def sort_cells(dims, offsets, centers, weights, tables, directions, heights, levels):
-    """The quantile function of each slice of each visit's tables."""
+    """The quantile function of each slice of each visit's tables.
+
+    Cells whose projections differ by less than 2^-22 of their range, which is what a float32
+    position tells apart, may change places: keys of 22 bits are sorted in linear time.
+    """
     num_steps, batch = tables.shape
     for item in prange(num_steps * batch):
         step, place = item // batch, item % batch
@@ -31,17 +37,31 @@ def sort_cells(dims, offsets, centers, weights, tables, directions, heights, lev
 @njit(cache=True)
 @no_type_check
 def _sort_table(table, dims, offsets, centers, weights, directions, heights, levels):
-    for line in range(len(directions) if table >= 0 else 0):
-        first, end = offsets[table], offsets[table + 1]
-        projected = np.zeros(end - first)
+    if table < 0:  # pads a batch that is not full
+        return
+    first, end = offsets[table], offsets[table + 1]
+    projected = np.empty(end - first)
+    keys = np.empty(end - first, dtype=np.uint32)
+    order, spare = np.empty((2, end - first), dtype=np.int64)
+    for line in range(len(directions)):
+        projected[:] = 0
+        for dim in range(dims[table]):
+            theta = np.float64(directions[line, dim])
+            for cell in range(end - first):
+                projected[cell] += theta * centers[first + cell, dim]
+        low, high = projected[0], projected[0]
         for cell in range(end - first):
-            for dim in range(dims[table]):
-                projected[cell] += np.float64(directions[line, dim]) * centers[first + cell, dim]
-        order = np.argsort(projected, kind="mergesort")
+            low, high = min(low, projected[cell]), max(high, projected[cell])
+        scale = (2**_KEY_BITS - 1) / (high - low) if high > low else 0.0
+        for cell in range(end - first):
+            keys[cell] = np.uint32((projected[cell] - low) * scale)
+            spare[cell] = cell
+        _sort_digit(keys, 0, spare, order)
+        _sort_digit(keys, _KEY_BITS // 2, order, spare)
         level = 0.0
         for j in range(end - first):
-            level += weights[first + order[j]]
-            heights[line, j] = projected[order[j]]
+            level += weights[first + spare[j]]
+            heights[line, j] = projected[spare[j]]
             levels[line, j] = level
         for j in range(end - first):
             levels[line, j] /= level
@@ -49,8 +69,24 @@ def _sort_table(table, dims, offsets, centers, weights, directions, heights, lev
 
 @njit(cache=True)
 @no_type_check
+def _sort_digit(keys, shift, order, into):
+    """The order, sorted by one half of the keys' bits: a pass of a radix sort."""
+    mask = np.uint32(2 ** (_KEY_BITS // 2) - 1)
+    starts = np.zeros(2 ** (_KEY_BITS // 2) + 1, dtype=np.int64)
+    for cell in range(len(keys)):
+        starts[((keys[cell] >> np.uint32(shift)) & mask) + 1] += 1
+    for digit in range(1, len(starts)):
+        starts[digit] += starts[digit - 1]
+    for j in range(len(order)):
+        digit = (keys[order[j]] >> np.uint32(shift)) & mask
+        into[starts[digit]] = order[j]
+        starts[digit] += 1
+
+
+@njit(cache=True)
+@no_type_check
 def follow(
-    num_parts, positions, axes, dims, offsets, counts, goals, ways, bins, total, squares,
+    num_parts, positions, axes, dims, offsets, counts, goals, lines, bins, total, squares,
     shifts, tables, directions, rates, heights, levels,
 ):  # fmt: skip
     """Visit by visit: each pass moves particles for the last one and counts for the next."""
@@ -60,13 +96,13 @@ def follow(
         move, count = batch * (step > 0), batch * (step < num_steps)
         if num_parts == 1:
             _pass_part(
-                num_parts - 1, num_parts, positions, axes, dims, counts, goals, ways, bins, total,
+                num_parts - 1, num_parts, positions, axes, dims, counts, goals, lines, bins, total,
                 squares, shifts, tables[last, :move], directions[last], rates[last],
                 tables[here, :count], directions[here],
             )  # fmt: skip
         else:
             _pass(
-                num_parts, positions, axes, dims, counts, goals, ways, bins, total, squares,
+                num_parts, positions, axes, dims, counts, goals, lines, bins, total, squares,
                 shifts, tables[last, :move], directions[last], rates[last],
                 tables[here, :count], directions[here],
             )  # fmt: skip
@@ -79,12 +115,12 @@ def follow(
 @njit(cache=True, parallel=True)
 @no_type_check
 def _pass(
-    num_parts, positions, axes, dims, counts, goals, ways, bins, total, squares, shifts,
+    num_parts, positions, axes, dims, counts, goals, lines, bins, total, squares, shifts,
     tables, directions, rates, next_tables, next_directions,
 ):  # fmt: skip
     for part in prange(num_parts):
         _pass_part(
-            np.int64(part), num_parts, positions, axes, dims, counts, goals, ways, bins, total,
+            np.int64(part), num_parts, positions, axes, dims, counts, goals, lines, bins, total,
             squares, shifts, tables, directions, rates, next_tables, next_directions,
         )  # fmt: skip
 
@@ -92,11 +128,13 @@ def _pass(
 @njit(cache=True)
 @no_type_check
 def _pass_part(
-    part, num_parts, positions, axes, dims, counts, goals, ways, bins, total, squares, shifts,
+    part, num_parts, positions, axes, dims, counts, goals, lines, bins, total, squares, shifts,
     tables, directions, rates, next_tables, next_directions,
 ):  # fmt: skip
     """Moves a part of the particles for the visit, and counts them for the next.
 
+    The mean over slices of (goal - <theta, z>) theta is the mean of goal * theta less M z, where
+    M is the mean of theta theta^T: the projections are needed for the bins alone.
     ``total`` comes with zeros. Where there are no rates it keeps its sums, and ``squares`` are
     added up.
     """
@@ -107,20 +145,28 @@ def _pass_part(
     for chunk in range(part * num_chunks // num_parts, (part + 1) * num_chunks // num_parts):
         first = chunk * CHUNK
         end = min(num_particles, first + CHUNK)
-        way, own_bins = ways[part, : end - first], bins[part, : end - first]
+        line = lines[part, : end - first]
         num_slices = directions.shape[1]
         for place in range(len(tables)):
             table = tables[place]
             for slice_ in range(num_slices if table >= 0 else 0):
+                row = place * num_slices + slice_
                 theta = directions[place, slice_, : dims[table]]
-                _project(positions, axes[table], theta, first, way)
-                _set_bins(way, theta, shifts, num_bins, own_bins)
-                _set_ways(way, own_bins, goals[place * num_slices + slice_])
-                if len(rates) == 0:
-                    squares[chunk, place] += _sum_of_squares(way)
+                _look_up(bins[row, first:end], goals[row], line)
                 for dim in range(len(theta)):
                     share = theta[dim] / np.float32(num_slices)
-                    _add(share, way, total[axes[table, dim], first:end])
+                    _add(share, line, total[axes[table, dim], first:end])
+                if len(rates) == 0:
+                    for dim in range(len(theta)):
+                        _add(-theta[dim], positions[axes[table, dim], first:end], line)
+                    squares[chunk, place] += _sum_of_squares(line)
+            for dim in range(dims[table] if table >= 0 else 0):
+                for other in range(dims[table]):
+                    _add(
+                        -_mean_product(directions[place], dim, other),
+                        positions[axes[table, other], first:end],
+                        total[axes[table, dim], first:end],
+                    )
         for axis in range(len(rates) if len(tables) else 0):
             if rates[axis] != 0:
                 _move(rates[axis], total[axis, first:end], positions[axis, first:end])
@@ -131,10 +177,11 @@ def _pass_part(
         for place in range(len(next_tables)):
             table = next_tables[place]
             for slice_ in range(num_slices if table >= 0 else 0):
+                row = place * num_slices + slice_
                 theta = next_directions[place, slice_, : dims[table]]
-                _project(positions, axes[table], theta, first, way)
-                _set_bins(way, theta, shifts, num_bins, own_bins)
-                _count(own_bins, counts[place * num_slices + slice_, part])
+                _project(positions, axes[table], theta, first, line)
+                _set_bins(line, theta, shifts, num_bins, bins[row, first:end])
+                _count(bins[row, first:end], counts[row, part])
 
 
 @njit(cache=True)
@@ -200,7 +247,7 @@ def _set_bins(line, theta, shifts, num_bins, bins):
     last = np.int32(num_bins - 1)
     for i in range(len(line)):
         found = np.int32((line[i] - low) * scale + shifts[i])
-        bins[i] = min(max(found, np.int32(0)), last)
+        bins[i] = np.uint16(min(max(found, np.int32(0)), last))
 
 
 @njit(cache=True)
@@ -212,10 +259,19 @@ def _count(bins, counts):
 
 @njit(cache=True)
 @no_type_check
-def _set_ways(line, bins, goals):
-    """From projections to the ways to the goals of their bins."""
+def _look_up(bins, goals, line):
     for i in range(len(line)):
-        line[i] = goals[np.uint32(bins[i])] - line[i]
+        line[i] = goals[np.uint32(bins[i])]
+
+
+@njit(cache=True)
+@no_type_check
+def _mean_product(directions, dim, other):
+    """One entry of the mean over slices of theta theta^T."""
+    total = np.float32(0)
+    for slice_ in range(len(directions)):
+        total += directions[slice_, dim] * directions[slice_, other]
+    return total / np.float32(len(directions))
 
 
 @njit(cache=True)

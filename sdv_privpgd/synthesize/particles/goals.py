@@ -1,0 +1,72 @@
+"""The tables that a fit aims at: from noisy answers to signed measures, and on to targets."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from sdv_privpgd.consistency import consistent_tables
+from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.measure import Measurement, estimate_total, noisy_tables
+from sdv_privpgd.synthesize.particles.embedding import embed, nearest_codes
+from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
+
+
+class Goal(NamedTuple):
+    """A clique's supported cells and their signed values, which sum to about 1."""
+
+    axes: tuple[int, ...]
+    centers: Float[Tensor, "cell dim"]
+    values: Float[Tensor, " cell"]
+
+
+def goals_of(
+    domain: Domain, measurements: Sequence[Measurement], *, consistent: bool
+) -> tuple[Mapping[str, np.ndarray], list[Goal]]:
+    """1-way estimates in counts, and a goal per clique: of consistent tables, or as measured."""
+    agreed = consistent_tables(domain, measurements)
+    if consistent:
+        counts, total = agreed.tables, agreed.total
+        support = {clique: agreed.support(clique) for clique in counts}
+    else:
+        noisy = noisy_tables(domain, measurements)
+        counts = {clique: table.counts for clique, table in noisy.items()}
+        total = estimate_total(domain, measurements).value
+        support = {
+            clique: tuple(np.arange(size) for size in table.shape)
+            for clique, table in counts.items()
+        }
+    goals = []
+    for clique, table in counts.items():
+        codes = torch.from_numpy(np.array(list(product(*support[clique]))))
+        values = torch.from_numpy(table[np.ix_(*support[clique])].ravel() / total)
+        centers = embed(codes, domain.shape(clique), torch.float64)
+        goals.append(Goal(domain.axes(clique), centers, values))
+    return agreed.one_way, goals
+
+
+def probabilities(
+    domain: Domain, goals: Sequence[Goal], weights: Sequence[Float[Tensor, " _"]]
+) -> dict[Clique, np.ndarray]:
+    """The cells' weights as full tables, 0 where nothing is supported."""
+    found = {}
+    for goal, own in zip(goals, weights, strict=True):
+        clique = tuple(domain.attributes[axis] for axis in goal.axes)
+        found[clique] = np.zeros(domain.shape(clique))
+        cells = nearest_codes(goal.centers, domain.shape(clique)).numpy()
+        found[clique][tuple(cells.T)] = own.numpy()
+    return found
+
+
+def packed(goals: Sequence[Goal], weights: Sequence[Float[Tensor, " _"]]) -> PackedTargets:
+    """The cells of all goals that have a positive weight."""
+    filled = [those > 0 for those in weights]
+    return PackedTargets.of(
+        [goal.axes for goal in goals],
+        [goal.centers[those] for goal, those in zip(goals, filled, strict=True)],
+        [own[those] for own, those in zip(weights, filled, strict=True)],
+    )

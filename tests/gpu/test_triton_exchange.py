@@ -1,0 +1,221 @@
+"""The batched finish: on a device where there is one (-m gpu), and in Triton's interpreter."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+import torch
+from interpreted import (
+    INTERPRETED,
+    assert_passes_in_the_interpreter,
+    device_or_skip,
+    needs_triton,
+    subprocess_of,
+)
+
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.synthesize.particles import batched_finish
+from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
+
+DOMAIN = Domain(("a", "b", "c"), (3, 4, 5))
+MIXED = (("b",), ("c", "a"), ("a", "b", "c"))
+
+
+@pytest.fixture
+def device():
+    return device_or_skip()
+
+
+def marginals(cliques, *, noise=0.0, domain=DOMAIN, seed=0):
+    """Tables of one distribution with strong dependencies, each with noise of its own."""
+    rng = np.random.default_rng(seed)
+    joint = np.exp(rng.normal(scale=1.5, size=domain.sizes))
+    joint /= joint.sum()
+    found = {}
+    for clique in cliques:
+        axes = domain.axes(clique)
+        table = np.einsum(joint, list(range(len(domain))), list(axes))
+        found[clique] = table + noise * rng.normal(size=table.shape)
+    return found
+
+
+def independent(num_particles, domain=DOMAIN, seed=1):
+    return np.random.default_rng(seed).integers(0, domain.sizes, (num_particles, len(domain)))
+
+
+def counts(codes, clique, domain=DOMAIN):
+    cells = np.ravel_multi_index(tuple(codes[:, domain.axes(clique)].T), domain.shape(clique))
+    return np.bincount(cells, minlength=domain.size(clique)).reshape(domain.shape(clique))
+
+
+def objective(codes, targets, domain=DOMAIN):
+    return sum(
+        ((target * len(codes) - counts(codes, clique, domain)) ** 2).sum()
+        for clique, target in targets.items()
+    )
+
+
+@needs_triton
+@pytest.mark.gpu
+def test_no_batch_raises_the_squares_and_the_books_stay_exact(device):
+    from sdv_privpgd.synthesize.particles.kernels.triton_exchange import Buffers, launch_batch
+
+    targets = marginals(MIXED, noise=0.01)
+    every = [np.arange(size) for size in DOMAIN.sizes]
+    codes = torch.from_numpy(np.ascontiguousarray(independent(200).T, dtype=np.int32)).to(device)
+    lacks, unit = batched_finish._lacks(codes, DOMAIN, targets, every)
+    views = [batched_finish._view(axis, DOMAIN, targets, every, device) for axis in range(3)]
+    buffers = Buffers.of(110, max(len(view.places) for view in views), device)
+    squares = [int(lacks.long().square().sum())]
+    for number, (first, axis) in enumerate([(0, 0), (0, 2), (110, 2), (110, 1)]):
+        before = codes.clone()
+        launch_batch(
+            codes,
+            lacks,
+            views[axis],
+            buffers,
+            first=first,
+            count=min(110, 200 - first),
+            unit=unit,
+            seed=16 * number,
+        )
+        recounted, _ = batched_finish._lacks(codes, DOMAIN, targets, every)
+        assert torch.equal(lacks, recounted)
+        squares.append(int(lacks.long().square().sum()))
+        assert squares[-1] < squares[-2]
+        moved = (codes != before).cpu()
+        assert set(moved.nonzero()[:, 0].tolist()) == {axis}
+        assert moved[:, first : first + 110].sum() == moved.sum() == int(buffers.moved)
+        assert not buffers.flow.any()
+        assert not buffers.nested.any()
+        buffers.moved.zero_()
+
+
+def one_by_one(codes, targets, domain, sweeps):
+    """Every code of every particle in turn goes to where the squares are lowest."""
+    codes = codes.copy()
+    lacks = {q: table * len(codes) - counts(codes, q, domain) for q, table in targets.items()}
+    for _ in range(sweeps):
+        for particle in np.random.default_rng(0).permutation(len(codes)):
+            for axis, size in enumerate(domain.sizes):
+                scores, row = np.zeros(size), codes[particle]
+                views = []
+                for clique, lack in lacks.items():
+                    axes = domain.axes(clique)
+                    if axis in axes:
+                        views.append(
+                            lack[tuple(slice(None) if q == axis else row[q] for q in axes)]
+                        )
+                        scores += views[-1]
+                scores[row[axis]] += len(views)
+                best = scores.argmax()
+                for view in views:
+                    view[row[axis]] += 1
+                    view[best] -= 1
+                row[axis] = best
+    return codes
+
+
+@needs_triton
+@pytest.mark.gpu
+def test_two_sweeps_reach_what_is_reached_one_by_one(device, monkeypatch):
+    domain = Domain(("a", "b", "c"), (4, 5, 6))
+    targets = marginals(domain.cliques(2), noise=0.01, domain=domain)
+    codes = independent(600, domain)
+    others = [one_by_one(codes, targets, domain, 2)]
+    if importlib.util.find_spec("numba") is not None:
+        from sdv_privpgd.synthesize.particles.finish import ExchangeFinish
+
+        others.append(ExchangeFinish(sweeps=2)(codes, domain, targets, 0))
+    # The noise of the tables contradicts itself: 752 of the 20,129 squares cannot be settled.
+    monkeypatch.setattr(batched_finish, "_BLOCKS", 6)
+    found = BatchedFinish(sweeps=2, device=str(device))(codes, domain, targets, 0)
+    for other in others:
+        reached = objective(other, targets, domain)
+        assert reached < 0.05 * objective(codes, targets, domain)
+        assert objective(found, targets, domain) < 1.05 * reached
+
+
+@needs_triton
+@pytest.mark.gpu
+def test_what_may_not_move_stays_and_what_must_be_empty_is_emptied(device, monkeypatch):
+    monkeypatch.setattr(batched_finish, "_BLOCKS", 2)
+    targets = marginals((("a", "b"), ("b", "c")))
+    for table in targets.values():  # code 1 of b is in no table
+        table[{3: (slice(None), 1), 4: 1}[len(table)]] = 0
+        table /= table.sum()
+    forbidden = targets["b", "c"].argmax()
+    targets["b", "c"].ravel()[forbidden] = -1
+    codes = independent(150)
+    kept = codes.copy()
+    moved = BatchedFinish(device=str(device))(codes, DOMAIN, targets, 0, fixed=("a",))
+    np.testing.assert_array_equal(codes, kept)
+    np.testing.assert_array_equal(moved[:, 0], codes[:, 0])
+    assert 1 not in moved[:, 1]
+    assert counts(moved, ("b", "c")).ravel()[forbidden] == 0
+    assert objective(moved, targets) < objective(codes, targets)
+
+
+@needs_triton
+@pytest.mark.gpu
+def test_the_same_seed_gives_the_same_codes(device, monkeypatch):
+    monkeypatch.setattr(batched_finish, "_BLOCKS", 2)
+    targets, codes = marginals((("a", "c"),)), independent(300)
+    finish = BatchedFinish(sweeps=1, device=str(device))
+    first, again, other = (finish(codes, DOMAIN, targets, seed) for seed in (3, 3, 4))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+@needs_triton
+@pytest.mark.gpu
+def test_nothing_to_do_changes_nothing(device, monkeypatch):
+    monkeypatch.setattr(batched_finish, "_BLOCKS", 1)
+    codes, pairs = independent(100), (("a", "b"),)
+    perfect = {clique: counts(codes, clique) / len(codes) for clique in pairs}
+    for sweeps, goals, fixed in (
+        (0, marginals(pairs), ()),
+        (1, {}, ()),
+        (1, marginals(pairs), DOMAIN.attributes),
+        (5, perfect, ()),
+    ):
+        finish = BatchedFinish(sweeps=sweeps, device=str(device))
+        np.testing.assert_array_equal(finish(codes, DOMAIN, goals, 0, fixed=fixed), codes)
+
+
+@needs_triton
+@pytest.mark.skipif(INTERPRETED, reason="this is the interpreter")
+def test_the_kernels_pass_in_the_interpreter():
+    assert_passes_in_the_interpreter(__file__)
+
+
+COMPILE = """
+import re
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from sdv_privpgd.synthesize.particles.kernels import triton_exchange
+
+types = {"changes": "*i64", "seed": "i64"}
+names = "lacks proposals subsets flow nested moved codes starts axes strides"
+types |= dict.fromkeys(names.split(), "*i32")
+sizes = {"SUBSETS": 4, "TERMS": 2, "CODES": 32, "BLOCK": 128}
+for name in ("propose", "crowd", "join", "weigh", "move"):
+    kernel = getattr(triton_exchange, "_" + name)
+    constants = {each: sizes[each] for each in kernel.arg_names if each in sizes}
+    signature = {each: types.get(each, "i32") for each in kernel.arg_names}
+    source = ASTSource(kernel, signature | dict.fromkeys(constants, "constexpr"), constants)
+    options = {"enable_fp_fusion": False}
+    ptx = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm["ptx"]
+    assert "fma." not in ptx, name
+    atomics = set(re.findall(r"(?:red|atom)[.]global\\S*[.](?:add)[.](\\w+)", ptx))
+    assert atomics <= {"u32", "s32", "u64"}, "atomics add integers, and do nothing else"
+    assert bool(atomics) == (name != "propose"), name
+"""
+
+
+@needs_triton
+@pytest.mark.skipif(INTERPRETED, reason="needs the compiler")
+def test_the_kernels_compile_where_there_is_no_device():
+    done = subprocess_of(["-c", COMPILE])
+    assert done.returncode == 0, done.stderr
