@@ -11,6 +11,11 @@ _BLOCK = 1 << 16
 """Records that are counted at a time: their cells fit the cache."""
 
 
+def code_type(domain: Domain) -> np.dtype:
+    """The smallest unsigned type that holds all codes of a domain."""
+    return np.min_scalar_type(max(domain.sizes, default=1) - 1)
+
+
 class Dataset:
     """Integer codes of a domain, one row a record. Private: only the curator may hold one.
 
@@ -24,18 +29,15 @@ class Dataset:
         """Takes codes of shape (record, attribute).
 
         A code outside its attribute's domain goes to the nearest code inside: an error would
-        depend on the private values.
+        depend on the private values. Codes that nobody can change are taken over without a copy
+        if they have the domain's ``code_type`` and lie attribute by attribute in memory.
         """
         if codes.ndim != 2 or codes.shape[1] != len(domain):
             raise ValueError(f"Codes need one column for each of the {len(domain)} attributes.")
         self.domain = domain
         # One row an attribute: every count reads whole columns.
-        smallest = np.min_scalar_type(max(domain.sizes, default=1) - 1)
-        self._codes = np.empty((len(domain), len(codes)), dtype=smallest)
-        for axis, size in enumerate(domain.sizes):
-            with np.errstate(invalid="ignore"):  # a warning would depend on the private values
-                column = codes[:, axis].astype(np.int64)
-            self._codes[axis] = np.clip(column, 0, size - 1, out=column)
+        columns = codes.T
+        self._codes = columns if _may_be_kept(columns, domain) else _clipped(columns, domain)
 
     def __repr__(self) -> str:
         return f"Dataset({self.domain!r})"
@@ -63,11 +65,18 @@ class Dataset:
         tables = [np.zeros(math.prod(shape), dtype=np.int64) for shape in shapes]
         for start in range(0, self._codes.shape[1], _BLOCK):
             block = self._codes[:, start : start + _BLOCK]
+            cells = np.empty(block.shape[1], dtype=np.int64)
+            leading, begun = (), np.zeros_like(cells)
             for axes, shape, table in zip(axes_of, shapes, tables, strict=True):
-                cells = np.zeros(block.shape[1], dtype=np.int64)
-                for axis, size in zip(axes, shape, strict=True):
-                    cells *= size
-                    cells += block[axis]
+                if axes[:-1] != leading:
+                    # Cliques of a workload come sorted: few differ in more than the last.
+                    leading, begun = axes[:-1], np.zeros_like(cells)
+                    for axis, size in zip(leading, shape, strict=False):
+                        begun *= size
+                        begun += block[axis]
+                np.multiply(begun, shape[-1] if shape else 1, out=cells)
+                if axes:
+                    cells += block[axes[-1]]
                 table += np.bincount(cells, minlength=len(table))
         return [table.reshape(shape) for table, shape in zip(tables, shapes, strict=True)]
 
@@ -77,3 +86,30 @@ class Dataset:
         for axis, table in zip(self.domain.axes(attributes), contributions, strict=True):
             total += table[self._codes[axis]]
         return total
+
+
+def _may_be_kept(columns: np.ndarray, domain: Domain) -> bool:
+    """Whether codes of shape (attribute, record) are as ``Dataset`` keeps them, for good."""
+    holder = columns
+    while isinstance(holder, np.ndarray):
+        if holder.flags.writeable:
+            return False  # a later write through it would change the table
+        holder = holder.base
+    return (
+        holder is None
+        and columns.dtype == code_type(domain)
+        and columns.flags.c_contiguous
+        and all(row.max(initial=0) < size for row, size in zip(columns, domain.sizes, strict=True))
+    )
+
+
+def _clipped(columns: np.ndarray, domain: Domain) -> np.ndarray:
+    """An own copy of codes of shape (attribute, record), each inside its attribute's domain."""
+    own = np.empty(columns.shape, dtype=code_type(domain))
+    for axis, size in enumerate(domain.sizes):
+        for start in range(0, columns.shape[1], _BLOCK):
+            with np.errstate(invalid="ignore"):  # a warning would depend on the private values
+                part = columns[axis, start : start + _BLOCK].astype(np.int64)
+            own[axis, start : start + _BLOCK] = np.clip(part, 0, size - 1, out=part)
+    own.setflags(write=False)
+    return own

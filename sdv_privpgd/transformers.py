@@ -19,10 +19,14 @@ from rdt.transformers import BaseTransformer
 from sdv_privpgd.cells import BELOW_ONE, Categories, Interval, Ticks
 from sdv_privpgd.coercion import indices, quiet, real_numbers, truths, whole_numbers
 from sdv_privpgd.columns import Column
+from sdv_privpgd.dataset import code_type
 from sdv_privpgd.dates import instants, to_ticks, write_dates
 from sdv_privpgd.schema import Schema
 
 _EXACT_IN_FLOAT = 2**53
+
+_BLOCK = 1 << 18
+"""Cells of a column that are read at a time: what is made on the way takes little memory."""
 
 
 class ColumnTransformer(BaseTransformer, abc.ABC):
@@ -252,9 +256,21 @@ def transformer_for(column: Column) -> ColumnTransformer:
 
 
 def encode_table(columns: Mapping[str, pd.Series], schema: Schema) -> np.ndarray:
-    """The int64 codes of a private table, shape (record, attribute), in the schema's order."""
-    codes = [transformer_for(column).encode(columns[column.name])[0] for column in schema.columns]
-    return np.stack(codes, axis=1) if codes else np.empty((0, 0), dtype=np.int64)
+    """The codes of a private table, shape (record, attribute), in the schema's order.
+
+    They lie attribute by attribute in one immutable array of the smallest type, which
+    ``Dataset`` takes over as it is.
+    """
+    domain = schema.domain()
+    num_records = len(columns[domain.attributes[0]]) if domain.attributes else 0
+    codes = np.empty((len(domain), num_records), dtype=code_type(domain))
+    for own, column in zip(codes, schema.columns, strict=True):
+        transformer, series = transformer_for(column), columns[column.name]
+        for start in range(0, num_records, _BLOCK):
+            part = slice(start, start + _BLOCK)
+            own[part], _ = transformer.encode(series.iloc[part])
+    codes.setflags(write=False)
+    return codes.T
 
 
 def _with_missing(largest: int) -> str:

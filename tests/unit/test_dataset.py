@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd import dataset as dataset_module
-from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.dataset import Dataset, code_type
 from sdv_privpgd.domain import Domain
 
 
@@ -101,6 +101,41 @@ def test_the_callers_array_is_neither_kept_nor_changed(domain, codes):
     before = table.counts(("a", "b"))
     mine[:] = 0
     np.testing.assert_array_equal(table.counts(("a", "b")), before)
+
+
+def codes_for_good(domain, codes):
+    """Codes as the encoder hands them over: compact, by attribute, out of anyone's reach."""
+    mine = np.ascontiguousarray(codes.T.astype(code_type(domain)))
+    mine.setflags(write=False)
+    return mine.T
+
+
+def test_codes_that_nobody_can_change_are_taken_over_without_a_copy(domain, codes, dataset):
+    kept = codes_for_good(domain, codes)
+    table = Dataset(domain, kept)
+    assert np.shares_memory(table._codes, kept)
+    np.testing.assert_array_equal(table.counts(("c", "a")), dataset.counts(("c", "a")))
+
+
+def test_codes_whose_owner_can_change_them_are_copied(domain, codes, dataset):
+    mine = np.ascontiguousarray(codes.T.astype(code_type(domain)))
+    view = mine.T
+    view.setflags(write=False)  # this view alone
+    table = Dataset(domain, view)
+    mine[:] = 0
+    np.testing.assert_array_equal(table.counts(("c", "a")), dataset.counts(("c", "a")))
+
+
+def test_a_code_outside_is_clipped_in_codes_for_good_too(domain):
+    kept = codes_for_good(domain, np.array([[1, 2, 200], [200, 200, 3]]))
+    assert Dataset(domain, kept).counts(("a", "b", "c"))[1, 2, 3] == 2
+    assert kept.max() == 200  # the caller's are as they were
+
+
+def test_no_codes_can_be_written_through_a_dataset(domain, codes):
+    for table in (Dataset(domain, codes), Dataset(domain, codes_for_good(domain, codes))):
+        with pytest.raises(ValueError, match="read-only"):
+            table._codes[0, 0] = 1
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 2), (3, 4), (3, 3, 1)])

@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import sdv_tables
 from rdt import HyperTransformer
 
+from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.schema import Schema
 from sdv_privpgd.transformers import encode_table, transformer_for
 
@@ -333,6 +335,32 @@ def test_a_table_is_encoded_in_the_order_of_the_schema():
     }
     table = pd.DataFrame({"age": [5, 0, 3], "id": [1, 2, 3], "job": ["nurse", "cook", None]})
     assert encode_table(table, Schema.from_sdv(facts)).tolist() == [[1, 5], [0, 0], [2, 3]]
+
+
+@pytest.mark.parametrize("block", [1, 2, 100])
+def test_a_table_is_encoded_the_same_in_blocks_of_any_size(block, monkeypatch):
+    table = sdv_tables.table(50)
+    table["ward"] = table["ward"].astype("category")
+    schema = Schema.from_sdv(
+        sdv_tables.COLUMNS, keys={"id"}, public_domain=sdv_tables.PUBLIC_DOMAIN
+    )
+    columns = {name: table[name] for name in schema.domain().attributes}
+    monkeypatch.setattr("sdv_privpgd.transformers._BLOCK", block)
+    codes = encode_table(columns, schema)
+    for column, found in zip(schema.columns, codes.T, strict=True):
+        expected, _ = transformer_for(column).encode(columns[column.name])
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_encoded_codes_are_compact_and_become_the_dataset_without_a_copy():
+    facts = {
+        name: {"sdtype": "categorical", "range_values": list(range(size))}
+        for name, size in (("few", 3), ("many", 255))  # and missing: 256 codes
+    }
+    schema = Schema.from_sdv(facts)
+    codes = encode_table({name: pd.Series([0, 1, 2]) for name in facts}, schema)
+    assert codes.dtype == np.uint8
+    assert np.shares_memory(Dataset(schema.domain(), codes)._codes, codes)
 
 
 # Inside RDT
