@@ -1,0 +1,112 @@
+"""All metrics of a synthetic table at once."""
+
+from collections.abc import Collection
+from contextlib import suppress
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.metrics.conditional import (
+    Errors,
+    categorical_marginal_errors,
+    linear_threshold_errors,
+    mixed_marginal_errors,
+)
+from sdv_privpgd.metrics.decoded import fidelity_error, range_query_error
+from sdv_privpgd.metrics.learning import Task, downstream_error, ml_efficiency
+from sdv_privpgd.metrics.pairs import covariance_error, mean_l1, mean_sw1
+from sdv_privpgd.metrics.queries import (
+    NoQueriesError,
+    counting_query_error,
+    threshold_query_error,
+)
+from sdv_privpgd.metrics.rows import columns
+
+
+def scores(
+    domain: Domain,
+    real: np.ndarray,
+    synthetic: np.ndarray,
+    *,
+    test: np.ndarray | None = None,
+    label: str | None = None,
+    task: Task = "classification",
+    nominal: Collection[str] = (),
+    seed: int = 0,
+) -> dict[str, float]:
+    """The papers' metrics of a synthetic table under their names. Not private.
+
+    They compare with the real rows, without noise: nothing of this may be published about a table
+    that has to be protected, nor be used to choose the settings of a private fit. ``counting`` is
+    left out of an almost constant table, for which there are no such queries.
+
+    Args:
+        domain: The attributes and their numbers of codes.
+        real: The codes of the rows that were fitted, shape (row, attribute).
+        synthetic: The codes of the synthetic rows.
+        test: The codes of real rows that were not fitted. Adds the benchmark paper's
+            ``range_query`` and ``fidelity`` (on codes; a code is a level), which compare with them.
+        label: The attribute to be predicted. Adds RAP++'s class-conditional queries, where there
+            are two features of their kind, and with ``test`` also ``downstream`` and, for
+            classification, ``ml_efficiency``.
+        task: What ``downstream`` is.
+        nominal: The attributes whose order means nothing. All others are numerical.
+        seed: For queries, slices and models.
+    """
+    found = {
+        "sw1": mean_sw1(domain, real, synthetic, seed=seed),
+        "l1": mean_l1(domain, real, synthetic),
+        "covariance": covariance_error(domain, real, synthetic, relative_to="synthetic"),
+        "covariance_to_real": covariance_error(domain, real, synthetic),
+        "threshold": threshold_query_error(domain, real, synthetic, seed=seed),
+    }
+    found["half_l1"] = found["l1"] / 2
+    with suppress(NoQueriesError):
+        found["counting"] = counting_query_error(domain, real, synthetic, seed=seed)
+    if test is not None:
+        numeric = [name for name in domain.attributes if name not in nominal]
+        # Clipped as by the other metrics.
+        tables = [pd.DataFrame(columns(domain, codes)) for codes in (test, synthetic)]
+        found["range_query"] = range_query_error(*tables, numeric=numeric, seed=seed)
+        found["fidelity"] = fidelity_error(*tables, numeric=numeric)
+    if label is not None:
+        found |= _conditional(domain, real, synthetic, label, nominal, seed)
+    if test is not None and label is not None:
+        found["downstream"] = downstream_error(domain, synthetic, test, label, task=task, seed=seed)
+        if task == "classification":
+            found["ml_efficiency"] = ml_efficiency(
+                domain, synthetic, test, label, nominal=nominal, seed=seed
+            )
+    return found
+
+
+def _conditional(
+    domain: Domain,
+    real: np.ndarray,
+    synthetic: np.ndarray,
+    label: str,
+    nominal: Collection[str],
+    seed: int,
+) -> dict[str, float]:
+    """RAP++'s errors over the features that each class of queries is about."""
+    features = [name for name in domain.attributes if name != label]
+    numerical = [name for name in features if name not in nominal]
+    categorical = [name for name in features if name in nominal]
+    errors: dict[str, Errors] = {}
+    if len(categorical) > 1:
+        errors["categorical_marginal"] = categorical_marginal_errors(
+            domain, real, synthetic, features=categorical, labels=[label]
+        )
+    if len(numerical) > 1:
+        errors["mixed_marginal"] = mixed_marginal_errors(
+            domain, real, synthetic, features=numerical, labels=[label], seed=seed
+        )
+        errors["linear_threshold"] = linear_threshold_errors(
+            domain, real, synthetic, features=numerical, labels=[label], seed=seed
+        )
+    return {
+        f"{name}_{what}": value
+        for name, both in errors.items()
+        for what, value in both._asdict().items()
+    }

@@ -1,0 +1,289 @@
+"""The metrics as SDMetrics' classes: found in every import order, and equal to the functions."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import sdmetrics
+from sdmetrics.goal import Goal
+from sdmetrics.single_table import SingleTableMetric
+
+from sdv_privpgd import metrics
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.schema import PublicDomainError
+
+CLASSES = {name: getattr(metrics, name) for name in metrics.__all__ if name[0].isupper()}
+ORDERS = {
+    "sdmetrics alone": "from sdmetrics.single_table import FidelityError",
+    "sdmetrics first": "import sdmetrics; from sdv_privpgd.metrics import FidelityError",
+    "ours first": "import sdv_privpgd.metrics; FidelityError = sdv_privpgd.metrics.FidelityError",
+    "a function first": (
+        "from sdv_privpgd.metrics import mean_l1; from sdv_privpgd.metrics import FidelityError"
+    ),
+    "sdv first": "import sdv; from sdmetrics.single_table import FidelityError",
+    "our synthesizer first": (
+        "from sdv_privpgd import PrivPGDSynthesizer; from sdv_privpgd.metrics import FidelityError"
+    ),
+    "a pickle first": (
+        "import pickle; FidelityError = pickle.loads(b'csdv_privpgd.metrics\\nFidelityError\\n.')"
+    ),
+}
+
+METADATA = {
+    "tables": {
+        "people": {
+            "primary_key": "id",
+            "columns": {
+                "id": {"sdtype": "id"},
+                "age": {"sdtype": "numerical"},
+                "born": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+                "city": {"sdtype": "categorical"},
+                "kind": {"sdtype": "categorical"},
+                "rich": {"sdtype": "boolean"},
+            },
+        }
+    }
+}
+PUBLIC_DOMAIN = {
+    "age": {"range_min": 0, "range_max": 80, "decimal_places": 0, "range_is_nullable": False},
+    "born": {"range_min": "1940-01-01", "range_max": "2019-12-31", "num_bins": 10},
+    "city": {"range_values": ["Rome", "Bern", "Oslo"]},
+    "kind": {"range_values": [1, 2], "range_is_nullable": False},
+    "rich": {"range_is_nullable": False},
+}
+DOMAIN = Domain(("age", "born", "city", "kind", "rich"), (8, 11, 4, 2, 2))
+NOMINAL = ["city", "kind", "rich"]
+CELLS = {"metadata": METADATA, "public_domain": PUBLIC_DOMAIN, "num_bins": 8}
+
+
+def people(num_rows, seed):
+    """A table of values, and its codes in the declared domain: 81 ages in 8 cells and so on."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(0, 81, num_rows)
+    year = rng.integers(1940, 2020, num_rows)
+    city = rng.integers(0, 4, num_rows)
+    kind = np.minimum(rng.integers(0, 3, num_rows), 1)
+    rich = (age > 40) ^ (rng.random(num_rows) < 0.1)
+    frame = pd.DataFrame(
+        {
+            "id": np.arange(num_rows),
+            "age": age,
+            "born": [f"{each}-07-01" for each in year],
+            "city": np.array(["Rome", "Bern", "Oslo", None], dtype=object)[city],
+            "kind": kind + 1,
+            "rich": rich,
+        }
+    )
+    codes = np.stack([age * 8 // 81, (year - 1940) // 8, city, kind, rich], axis=1)
+    return frame, codes
+
+
+REAL, REAL_CODES = people(150, 0)
+SYNTHETIC, CODES = people(110, 1)
+PAIR = DOMAIN, REAL_CODES, CODES
+LEARNED = DOMAIN, CODES, REAL_CODES, "rich"
+FEATURES = {"features": ["age", "born"], "labels": ["rich"]}
+FRAMES = [
+    frame.drop(columns="id").assign(born=pd.to_datetime(frame["born"]).astype("int64"))
+    for frame in (REAL, SYNTHETIC)
+]
+
+ON_CELLS = {  # options, and the value of the function
+    "PairwiseTotalVariation": ({}, lambda: metrics.mean_l1(*PAIR) / 2),
+    "PairwiseSlicedWasserstein": (
+        {"num_slices": 7, "seed": 3},
+        lambda: metrics.mean_sw1(*PAIR, num_slices=7, seed=3),
+    ),
+    "CovarianceError": (
+        {"relative_to": "synthetic"},
+        lambda: metrics.covariance_error(*PAIR, relative_to="synthetic"),
+    ),
+    "CountingQueryError": (
+        {"num_queries": 20, "seed": 3},
+        lambda: metrics.counting_query_error(*PAIR, num_queries=20, seed=3),
+    ),
+    "ThresholdQueryError": (
+        {"num_queries": 20, "seed": 3},
+        lambda: metrics.threshold_query_error(*PAIR, num_queries=20, seed=3),
+    ),
+    "CategoricalMarginalError": (
+        {"label": "rich"},
+        lambda: (
+            metrics.categorical_marginal_errors(
+                *PAIR, features=["city", "kind"], labels=["rich"]
+            ).mean
+        ),
+    ),
+    "MixedMarginalError": (
+        {"label": "rich", "num_queries": 50, "seed": 3},
+        lambda: metrics.mixed_marginal_errors(*PAIR, **FEATURES, num_queries=50, seed=3).mean,
+    ),
+    "LinearThresholdError": (
+        {"label": "rich", "num_queries": 50, "seed": 3},
+        lambda: metrics.linear_threshold_errors(*PAIR, **FEATURES, num_queries=50, seed=3).mean,
+    ),
+    "DownstreamError": (
+        {"label": "rich", "seed": 3},
+        lambda: metrics.downstream_error(*LEARNED, seed=3),
+    ),
+    "MLEfficiency": (
+        {"label": "rich", "seed": 3},
+        lambda: metrics.ml_efficiency(*LEARNED, nominal=NOMINAL, seed=3),
+    ),
+}
+ON_VALUES = {
+    "RangeQueryError": (
+        {"num_queries": 30, "seed": 3, "mode": "tab_bench"},
+        lambda: metrics.range_query_error(
+            *FRAMES, numeric=["age", "born"], num_queries=30, seed=3, mode="tab_bench"
+        ),
+    ),
+    "FidelityError": ({}, lambda: metrics.fidelity_error(*FRAMES, numeric=["age", "born"])),
+}
+ALL = {name: (CELLS | options, value) for name, (options, value) in ON_CELLS.items()} | {
+    name: ({"metadata": METADATA} | options, value) for name, (options, value) in ON_VALUES.items()
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_classes_are_there_in_every_import_order(order):
+    use = """
+import sdmetrics.single_table, sdv_privpgd.metrics
+for name in sdv_privpgd.metrics.__all__:
+    if name[0].isupper():
+        assert getattr(sdmetrics.single_table, name) is getattr(sdv_privpgd.metrics, name), name
+assert FidelityError is sdmetrics.single_table.FidelityError
+assert FidelityError.__module__ == "sdv_privpgd.metrics"
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error:Failed to", "-c", ORDERS[order] + use],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Failed to" not in done.stderr
+
+
+def test_functions_need_no_sdmetrics_and_sdmetrics_no_rdt_of_ours():
+    code = """
+import sys
+from sdv_privpgd.metrics import counting_query_error, mean_l1, mixed_marginal_errors
+heavy = {"sdv", "rdt", "torch", "sdmetrics", "sklearn", "pandas"} & set(sys.modules)
+assert not heavy, heavy
+import sdmetrics
+assert "sdv_privpgd.metrics._sdmetrics" in sys.modules
+assert "sdv_privpgd.transformers" not in sys.modules
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=180
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_class_is_tested_and_registered():
+    assert set(ALL) == set(CLASSES)
+    assert set(CLASSES) <= set(SingleTableMetric.get_subclasses())
+    for name, metric in CLASSES.items():
+        assert metric.name == name
+        assert metric.goal in (Goal.MINIMIZE, Goal.MAXIMIZE)
+        assert pickle.loads(pickle.dumps(metric)) is metric
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_class_computes_what_its_function_does(name):
+    options, value = ALL[name]
+    metric = CLASSES[name]
+    found = metric.compute(REAL, SYNTHETIC, **options)
+    assert isinstance(found, float)
+    assert found == pytest.approx(value(), rel=1e-12)
+    assert found > 0
+    assert 0 < metric.normalize(found) < 1
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_breakdown_averages_to_the_score(name):
+    options, _ = ALL[name]
+    found = CLASSES[name].compute(REAL, SYNTHETIC, **options)
+    breakdown = CLASSES[name].compute_breakdown(REAL, SYNTHETIC, **options)
+    if "score" in breakdown:
+        assert breakdown["score"] == found
+    else:
+        assert len(breakdown) > 1
+        scores = [each["score"] for each in breakdown.values()]
+        assert np.mean(scores) == pytest.approx(found, rel=1e-12)
+
+
+def test_pairs_are_named_by_their_columns():
+    for name in ("PairwiseTotalVariation", "PairwiseSlicedWasserstein"):
+        breakdown = CLASSES[name].compute_breakdown(REAL, SYNTHETIC, **CELLS)
+        assert list(breakdown) == list(DOMAIN.cliques(2))
+
+
+@pytest.mark.parametrize("name", ["PairwiseTotalVariation", "FidelityError"])
+def test_tables_come_in_dictionaries_and_metadata_in_either_shape(name):
+    options, _ = ALL[name]
+    expected = CLASSES[name].compute(REAL, SYNTHETIC, **options)
+    flat = options | {"metadata": METADATA["tables"]["people"]}
+    assert CLASSES[name].compute(REAL, SYNTHETIC, **flat) == expected
+    named = {"people": REAL}, {"people": SYNTHETIC}
+    assert CLASSES[name].compute(*named, **options) == expected
+    others = [{"other": REAL[:3]} | tables for tables in named]
+    assert CLASSES[name].compute(*others, **options, table_name="people") == expected
+    with pytest.raises(ValueError, match=r"table_name must be one of \['other', 'people'\]"):
+        CLASSES[name].compute(*others, **options)
+
+
+def test_compute_metrics_of_sdmetrics_takes_them():
+    chosen = {name: CLASSES[name] for name in ("PairwiseTotalVariation", "CovarianceError")}
+    table = sdmetrics.compute_metrics(
+        chosen, REAL, SYNTHETIC, metadata=METADATA, public_domain=PUBLIC_DOMAIN
+    )
+    assert table["error"].isna().all()
+    assert table["raw_score"].gt(0).all()
+
+
+def test_ranges_of_the_metadata_declare_cells():
+    columns = METADATA["tables"]["people"]["columns"]
+    ranged = {name: facts | PUBLIC_DOMAIN.get(name, {}) for name, facts in columns.items()}
+    del ranged["born"]["num_bins"]  # our own word
+    metadata = {"columns": ranged, "primary_key": "id"}
+    metric = CLASSES["PairwiseTotalVariation"]
+    born = {"born": {"num_bins": 10}}
+    found = metric.compute(REAL, SYNTHETIC, metadata, num_bins=8, public_domain=born)
+    assert found == metric.compute(REAL, SYNTHETIC, **CELLS)
+
+
+def test_what_was_not_declared_goes_where_the_synthesizer_puts_it():
+    metric = CLASSES["PairwiseTotalVariation"]
+    odd, plain = SYNTHETIC.copy(), SYNTHETIC.copy()
+    odd.loc[0, ["age", "born", "city"]] = [999, "1066-10-14", "Atlantis"]
+    plain.loc[0, ["age", "born", "city"]] = [80, "1940-01-01", None]
+    assert metric.compute(REAL, odd, **CELLS) == metric.compute(REAL, plain, **CELLS)
+
+
+def test_keys_and_unmodelled_columns_are_left_out():
+    table = METADATA["tables"]["people"] | {"alternate_keys": ["kind"]}
+    facts = {name: facts for name, facts in PUBLIC_DOMAIN.items() if name != "kind"}
+    breakdown = CLASSES["PairwiseTotalVariation"].compute_breakdown(
+        REAL, SYNTHETIC, table, public_domain=facts
+    )
+    assert {name for pair in breakdown for name in pair} == {"age", "born", "city", "rich"}
+    breakdown = CLASSES["FidelityError"].compute_breakdown(REAL, SYNTHETIC, table)
+    assert {name for pair in breakdown for name in pair} == {"age", "born", "city", "rich"}
+
+
+def test_what_is_missing_is_named():
+    metric = CLASSES["PairwiseTotalVariation"]
+    with pytest.raises(PublicDomainError, match="'age'"):
+        metric.compute(REAL, SYNTHETIC, METADATA)
+    with pytest.raises(TypeError, match="metadata must be a dictionary"):
+        metric.compute(REAL, SYNTHETIC)
+    with pytest.raises(ValueError, match=r"one is without \['age'\]"):
+        metric.compute(REAL, SYNTHETIC.drop(columns="age"), **CELLS)
+    with pytest.raises(TypeError, match="label"):
+        CLASSES["DownstreamError"].compute(REAL, SYNTHETIC, **CELLS)

@@ -1,0 +1,104 @@
+"""Models trained on synthetic rows, against scikit-learn used by hand."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
+
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.metrics import downstream_error, f1_by_model, learning, ml_efficiency
+from sdv_privpgd.metrics.rows import columns
+
+DOMAIN = Domain(("a", "b", "y"), (6, 4, 3))
+
+
+def table(num_rows, seed):
+    """The label is the sum of both features in three parts, one time in ten at random."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, DOMAIN.sizes, (num_rows, 3))
+    told = (codes[:, 0] + codes[:, 1]) // 3
+    noisy = rng.random(num_rows) < 0.1
+    codes[:, 2] = np.where(noisy, codes[:, 2], told)
+    return codes
+
+
+TRAINED, TEST = table(400, 0), table(300, 1)
+
+
+def test_the_downstream_error_is_that_of_scikit_learn_by_hand():
+    model = GradientBoostingClassifier(random_state=3).fit(TRAINED[:, :2], TRAINED[:, 2])
+    expected = np.mean(model.predict(TEST[:, :2]) != TEST[:, 2])
+    found = downstream_error(DOMAIN, TRAINED, TEST, "y", seed=3)
+    assert found == pytest.approx(expected, rel=1e-12)
+    # A tenth of the labels are random, two thirds of those wrong: 0.07 cannot be learned.
+    assert 0.03 < found < 0.25
+
+
+def test_regression_has_a_squared_error_in_units_of_codes():
+    model = GradientBoostingRegressor(random_state=0).fit(TRAINED[:, 1:], TRAINED[:, 0])
+    expected = np.mean((model.predict(TEST[:, 1:]) - TEST[:, 0]) ** 2)
+    found = downstream_error(DOMAIN, TRAINED, TEST, "a", task="regression")
+    assert found == pytest.approx(expected, rel=1e-6)  # trees of float32 either way
+
+
+def test_rows_without_the_dependence_teach_less():
+    shuffled = TRAINED.copy()
+    shuffled[:, 2] = np.random.default_rng(2).permutation(shuffled[:, 2])
+    learned, guessed = (downstream_error(DOMAIN, rows, TEST, "y") for rows in (TRAINED, shuffled))
+    assert guessed > learned + 0.2
+    learned, guessed = (ml_efficiency(DOMAIN, rows, TEST, "y") for rows in (TRAINED, shuffled))
+    assert guessed < learned - 0.2
+
+
+def test_ml_efficiency_is_the_mean_macro_f1_of_four_models():
+    scores = f1_by_model(DOMAIN, TRAINED, TEST, "y", nominal=["a"])
+    assert list(scores) == [
+        "random forest", "gradient boosting", "perceptron", "logistic regression",
+    ]  # fmt: skip
+    # One column a code of a nominal attribute, a single one of the others.
+    assert all(0.5 < score < 1 for score in scores.values())
+    found = ml_efficiency(DOMAIN, TRAINED, TEST, "y", nominal=["a"])
+    assert found == pytest.approx(np.mean(list(scores.values())), rel=1e-12)
+    assert f1_by_model(DOMAIN, TRAINED, TEST, "y", nominal=["a"]) == scores  # seeded
+
+
+def test_macro_f1_weighs_every_label_alike(monkeypatch):
+    predicted = np.random.default_rng(4).integers(0, 3, len(TEST))
+    monkeypatch.setattr(learning, "_predictions", lambda *arguments: predicted)
+    f1 = []
+    for label in range(3):
+        asked, told = TEST[:, 2] == label, predicted == label
+        f1.append(2 * np.sum(asked & told) / (asked.sum() + told.sum()))
+    scores = f1_by_model(DOMAIN, TRAINED, TEST, "y")
+    assert scores == pytest.approx(dict.fromkeys(scores, np.mean(f1)), rel=1e-12)
+
+
+def test_nominal_attributes_have_a_column_a_code():
+    rows = columns(DOMAIN, np.array([[0, 3, 0], [5, 0, 2]]))
+    vectors = learning._vectors(DOMAIN, rows, ("a", "b"), ["b"])
+    np.testing.assert_allclose(vectors, [[1 / 12, 0, 0, 0, 1], [11 / 12, 1, 0, 0, 0]], rtol=1e-6)
+
+
+def test_a_single_label_is_predicted_for_all():
+    constant = TRAINED.copy()
+    constant[:, 2] = 1
+    expected = np.mean(TEST[:, 2] != 1)
+    assert downstream_error(DOMAIN, constant, TEST, "y") == pytest.approx(expected, rel=1e-12)
+    share = np.mean(TEST[:, 2] == 1)
+    scores = f1_by_model(DOMAIN, constant, TEST, "y")
+    # Its precision is its share, its recall 1; the two other labels have none.
+    assert scores == pytest.approx(dict.fromkeys(scores, 2 * share / (1 + share) / 3), rel=1e-12)
+
+
+def test_a_label_of_one_row_can_be_learned():
+    rare = TRAINED.copy()
+    rare[:, 2] = rare[:, 2].clip(0, 1)
+    rare[7, 2] = 2
+    assert 0 <= downstream_error(DOMAIN, rare, TEST, "y") <= 1
+    assert 0 < ml_efficiency(DOMAIN, rare, TEST, "y") < 1
+
+
+def test_what_cannot_be_learned_is_refused():
+    with pytest.raises(ValueError, match="'z'"):
+        downstream_error(DOMAIN, TRAINED, TEST, "z")
+    with pytest.raises(ValueError, match="needs another attribute"):
+        downstream_error(DOMAIN.project(["y"]), TRAINED[:, 2:], TEST[:, 2:], "y")

@@ -1,0 +1,173 @@
+"""Distances over all pairs, against brute force on the rows themselves."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import wasserstein_distance
+
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.metrics import (
+    covariance_error,
+    l1_by_pair,
+    mean_l1,
+    mean_sw1,
+    rows,
+    sw1_by_pair,
+)
+
+DOMAIN = Domain(("a", "b", "c"), (2, 3, 5))
+PAIRS = list(combinations(range(3), 2))
+DISTANCES = [mean_l1, mean_sw1, covariance_error]
+
+
+@pytest.fixture
+def tables():
+    """Two tables of different lengths and distributions."""
+    rng = np.random.default_rng(0)
+    uniform = rng.integers(0, DOMAIN.sizes, (60, 3))
+    skewed = np.floor(rng.random((85, 3)) ** 2 * DOMAIN.sizes).astype(np.uint8)
+    return uniform, skewed
+
+
+def test_l1_is_that_of_counting_rows(tables):
+    real, synthetic = tables
+    distances = []
+    for i, j in PAIRS:
+        cells = [[(row[i], row[j]) for row in table.tolist()] for table in tables]
+        seen = set(cells[0]) | set(cells[1])
+        distances.append(
+            sum(
+                abs(cells[0].count(c) / len(real) - cells[1].count(c) / len(synthetic))
+                for c in seen
+            )
+        )
+    assert mean_l1(DOMAIN, real, synthetic) == pytest.approx(np.mean(distances), rel=1e-12)
+    assert list(l1_by_pair(DOMAIN, real, synthetic).values()) == pytest.approx(distances, rel=1e-12)
+
+
+def test_l1_runs_from_0_to_2():
+    zeros, ones = np.zeros((4, 3), dtype=int), np.ones((9, 3), dtype=int)
+    assert mean_l1(DOMAIN, zeros, np.zeros((7, 3), dtype=int)) == 0
+    assert mean_l1(DOMAIN, zeros, ones) == pytest.approx(2)
+
+
+def test_tables_too_large_for_an_array_are_counted_where_there_are_rows(tables, monkeypatch):
+    found = l1_by_pair(DOMAIN, *tables), sw1_by_pair(DOMAIN, *tables)
+    monkeypatch.setattr(rows, "_MOST_DENSE", 0)
+    assert (l1_by_pair(DOMAIN, *tables), sw1_by_pair(DOMAIN, *tables)) == found
+    huge = Domain(("a", "b"), (10**9, 10**9))
+    ends, middles = np.array([[0, 10**9 - 1]] * 3), np.array([[10**9 // 2] * 2])
+    assert mean_l1(huge, ends, middles) == 2
+
+
+def test_sw1_is_that_of_scipy_on_the_embedded_rows(tables):
+    real, synthetic = (
+        (2 * table.astype(float) + 1) / (2 * np.array(DOMAIN.sizes)) for table in tables
+    )
+    generator = np.random.default_rng(3)  # one offset a pair, as documented
+    distances = []
+    for pair in PAIRS:
+        offset = generator.random()
+        slices = []
+        for number in range(20):
+            angle = (number + offset) * np.pi / 20
+            theta = np.array([np.cos(angle), np.sin(angle)])
+            slices.append(wasserstein_distance(real[:, pair] @ theta, synthetic[:, pair] @ theta))
+        distances.append(np.mean(slices))
+    found = sw1_by_pair(DOMAIN, *tables, num_slices=20, seed=3)
+    assert list(found) == list(DOMAIN.cliques(2))
+    assert list(found.values()) == pytest.approx(distances, rel=1e-9)
+    mean = mean_sw1(DOMAIN, *tables, num_slices=20, seed=3)
+    assert mean == pytest.approx(np.mean(distances), rel=1e-9)
+
+
+def test_sw1_of_a_shift_is_the_mean_of_its_projections():
+    """Moved by (1/2, 0, 0): E |cos| / 2 = 1/pi for 2 pairs, 0 for the third."""
+    zeros = np.zeros((5, 3), dtype=int)
+    moved = zeros + [1, 0, 0]
+    found = mean_sw1(DOMAIN, zeros, moved)
+    # 100 equal steps of |cos| integrate it to pi²/(24 * 100²) of its mean at the worst offset.
+    assert found == pytest.approx(2 / 3 / np.pi, rel=1e-4)
+
+
+def test_sw1_hardly_depends_on_the_seed(tables):
+    found = {mean_sw1(DOMAIN, *tables, seed=seed) for seed in range(10)}
+    assert len(found) == 10
+    # Independent directions would vary by some 3 %.
+    assert np.std(list(found)) < 2e-3 * np.mean(list(found))
+
+
+def test_covariance_error_is_that_of_sums_over_rows(tables):
+    covariances = []
+    for table in tables:
+        points = [
+            [(2 * code + 1) / (2 * k) for code, k in zip(row, DOMAIN.sizes, strict=True)]
+            for row in table.tolist()
+        ]
+        means = [sum(row[i] for row in points) / len(points) for i in range(3)]
+        covariances.append(
+            [
+                [
+                    sum((row[i] - means[i]) * (row[j] - means[j]) for row in points) / len(points)
+                    for j in range(3)
+                ]
+                for i in range(3)
+            ]
+        )
+    ours, theirs = np.array(covariances)
+    distance = np.sqrt(((ours - theirs) ** 2).sum())
+    to_real = distance / np.sqrt((ours**2).sum())
+    to_synthetic = distance / np.sqrt((theirs**2).sum())
+    assert covariance_error(DOMAIN, *tables) == pytest.approx(to_real, rel=1e-9)
+    papers = covariance_error(DOMAIN, *tables, relative_to="synthetic")
+    assert papers == pytest.approx(to_synthetic, rel=1e-9)
+    assert to_real != pytest.approx(to_synthetic, rel=0.01)  # the tables tell them apart
+
+
+def test_a_covariance_of_zero_makes_any_error_infinite(tables):
+    constant = np.zeros((1, 3), dtype=int)
+    assert covariance_error(DOMAIN, constant, constant) == 0
+    assert covariance_error(DOMAIN, constant, tables[0]) == np.inf
+    assert covariance_error(DOMAIN, constant, tables[0], relative_to="synthetic") == 1
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_the_same_shares_have_no_distance(distance, tables):
+    real, _ = tables
+    again = np.random.default_rng(1).permutation(np.concatenate([real] * 3))
+    # Shares are equal to the last bit; sums over rows are not.
+    assert distance(DOMAIN, real, again) == pytest.approx(0, abs=1e-14)
+    if distance is not covariance_error:
+        assert distance(DOMAIN, real, again) == 0
+
+
+@pytest.mark.parametrize("distance", [mean_l1, mean_sw1])
+def test_distances_are_symmetric(distance, tables):
+    real, synthetic = tables
+    backwards = distance(DOMAIN, synthetic, real)
+    assert distance(DOMAIN, real, synthetic) == pytest.approx(backwards, rel=1e-12)
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_codes_outside_go_to_the_nearest_code(distance, tables):
+    real, synthetic = tables
+    outside = synthetic.astype(int)
+    outside[:3] = [[-4, 7, 99], [2, -1, 5], [300, 3, -9]]
+    inside = np.clip(outside, 0, np.array(DOMAIN.sizes) - 1)
+    assert distance(DOMAIN, real, outside) == distance(DOMAIN, real, inside)
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_tables_that_cannot_be_compared_are_refused(distance, tables):
+    real, synthetic = tables
+    with pytest.raises(ValueError, match="one column for each of the 3 attributes"):
+        distance(DOMAIN, real, synthetic[:, :2])
+    with pytest.raises(ValueError, match="at least one row"):
+        distance(DOMAIN, real, synthetic[:0])
+
+
+def test_one_attribute_has_no_pairs(tables):
+    single = Domain(("a",), (2,))
+    with pytest.raises(ValueError, match="at least 2 attributes, got 1"):
+        mean_l1(single, tables[0][:, :1], tables[1][:, :1])
