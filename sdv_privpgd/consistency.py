@@ -18,6 +18,7 @@ from sdv_privpgd.measure import (
     NoisyTable,
     averaged,
     estimate_total,
+    margin_estimates,
     noisy_tables,
 )
 
@@ -47,8 +48,9 @@ def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> Co
     """The consistent tables of all cliques that were measured."""
     noisy = noisy_tables(domain, measurements)
     total = estimate_total(domain, measurements).value
+    margins = margin_estimates(noisy, 1)
     one_way = {
-        attribute: _supported_one_way(attribute, size, noisy, total)
+        attribute: _supported_one_way(margins.get((attribute,)), size, total)
         for attribute, size in zip(domain.attributes, domain.sizes, strict=True)
     }
     tables = {}
@@ -75,25 +77,16 @@ def simplex_projection(values: np.ndarray, total: float) -> np.ndarray:
     return np.maximum(values - threshold, 0.0)
 
 
-def _supported_one_way(
-    attribute: str, size: int, noisy: Mapping[Clique, NoisyTable], total: float
-) -> np.ndarray:
+def _supported_one_way(best: NoisyTable | None, size: int, total: float) -> np.ndarray:
     """An attribute's combined 1-way marginal in counts: supported values only, summing to total.
 
-    The marginals of all tables with the attribute are averaged by inverse variance and shifted
+    The average of the marginals of all tables with the attribute, if there are any, is shifted
     to the total. Values below 3 standard deviations are weak. Together they keep what mass they
     have if that is significant for a group of their size, so that many rare values do not vanish
     at once, and nothing otherwise.
     """
-    margins = []
-    for clique, table in noisy.items():
-        if attribute in clique:
-            others = tuple(axis for axis, name in enumerate(clique) if name != attribute)
-            cells = table.counts.size / size
-            margins.append(NoisyTable(table.counts.sum(axis=others), table.variance * cells))
-    if not margins:
+    if best is None:
         return np.full(size, total / size)
-    best = averaged(margins)
     stddev = np.sqrt(best.variance)
     values = best.counts + (total - best.counts.sum()) / size
     weak = values < SUPPORT_STDDEVS * stddev

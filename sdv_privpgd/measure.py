@@ -3,8 +3,9 @@
 Everything here is public: it sees noisy answers only, so it is post-processing and free.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -47,6 +48,18 @@ def noisy_tables(domain: Domain, measurements: Iterable[Measurement]) -> dict[Cl
         counts = measurement.answer.transpose(np.argsort(axes)).astype(np.float64)
         found.setdefault(clique, []).append(NoisyTable(counts, measurement.stddev**2))
     return {clique: averaged(tables) for clique, tables in found.items()}
+
+
+def margin_estimates(noisy: Mapping[Clique, NoisyTable], degree: int) -> dict[Clique, NoisyTable]:
+    """Each ``degree``-way marginal that tables hold, averaged over them by inverse variance."""
+    found: dict[Clique, list[NoisyTable]] = {}
+    for clique, table in noisy.items():
+        for subset in combinations(clique, degree):
+            others = tuple(axis for axis, name in enumerate(clique) if name not in subset)
+            margin = table.counts.sum(axis=others)
+            variance = table.variance * (table.counts.size // margin.size)
+            found.setdefault(subset, []).append(NoisyTable(margin, variance))
+    return {subset: averaged(margins) for subset, margins in found.items()}
 
 
 def averaged(tables: Sequence[NoisyTable]) -> NoisyTable:

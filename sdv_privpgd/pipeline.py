@@ -34,8 +34,8 @@ def run(
 ) -> Release:
     """Selects, measures and synthesizes.
 
-    Privacy: the ledger's budget. The table is reached through ``curator.measure`` alone; the
-    model is post-processing of its answers.
+    Privacy: the ledger's budget. The table is reached through the curator alone; the model is
+    post-processing of its answers.
 
     A statistic that the engine asked for is asked for in order to be kept from being read off
     the synthetic rows (paper, section 4.4), so after the fit neither it nor the tables, which

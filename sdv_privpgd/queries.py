@@ -71,6 +71,62 @@ class MarginalQuery:
         return dataset.counts(self.clique)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModelErrorQuery:
+    """How badly a model approximates a clique: weight * (|| counts - expected ||_1 - bias).
+
+    The expected counts, the bias and the weight are integers and public; so the answer is an
+    integer, and its sensitivity is exact.
+    """
+
+    clique: Clique
+    expected: np.ndarray
+    """The model's counts, int64, in the clique's own shape."""
+    bias: int = 0
+    weight: int = 1
+
+    _LIMIT = 2**60
+    """Of the weighted expected counts: with those of the records they still fit int64."""
+
+    def __post_init__(self) -> None:
+        if self.expected.dtype != np.int64 or self.weight < 1:
+            raise ValueError(
+                f"A model's error needs int64 expected counts and a weight of at least 1, got "
+                f"{self.expected.dtype} and {self.weight!r}."
+            )
+        magnitude = float(np.abs(self.expected.astype(np.float64)).sum()) + abs(self.bias)
+        if self.weight * magnitude > self._LIMIT:
+            # Beyond it a sum could wrap around, and one record change it by any amount.
+            raise ValueError(
+                f"Expected counts and bias of {self.clique!r} must be at most 2^60 with their "
+                f"weight, got {self.weight * magnitude:.3g}."
+            )
+        self.expected.setflags(write=False)
+
+    def describe(self) -> str:
+        return "error of the model on " + " x ".join(self.clique)
+
+    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """A record that comes or goes changes one cell by 1, one that moves changes two."""
+        return (self.weight * (2 if adjacency is Adjacency.REPLACE_ONE else 1)) ** 2
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        """One number. Raises ``ValueError`` if the expected counts have not the clique's shape."""
+        if self.expected.shape != domain.shape(self.clique):
+            raise ValueError(
+                f"Expected counts of {self.clique!r} need shape {domain.shape(self.clique)}, got "
+                f"{self.expected.shape}."
+            )
+        return (1,)
+
+    def of_counts(self, counts: np.ndarray) -> int:
+        """The answer on a table with these counts of the clique. Private as they are."""
+        return self.weight * (int(np.abs(counts - self.expected).sum()) - self.bias)
+
+    def answer(self, dataset: Dataset) -> np.ndarray:
+        return np.array([self.of_counts(dataset.counts(self.clique))], dtype=np.int64)
+
+
 @dataclass(frozen=True)
 class CountQuery:
     """The number of records."""

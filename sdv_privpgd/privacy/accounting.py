@@ -6,6 +6,8 @@ the squares of mu add up under (adaptive) composition, and
     delta(epsilon; mu) = Phi(-epsilon/mu + mu/2) - exp(epsilon) Phi(-epsilon/mu - mu/2)
 
 is attained (Balle & Wang 2018, Theorem 8; Dong, Roth & Su 2022, Corollary 1 and section 3.2).
+A choice by the exponential mechanism is counted as the Gaussian release that is no more private:
+``privacy/selection.py`` has the proof.
 Everything here is public arithmetic.
 """
 
@@ -14,7 +16,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from scipy.optimize import brentq
-from scipy.special import erfcx, log_ndtr, ndtr
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri_exp
 
 _SQRT2 = math.sqrt(2.0)
 _RELATIVE_MARGIN = 1e-13
@@ -113,6 +115,28 @@ def stddev_for(sensitivity_squared: int, mu_squared: Fraction) -> float:
     while Fraction(stddev) ** 2 * mu_squared < sensitivity_squared:
         stddev = math.nextafter(stddev, math.inf)
     return stddev
+
+
+def range_epsilon_of(mu_squared: Fraction) -> float:
+    """The largest range epsilon that a choice may have for a mu^2, rounded down.
+
+    epsilon = 2 log(p / (1 - p)) with p = Phi(mu / 2). Raises ``ValueError`` where none is left.
+    """
+    half = math.sqrt(mu_squared) / 2 if mu_squared > 0 else 0.0
+    epsilon = 2 * (log_ndtr(half) - log_ndtr(-half)) * (1 - _RELATIVE_MARGIN) - _ABSOLUTE_MARGIN
+    if epsilon <= 0:
+        raise ValueError(f"mu_squared={float(mu_squared):.3g} allows no choice: raise epsilon.")
+    return float(epsilon)
+
+
+def mu_squared_of_range(epsilon: Fraction) -> Fraction:
+    """The mu^2 that a choice of this range epsilon costs, rounded up.
+
+    mu = -2 Phi^-1(q) with q = 1 / (1 + exp(epsilon / 2)): the inverse of ``range_epsilon_of``.
+    """
+    half = float(epsilon) / 2
+    mu = -2 * ndtri_exp(-half - math.log1p(math.exp(-half)))
+    return Fraction(float(mu) * (1 + _RELATIVE_MARGIN) + _ABSOLUTE_MARGIN) ** 2
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:

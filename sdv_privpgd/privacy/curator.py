@@ -1,4 +1,4 @@
-"""The trusted holder of the private table: it charges, counts and adds noise in one act."""
+"""The trusted holder of the private table: charging, counting and noise or choice are one act."""
 
 import math
 import os
@@ -8,13 +8,14 @@ from fractions import Fraction
 import numpy as np
 
 from sdv_privpgd.dataset import Dataset
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.measure import Measurement
-from sdv_privpgd.privacy.accounting import stddev_for
+from sdv_privpgd.privacy.accounting import range_epsilon_of, stddev_for
 from sdv_privpgd.privacy.ledger import Charge, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
+from sdv_privpgd.privacy.selection import exponential_choice
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.queries import Adjacency, Query, answers
+from sdv_privpgd.queries import Adjacency, ModelErrorQuery, Query, answers
 
 
 def _noisy(answer: np.ndarray, stddev: float, words: WordSource) -> np.ndarray:
@@ -37,6 +38,8 @@ class Curator:
         self._dataset = dataset
         self._ledger = ledger
         self._words = words
+        self._measurements: tuple[Measurement, ...] = ()
+        self._tables: dict[Clique, np.ndarray] = {}  # of earlier choices: private, never noisy
 
     def __reduce__(self):
         raise TypeError("A Curator holds a private table and cannot be pickled or copied.")
@@ -50,6 +53,11 @@ class Curator:
     def ledger(self) -> PrivacyLedger:
         """What was charged so far. Public."""
         return self._ledger
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """All that was measured so far, in order. Public."""
+        return self._measurements
 
     def measure(
         self,
@@ -101,7 +109,7 @@ class Curator:
                 delta=SAMPLING_DELTA if stddev else Fraction(0),
             )
         )
-        return [
+        measured = [
             Measurement(query=query, answer=_noisy(answer, stddev, self._words), stddev=stddev)
             # The queries that were charged decide what is answered; the bar only looks on.
             for query, answer, _ in zip(
@@ -111,3 +119,52 @@ class Curator:
                 strict=True,
             )
         ]
+        self._measurements += tuple(measured)
+        return measured
+
+    def select(self, scores: Sequence[ModelErrorQuery], mu_squared: Fraction, *, what: str) -> int:
+        """The index of one score, the larger ones being likelier: the exponential mechanism.
+
+        Index r has a probability proportional to exp(score_r / T), to within ``SAMPLING_DELTA``.
+
+        Privacy: sqrt(mu_squared)-GDP. No score changes by more than D between neighbors, D being
+        the largest sensitivity times rows_per_person, so the choice has range epsilon 2 D / T;
+        T is the smallest temperature at which ``mu_squared`` pays for that
+        (``privacy/selection.py`` has the proof). A single score leaves nothing to choose: no
+        record is read, nothing is charged.
+
+        Raises ``PrivacyBudgetError`` before the table is read if the budget is short.
+        """
+        scores = tuple(scores)
+        if not scores:
+            raise ValueError("Nothing to select from: scores is empty.")
+        for score in scores:
+            score.shape(self.domain)  # a mismatch is public, and raised before anything is spent
+        if len(scores) == 1:
+            return 0
+        mu_squared, ledger = Fraction(mu_squared), self._ledger
+        squares = {
+            adjacency: ledger.rows_per_person**2
+            * max(score.l2_sensitivity_squared(adjacency) for score in scores)
+            for adjacency in Adjacency
+        }
+        sensitivity = math.isqrt(squares[ledger.adjacency])
+        temperature = 2 * sensitivity / Fraction(range_epsilon_of(mu_squared))
+        # Charge first: if the budget is short this raises, and no row has been read.
+        self._ledger = ledger.record(
+            Charge(
+                mechanism="exponential",
+                what=what,
+                num_queries=len(scores),
+                num_values=1,
+                sensitivity_squared=tuple(squares.items()),
+                stddev=0.0,
+                mu_squared=mu_squared,
+                delta=SAMPLING_DELTA,
+                temperature=temperature,
+            )
+        )
+        new = [clique for clique in {s.clique: None for s in scores} if clique not in self._tables]
+        self._tables.update(zip(new, self._dataset.counts_of(new), strict=True))
+        values = [score.of_counts(self._tables[score.clique]) for score in scores]
+        return exponential_choice(values, temperature, self._words)

@@ -5,7 +5,13 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sdv_privpgd.privacy.accounting import check_delta, check_epsilon, epsilon_of, mu_squared_of
+from sdv_privpgd.privacy.accounting import (
+    check_delta,
+    check_epsilon,
+    epsilon_of,
+    mu_squared_of,
+    mu_squared_of_range,
+)
 from sdv_privpgd.queries import Adjacency
 
 _EVENTS_SHARE = Fraction(1, 2**60)
@@ -21,8 +27,10 @@ class Charge:
     """One use of the budget. Public.
 
     ``sensitivity_squared`` is the squared L2 sensitivity under each adjacency, for all the rows
-    that one person may have; ``mu_squared`` is what the ledger counts under the fit's adjacency;
-    ``delta`` is what the event adds to delta on its own (here, the noise sampler's bound).
+    that one person may have: of the answers together, or of any one score of a choice;
+    ``mu_squared`` is what the ledger counts under the fit's adjacency; ``delta`` is what the
+    event adds to delta on its own (here, the sampler's bound). Noise has a ``stddev``; a choice,
+    with probabilities proportional to exp(score / temperature), has a ``temperature`` instead.
     """
 
     mechanism: str
@@ -33,14 +41,29 @@ class Charge:
     stddev: float
     mu_squared: Fraction
     delta: Fraction
+    temperature: Fraction | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether an answer was released as it is, because the adjacency calls it public."""
+        return self.stddev == 0 and self.temperature is None
+
+    def range_epsilon_under(self, adjacency: Adjacency) -> Fraction:
+        """The range epsilon of a choice under an adjacency; 0 where nothing was chosen."""
+        if self.temperature is None:
+            return Fraction(0)
+        # A score's sensitivity is an integer: its square's root is exact.
+        return 2 * math.isqrt(dict(self.sensitivity_squared)[adjacency]) / self.temperature
 
     def mu_squared_under(self, adjacency: Adjacency) -> Fraction:
         """What the event costs under an adjacency. An exact release costs 0: its answer is public.
 
         That 0 is a condition, not a gift; see ``PrivacyLedger.exact_releases``.
         """
-        if self.stddev == 0:
+        if self.is_exact:
             return Fraction(0)
+        if self.temperature is not None:
+            return mu_squared_of_range(self.range_epsilon_under(adjacency))
         return Fraction(dict(self.sensitivity_squared)[adjacency]) / Fraction(self.stddev) ** 2
 
 
@@ -91,7 +114,7 @@ class PrivacyLedger:
     @property
     def exact_releases(self) -> tuple[Charge, ...]:
         """Charges that released an answer without noise, because the adjacency calls it public."""
-        return tuple(charge for charge in self.charges if charge.stddev == 0)
+        return tuple(charge for charge in self.charges if charge.is_exact)
 
     def record(self, charge: Charge) -> "PrivacyLedger":
         """The ledger with one more charge. Raises ``PrivacyBudgetError`` if it does not fit."""
@@ -167,6 +190,11 @@ class PrivacyLedger:
                         adjacency.value: value for adjacency, value in charge.sensitivity_squared
                     },
                     "stddev": charge.stddev,
+                    "temperature": None if charge.temperature is None else str(charge.temperature),
+                    "range_epsilon": {
+                        adjacency.value: float(charge.range_epsilon_under(adjacency))
+                        for adjacency, _ in charge.sensitivity_squared
+                    },
                     "mu_squared": str(charge.mu_squared),
                     "share": float(charge.mu_squared / self.budget),
                     "delta": str(charge.delta),

@@ -27,12 +27,17 @@ class ExactGDPAccountant(IAccountant):
 
     @classmethod
     def of(cls, ledger: PrivacyLedger) -> "ExactGDPAccountant":
-        """The accountant of a ledger's Gaussian charges, under the ledger's adjacency."""
+        """The accountant of a ledger's charges, under the ledger's adjacency.
+
+        A choice is the step that dominates it: 1/mu is its noise multiplier.
+        """
         accountant = cls()
         for charge in ledger.charges:
             if charge.stddev:
                 sensitivity = math.sqrt(dict(charge.sensitivity_squared)[ledger.adjacency])
                 accountant.step(noise_multiplier=charge.stddev / sensitivity, sample_rate=1.0)
+            elif charge.temperature is not None:
+                accountant.step(noise_multiplier=1 / math.sqrt(charge.mu_squared), sample_rate=1.0)
         return accountant
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:

@@ -1,12 +1,19 @@
 """For every pair of neighbors the answers differ by at most the stated sensitivity."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.queries import Adjacency, CountQuery, MarginalQuery, SigmoidSumQuery
+from sdv_privpgd.queries import (
+    Adjacency,
+    CountQuery,
+    MarginalQuery,
+    ModelErrorQuery,
+    SigmoidSumQuery,
+)
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 
@@ -44,6 +51,21 @@ def queries(draw, domain):
     return [*marginals, CountQuery(), statistic]
 
 
+@st.composite
+def scores(draw, domain):
+    """What a choice weighs against each other: errors of any model, with any weight and bias."""
+    found = []
+    for degree in range(1, len(domain) + 1):
+        for clique in domain.cliques(degree):
+            seed = draw(st.integers(0, 100))
+            expected = np.random.default_rng(seed).integers(-3, 9, domain.shape(clique))
+            weight, bias = draw(st.integers(1, 9)), draw(st.integers(-50, 50))
+            found.append(
+                ModelErrorQuery(clique=clique, expected=expected, weight=weight, bias=bias)
+            )
+    return found
+
+
 def squared_change(query, before, after):
     pairs = zip(query.answer(after).flat, query.answer(before).flat, strict=True)
     return sum((int(x) - int(y)) ** 2 for x, y in pairs)  # Python integers: exact
@@ -69,6 +91,26 @@ def test_all_rows_of_a_person_change_answers_by_at_most_their_number_times_as_mu
         for query in workload:
             limit = rows**2 * query.l2_sensitivity_squared(adjacency)
             assert squared_change(query, table, neighbor) <= limit
+
+
+@given(st.data(), st.integers(1, 3))
+def test_no_score_of_a_choice_moves_by_more_than_its_sensitivity(data, rows):
+    domain, table, replaced, removed = data.draw(neighbors(rows=rows))
+    for adjacency, neighbor in ((REPLACE, replaced), (ADD, removed)):
+        for score in data.draw(scores(domain)):
+            unit = {REPLACE: 2, ADD: 1}[adjacency]
+            limit = score.l2_sensitivity_squared(adjacency)
+            assert limit == (unit * score.weight) ** 2
+            assert squared_change(score, table, neighbor) <= rows**2 * limit
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_the_sensitivity_of_a_score_is_attained(adjacency):
+    domain = Domain(("a",), (2,))
+    here = Dataset(domain, np.array([[0]]))
+    there = Dataset(domain, np.array([[1]] if adjacency is REPLACE else []).reshape(-1, 1))
+    score = ModelErrorQuery(clique=("a",), expected=np.array([1, 0]), weight=3)
+    assert squared_change(score, here, there) == score.l2_sensitivity_squared(adjacency)
 
 
 @given(st.data())

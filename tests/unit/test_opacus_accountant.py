@@ -10,7 +10,7 @@ import pytest
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.queries import Adjacency, CountQuery, MarginalQuery, ModelErrorQuery
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # opacus' and torch's own deprecations
 
@@ -49,8 +49,14 @@ def test_a_ledger_read_by_opacus_spends_the_same_epsilon(
     for degree in (1, 2):
         tables = [MarginalQuery(clique) for clique in domain.cliques(degree)]
         curator.measure(tables, ledger.budget / 3, what="tables")
+    # A choice counts as the Gaussian that dominates it.
+    scores = [
+        ModelErrorQuery(clique=clique, expected=np.zeros(domain.shape(clique), dtype=np.int64))
+        for clique in domain.cliques(1)
+    ]
+    curator.select(scores, ledger.budget / 10, what="a column")
     accountant = accountant_class.of(curator.ledger)
-    assert len(accountant) == (3 if adjacency is Adjacency.ADD_REMOVE else 2)
+    assert len(accountant) == (4 if adjacency is Adjacency.ADD_REMOVE else 3)
     for delta in (1e-5, 1e-9):
         # Equal up to the rounding of each sigma and multiplier to a double.
         assert accountant.get_epsilon(delta) == pytest.approx(

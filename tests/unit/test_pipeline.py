@@ -46,6 +46,9 @@ class FakeEngine:
     def statistics(self, domain):
         return self.asked
 
+    def megabytes(self, domain, cliques):
+        return 0.0
+
     def fit(self, domain, measurements, *, warm_start=None, progress=None):
         if self.fails:
             raise RuntimeError("no model")

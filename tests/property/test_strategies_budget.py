@@ -1,0 +1,122 @@
+"""Every strategy spends exactly its budget, whatever the table, the model and the noise."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_privpgd import pipeline
+from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.select.aim import AIM
+from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.select.independent import Independent
+from sdv_privpgd.select.mst import MST
+from sdv_privpgd.select.mwem import MWEM
+
+
+@dataclass(frozen=True)
+class Arbitrary:
+    """A model and its engine in one: tables at random, with or without regard to the fit.
+
+    ``turn`` changes at every fit where ``moves``, so that some rounds anneal and some do not.
+    """
+
+    seed: int
+    moves: bool
+    turn: int = 0
+
+    def statistics(self, domain):
+        return ()
+
+    def megabytes(self, domain, cliques):
+        return float(sum(domain.size(clique) for clique in cliques))
+
+    def fit(self, domain, measurements, *, warm_start=None, progress=None):
+        assert measurements, "nothing was known"
+        object.__setattr__(self, "domain", domain)
+        object.__setattr__(self, "turn", self.turn + self.moves)
+        return self
+
+    def marginal(self, clique):
+        weights = np.random.default_rng([self.seed, self.turn, len(clique)]).random(
+            self.domain.shape(clique)
+        )
+        return weights / weights.sum()
+
+
+@st.composite
+def cases(draw):
+    """A strategy, a table and a ledger, part of which may be spent already."""
+    sizes = draw(st.lists(st.integers(1, 5), min_size=1, max_size=5))
+    domain = Domain(tuple("abcde"[: len(sizes)]), tuple(sizes))
+    cliques = [clique for degree in (1, 2, 3) for clique in domain.cliques(degree)]
+    workload = draw(
+        st.none() | st.lists(st.sampled_from(cliques), min_size=1, max_size=4).map(tuple)
+    )
+    megabytes = draw(st.sampled_from([0.0, 10.0, 80.0, 1e6]))
+    strategy = draw(
+        st.sampled_from(
+            [
+                AllKWay(),
+                Independent(),
+                MST(),
+                AIM(
+                    workload=workload,
+                    rounds_per_attribute=draw(st.integers(1, 5)),
+                    max_megabytes=megabytes,
+                ),
+                MWEM(
+                    workload=workload,
+                    rounds=draw(st.none() | st.integers(1, 9)),
+                    max_megabytes=megabytes,
+                ),
+            ]
+        )
+    )
+    num_rows = draw(st.sampled_from([0, 1, 7, 300]))
+    rng = np.random.default_rng(draw(st.integers(0, 100)))
+    table = Dataset(domain, rng.integers(0, sizes, (num_rows, len(sizes))))
+    ledger = PrivacyLedger.open(
+        draw(st.sampled_from([0.01, 0.2, 1.0, 8.0, 300.0])),
+        draw(st.sampled_from([1e-9, 1e-5])),
+        draw(st.sampled_from(Adjacency)),
+        draw(st.integers(1, 3)),
+    )
+    curator = Curator(table, ledger, words=rng.bytes)
+    engine = Arbitrary(draw(st.integers(0, 100)), draw(st.booleans()))
+    return curator, strategy, engine, draw(st.sampled_from([0, Fraction(1, 3), Fraction(6, 7)]))
+
+
+@given(cases())
+def test_a_strategy_spends_exactly_what_is_left(case):
+    curator, strategy, engine, earlier = case
+    budget = curator.ledger.budget
+    if earlier:
+        curator.measure(
+            [MarginalQuery(curator.domain.attributes[:1])], budget * earlier, what="earlier"
+        )
+    before = len(curator.measurements)
+    measured = strategy.run(curator, engine)
+    assert curator.ledger.mu_squared == budget
+    assert all(charge.mu_squared >= 0 for charge in curator.ledger.charges)
+    assert curator.ledger.spent() <= curator.ledger.epsilon
+    # What it returns is what it measured, each once; and every noisy number was charged for.
+    assert tuple(measured) == curator.measurements[before:]
+    assert len({id(measurement) for measurement in measured}) == len(measured)
+    charged = sum(c.num_values for c in curator.ledger.charges if c.temperature is None)
+    assert charged == sum(m.answer.size for m in curator.measurements)
+
+
+@given(cases())
+def test_the_whole_way_spends_the_budget_too(case):
+    curator, strategy, engine, _ = case
+    release = pipeline.run(curator, strategy, engine)
+    assert release.ledger.remaining == 0
+    counts = [m for m in release.measurements if isinstance(m.query, CountQuery)]
+    assert len(counts) == 1
