@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from math import inf
 
 import pandas as pd
 from sdv.errors import SynthesizerInputError
@@ -72,11 +73,18 @@ def check_flags(**flags: object) -> None:
             raise ValueError(f"{name} must be True or False, got {value!r}.")
 
 
-def check_count(name: str, value: object) -> int:
-    """The same whole number. Raises ``ValueError`` unless it is 1 or more."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+def check_count(name: str, value: object, *, least: int = 1) -> int:
+    """The same whole number. Raises ``ValueError`` unless it is at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
     return value
+
+
+def check_positive(name: str, value: object) -> float:
+    """The same number as a float. Raises ``ValueError`` unless it is positive and finite."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
+        raise ValueError(f"{name} must be a positive number, got {value!r}.")
+    return float(value)
 
 
 def in_type_of(known: pd.Series, decoded: pd.Series | None) -> pd.Series:

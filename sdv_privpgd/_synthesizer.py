@@ -1,63 +1,37 @@
-"""PrivPGDSynthesizer: SDV's words in, our words out.
+"""The synthesizers that SDV finds: each names its strategy and its engine.
 
-With ``synthesizer.py`` the only importer of SDV. SDV's own pipeline looks at private values in
-more than twenty places, so none of it runs on the table: SDV's data processor is fitted on a
-public frame made from the schema, and ``fit`` hands the table's columns to the encoders alone.
+With ``_lifecycle.py`` and ``synthesizer.py`` the only importers of SDV.
 """
 
-import datetime
-import os
-import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from copy import deepcopy
 from dataclasses import replace
 from importlib import import_module
 
-import numpy as np
 import pandas as pd
-from sdv import version
-from sdv.errors import (
-    InvalidDataError,
-    InvalidDataTypeError,
-    SynthesizerInputError,
-    VersionError,
-)
 from sdv.metadata import Metadata
-from sdv.single_table.base import FIXED_RNG_SEED, SYNTHESIZER_LOGGER, BaseSingleTableSynthesizer
-from tqdm import tqdm
 
-from sdv_privpgd import _generators, pipeline
-from sdv_privpgd._sdv import (
-    check_count,
-    check_flags,
-    column_names,
-    in_type_of,
-    named_by_text,
-    original_names,
-    public_copy,
-    without_rounding,
-)
-from sdv_privpgd.dataset import Dataset
-from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
-from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.progress import silent
-from sdv_privpgd.queries import Adjacency
-from sdv_privpgd.report.privacy import privacy_report
-from sdv_privpgd.schema import PublicDomainError, Schema
+from sdv_privpgd._lifecycle import PrivateSynthesizer
+from sdv_privpgd._sdv import check_count, check_flags, check_positive
+from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.fixed import AllKWay
-from sdv_privpgd.synthesize.conditioning import choose_rows
-from sdv_privpgd.synthesize.stream import RowStream
-from sdv_privpgd.transformers import ColumnTransformer, encode_table, transformer_for
+from sdv_privpgd.select.independent import Independent
+from sdv_privpgd.select.mst import MST
+from sdv_privpgd.select.mwem import MWEM
+from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.synthesize.particles.particles import Particles
+from sdv_privpgd.synthesize.pgm import PrivatePGM
 
-# SDV's methods have no types; ours give back the kind of table that was fitted.
-# pyright: reportIncompatibleMethodOverride=false
+_STRATEGIES = {
+    "all_pairs": AllKWay,
+    "independent": Independent,
+    "mst": MST,
+    "aim": AIM,
+    "mwem": MWEM,
+}
 
-_STATE_VERSION = 1
 
-
-class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
+class PrivPGDSynthesizer(PrivateSynthesizer):
     """Differentially private synthetic rows of one table, by particle gradient descent.
 
     Everything that the fitted object exposes (samples, attributes, files, messages) is
@@ -79,9 +53,13 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
             Write it from documentation, never from the data. It goes before the metadata.
         public_metadata: Whether the ranges in the metadata are public knowledge as well.
         num_bins: Equal-width cells of a numerical or datetime column.
+        strategy: What is measured: ``'all_pairs'``, ``'independent'`` (each column alone),
+            ``'mst'``, ``'aim'`` or ``'mwem'``, or a ``Strategy`` with settings of its own.
         num_particles: Synthetic records that are fitted; ``None`` is the engine's default.
         penalties: Penalties of the descent (``ProtectedThreshold``, ``DifferentiablePenalty``).
         enable_gpu: Whether CUDA is used when there is one.
+        seed: Of what comes after the noisy answers, the sampled rows above all. The noise and
+            the private choices come from the operating system and have no seed.
         verbose: Whether progress bars are shown. They count steps that the domain fixes.
         enforce_min_max_values: Taken for SDV's sake: values never leave the declared range.
         enforce_rounding: Whether ``decimal_places`` is respected; ``False`` gives plain floats.
@@ -103,421 +81,163 @@ class PrivPGDSynthesizer(BaseSingleTableSynthesizer):
         public_domain: Mapping[str, Mapping] | None = None,
         public_metadata: bool = False,
         num_bins: int = 32,
+        strategy: Strategy | str = "all_pairs",
         num_particles: int | None = None,
         penalties: Sequence = (),
         enable_gpu: bool = True,
+        seed: int = 0,
         verbose: bool = False,
         enforce_min_max_values: bool = True,
         enforce_rounding: bool = True,
         locales: Sequence[str] | str | None = None,
     ) -> None:
-        check_flags(
-            public_metadata=public_metadata,
-            enable_gpu=enable_gpu,
-            verbose=verbose,
-        )
-        self.epsilon = check_epsilon(epsilon)
-        self.delta = check_delta(delta)
-        self.adjacency = Adjacency.parse(adjacency).value
-        self.rows_per_person = check_count("rows_per_person", rows_per_person)
-        if self.epsilon > 20:
-            warnings.warn(
-                f"epsilon={self.epsilon:g} promises next to nothing; 0.1 to 10 is usual.",
-                stacklevel=2,
-            )
-        super().__init__(
-            metadata=public_copy(metadata, keep_ranges=public_metadata),
-            enforce_min_max_values=enforce_min_max_values,
-            enforce_rounding=enforce_rounding,
-            locales=["en_US"] if locales is None else locales,
-        )
-        self.public_domain = named_by_text(deepcopy(public_domain))
-        self.public_metadata = public_metadata
-        self.num_bins = check_count("num_bins", num_bins)
+        check_flags(enable_gpu=enable_gpu)
         if num_particles is not None:
             check_count("num_particles", num_particles)
+        self.strategy = strategy
         self.num_particles = num_particles
         self.penalties = tuple(penalties)
         self.enable_gpu = enable_gpu
-        self.verbose = verbose
-        self._ledger: PrivacyLedger | None = None
-        self._release: pipeline.Release | None = None
-        self._rows: RowStream | None = None
-        self._with_missing: set[str] = set()
-        self._gives_frames = False
-        self._engine()  # raises for settings that it cannot work with
-        # A domain is asked for at fit: SDV builds synthesizers before it knows their domain.
-        with suppress(PublicDomainError):
-            self._schema()
-
-    # What is public
-
-    @property
-    def _described(self) -> Mapping[str, Mapping]:
-        """SDV's description of each column, in order."""
-        return self._get_table_metadata().columns
-
-    def _schema(self) -> Schema:
-        """The modelled columns. Raises ``PublicDomainError`` where a domain is not declared."""
-        described, domain = self._described, self.public_domain
-        if not self.enforce_rounding:
-            described, domain = without_rounding(described), without_rounding(domain or {})
-        return Schema.from_sdv(
-            described,
-            keys=self._get_table_metadata()._get_primary_and_alternate_keys(),
-            public_domain=domain,
-            num_bins=self.num_bins,
+        super().__init__(
+            metadata,
+            epsilon,
+            delta,
+            adjacency=adjacency,
+            rows_per_person=rows_per_person,
+            public_domain=public_domain,
+            public_metadata=public_metadata,
+            num_bins=num_bins,
+            seed=seed,
+            verbose=verbose,
+            enforce_min_max_values=enforce_min_max_values,
+            enforce_rounding=enforce_rounding,
+            locales=locales,
         )
 
-    def _transformers(self) -> dict[str, ColumnTransformer]:
-        return {column.name: transformer_for(column) for column in self._schema().columns}
-
-    def auto_assign_transformers(self, data) -> None:
-        """Assigns a transformer to each column from public facts; of the data it reads names."""
-        self.validate(data)
-        _generators.assign(self._data_processor, self._described, self._transformers())
-
-    def update_transformers(self, column_name_to_transformer, table_name=None) -> None:
-        """Replaces the generators of columns that are generated (keys, ids, personal data).
-
-        Raises:
-            SynthesizerInputError: For a modelled column, whose transformer follows from its
-                public domain, and for transformers that would learn from the table.
-        """
-        modelled = self._transformers()
-        for name, transformer in column_name_to_transformer.items():
-            if name in modelled:
-                raise SynthesizerInputError(
-                    f"Column '{name}' is modelled: its transformer is built from its public "
-                    "domain. Change public_domain or num_bins instead."
-                )
-            _generators.check_generator(name, transformer)
-        super().update_transformers(column_name_to_transformer, table_name)
-
-    def add_constraints(self, constraints) -> None:
-        """Refuses: SDV fits every constraint on the private table."""
-        if constraints:
-            raise SynthesizerInputError(
-                "Constraints are not supported: SDV learns them from the private table, outside "
-                "the privacy budget. Filter or repair the synthetic rows instead, or use "
-                "penalties."
+    def _strategy(self) -> Strategy:
+        if isinstance(self.strategy, Strategy):
+            return self.strategy
+        if not isinstance(self.strategy, str) or self.strategy not in _STRATEGIES:
+            raise ValueError(
+                f"strategy must be one of {tuple(_STRATEGIES)} or a Strategy object such as "
+                f"AIM(max_megabytes=20), got {self.strategy!r}."
             )
+        return _STRATEGIES[self.strategy]()
 
-    # Fitting: the only methods that are handed the private table
-
-    def validate(self, data) -> None:
-        """Checks the kind of the data and its column names, and nothing about its values."""
-        self._open(data)
-
-    def _open(self, data) -> dict[str, pd.Series]:
-        """The table's columns under the metadata's names, in the metadata's order. Private."""
-        if isinstance(data, dict):
-            if set(data) != {self._table_name}:
-                raise InvalidDataError(
-                    [f"Expected one table named {self._table_name!r}, got {sorted(data, key=str)}."]
-                )
-            table = data[self._table_name]
-        else:
-            table = data
-        if not isinstance(table, pd.DataFrame):
-            raise InvalidDataTypeError(
-                "The table must be a pandas DataFrame or a dict of one, got "
-                f"{type(table).__name__}."
-            )
-        names = column_names(table)
-        expected = list(self._described)
-        errors = [
-            f"The columns {sorted(map(str, wrong))} are {what}."
-            for what, wrong in (
-                ("not present in the metadata", [n for n in names if n not in expected]),
-                ("missing in the data", [n for n in expected if n not in names]),
-                ("there more than once", {n for n in names if names.count(n) > 1}),
-            )
-            if wrong
-        ]
-        if errors:
-            raise InvalidDataError(errors)
-        return {name: table.iloc[:, names.index(name)] for name in expected}
-
-    def fit(self, data, *, weights=None) -> None:
-        """Fits the synthesizer to a DataFrame, or to SDV's ``{'table': DataFrame}``.
-
-        Spends ``epsilon`` at ``delta``, anew at each call; a second call warns with the composed
-        total. Cells outside the declared domain are clipped, or count as missing, silently.
-
-        Raises:
-            PublicDomainError: Before a row is read, where a modelled column has no domain.
-            InvalidDataError: If column names do not match the metadata.
-            PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
-        """
-        if weights is not None:
-            raise SynthesizerInputError(
-                "Row weights are not supported: a row's influence would have no bound. Fit the "
-                "unweighted rows, with the weight as a column if it matters."
-            )
-        self.fit_processed_data(self.preprocess(data))
-        self._gives_frames = not isinstance(data, dict)
-        table = data[self._table_name] if isinstance(data, dict) else data
-        self._original_columns = original_names(table, list(self._described))
-
-    def preprocess(self, data) -> dict[str, pd.DataFrame]:
-        """The table as codes, one column a modelled column. As private as the table itself."""
-        columns, schema = self._open(data), self._schema()
-        codes = encode_table(columns, schema)
-        names = pd.Index(schema.domain().attributes)
-        return {self._table_name: pd.DataFrame(codes, columns=names)}
-
-    def fit_processed_data(self, processed_data) -> None:
-        """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call."""
-        schema = self._schema()
-        ledger = PrivacyLedger.open(
-            self.epsilon, self.delta, Adjacency.parse(self.adjacency), self.rows_per_person
-        )
-        if self._ledger is not None:
-            composed = self._ledger.followed_by(ledger)
-            warnings.warn(
-                f"This synthesizer was fitted before. Together the fits spend epsilon "
-                f"{composed.epsilon:.4g} at delta {composed.delta:g} on the people in the table.",
-                stacklevel=2,
-            )
-        SYNTHESIZER_LOGGER.info(  # pyright: ignore[reportOptionalMemberAccess]
-            {
-                "EVENT": "Fit",
-                "TIMESTAMP": datetime.datetime.now(),
-                "SYNTHESIZER CLASS NAME": type(self).__name__,
-                "SYNTHESIZER ID": self._synthesizer_id,
-                "TOTAL NUMBER OF TABLES": 1,
-                "TOTAL NUMBER OF COLUMNS": len(self._described),
-            }
-        )
-        _generators.fit(self._data_processor, self._described, self._transformers())
-        if schema.columns:
-            codes = processed_data[self._table_name][list(schema.domain().attributes)].to_numpy()
-            self._run(Curator(Dataset(schema.domain(), codes), ledger))
-        self._fitted = True
-        self._random_state_set = False
-        self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
-        self._fitted_sdv_version = version.community
-        self._fitted_sdv_enterprise_version = version.enterprise
-
-    def _run(self, curator: Curator) -> None:
-        """Runs the pipeline; what was charged stays on the books even if a later stage fails."""
-        try:
-            self._release = pipeline.run(
-                curator, AllKWay(), self._engine(), progress=_bars if self.verbose else silent
-            )
-        finally:
-            if curator.ledger.charges:
-                self._ledger = (
-                    self._ledger.followed_by(curator.ledger) if self._ledger else curator.ledger
-                )
-        model = self._release.model
-        self._rows = RowStream(model=model, seed=FIXED_RNG_SEED)
-        self._with_missing = {
-            column.name
-            for column in self._schema().columns
-            if column.nullable and model.marginal((column.name,))[-1] > 0
-        }
-
-    def _engine(self):
-        """The particle engine with this synthesizer's settings."""
+    def _engine(self) -> Engine:
+        # Imported late: reading metadata and making rows from a file need no torch.
         from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 
-        engine = ParticleGradientDescent(penalties=self.penalties, enable_gpu=self.enable_gpu)
+        engine = ParticleGradientDescent(
+            penalties=self.penalties, seed=self.seed, enable_gpu=self.enable_gpu
+        )
         if self.num_particles is None:
             return engine
         return replace(engine, num_particles=self.num_particles)
 
-    # Sampling: post-processing, free
+    def get_loss_values(self) -> pd.DataFrame:
+        """How far the particles were from the noisy tables after some epochs. Public.
 
-    def reset_sampling(self) -> None:
-        """Starts the sequence of sampled rows again."""
-        _generators.restart(self._data_processor)
-        if self._rows is not None:
-            self._rows = RowStream(model=self._rows.model, seed=self._rows.seed)
-
-    def sample(
-        self,
-        num_rows,
-        main_table_name=None,
-        max_tries_per_batch=100,
-        batch_size=None,
-        output_folder_path=None,
-    ):
-        """Synthetic rows: a DataFrame if a DataFrame was fitted, else ``{'table': DataFrame}``.
-
-        Any number of rows, at no cost. Each pass over the particles is without replacement.
+        ``Loss`` is the mean over the tables of the squared sliced W2 distance, along directions
+        that are the same for all epochs.
         """
-        sampled = super().sample(
-            num_rows, main_table_name, max_tries_per_batch, batch_size, output_folder_path
-        )
-        return self._as_fitted(sampled)
+        self._require_fitted()
+        if self._release is None:  # no column is modelled
+            return pd.DataFrame({"Epoch": [], "Loss": []})
+        model = self._release.model
+        assert isinstance(model, Particles)
+        return pd.DataFrame({"Epoch": list(model.losses), "Loss": list(model.losses.values())})
 
-    def sample_from_conditions(
-        self, conditions, max_tries_per_batch=100, batch_size=None, output_folder_path=None
-    ):
-        """Synthetic rows with the given values, as ``sample`` gives them.
+    def get_loss_values_plot(self, title: str = "PrivPGD loss function"):
+        """A plotly figure of ``get_loss_values``."""
+        # Imported late: a second, which only this plot needs.
+        import plotly.express as px
 
-        A value outside the declared domain cannot be met: its rows are left out with SDV's
-        warning, and SDV's ``ValueError`` is raised if none is left.
-        """
-        sampled = super().sample_from_conditions(
-            conditions, max_tries_per_batch, batch_size, output_folder_path
-        )
-        return self._as_fitted(sampled, rename=True)
-
-    def sample_remaining_columns(
-        self, known_columns, max_tries_per_batch=100, batch_size=None, output_folder_path=None
-    ):
-        """The given rows, completed by synthetic values in the other columns.
-
-        The result holds the caller's own rows and is exactly as private as they are.
-        """
-        self._validate_fit_before_sample()
-        sampled = super().sample_remaining_columns(
-            known_columns.set_axis(column_names(known_columns), axis=1),
-            max_tries_per_batch,
-            batch_size,
-            output_folder_path,
-        )
-        return self._as_fitted(sampled, rename=True)
-
-    def _as_fitted(self, sampled: dict[str, pd.DataFrame], rename: bool = False):
-        """The same kind of thing, under the same column names, that was fitted."""
-        table = sampled[self._table_name]
-        if rename and len(self._original_columns) and len(table.columns):
-            table.columns = self._original_columns
-        return table if self._gives_frames else {self._table_name: table}
-
-    def _sample_with_progress_bar(self, num_rows, *args, **kwargs) -> pd.DataFrame:
-        if isinstance(num_rows, bool) or not isinstance(num_rows, (int, np.integer)):
-            raise ValueError(
-                "You must specify the number of rows to sample as a whole number "
-                f"(e.g. num_rows=100), got {num_rows!r}."
-            )
-        if num_rows < 0:
-            raise ValueError(f"num_rows must be 0 or more, got {num_rows}.")
-        if num_rows == 0:
-            return self._table(0, self._sample(0))
-        return super()._sample_with_progress_bar(int(num_rows), *args, **kwargs)
-
-    def _sample_rows(self, num_rows, *args, **kwargs) -> tuple[pd.DataFrame, int]:
-        """Every row is valid at once: SDV's retries have nothing to do."""
-        del args, kwargs
-        return self._table(num_rows, self._sample(num_rows)), num_rows
-
-    def _sample(self, num_rows, conditions=None) -> dict[str, pd.Series]:
-        """Decoded modelled columns of the next rows; with conditions, of rows that fit them."""
-        stream = self._rows
-        if stream is None:
-            return {}
-        codes, positions = stream.take(num_rows)
-        if conditions:
-            codes = self._conditioned(stream, conditions)
-        return {
-            name: transformer.decode(
-                codes[:, axis], positions[:, axis], holds_missing=name in self._with_missing
-            )
-            for axis, (name, transformer) in enumerate(self._transformers().items())
-        }
-
-    def _conditioned(self, stream: RowStream, conditions: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Codes of rows of the model that fit the codes wanted, one row a condition."""
-        columns = {column.name: column for column in self._schema().columns}
-        scales = [1 / columns[n].size if columns[n].is_ordered else 0.0 for n in conditions]
-        generator = np.random.default_rng((stream.seed, stream.taken))
-        pool = stream.model.sample(stream.model.block, stream.seed)
-        wanted = np.column_stack(list(conditions.values()))
-        axes = list(stream.model.domain.axes(conditions))
-        return pool[choose_rows(pool[:, axes], wanted, np.array(scales), generator)]
-
-    def _table(self, num_rows: int, columns: Mapping[str, pd.Series]) -> pd.DataFrame:
-        """A table in the metadata's column order: the given columns, the others generated."""
-        missing = [name for name in self._described if name not in columns]
-        generated = _generators.generate(self._data_processor, num_rows, missing)
-        return pd.DataFrame({name: {**generated, **columns}[name] for name in self._described})
-
-    def _sample_with_conditions(
-        self,
-        conditions,
-        max_tries_per_batch,
-        batch_size,
-        progress_bar=None,
-        output_file_path=None,
-        keep_extra_columns=False,
-    ) -> pd.DataFrame:
-        """One row for each condition that lies in the public domain, under its index."""
-        del max_tries_per_batch, batch_size, keep_extra_columns  # nothing is rejected
-        transformers = self._transformers()
-        wanted, possible = {}, np.ones(len(conditions), dtype=bool)
-        for name in conditions.columns:
-            if name in transformers:
-                wanted[name], _ = transformers[name].encode(conditions[name])
-                possible &= transformers[name].holds(conditions[name])
-        known = conditions[possible].reset_index(drop=True)
-        if known.empty:
-            return known.iloc[:0]
-        codes = {name: values[possible] for name, values in wanted.items()}
-        columns = self._sample(len(known), codes or None)
-        for name in known.columns:
-            columns[name] = in_type_of(known[name], columns.get(name))
-        table = self._table(len(known), columns)
-        table.index = conditions.index[possible]
-        if progress_bar is not None:
-            progress_bar.update(len(table))
-        if output_file_path:
-            fresh = not os.path.exists(output_file_path) or not os.path.getsize(output_file_path)
-            table.to_csv(output_file_path, index=False, mode="a", header=fresh)
-        return table
-
-    # What was spent
-
-    @property
-    def ledger(self) -> PrivacyLedger:
-        """Every charge of every fit of this object, exact. Public."""
-        if self._ledger is not None:
-            return self._ledger
-        return PrivacyLedger.open(
-            self.epsilon, self.delta, Adjacency.parse(self.adjacency), self.rows_per_person
+        losses = self.get_loss_values()
+        return px.line(
+            losses,
+            x="Epoch",
+            y="Loss",
+            title=title,
+            markers=True,
+            log_y=True,
+            template="plotly_white",
         )
 
-    def privacy_report(self) -> str:
-        """What was spent, on what and under which adjacency, in words. Public."""
-        return privacy_report(self.ledger)
 
-    def get_info(self) -> dict:
-        """SDV's facts about the synthesizer, and the epsilon and delta that its fits spent."""
-        ledger = self.ledger
-        return {
-            **super().get_info(),
-            "adjacency": self.adjacency,
-            "epsilon_spent": ledger.spent(),
-            "delta_spent": ledger.delta if ledger.charges else 0.0,
-        }
+class MSTSynthesizer(PrivateSynthesizer):
+    """Differentially private synthetic rows of one table, by a maximum spanning tree and PGM.
 
-    def __getstate__(self) -> dict:
-        return {**self.__dict__, "_state_version": _STATE_VERSION}
-
-    def __setstate__(self, state: dict) -> None:
-        found = state.get("_state_version")
-        if found != _STATE_VERSION:
-            raise VersionError(
-                f"This file holds state version {found!r} of PrivPGDSynthesizer, and this "
-                f"version of sdv-privpgd reads {_STATE_VERSION}. Install the version that wrote it."
-            )
-        self.__dict__.update({k: v for k, v in state.items() if k != "_state_version"})
-
-
-def _bars(items, stage: str):
-    """One progress bar a stage, with an estimate of the time left.
-
-    The estimate is from the last dozen or so of its updates: a slow first step (compilation) is
-    soon forgotten, and steps of unequal length are averaged.
+    Measures each column and the pairs of a privately chosen spanning tree, and fits the graphical
+    model of these tables (McKenna, Miklau & Sheldon 2021, NIST-MST). The guarantee and the
+    arguments are those of ``PrivPGDSynthesizer``, without the ones of its particles. Needs the
+    extra ``pgm``; a saved synthesizer does not.
     """
-    return tqdm(items, desc=f"PrivPGD: {stage:<8}", unit="step", smoothing=0.1)
+
+    def _strategy(self) -> Strategy:
+        return MST()
+
+    def _engine(self) -> Engine:
+        return PrivatePGM()
 
 
-# Pickles name the class by the module that makes sure of SDV, and look it up there: were that
+class AIMSynthesizer(PrivateSynthesizer):
+    """Differentially private synthetic rows of one table, by AIM and PGM.
+
+    Measures each column, then round by round the table that the graphical model so far gets most
+    wrong (McKenna et al. 2022, AIM; all pairs are its workload). The guarantee and the arguments
+    are those of ``PrivPGDSynthesizer``, without the ones of its particles. Needs the extra
+    ``pgm``; a saved synthesizer does not.
+
+    Args:
+        max_megabytes: The largest graphical model, in MiB. Larger ones fit more pairs and take
+            longer.
+    """
+
+    def __init__(
+        self,
+        metadata: Metadata,
+        epsilon: float,
+        delta: float = 1e-5,
+        *,
+        adjacency: str = "replace_one",
+        rows_per_person: int = 1,
+        public_domain: Mapping[str, Mapping] | None = None,
+        public_metadata: bool = False,
+        num_bins: int = 32,
+        max_megabytes: float = 80.0,
+        seed: int = 0,
+        verbose: bool = False,
+        enforce_min_max_values: bool = True,
+        enforce_rounding: bool = True,
+        locales: Sequence[str] | str | None = None,
+    ) -> None:
+        self.max_megabytes = check_positive("max_megabytes", max_megabytes)
+        super().__init__(
+            metadata,
+            epsilon,
+            delta,
+            adjacency=adjacency,
+            rows_per_person=rows_per_person,
+            public_domain=public_domain,
+            public_metadata=public_metadata,
+            num_bins=num_bins,
+            seed=seed,
+            verbose=verbose,
+            enforce_min_max_values=enforce_min_max_values,
+            enforce_rounding=enforce_rounding,
+            locales=locales,
+        )
+
+    def _strategy(self) -> Strategy:
+        return AIM(max_megabytes=self.max_megabytes)
+
+    def _engine(self) -> Engine:
+        return PrivatePGM()
+
+
+# Pickles name a class by the module that makes sure of SDV, and look it up there: were that
 # module not imported, cloudpickle would write the class itself into the file.
-PrivPGDSynthesizer.__module__ = "sdv_privpgd.synthesizer"
-import_module(PrivPGDSynthesizer.__module__)
+for _class in (PrivPGDSynthesizer, MSTSynthesizer, AIMSynthesizer):
+    _class.__module__ = "sdv_privpgd.synthesizer"
+import_module("sdv_privpgd.synthesizer")

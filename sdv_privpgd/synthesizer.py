@@ -1,7 +1,7 @@
-"""The module that users name: it makes sure that SDV is there before the class is."""
+"""The module that users name: it makes sure that SDV is there before the classes are."""
 
 import sdv  # noqa: F401  (SDV loads its add-ons, this package among them, at the end of its import)
 
-from sdv_privpgd._synthesizer import PrivPGDSynthesizer
+from sdv_privpgd._synthesizer import AIMSynthesizer, MSTSynthesizer, PrivPGDSynthesizer
 
-__all__ = ["PrivPGDSynthesizer"]
+__all__ = ["AIMSynthesizer", "MSTSynthesizer", "PrivPGDSynthesizer"]

@@ -42,6 +42,10 @@ class Engine(Protocol):
         """Queries that the engine wants answered besides the strategy's."""
         ...
 
+    def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
+        """The size of a model of measured tables of these cliques, in MiB of float64."""
+        ...
+
     def fit(
         self,
         domain: Domain,

@@ -322,7 +322,8 @@ class TestArguments:
         settings = {
             "epsilon": 0.7, "delta": 1e-6, "adjacency": "add_remove", "rows_per_person": 2,
             "public_domain": sdv_tables.PUBLIC_DOMAIN, "public_metadata": True, "num_bins": 9,
-            "num_particles": 44, "penalties": (), "enable_gpu": False, "verbose": True,
+            "strategy": "mst", "num_particles": 44, "penalties": (), "enable_gpu": False,
+            "seed": 3, "verbose": True,
             "enforce_min_max_values": False, "enforce_rounding": False, "locales": ["de_DE"],
         }  # fmt: skip
         synthesizer = PrivPGDSynthesizer(sdv_tables.metadata(), **settings)
@@ -374,7 +375,7 @@ class TestArguments:
         def read(*args, **kwargs):
             raise AssertionError("a row was read")
 
-        monkeypatch.setattr("sdv_privpgd._synthesizer.encode_table", read)
+        monkeypatch.setattr("sdv_privpgd._lifecycle.encode_table", read)
         with pytest.raises(PublicDomainError, match=r"public_domain.*public_metadata") as raised:
             new(public_domain={"grade": {"range_values": [1, 2, 3]}}).fit(sdv_tables.table(10))
         for name in ("age", "income", "ward", "seen"):

@@ -41,7 +41,7 @@ def fixed_answers(monkeypatch):
         return np.random.default_rng(seed).integers(-20, 80, answer.shape)
 
     monkeypatch.setattr(curator, "_noisy", noisy)
-    for module in ("sdv_privpgd._synthesizer", "sdv.single_table.base"):
+    for module in ("sdv_privpgd._lifecycle", "sdv.single_table.base"):
         monkeypatch.setattr(f"{module}.datetime.datetime", StoppedClock)
     monkeypatch.setattr("tqdm.std.time", lambda: 0.0)
 

@@ -1,0 +1,542 @@
+"""What all synthesizers share: SDV's words in, our words out.
+
+SDV's own pipeline looks at private values in more than twenty places, so none of it runs on the
+table: SDV's data processor is fitted on a public frame made from the schema, and ``fit`` hands the
+table's columns to the encoders alone.
+"""
+
+import datetime
+import os
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from sdv import version
+from sdv.errors import (
+    InvalidDataError,
+    InvalidDataTypeError,
+    NotFittedError,
+    SynthesizerInputError,
+    VersionError,
+)
+from sdv.metadata import Metadata
+from sdv.single_table.base import SYNTHESIZER_LOGGER, BaseSingleTableSynthesizer
+from tqdm import tqdm
+
+from sdv_privpgd import _generators, pipeline
+from sdv_privpgd._sdv import (
+    check_count,
+    check_flags,
+    column_names,
+    in_type_of,
+    named_by_text,
+    original_names,
+    public_copy,
+    without_rounding,
+)
+from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.progress import silent
+from sdv_privpgd.queries import Adjacency
+from sdv_privpgd.report.privacy import privacy_report
+from sdv_privpgd.report.release import write_release_page
+from sdv_privpgd.schema import PublicDomainError, Schema
+from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.synthesize.conditioning import choose_rows
+from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.synthesize.stream import RowStream
+from sdv_privpgd.transformers import ColumnTransformer, encode_table, transformer_for
+
+if TYPE_CHECKING:
+    from sdv_privpgd.report.evaluation import Evaluation
+
+# SDV's methods have no types; ours give back the kind of table that was fitted.
+# pyright: reportIncompatibleMethodOverride=false
+
+_STATE_VERSION = 1
+
+
+class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
+    """Differentially private synthetic rows of one table, by a strategy and an engine.
+
+    Everything that the fitted object exposes (samples, attributes, files, messages) is
+    (epsilon, delta)-differentially private for one row, or for the ``rows_per_person`` rows of
+    one person, with exact accounting in Gaussian differential privacy. A subclass names its
+    strategy and its engine.
+
+    Its arguments are described at ``PrivPGDSynthesizer``.
+
+    Raises:
+        ValueError: For an argument outside its range; the message names value and remedy.
+        SynthesizerInputError: For metadata of several tables, of sequences or composite keys.
+    """
+
+    def __init__(
+        self,
+        metadata: Metadata,
+        epsilon: float,
+        delta: float = 1e-5,
+        *,
+        adjacency: str = "replace_one",
+        rows_per_person: int = 1,
+        public_domain: Mapping[str, Mapping] | None = None,
+        public_metadata: bool = False,
+        num_bins: int = 32,
+        seed: int = 0,
+        verbose: bool = False,
+        enforce_min_max_values: bool = True,
+        enforce_rounding: bool = True,
+        locales: Sequence[str] | str | None = None,
+    ) -> None:
+        check_flags(public_metadata=public_metadata, verbose=verbose)
+        self.epsilon = check_epsilon(epsilon)
+        self.delta = check_delta(delta)
+        self.adjacency = Adjacency.parse(adjacency).value
+        self.rows_per_person = check_count("rows_per_person", rows_per_person)
+        if self.epsilon > 20:
+            warnings.warn(
+                f"epsilon={self.epsilon:g} promises next to nothing; 0.1 to 10 is usual.",
+                stacklevel=3 if "__init__" in type(self).__dict__ else 2,
+            )
+        super().__init__(
+            metadata=public_copy(metadata, keep_ranges=public_metadata),
+            enforce_min_max_values=enforce_min_max_values,
+            enforce_rounding=enforce_rounding,
+            locales=["en_US"] if locales is None else locales,
+        )
+        self.public_domain = named_by_text(deepcopy(public_domain))
+        self.public_metadata = public_metadata
+        self.num_bins = check_count("num_bins", num_bins)
+        self.seed = check_count("seed", seed, least=0)
+        self.verbose = verbose
+        self._ledger: PrivacyLedger | None = None
+        self._release: pipeline.Release | None = None
+        self._rows: RowStream | None = None
+        self._with_missing: set[str] = set()
+        self._gives_frames = False
+        # Both raise for settings that they cannot work with, before anything is spent.
+        self._strategy()
+        self._engine()
+        # A domain is asked for at fit: SDV builds synthesizers before it knows their domain.
+        with suppress(PublicDomainError):
+            self._schema()
+
+    @abstractmethod
+    def _strategy(self) -> Strategy:
+        """What is measured."""
+
+    @abstractmethod
+    def _engine(self) -> Engine:
+        """What makes a model of the measurements."""
+
+    # What is public
+
+    @property
+    def _described(self) -> Mapping[str, Mapping]:
+        """SDV's description of each column, in order."""
+        return self._get_table_metadata().columns
+
+    def _schema(self) -> Schema:
+        """The modelled columns. Raises ``PublicDomainError`` where a domain is not declared."""
+        described, domain = self._described, self.public_domain
+        if not self.enforce_rounding:
+            described, domain = without_rounding(described), without_rounding(domain or {})
+        return Schema.from_sdv(
+            described,
+            keys=self._get_table_metadata()._get_primary_and_alternate_keys(),
+            public_domain=domain,
+            num_bins=self.num_bins,
+        )
+
+    def _transformers(self) -> dict[str, ColumnTransformer]:
+        return {column.name: transformer_for(column) for column in self._schema().columns}
+
+    def auto_assign_transformers(self, data) -> None:
+        """Assigns a transformer to each column from public facts; of the data it reads names."""
+        self.validate(data)
+        _generators.assign(self._data_processor, self._described, self._transformers())
+
+    def update_transformers(self, column_name_to_transformer, table_name=None) -> None:
+        """Replaces the generators of columns that are generated (keys, ids, personal data).
+
+        Raises:
+            SynthesizerInputError: For a modelled column, whose transformer follows from its
+                public domain, and for transformers that would learn from the table.
+        """
+        modelled = self._transformers()
+        for name, transformer in column_name_to_transformer.items():
+            if name in modelled:
+                raise SynthesizerInputError(
+                    f"Column '{name}' is modelled: its transformer is built from its public "
+                    "domain. Change public_domain or num_bins instead."
+                )
+            _generators.check_generator(name, transformer)
+        super().update_transformers(column_name_to_transformer, table_name)
+
+    def add_constraints(self, constraints) -> None:
+        """Refuses: SDV fits every constraint on the private table."""
+        if constraints:
+            raise SynthesizerInputError(
+                "Constraints are not supported: SDV learns them from the private table, outside "
+                "the privacy budget. Filter or repair the synthetic rows instead, or use "
+                "penalties."
+            )
+
+    # Fitting: the only methods that are handed the private table
+
+    def validate(self, data) -> None:
+        """Checks the kind of the data and its column names, and nothing about its values."""
+        self._open(data)
+
+    def _open(self, data) -> dict[str, pd.Series]:
+        """The table's columns under the metadata's names, in the metadata's order. Private."""
+        if isinstance(data, dict):
+            if set(data) != {self._table_name}:
+                raise InvalidDataError(
+                    [f"Expected one table named {self._table_name!r}, got {sorted(data, key=str)}."]
+                )
+            table = data[self._table_name]
+        else:
+            table = data
+        if not isinstance(table, pd.DataFrame):
+            raise InvalidDataTypeError(
+                "The table must be a pandas DataFrame or a dict of one, got "
+                f"{type(table).__name__}."
+            )
+        names = column_names(table)
+        expected = list(self._described)
+        errors = [
+            f"The columns {sorted(map(str, wrong))} are {what}."
+            for what, wrong in (
+                ("not present in the metadata", [n for n in names if n not in expected]),
+                ("missing in the data", [n for n in expected if n not in names]),
+                ("there more than once", {n for n in names if names.count(n) > 1}),
+            )
+            if wrong
+        ]
+        if errors:
+            raise InvalidDataError(errors)
+        return {name: table.iloc[:, names.index(name)] for name in expected}
+
+    def fit(self, data, *, weights=None) -> None:
+        """Fits the synthesizer to a DataFrame, or to SDV's ``{'table': DataFrame}``.
+
+        Spends ``epsilon`` at ``delta``, anew at each call; a second call warns with the composed
+        total. Cells outside the declared domain are clipped, or count as missing, silently.
+
+        Raises:
+            PublicDomainError: Before a row is read, where a modelled column has no domain.
+            InvalidDataError: If column names do not match the metadata.
+            PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
+        """
+        if weights is not None:
+            raise SynthesizerInputError(
+                "Row weights are not supported: a row's influence would have no bound. Fit the "
+                "unweighted rows, with the weight as a column if it matters."
+            )
+        self.fit_processed_data(self.preprocess(data))
+        self._gives_frames = not isinstance(data, dict)
+        table = data[self._table_name] if isinstance(data, dict) else data
+        self._original_columns = original_names(table, list(self._described))
+
+    def preprocess(self, data) -> dict[str, pd.DataFrame]:
+        """The table as codes, one column a modelled column. As private as the table itself.
+
+        The frame is read-only, so that ``fit_processed_data`` needs no copy: change a copy of it.
+        """
+        columns, schema = self._open(data), self._schema()
+        codes = encode_table(columns, schema)
+        names = pd.Index(schema.domain().attributes)
+        return {self._table_name: pd.DataFrame(codes, columns=names, copy=False)}
+
+    def fit_processed_data(self, processed_data) -> None:
+        """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call."""
+        schema = self._schema()
+        ledger = PrivacyLedger.open(
+            self.epsilon, self.delta, Adjacency.parse(self.adjacency), self.rows_per_person
+        )
+        if self._ledger is not None:
+            composed = self._ledger.followed_by(ledger)
+            warnings.warn(
+                f"This synthesizer was fitted before. Together the fits spend epsilon "
+                f"{composed.epsilon:.4g} at delta {composed.delta:g} on the people in the table.",
+                stacklevel=2,
+            )
+        SYNTHESIZER_LOGGER.info(  # pyright: ignore[reportOptionalMemberAccess]
+            {
+                "EVENT": "Fit",
+                "TIMESTAMP": datetime.datetime.now(),
+                "SYNTHESIZER CLASS NAME": type(self).__name__,
+                "SYNTHESIZER ID": self._synthesizer_id,
+                "TOTAL NUMBER OF TABLES": 1,
+                "TOTAL NUMBER OF COLUMNS": len(self._described),
+            }
+        )
+        _generators.fit(self._data_processor, self._described, self._transformers())
+        if schema.columns:
+            table, names = processed_data[self._table_name], list(schema.domain().attributes)
+            codes = (table if list(table.columns) == names else table[names]).to_numpy()
+            self._run(Curator(Dataset(schema.domain(), codes), ledger))
+        self._fitted = True
+        self._random_state_set = False
+        self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
+        self._fitted_sdv_version = version.community
+        self._fitted_sdv_enterprise_version = version.enterprise
+
+    def _run(self, curator: Curator) -> None:
+        """Runs the pipeline; what was charged stays on the books even if a later stage fails."""
+        try:
+            self._release = pipeline.run(
+                curator,
+                self._strategy(),
+                self._engine(),
+                progress=partial(_bars, type(self).__name__) if self.verbose else silent,
+            )
+        finally:
+            if curator.ledger.charges:
+                self._ledger = (
+                    self._ledger.followed_by(curator.ledger) if self._ledger else curator.ledger
+                )
+        model = self._release.model
+        self._rows = RowStream(model=model, seed=self.seed)
+        self._with_missing = {
+            column.name
+            for column in self._schema().columns
+            if column.nullable and model.marginal((column.name,))[-1] > 0
+        }
+
+    # Sampling: post-processing, free
+
+    def reset_sampling(self) -> None:
+        """Starts the sequence of sampled rows again."""
+        _generators.restart(self._data_processor)
+        if self._rows is not None:
+            self._rows = RowStream(model=self._rows.model, seed=self._rows.seed)
+
+    def sample(
+        self,
+        num_rows,
+        main_table_name=None,
+        max_tries_per_batch=100,
+        batch_size=None,
+        output_folder_path=None,
+    ):
+        """Synthetic rows: a DataFrame if a DataFrame was fitted, else ``{'table': DataFrame}``.
+
+        Any number of rows, at no cost. Rows follow the model more closely
+        than independent draws would.
+        """
+        sampled = super().sample(
+            num_rows, main_table_name, max_tries_per_batch, batch_size, output_folder_path
+        )
+        return self._as_fitted(sampled)
+
+    def sample_from_conditions(
+        self, conditions, max_tries_per_batch=100, batch_size=None, output_folder_path=None
+    ):
+        """Synthetic rows with the given values, as ``sample`` gives them.
+
+        A value outside the declared domain cannot be met: its rows are left out with SDV's
+        warning, and SDV's ``ValueError`` is raised if none is left.
+        """
+        sampled = super().sample_from_conditions(
+            conditions, max_tries_per_batch, batch_size, output_folder_path
+        )
+        return self._as_fitted(sampled, rename=True)
+
+    def sample_remaining_columns(
+        self, known_columns, max_tries_per_batch=100, batch_size=None, output_folder_path=None
+    ):
+        """The given rows, completed by synthetic values in the other columns.
+
+        The result holds the caller's own rows and is exactly as private as they are.
+        """
+        self._validate_fit_before_sample()
+        sampled = super().sample_remaining_columns(
+            known_columns.set_axis(column_names(known_columns), axis=1),
+            max_tries_per_batch,
+            batch_size,
+            output_folder_path,
+        )
+        return self._as_fitted(sampled, rename=True)
+
+    def _as_fitted(self, sampled: dict[str, pd.DataFrame], rename: bool = False):
+        """The same kind of thing, under the same column names, that was fitted."""
+        table = sampled[self._table_name]
+        if rename and len(self._original_columns) and len(table.columns):
+            table.columns = self._original_columns
+        return table if self._gives_frames else {self._table_name: table}
+
+    def _sample_with_progress_bar(self, num_rows, *args, **kwargs) -> pd.DataFrame:
+        if isinstance(num_rows, bool) or not isinstance(num_rows, (int, np.integer)):
+            raise ValueError(
+                "You must specify the number of rows to sample as a whole number "
+                f"(e.g. num_rows=100), got {num_rows!r}."
+            )
+        if num_rows < 0:
+            raise ValueError(f"num_rows must be 0 or more, got {num_rows}.")
+        if num_rows == 0:
+            return self._table(0, self._sample(0))
+        return super()._sample_with_progress_bar(int(num_rows), *args, **kwargs)
+
+    def _sample_rows(self, num_rows, *args, **kwargs) -> tuple[pd.DataFrame, int]:
+        """Every row is valid at once: SDV's retries have nothing to do."""
+        del args, kwargs
+        return self._table(num_rows, self._sample(num_rows)), num_rows
+
+    def _sample(self, num_rows, conditions=None) -> dict[str, pd.Series]:
+        """Decoded modelled columns of the next rows; with conditions, of rows that fit them."""
+        stream = self._rows
+        if stream is None:
+            return {}
+        codes, positions = stream.take(num_rows)
+        if conditions:
+            codes = self._conditioned(stream, conditions)
+        return self._decoded(codes, positions)
+
+    def _decoded(self, codes: np.ndarray, positions: np.ndarray) -> dict[str, pd.Series]:
+        """The modelled columns of rows of codes and positions in their cells."""
+        return {
+            name: transformer.decode(
+                codes[:, axis], positions[:, axis], holds_missing=name in self._with_missing
+            )
+            for axis, (name, transformer) in enumerate(self._transformers().items())
+        }
+
+    def _conditioned(self, stream: RowStream, conditions: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Codes of rows of the model that fit the codes wanted, one row a condition."""
+        columns = {column.name: column for column in self._schema().columns}
+        scales = [1 / columns[n].size if columns[n].is_ordered else 0.0 for n in conditions]
+        generator = np.random.default_rng((stream.seed, stream.taken))
+        pool = stream.model.sample(stream.model.block, stream.seed)
+        wanted = np.column_stack(list(conditions.values()))
+        axes = list(stream.model.domain.axes(conditions))
+        return pool[choose_rows(pool[:, axes], wanted, np.array(scales), generator)]
+
+    def _table(self, num_rows: int, columns: Mapping[str, pd.Series]) -> pd.DataFrame:
+        """A table in the metadata's column order: the given columns, the others generated."""
+        missing = [name for name in self._described if name not in columns]
+        generated = _generators.generate(self._data_processor, num_rows, missing)
+        return pd.DataFrame({name: {**generated, **columns}[name] for name in self._described})
+
+    def _sample_with_conditions(
+        self,
+        conditions,
+        max_tries_per_batch,
+        batch_size,
+        progress_bar=None,
+        output_file_path=None,
+        keep_extra_columns=False,
+    ) -> pd.DataFrame:
+        """One row for each condition that lies in the public domain, under its index."""
+        del max_tries_per_batch, batch_size, keep_extra_columns  # nothing is rejected
+        transformers = self._transformers()
+        wanted, possible = {}, np.ones(len(conditions), dtype=bool)
+        for name in conditions.columns:
+            if name in transformers:
+                wanted[name], _ = transformers[name].encode(conditions[name])
+                possible &= transformers[name].holds(conditions[name])
+        known = conditions[possible].reset_index(drop=True)
+        if known.empty:
+            return known.iloc[:0]
+        codes = {name: values[possible] for name, values in wanted.items()}
+        columns = self._sample(len(known), codes or None)
+        for name in known.columns:
+            columns[name] = in_type_of(known[name], columns.get(name))
+        table = self._table(len(known), columns)
+        table.index = conditions.index[possible]
+        if progress_bar is not None:
+            progress_bar.update(len(table))
+        if output_file_path:
+            fresh = not os.path.exists(output_file_path) or not os.path.getsize(output_file_path)
+            table.to_csv(output_file_path, index=False, mode="a", header=fresh)
+        return table
+
+    # What people look at
+
+    def report(self, path: str | Path = "report.html") -> Path:
+        """Writes a page for the browser and returns where it lies. Public.
+
+        It says what was spent, how loud the noise is and how well the synthetic rows fit the
+        noisy answers. It is one file and asks for nothing over a network.
+        """
+        self._require_fitted()
+        return write_release_page(self._release, self.ledger, self._schema(), path)
+
+    def evaluate(self, real_data, *, path: str | Path = "report_not_private.html") -> "Evaluation":
+        """Compares as many synthetic rows with the real table, and writes a page. Not private.
+
+        No budget covers the page, what is returned, or settings that are chosen by them. The rows
+        are the first of the sequence; where ``sample`` goes on does not change.
+        """
+        # Imported late: only this comparison needs scikit-learn and SDMetrics.
+        from sdv_privpgd.report.evaluation import compare
+
+        self._require_fitted()
+        schema, opened = self._schema(), self._open(real_data)
+        real = {column.name: opened[column.name] for column in schema.columns}
+        synthetic = {}
+        if self._rows is not None and real:
+            stream = RowStream(model=self._rows.model, seed=self._rows.seed)
+            synthetic = self._decoded(*stream.take(len(next(iter(real.values())))))
+        return compare(schema, real, synthetic, path=path)
+
+    def _require_fitted(self) -> None:
+        if not self._fitted:
+            raise NotFittedError("There is nothing to show yet. Please fit your synthesizer first.")
+
+    # What was spent
+
+    @property
+    def ledger(self) -> PrivacyLedger:
+        """Every charge of every fit of this object, exact. Public."""
+        if self._ledger is not None:
+            return self._ledger
+        return PrivacyLedger.open(
+            self.epsilon, self.delta, Adjacency.parse(self.adjacency), self.rows_per_person
+        )
+
+    def privacy_report(self) -> str:
+        """What was spent, on what and under which adjacency, in words. Public."""
+        return privacy_report(self.ledger)
+
+    def get_info(self) -> dict:
+        """SDV's facts about the synthesizer, and the epsilon and delta that its fits spent."""
+        ledger = self.ledger
+        return {
+            **super().get_info(),
+            "adjacency": self.adjacency,
+            "epsilon_spent": ledger.spent(),
+            "delta_spent": ledger.delta if ledger.charges else 0.0,
+        }
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "_state_version": _STATE_VERSION}
+
+    def __setstate__(self, state: dict) -> None:
+        found = state.get("_state_version")
+        if found != _STATE_VERSION:
+            raise VersionError(
+                f"This file holds state version {found!r} of {type(self).__name__}, and this "
+                f"version of sdv-privpgd reads {_STATE_VERSION}. Install the version that wrote it."
+            )
+        vars(self).update({k: v for k, v in state.items() if k != "_state_version"})
+
+
+def _bars(synthesizer: str, items, stage: str):
+    """One progress bar a stage, with an estimate of the time left.
+
+    The estimate is from the last dozen or so of its updates: a slow first step (compilation) is
+    soon forgotten, and steps of unequal length are averaged.
+    """
+    method = synthesizer.removesuffix("Synthesizer")
+    return tqdm(items, desc=f"{method}: {stage:<8}", unit="step", smoothing=0.1)

@@ -1,0 +1,211 @@
+"""A graphical model as a junction tree of marginals: exact marginals and rows, with numpy alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_privpgd.domain import Clique, Domain
+
+_BLOCK = 1 << 16
+"""Rows of one pass: tables of a pass are exact to a row, and this many rows fit conditions well."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GraphicalModel:
+    """A distribution that is a product of potentials, held as marginals of a junction tree. Public.
+
+    Each clique but the first shares its separator, which may be empty, with an earlier one, its
+    parent, and no other attribute with any earlier one. So the joint distribution is the product
+    of the cliques' marginals divided by the product of their separators' (Koller & Friedman 2009,
+    section 10.4). All arrays are float64 with axes in the domain's order.
+
+    Attributes:
+        domain: What the codes of its rows mean.
+        cliques: The cliques of the tree, parents first.
+        parents: For each clique the index of its parent, -1 for the first.
+        tables: For each clique the probabilities of its cells, all positive.
+        potentials: Log-potentials of the cliques that were measured: where a later fit starts.
+    """
+
+    domain: Domain
+    cliques: tuple[Clique, ...]
+    parents: tuple[int, ...]
+    tables: tuple[np.ndarray, ...]
+    potentials: Mapping[Clique, np.ndarray]
+
+    @classmethod
+    def of_potentials(
+        cls,
+        domain: Domain,
+        cliques: Sequence[Clique],
+        parents: Sequence[int],
+        potentials: Mapping[Clique, np.ndarray],
+    ) -> "GraphicalModel":
+        """The model of the potentials, each of which fits into a clique of the tree.
+
+        Messages are passed to the first clique and back (Koller & Friedman 2009, section 10.2).
+        """
+        logs = [np.zeros(domain.shape(clique)) for clique in cliques]
+        for clique, values in potentials.items():
+            holders = [at for at, own in enumerate(cliques) if set(clique) <= set(own)]
+            home = min(holders, key=lambda at: logs[at].size)
+            logs[home] = logs[home] + _spread(values, clique, cliques[home])
+        separators = _separators(cliques, parents)
+        sent: dict[int, np.ndarray] = {}
+        for at in reversed(range(1, len(cliques))):
+            up = parents[at]
+            sent[at] = _log_margin(logs[at], cliques[at], separators[at])
+            logs[up] = logs[up] + _spread(sent[at], separators[at], cliques[up])
+        for at in range(1, len(cliques)):
+            up = parents[at]
+            answer = _log_margin(logs[up], cliques[up], separators[at])
+            logs[at] = logs[at] + _spread(answer, separators[at], cliques[at])
+            logs[at] = logs[at] - _spread(sent[at], separators[at], cliques[at])
+        return cls(
+            domain=domain,
+            cliques=tuple(cliques),
+            parents=tuple(parents),
+            tables=tuple(_probabilities(values) for values in logs),
+            potentials=dict(potentials),
+        )
+
+    @property
+    def block(self) -> int:
+        """How many rows are best drawn at once."""
+        return _BLOCK
+
+    def marginal(self, clique: Clique) -> np.ndarray:
+        """The probabilities of a clique's cells, axes in the clique's order.
+
+        By variable elimination, over the part of the tree that lies between the attributes.
+        """
+        self.domain.axes(clique)  # names an unknown attribute
+        separators = _separators(self.cliques, self.parents)
+        kept, root = self._between(clique, separators)
+        messages: dict[int, list[tuple[Clique, np.ndarray]]] = {at: [] for at in kept}
+        for at in reversed(kept[1:]):
+            separator = separators[at]
+            margin = _margin(self.tables[at], self.cliques[at], separator)
+            given = self.tables[at] / _spread(margin, separator, self.cliques[at])
+            factors = [(self.cliques[at], given), *messages[at]]
+            held = {name for own, _ in factors for name in own}
+            out = tuple(
+                name for name in self.domain.attributes
+                if name in held and (name in separator or name in clique)
+            )  # fmt: skip
+            messages[self.parents[at]].append((out, _product(factors, out)))
+        return _product([(self.cliques[root], self.tables[root]), *messages[root]], clique)
+
+    def sample(self, num_rows: int, seed: int) -> np.ndarray:
+        """Codes of shape (row, attribute), int64. The same seed gives the same rows.
+
+        Among rows with the same codes of a separator, each cell gets its share of rows, rounded
+        up or down: the tables of the rows are nearer to the model's than independent draws.
+        """
+        if num_rows < 0:
+            raise ValueError(f"num_rows must be at least 0, got {num_rows!r}.")
+        rng = np.random.default_rng(seed)
+        codes = np.zeros((num_rows, len(self.domain)), dtype=np.int64)
+        separators = _separators(self.cliques, self.parents)
+        for clique, separator, table in zip(self.cliques, separators, self.tables, strict=True):
+            fresh = tuple(name for name in clique if name not in separator)
+            shape = self.domain.shape(separator)
+            axes = [clique.index(name) for name in (*separator, *fresh)]
+            shares = table.transpose(axes).reshape(self.domain.size(separator), -1)
+            given = np.zeros(num_rows, dtype=np.int64)
+            if separator:
+                known = codes[:, self.domain.axes(separator)].T
+                given = np.asarray(np.ravel_multi_index(tuple(known), shape))
+            cells = _allotted(shares, given, rng)
+            drawn = np.unravel_index(cells, self.domain.shape(fresh))
+            codes[:, self.domain.axes(fresh)] = np.stack(drawn, axis=1)
+        return codes
+
+    def _between(self, clique: Clique, separators: Sequence[Clique]) -> tuple[list[int], int]:
+        """The indices of a part of the tree that holds the clique, parents first, and its root.
+
+        A clique at the edge of the rest of the tree is left out if what it has of the attributes
+        is in the separator as well: what else it holds sums to 1.
+        """
+        kept = set(range(len(self.cliques)))
+        children = {at: {a for a, up in enumerate(self.parents) if up == at} for at in kept}
+        wanted = [set(clique) & set(own) for own in self.cliques]
+        for at in reversed(range(1, len(self.cliques))):
+            if not children[at] and wanted[at] <= set(separators[at]):
+                kept.discard(at)
+                children[self.parents[at]].discard(at)
+        root = 0
+        while len(children[root]) == 1:
+            (below,) = children[root]
+            if not wanted[root] <= set(separators[below]):
+                break
+            kept.discard(root)
+            root = below
+        return sorted(kept), root
+
+
+def _separators(cliques: Sequence[Clique], parents: Sequence[int]) -> list[Clique]:
+    """What each clique shares with its parent, in the domain's order; nothing for the first."""
+    return [
+        tuple(name for name in clique if up >= 0 and name in cliques[up])
+        for clique, up in zip(cliques, parents, strict=True)
+    ]
+
+
+def _spread(values: np.ndarray, clique: Clique, larger: Clique) -> np.ndarray:
+    """A clique's values with an axis of length 1 for each other attribute of a larger clique."""
+    others = tuple(axis for axis, name in enumerate(larger) if name not in clique)
+    return np.expand_dims(values, others)
+
+
+def _margin(values: np.ndarray, clique: Clique, smaller: Clique) -> np.ndarray:
+    others = tuple(axis for axis, name in enumerate(clique) if name not in smaller)
+    return np.squeeze(values.sum(axis=others, keepdims=True), axis=others)
+
+
+def _log_margin(logs: np.ndarray, clique: Clique, smaller: Clique) -> np.ndarray:
+    """The logarithms of the sums of exponentials."""
+    others = tuple(axis for axis, name in enumerate(clique) if name not in smaller)
+    top = logs.max(axis=others, keepdims=True)
+    sums = np.exp(logs - top).sum(axis=others, keepdims=True)
+    return np.squeeze(np.log(sums) + top, axis=others)
+
+
+def _probabilities(logs: np.ndarray) -> np.ndarray:
+    """The softmax, read-only; a cell that underflows stays positive, to be divided by."""
+    values = np.maximum(np.exp(logs - logs.max()), 1e-200)
+    values /= values.sum()
+    values.setflags(write=False)
+    return values
+
+
+def _product(factors: Sequence[tuple[Clique, np.ndarray]], out: Clique) -> np.ndarray:
+    """The product of factors, summed over all attributes that are not asked for."""
+    names = dict.fromkeys(name for own, _ in factors for name in own)
+    labels = {name: label for label, name in enumerate(names)}
+    operands = []
+    for own, values in factors:
+        operands += [values, [labels[name] for name in own]]
+    return np.asarray(np.einsum(*operands, [labels[name] for name in out], optimize=True))
+
+
+def _allotted(shares: np.ndarray, given: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A cell for each row, by systematic sampling among the rows with the same ``given``.
+
+    ``shares`` has shape (given, cell). Rows of a group take turns in random order along the
+    cumulated shares, so each cell gets its share of them rounded up or down.
+    """
+    order = rng.permutation(len(given))
+    order = order[np.argsort(given[order], kind="stable")]
+    groups, which, counts = np.unique(given[order], return_inverse=True, return_counts=True)
+    ends = np.cumsum(shares[groups], axis=1)
+    ends /= ends[:, -1:]
+    turns = np.arange(len(given)) - np.repeat(np.cumsum(counts) - counts, counts)
+    at = (turns + rng.random(len(groups))[which]) / counts[which]
+    # One search for all groups: group g occupies [g, g + 1).
+    ends += np.arange(len(groups))[:, None]
+    found = np.searchsorted(ends.ravel(), which + at, side="right") - which * shares.shape[1]
+    cells = np.empty(len(given), dtype=np.int64)
+    cells[order] = np.clip(found, 0, shares.shape[1] - 1)  # a sum may be rounded to g + 1
+    return cells
