@@ -1,9 +1,10 @@
 """The privacy report: what was spent, on what and under which adjacency, in words. Public."""
 
 import math
+from fractions import Fraction
 from importlib.metadata import version
 
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.queries import Adjacency
 
 _MEANING = {
@@ -20,6 +21,10 @@ _MEANING = {
 _NOT_COVERED = """\
 Not covered: rows of one person beyond {rows}; column names, types, ranges and categories, which
 were taken as public; anything computed by comparing with the real table; timing and memory."""
+
+_CHOICES = """\
+A choice has no sigma but a range epsilon: between neighbors the odds of any two outcomes change by
+a factor of at most exp(range epsilon)."""
 
 
 def privacy_report(ledger: PrivacyLedger) -> str:
@@ -38,6 +43,11 @@ def privacy_report(ledger: PrivacyLedger) -> str:
         "It covers every attribute, sample, file, message and log record of the synthesizer.",
         "",
         *_events(ledger),
+        *(
+            ["", _CHOICES]
+            if any(charge.temperature is not None for charge in ledger.charges)
+            else []
+        ),
         "",
         f"Spent       {_share(ledger.mu_squared, ledger)} of mu² = {float(ledger.budget):.6g}",
         f"Under {other.value.replace('_', '-')} the same release is "
@@ -61,23 +71,32 @@ def _share(mu_squared, ledger: PrivacyLedger) -> str:
     return f"{float(100 * mu_squared / ledger.budget):.4g} %"
 
 
+def _entry(charge: Charge, adjacency: Adjacency) -> tuple[str, ...]:
+    """A charge in words, without its share."""
+    squared = dict(charge.sensitivity_squared)
+    scale = f"{charge.stddev:.6g}"
+    if charge.temperature is not None:
+        scale = f"eps {float(charge.range_epsilon_under(adjacency)):.4g}"
+    return (
+        charge.what,
+        charge.mechanism,
+        f"{charge.num_values:,}",
+        f"{math.sqrt(squared[Adjacency.REPLACE_ONE]):.4g}",
+        f"{math.sqrt(squared[Adjacency.ADD_REMOVE]):.4g}",
+        scale,
+    )
+
+
 def _events(ledger: PrivacyLedger) -> list[str]:
-    """One line a charge."""
+    """One line a charge; charges that differ in nothing share a line, with their number."""
     header = ("what", "mechanism", "values", "D replace", "D add/rem", "sigma", "share")
     rows: list[tuple[str, ...]] = [header]
+    alike: dict[tuple[str, ...], list[Fraction]] = {}
     for charge in ledger.charges:
-        squared = dict(charge.sensitivity_squared)
-        rows.append(
-            (
-                charge.what,
-                charge.mechanism,
-                f"{charge.num_values:,}",
-                f"{math.sqrt(squared[Adjacency.REPLACE_ONE]):.4g}",
-                f"{math.sqrt(squared[Adjacency.ADD_REMOVE]):.4g}",
-                f"{charge.stddev:.6g}",
-                _share(charge.mu_squared, ledger),
-            )
-        )
+        alike.setdefault(_entry(charge, ledger.adjacency), []).append(charge.mu_squared)
+    for entry, shares in alike.items():
+        what = entry[0] if len(shares) == 1 else f"{entry[0]} ({len(shares)} times)"
+        rows.append((what, *entry[1:], _share(sum(shares), ledger)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
     lines = [
         "  ".join(

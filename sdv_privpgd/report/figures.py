@@ -1,0 +1,158 @@
+"""Descriptions of figures, as plain values that plotly's script draws.
+
+Axes are numbered by code and their ticks named, since two codes may have one name and a name may
+look like a date. Names are escaped: plotly reads markup in the texts that it is given.
+"""
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+_INK, _QUIET, _LINE = {"css": "--ink"}, {"css": "--quiet"}, {"css": "--line"}
+_SYNTHETIC, _OTHER = {"css": "--synthetic"}, {"css": "--other"}
+_LONGEST_TICK = 14
+_MOST_NAMES = 30
+_CLEAR = "rgba(0,0,0,0)"
+_BARE = {"showgrid": False, "zeroline": False}
+
+
+def shares_figure(
+    labels: Sequence[str],
+    synthetic: np.ndarray,
+    other: np.ndarray | None,
+    other_name: str,
+    *,
+    margin: float = 0.0,
+) -> dict:
+    """A column's shares: synthetic as bars, another table's as points, give or take ``margin``."""
+    names = [escape(label) for label in labels]
+    codes = list(range(len(names)))
+    data = [
+        {
+            "type": "bar",
+            "name": "synthetic",
+            "x": codes,
+            "y": _short(synthetic),
+            "text": names,
+            "textposition": "none",
+            "hovertemplate": "%{text}<br>synthetic %{y:.2%}<extra></extra>",
+            "marker": {"color": _SYNTHETIC},
+        }
+    ]
+    if other is not None:
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": other_name,
+                "x": codes,
+                "y": _short(other),
+                "text": names,
+                "hovertemplate": f"%{{text}}<br>{other_name} %{{y:.2%}}<extra></extra>",
+                "marker": {"color": _OTHER, "size": 6 if len(codes) < 40 else 4},
+                "error_y": {
+                    "type": "constant",
+                    "value": float(f"{margin:.4g}"),
+                    "visible": margin > 0,
+                    "width": 2,
+                    "thickness": 1.2,
+                    "color": _OTHER,
+                },
+            }
+        )
+    layout = _layout(_ticks(labels, 7), {"tickformat": ".0%", "nticks": 5, "rangemode": "tozero"})
+    return {"data": data, "layout": {**layout, "showlegend": False, "bargap": 0.15}}
+
+
+def heat_figure(
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: np.ndarray,
+    *,
+    largest: float,
+    diverging: bool = False,
+) -> dict:
+    """A table as colors from 0 to ``largest``, the first row at the top.
+
+    The colors are those of the values' roots: shares of cells differ by orders of magnitude.
+    Diverging colors begin at -``largest``. What is not a number stays blank.
+    """
+    top = max(largest, 1e-9)
+    marks = np.linspace(-1 if diverging else 0, 1, 5)
+    data = [
+        {
+            "type": "heatmap",
+            "z": [_short(row) for row in _root(values)],
+            "zmin": float(_root(top * marks[:1])[0]),
+            "zmax": 1.001 * math.sqrt(top),  # the rounded last tick is inside
+            "colorscale": "RdBu" if diverging else "Cividis",
+            "hoverinfo": "text",
+            "hoverongaps": False,
+            "colorbar": {
+                "thickness": 10,
+                "outlinewidth": 0,
+                "tickfont": _font(),
+                "tickvals": _short(_root(top * marks)),
+                "ticktext": [f"{value:.2g}" for value in top * marks],
+            },
+        }
+    ]
+    most = _MOST_NAMES if rows is columns else 10
+    x, y = ({**_ticks(labels, most), **_BARE} for labels in (columns, rows))
+    layout = _layout(x, {**y, "autorange": "reversed"})
+    if any(len(label) > 4 for label in columns):
+        layout["xaxis"]["tickangle"] = -45
+    names = {"x": [escape(label) for label in columns], "y": [escape(label) for label in rows]}
+    return {"data": data, "layout": layout, "names": names}
+
+
+def _layout(x: dict, y: dict) -> dict:
+    axis = {
+        "automargin": True,
+        "gridcolor": _LINE,
+        "zerolinecolor": _LINE,
+        "tickfont": _font(),
+        "fixedrange": True,  # a finger that scrolls the page must not zoom a figure
+    }
+    return {
+        # Invisible ticks keep the names away from the axis, and from the other axis' lowest one.
+        "xaxis": {**axis, **_BARE, "ticks": "outside", "ticklen": 7, "tickcolor": _CLEAR, **x},
+        "yaxis": {**axis, **y},
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "paper_bgcolor": _CLEAR,
+        "plot_bgcolor": _CLEAR,
+        "font": {"color": _INK, "size": 12, "family": "system-ui, sans-serif"},
+        "hoverlabel": {"font": {"size": 12}},
+        "dragmode": False,
+    }
+
+
+def _root(values: np.ndarray) -> np.ndarray:
+    """The roots of the values, negative ones of negative values."""
+    return np.sign(values) * np.sqrt(np.abs(values))
+
+
+def _font() -> dict:
+    return {"color": _QUIET, "size": 11}
+
+
+def _ticks(labels: Sequence[str], most: int) -> dict:
+    """At most so many named ticks, evenly spread from the first code on."""
+    shown = range(0, len(labels), -(-len(labels) // most) or 1)
+    return {
+        "tickmode": "array",
+        "tickvals": list(shown),
+        "ticktext": [escape(_cut(labels[code])) for code in shown],
+        "range": [-0.5, len(labels) - 0.5],
+    }
+
+
+def _cut(label: str) -> str:
+    return label if len(label) <= _LONGEST_TICK else label[: _LONGEST_TICK - 1] + "…"
+
+
+def _short(values: np.ndarray) -> list:
+    """Four digits of each number, as many as a screen shows; None for what is not finite."""
+    return [float(f"{value:.4g}") if np.isfinite(value) else None for value in values]

@@ -1,0 +1,339 @@
+"""The pages say what a release holds, in markup that nobody's column names can break."""
+
+import math
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.measure import Measurement
+from sdv_privpgd.pipeline import Release
+from sdv_privpgd.privacy.accounting import log_delta
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.report.evaluation import evaluate
+from sdv_privpgd.report.figures import heat_figure
+from sdv_privpgd.report.guarantee import most_caught
+from sdv_privpgd.report.labels import code_labels
+from sdv_privpgd.report.release import pair_fits, pair_matrix, release_page, write_release_page
+from sdv_privpgd.schema import PublicDomainError, Schema
+from sdv_privpgd.synthesize.particles.particles import Particles
+from sdv_privpgd.transformers import transformer_for
+
+EVIL = "<script>alert(1)</script>"
+BREAKOUT = "</script><img src=x onerror=alert(2)>"
+COLUMNS = {
+    EVIL: {"sdtype": "categorical", "range_values": ["a&b", BREAKOUT, "<b>c</b>", 4]},
+    "age": {"sdtype": "numerical", "range_min": 18, "range_max": 67, "decimal_places": 0},
+    "balance": {"sdtype": "numerical", "range_min": -1, "range_max": 1, "decimal_places": 2},
+    "weight": {"sdtype": "numerical", "range_min": 0.5, "range_max": 8.5, "num_bins": 4},
+    "seen": {
+        "sdtype": "datetime",
+        "range_min": "2020-01-01",
+        "range_max": "2020-12-31",
+        "datetime_format": "%Y-%m-%d",
+    },
+    "smoker": {"sdtype": "boolean", "range_is_nullable": False},
+}
+
+
+class Reader(HTMLParser):
+    """The elements of a page, the text of its scripts and all other text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.scripts: list[str] = []
+        self.text = ""
+        self.handlers: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.handlers += [name for name, _ in attrs if name.startswith("on")]
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data):
+        if self.tags and self.tags[-1] == "script" and self.scripts[-1] == "":
+            self.scripts[-1] = data
+        else:
+            self.text += data
+
+
+def public_schema(columns=COLUMNS):
+    return Schema.from_sdv(columns, num_bins=8)
+
+
+def fitted(schema, cliques=None, adjacency=Adjacency.REPLACE_ONE, num_rows=4_000):
+    """A release of measurements bought from a curator, and a model of other rows."""
+    domain = schema.domain()
+    rng = np.random.default_rng(0)
+    records, particles = (
+        rng.integers(0, domain.sizes, (rows, len(domain))) for rows in (num_rows, 500)
+    )
+    curator = Curator(Dataset(domain, records), PrivacyLedger.open(1.0, 1e-5, adjacency))
+    count = curator.measure([CountQuery()], curator.ledger.remaining / 100, what="number of rows")
+    queries = [MarginalQuery(clique) for clique in cliques or domain.cliques(2)]
+    tables = curator.measure(queries, curator.ledger.remaining, what="tables")
+    return Release(
+        domain=domain,
+        ledger=curator.ledger,
+        measurements=(*count, *tables),
+        model=Particles(domain=domain, codes=particles),
+    )
+
+
+@pytest.fixture(scope="module")
+def release():
+    return fitted(public_schema())
+
+
+def page_of(release, schema=None):
+    return Reader(release_page(release, release.ledger, schema or public_schema()).html())
+
+
+# What an attacker gains
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.3, 1.0, 4.0])
+def test_the_best_attacker_reaches_what_the_likelihood_ratio_test_of_two_normals_reaches(mu):
+    for alpha in (0.001, 0.01, 0.05, 0.5):
+        cut = stats.norm.isf(alpha)
+        assert most_caught(alpha, mu) == pytest.approx(stats.norm.sf(cut - mu), rel=1e-9)
+
+
+@pytest.mark.parametrize("mu", [0.3, 1.0])
+def test_no_attacker_beats_epsilon_and_delta_and_some_attacker_attains_them(mu):
+    epsilon = 1.2
+    delta = math.exp(log_delta(epsilon, mu))
+    alphas = np.linspace(1e-6, 1 - 1e-6, 20_001)
+    slack = math.exp(epsilon) * alphas + delta - [most_caught(alpha, mu) for alpha in alphas]
+    assert slack.min() >= -1e-12
+    # On a grid of step 5e-5 the touching point is missed by a second-order term only.
+    assert slack.min() < 1e-5
+
+
+def test_nothing_is_gained_from_nothing():
+    assert most_caught(0.05, 0.0) == pytest.approx(0.05, rel=1e-12)
+
+
+# What codes are called
+
+
+@pytest.mark.parametrize("name", ["age", "balance", "weight", "seen", "smoker"])
+def test_each_label_begins_with_a_value_of_its_cell(name):
+    (column,) = (column for column in public_schema().columns if column.name == name)
+    labels = code_labels(column)
+    assert len(labels) == column.size
+    first = [label.split(" – ")[0] for label in labels[: column.num_values]]
+    values = {"seen": list, "smoker": lambda texts: [text == "True" for text in texts]}
+    read = values.get(name, lambda texts: [float(text) for text in texts])(first)
+    codes, _ = transformer_for(column).encode(pd.Series(read))
+    assert codes.tolist() == list(range(column.num_values))
+
+
+def test_labels_name_both_ends_and_the_missing_code():
+    columns = {column.name: code_labels(column) for column in public_schema().columns}
+    assert columns["age"][0] == "18 – 24"
+    assert columns["age"][-1] == "(missing)"
+    assert columns["balance"][0] == "-1.00 – -0.75"
+    assert columns["weight"][:4] == ["0.5 – 2.5", "2.5 – 4.5", "4.5 – 6.5", "6.5 – 8.5"]
+    assert columns["seen"][0].startswith("2020-01-01 – 2020-02")
+    assert columns["smoker"] == ["False", "True"]
+
+
+# The public page
+
+
+def test_names_cannot_add_markup(release):
+    page = page_of(release)
+    figures = page.tags.count("figure")
+    assert figures > len(COLUMNS)
+    assert page.tags.count("script") == figures + 2  # their descriptions, plotly's and our own
+    assert "img" not in page.tags
+    assert page.handlers == []
+    assert EVIL in page.text
+    for description in page.scripts[:figures]:
+        assert "<" not in description
+
+
+def test_the_page_asks_for_nothing_over_a_network(release):
+    html = release_page(release, release.ledger, public_schema()).html()
+    own = html[: html.index("<script>/**")]  # what comes before plotly's own script
+    assert "http" not in own
+    assert html.count("plotly.js v") == 1
+
+
+def test_the_page_says_what_was_spent_and_what_an_attacker_gains(release):
+    page = page_of(release)
+    mu = math.sqrt(release.ledger.mu_squared)
+    assert f"{most_caught(0.05, mu):.2%}" in page.text
+    assert f"{math.exp(release.ledger.spent()):.4g}" in page.text
+    for charge in release.ledger.charges:
+        assert charge.what in page.text
+    assert "The number of rows is public." in page.text
+    assert "NOT PRIVATE" not in page.text
+
+
+def test_a_private_number_of_rows_is_given_with_its_uncertainty():
+    release = fitted(public_schema(), adjacency=Adjacency.ADD_REMOVE)
+    text = page_of(release).text
+    assert "The number of rows is protected" in text
+    assert "give or take" in text
+    assert "give or take" not in page_of(fitted(public_schema())).text
+
+
+def test_every_column_and_the_worst_pairs_are_drawn(release):
+    page = page_of(release)
+    # One figure a column, two matrices, and two maps for each of the twelve worst pairs.
+    assert page.tags.count("figure") == len(COLUMNS) + 2 + 2 * 12
+
+
+def test_selected_tables_are_enough():
+    one_way = [(name,) for name in COLUMNS]
+    release = fitted(public_schema(), cliques=[*one_way, ("age", "seen"), (EVIL, "smoker")])
+    fits = pair_fits(release)
+    assert {fit.clique for fit in fits} == {("age", "seen"), (EVIL, "smoker")}
+    matrix = pair_matrix(release.domain, {fit.clique: fit.distance for fit in fits})
+    assert np.isfinite(matrix).sum() == 4
+    assert page_of(release).tags.count("figure") == len(COLUMNS) + 2 + 2 * 2
+    alone = fitted(public_schema(), cliques=one_way)
+    assert page_of(alone).tags.count("figure") == len(COLUMNS)
+
+
+def test_a_release_without_tables_shows_the_synthetic_rows_alone(release):
+    count = tuple(m for m in release.measurements if isinstance(m.query, CountQuery))
+    page = page_of(replace(release, measurements=count))
+    assert "were not kept" in page.text
+    assert page.tags.count("figure") == len(COLUMNS)
+
+
+def test_a_fit_without_modelled_columns_has_a_page_all_the_same(tmp_path):
+    ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    path = write_release_page(None, ledger, Schema(()), tmp_path / "page.html")
+    assert "epsilon spent" in Reader(path.read_text(encoding="utf-8")).text
+
+
+def test_distances_of_pairs_are_those_of_tables_counted_anew():
+    schema = public_schema()
+    release = fitted(schema)
+    truth = {m.query.clique: m for m in release.measurements if isinstance(m.query, MarginalQuery)}
+    for fit in pair_fits(release):
+        codes = release.model.codes[:, release.domain.axes(fit.clique)]
+        counted = np.zeros(release.domain.shape(fit.clique))
+        np.add.at(counted, tuple(codes.T), 1 / len(codes))
+        noisy = truth[fit.clique].answer / 4_000
+        assert fit.distance == pytest.approx(np.abs(counted - noisy).sum() / 2, rel=1e-9)
+
+
+def test_the_distance_that_noise_explains_is_what_noise_does_on_average():
+    domain, stddev, rows = Domain(("a", "b"), (9, 11)), 7.0, 1_000
+    rng = np.random.default_rng(1)
+    true = rng.multinomial(rows, np.full(99, 1 / 99)).reshape(9, 11)
+    model = Particles(domain=domain, codes=np.zeros((1, 2), dtype=int))
+    found, expected = [], 0.0
+    for _ in range(400):
+        noise = np.rint(rng.normal(scale=stddev, size=true.shape)).astype(np.int64)
+        measurements = (
+            Measurement(query=CountQuery(), answer=np.array([rows]), stddev=0.0),
+            Measurement(query=MarginalQuery(("a", "b")), answer=true + noise, stddev=stddev),
+        )
+        ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+        release = Release(domain=domain, ledger=ledger, measurements=measurements, model=model)
+        (fit,) = pair_fits(release)
+        found.append(np.abs(fit.noisy - true / rows).sum() / 2)
+        expected = fit.expected
+    # One distance varies by 0.76 / sqrt(99) of its mean, 400 of them by 0.4 %; 4 such errors.
+    assert np.mean(found) == pytest.approx(expected, rel=0.016)
+
+
+def test_a_page_of_twenty_columns_stays_below_eight_megabytes():
+    columns = {
+        f"column {place}": {"sdtype": "numerical", "range_min": 0, "range_max": 1, "num_bins": 32}
+        for place in range(20)
+    }
+    schema = Schema.from_sdv(columns)
+    html = release_page(fitted(schema), fitted(schema).ledger, schema).html()
+    assert len(html.encode()) < 8e6
+
+
+# Figures
+
+
+def test_colors_keep_the_order_of_the_values_and_blanks_stay_blank():
+    values = np.array([[0.0, 0.04, np.nan], [0.25, -0.09, 1.0]])
+    trace = heat_figure(["a", "b"], ["x", "y", "z"], values, largest=1.0)["data"][0]
+    assert trace["z"] == [[0.0, 0.2, None], [0.5, -0.3, 1.0]]
+    assert trace["colorbar"]["tickvals"][-1] <= trace["zmax"]
+
+
+# The page that is not private
+
+
+def rows_of(num_rows=300, seed=0):
+    rng = np.random.default_rng(seed)
+    categories = np.array(["a&b", BREAKOUT, "<b>c</b>", None], dtype=object)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, num_rows), unit="D")
+    return pd.DataFrame(
+        {
+            EVIL: rng.choice(categories, num_rows),
+            "age": rng.integers(18, 68, num_rows),
+            "balance": rng.uniform(-1, 1, num_rows).round(2),
+            "weight": rng.uniform(0.5, 8.5, num_rows),
+            "seen": pd.Series(days).dt.strftime("%Y-%m-%d"),
+            "smoker": rng.random(num_rows) < 0.3,
+        }
+    )
+
+
+METADATA = {"tables": {"people": {"columns": COLUMNS}}}
+
+
+def test_a_table_compared_with_itself_is_perfect(tmp_path):
+    table = rows_of()
+    found = evaluate(table, {"people": table}, METADATA, path=tmp_path / "page.html")
+    assert set(found.columns.values()) == {0.0}
+    assert set(found.pairs.values()) == {0.0}
+    assert set(found.scores.values()) == {0.0}
+    assert found.quality == 1.0
+
+
+def test_distances_are_halves_of_l1_distances(tmp_path):
+    synthetic = rows_of()
+    synthetic["smoker"] = True
+    found = evaluate(synthetic, rows_of(), METADATA, path=tmp_path / "page.html")
+    assert found.columns["smoker"] == pytest.approx((~rows_of()["smoker"]).mean(), rel=1e-12)
+    assert {name for name, value in found.columns.items() if value} == {"smoker"}
+    assert found.pairs["age", "smoker"] == pytest.approx(found.columns["smoker"], rel=1e-12)
+
+
+def test_the_page_that_is_not_private_says_so_wherever_it_is_scrolled_to(tmp_path):
+    found = evaluate(rows_of(seed=1), rows_of(), METADATA, path=tmp_path / "page.html")
+    html = found.path.read_text(encoding="utf-8")
+    page = Reader(html)
+    assert "NOT PRIVATE" in page.text
+    assert "position: sticky" in html[html.index(".banner {") :].split("}")[0]
+    assert page.tags.count("script") == page.tags.count("figure") + 2
+    assert "img" not in page.tags
+    assert page.handlers == []
+
+
+def test_errors_say_what_is_missing(tmp_path):
+    path = tmp_path / "page.html"
+    with pytest.raises(ValueError, match="metadata is needed"):
+        evaluate(rows_of(), rows_of(), path=path)
+    with pytest.raises(ValueError, match=r"columns \['age'\] of the metadata are missing"):
+        evaluate(rows_of().drop(columns="age"), rows_of(), METADATA, path=path)
+    with pytest.raises(ValueError, match="at least one row"):
+        evaluate(rows_of().head(0), rows_of(), METADATA, path=path)
+    with pytest.raises(PublicDomainError, match="age"):
+        evaluate(rows_of(), rows_of(), {"columns": {"age": {"sdtype": "numerical"}}}, path=path)
+    assert not path.exists()
