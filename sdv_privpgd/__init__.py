@@ -9,29 +9,51 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
+    from sdv_privpgd.report.evaluation import evaluate
     from sdv_privpgd.schema import PublicDomainError
+    from sdv_privpgd.select.aim import AIM
+    from sdv_privpgd.select.independent import Independent
+    from sdv_privpgd.select.mst import MST
+    from sdv_privpgd.select.mwem import MWEM
     from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
     from sdv_privpgd.synthesize.particles.penalties import DifferentiablePenalty, ProtectedThreshold
-    from sdv_privpgd.synthesizer import PrivPGDSynthesizer
+    from sdv_privpgd.synthesize.pgm import PrivatePGM
+    from sdv_privpgd.synthesizer import AIMSynthesizer, MSTSynthesizer, PrivPGDSynthesizer
 
 _HOMES = {
+    "AIM": "sdv_privpgd.select.aim",
+    "AIMSynthesizer": "sdv_privpgd.synthesizer",
+    "MST": "sdv_privpgd.select.mst",
+    "MSTSynthesizer": "sdv_privpgd.synthesizer",
+    "MWEM": "sdv_privpgd.select.mwem",
     "DifferentiablePenalty": "sdv_privpgd.synthesize.particles.penalties",
+    "Independent": "sdv_privpgd.select.independent",
     "ParticleGradientDescent": "sdv_privpgd.synthesize.particles.descent",
     "PrivPGDSynthesizer": "sdv_privpgd.synthesizer",
+    "PrivatePGM": "sdv_privpgd.synthesize.pgm",
     "PrivacyBudgetError": "sdv_privpgd.privacy.ledger",
     "PrivacyLedger": "sdv_privpgd.privacy.ledger",
     "ProtectedThreshold": "sdv_privpgd.synthesize.particles.penalties",
     "PublicDomainError": "sdv_privpgd.schema",
+    "evaluate": "sdv_privpgd.report.evaluation",
 }
 
 __all__ = [
+    "AIM",
+    "MST",
+    "MWEM",
+    "AIMSynthesizer",
     "DifferentiablePenalty",
+    "Independent",
+    "MSTSynthesizer",
     "ParticleGradientDescent",
     "PrivPGDSynthesizer",
     "PrivacyBudgetError",
     "PrivacyLedger",
+    "PrivatePGM",
     "ProtectedThreshold",
     "PublicDomainError",
+    "evaluate",
 ]
 
 

@@ -2,7 +2,21 @@
 
 import argparse
 
-from sdv_privpgd.benchmark import acs, adult, scale
+from sdv_privpgd.benchmark import (
+    acs,
+    adult,
+    compare,
+    curves,
+    diabetes,
+    external,
+    gpu,
+    kernels,
+    projection,
+    protect,
+    scale,
+    show,
+    stages,
+)
 
 
 def main() -> None:
@@ -12,7 +26,21 @@ def main() -> None:
         description="Times fits and compares synthetic rows with real ones. Not private.",
     )
     commands = parser.add_subparsers(required=True)
-    for benchmark in (scale, adult, acs):
+    for benchmark in (
+        scale,
+        stages,
+        adult,
+        acs,
+        diabetes,
+        curves,
+        kernels,
+        gpu,
+        projection,
+        compare,
+        external,
+        show,
+        protect,
+    ):
         benchmark.add_command(commands)
     arguments = parser.parse_args()
     arguments.run(arguments)

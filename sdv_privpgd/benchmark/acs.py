@@ -9,11 +9,13 @@ import argparse
 import json
 from pathlib import Path
 
-from sdv_privpgd.benchmark.errors import covariance_error, mean_l1, mean_sw1
+import numpy as np
+
 from sdv_privpgd.benchmark.fits import FOLDER, columns_of, fit_dataset
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch, in_fresh_process, print_table
 from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.metrics.pairs import covariance_error, mean_l1, mean_sw1
 
 BOUNDS = {  # from the codebook "2018 ACS PUMS data dictionary"
     "AGEP": (17, 99),  # the task leaves out people under 17
@@ -44,7 +46,11 @@ def add_command(commands) -> None:
     """Adds ``acs``, and ``acs-once`` for its single runs, to the command line."""
     acs = commands.add_parser("acs", help="errors, time and memory on ACS Income")
     acs.add_argument("--seeds", type=int, default=1, help="repetitions with fresh noise")
-    acs.add_argument("--published", action="store_true", help="as_published(), too: an hour or so")
+    acs.add_argument(
+        "--published",
+        action="store_true",
+        help="as_published(), too, and ratios: half an hour or more",
+    )
     acs.set_defaults(run=_acs)
     once = commands.add_parser("acs-once", help="one run of acs; prints JSON")
     once.add_argument("method", choices=["PrivPGD", "published"])
@@ -61,9 +67,19 @@ def _acs(arguments: argparse.Namespace) -> None:
     passed = ["--data", str(arguments.data), "--epsilon", str(arguments.epsilon)]
     passed += ["--num-particles", str(arguments.num_particles)]
     passed += ["--published-epochs", str(arguments.published_epochs)]
+    found = {}
     for method in methods:
+        found[method] = []
         for seed in range(arguments.seeds):
-            print_table([in_fresh_process(["acs-once", method, *passed])], header=seed == 0)
+            found[method].append(in_fresh_process(["acs-once", method, *passed]))
+            print_table(found[method][-1:], header=seed == 0)
+    if arguments.published:
+        print()
+        for name in ("L1 particles", "SW1 particles", "Cov particles"):
+            ours, theirs = (
+                float(np.median([row[name] for row in found[each]])) for each in methods
+            )
+            print(f"{name:<14}PrivPGD / published: {ours:.3g} / {theirs:.3g} = {ours / theirs:.3f}")
 
 
 def _once(arguments: argparse.Namespace) -> None:

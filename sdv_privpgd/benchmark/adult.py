@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sdv_privpgd.benchmark.errors import mean_l1
 from sdv_privpgd.benchmark.fits import FOLDER, columns_of, fit_dataset
 from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.metrics.pairs import mean_l1
 
 SCHOOL = [
     "Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "HS-grad",
@@ -93,7 +93,7 @@ def _adult(arguments: argparse.Namespace) -> None:
 
     from sdv_privpgd import ParticleGradientDescent, PrivPGDSynthesizer
     from sdv_privpgd.schema import Schema
-    from sdv_privpgd.synthesize.particles.projection import SoftmaxProjection
+    from sdv_privpgd.synthesize.particles.softmax import SoftmaxProjection
     from sdv_privpgd.transformers import encode_table
 
     real = pd.read_parquet(arguments.data / "adult.parquet").drop(columns="fnlwgt")

@@ -1,11 +1,12 @@
 """What a run costs: seconds per stage and peak memory, each run in a process of its own."""
 
+import csv
 import json
 import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from sdv_privpgd.progress import Item
@@ -17,15 +18,19 @@ _STATUS = Path("/proc/self/status")
 
 
 class Stopwatch:
-    """Seconds per stage. It is the ``progress`` of a pipeline: stages are timed as they pass."""
+    """Seconds per stage. It is the ``progress`` of a pipeline: stages are timed as they pass.
 
-    def __init__(self) -> None:
+    Seconds are those of the wall's clock unless another is given.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
+        self._clock = clock
+        self._last = clock()
 
     def lap(self, stage: str) -> None:
         """Puts the time since the last lap down to a stage."""
-        now = time.perf_counter()
+        now = self._clock()
         self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
         self._last = now
 
@@ -76,10 +81,19 @@ def in_fresh_process(arguments: Sequence[str]) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def write_csv(rows: Sequence[dict], path: Path) -> None:
+    """Writes rows of the same entries over what was there; makes the folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 def print_table(rows: Sequence[dict], *, header: bool) -> None:
     """Prints rows under the names of the first one's entries; numbers to three digits."""
     if header:
-        print("".join(f"{name:>14}" for name in rows[0]))
+        print("".join(f" {name:>13}" for name in rows[0]))
     for row in rows:
         cells = [f"{cell:.3g}" if isinstance(cell, float) else f"{cell}" for cell in row.values()]
-        print("".join(f"{cell:>14}" for cell in cells), flush=True)
+        print("".join(f" {cell:>13}" for cell in cells), flush=True)

@@ -2,19 +2,26 @@
 
 Every run has a fresh process. Before the clock starts it has fitted a tiny table, so that imports
 and compilation do not count; memory is above what that took and above the input. ``sample`` is the
-drawing of as many rows as were fitted, at most a million.
+drawing of as many rows as were fitted, at most a million, and ``sample_MiB`` its own peak. ``cpu``
+are a fit's seconds of the processor, summed over its cores, whatever else it has to do.
 """
 
 import argparse
-import csv
 import json
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
 from sdv_privpgd.benchmark.fits import fit_dataset
-from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch, in_fresh_process, print_table
+from sdv_privpgd.benchmark.meters import (
+    PeakMemory,
+    Stopwatch,
+    in_fresh_process,
+    print_table,
+    write_csv,
+)
 from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
@@ -59,14 +66,10 @@ def _scale(arguments: argparse.Namespace) -> None:
                 passed.append("--from-frame")
             rows.append(in_fresh_process(passed))
             print_table(rows[-1:], header=len(rows) == 1)
-    if arguments.out is not None:
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        with (arguments.out / "scale.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-        if find_spec("matplotlib"):
-            _draw(rows, arguments.out / "scale.png")
+            if arguments.out is not None:  # after each run: the large ones take minutes
+                write_csv(rows, arguments.out / "scale.csv")
+    if arguments.out is not None and find_spec("matplotlib"):
+        _draw(rows, arguments.out / "scale.png")
 
 
 def _once(arguments: argparse.Namespace) -> None:
@@ -82,15 +85,17 @@ def _from_codes(arguments: argparse.Namespace) -> dict[str, float]:
     engine = ParticleGradientDescent(**changes)
     fit_dataset(Dataset(*simulated_table(1_000, 3)), arguments.epsilon, engine)
     domain, codes = simulated_table(arguments.rows, arguments.columns)
-    memory, watch = PeakMemory(), Stopwatch()
+    memory, watch, cpu = PeakMemory(), Stopwatch(), Stopwatch(time.process_time)
     dataset = Dataset(domain, codes)
     watch.lap("encode")
     release = fit_dataset(dataset, arguments.epsilon, engine, progress=watch)
     watch.lap("finish")
-    fit = sum(watch.seconds.values())
+    cpu.lap("cpu")
+    fit, peak, memory = sum(watch.seconds.values()), memory.mebibytes(), PeakMemory()
     release.model.sample(min(arguments.rows, _MOST_SAMPLED), seed=0)
     watch.lap("sample")
-    return {**watch.seconds, "fit": fit, "peak_MiB": memory.mebibytes()}
+    peaks = {"peak_MiB": peak, "sample_MiB": memory.mebibytes()}
+    return {**watch.seconds, "fit": fit, **cpu.seconds, **peaks}
 
 
 def _from_frame(arguments: argparse.Namespace) -> dict[str, float]:
@@ -121,12 +126,15 @@ def _from_frame(arguments: argparse.Namespace) -> dict[str, float]:
     table = frame(domain, codes)
     del codes
     synthesizer = new(domain)
-    memory, watch = PeakMemory(), Stopwatch()
+    memory, watch, cpu = PeakMemory(), Stopwatch(), Stopwatch(time.process_time)
     synthesizer.fit(table)
     watch.lap("fit")
+    cpu.lap("cpu")
+    peak, memory = memory.mebibytes(), PeakMemory()
     synthesizer.sample(min(arguments.rows, _MOST_SAMPLED))
     watch.lap("sample")
-    return {**watch.seconds, "peak_MiB": memory.mebibytes()}
+    peaks = {"peak_MiB": peak, "sample_MiB": memory.mebibytes()}
+    return {**watch.seconds, **cpu.seconds, **peaks}
 
 
 def _draw(rows: list[dict], path: Path) -> None:
@@ -149,6 +157,9 @@ def _draw(rows: list[dict], path: Path) -> None:
                 label=f"{num_rows:,} rows",
             )
         panel.set(xscale="log", yscale="log", xlabel="columns", ylabel=label)
+        columns = sorted({row["columns"] for row in rows})
+        panel.set_xticks(columns, labels=map(str, columns))
+        panel.set_xticks([], minor=True)
     panels[0].legend()
     figure.savefig(path, dpi=150)
     plt.close(figure)

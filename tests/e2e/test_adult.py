@@ -7,9 +7,9 @@ from sdv.metadata import Metadata
 
 from sdv_privpgd import ParticleGradientDescent, PrivPGDSynthesizer
 from sdv_privpgd.benchmark import adult
-from sdv_privpgd.benchmark.errors import mean_l1
 from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.metrics.pairs import mean_l1
 from sdv_privpgd.schema import Schema
 from sdv_privpgd.transformers import encode_table
 

@@ -1,14 +1,25 @@
 """The benchmarks' command line, at toy size."""
 
 import csv
+import json
 import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from sdv_privpgd.benchmark.fits import columns_of
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
-from sdv_privpgd.benchmark.simulated import simulated_table
+from sdv_privpgd.benchmark.simulated import (
+    MIXED_COLUMNS,
+    MIXED_DOMAIN,
+    mixed_table,
+    simulated_table,
+)
+from sdv_privpgd.benchmark.stages import STAGES
+from sdv_privpgd.schema import Schema
+from sdv_privpgd.transformers import transformer_for
 
 
 def command(*arguments: str) -> str:
@@ -38,6 +49,68 @@ def test_scale_writes_one_line_a_run(changes, tmp_path):
     assert (tmp_path / "scale.png").stat().st_size > 0
 
 
+def test_stages_prints_a_line_a_stage():
+    lines = command("stages", "--share", "0.0001", "--repetitions", "1").splitlines()
+    names = [line[:14].strip() for line in lines]
+    assert names == ["stage", *STAGES]
+
+
+def write_table(folder, name: str, bounds: dict, **columns) -> None:
+    """A real table in miniature, with the facts that lie beside it."""
+    table = pd.DataFrame(columns)
+    numbers = dict.fromkeys(bounds, "numerical")
+    facts = {
+        "sdtypes": dict.fromkeys(table.columns, "categorical") | numbers,
+        "dtypes": {column: str(kind) for column, kind in table.dtypes.items()},
+        "public_bounds": bounds,
+        "missing": {},
+    }
+    (folder / f"{name}.json").write_text(json.dumps(facts))
+    table.to_parquet(folder / f"{name}.parquet")
+
+
+def test_diabetes_prints_its_stages_and_its_error(tmp_path):
+    rng = np.random.default_rng(0)
+    write_table(
+        tmp_path,
+        "diabetes_130us",
+        {"time_in_hospital": [1, 14]},
+        encounter_id=np.arange(200),
+        patient_nbr=np.arange(200),
+        race=rng.choice(["?", "A", "B"], 200),
+        time_in_hospital=rng.integers(1, 15, 200),
+        readmitted=rng.choice(["NO", "<30", ">30"], 200),
+    )
+    printed = command("diabetes", "--data", str(tmp_path), "--num-particles", "100")
+    names, values = (line.split() for line in printed.splitlines()[-2:])
+    assert "200 rows, 3 columns" in printed
+    assert names[-2:] == ["half", "L1"]
+    assert 0 < float(values[-1]) < 1
+
+
+def test_curves_writes_every_family_and_marks_the_default(tmp_path):
+    rng = np.random.default_rng(0)
+    income = rng.random(300) < 0.4
+    write_table(
+        tmp_path,
+        "acs_income_xx",
+        {},
+        AGEP=rng.integers(17, 99, 300) // (1 + income),
+        SEX=rng.integers(1, 3, 300),
+        PINCP=income,
+    )
+    sizes = ["--num-particles", "100", "--epochs", "0", "1", "100", "--sweeps", "2"]
+    command("curves", "--data", str(tmp_path), *sizes, "--out", str(tmp_path))
+    with (tmp_path / "curves.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    families = {row["family"] for row in rows}
+    assert {"0 epochs", "100 epochs", "4 tables a step", "5 copies, 1 epochs"} <= families
+    assert {row["targets"] for row in rows} == {"noisy", "true"}
+    assert {row["sweeps"] for row in rows} == {"0", "2"}
+    assert all(float(row["L1"]) < 2 and float(row["seconds"]) > 0 for row in rows)
+    assert (tmp_path / "curves.png").stat().st_size > 0
+
+
 def test_simulated_tables_repeat_and_have_dependent_columns_in_all_cells():
     domain, codes = simulated_table(20_000, 6)
     again = simulated_table(20_000, 6)[1]
@@ -50,10 +123,22 @@ def test_simulated_tables_repeat_and_have_dependent_columns_in_all_cells():
     assert np.abs(correlations).max() > 0.3
 
 
-def test_the_stopwatch_puts_all_time_down_to_stages(monkeypatch):
+def test_mixed_tables_lie_in_their_declared_domain_and_have_missing_values():
+    table = mixed_table(1_000)
+    columns = columns_of(table)
+    schema = Schema.from_sdv(MIXED_COLUMNS, public_domain=MIXED_DOMAIN, keys={"key"})
+    assert list(table.columns) == list(MIXED_COLUMNS)
+    assert len(schema.columns) == 12
+    for column in schema.columns:
+        series = columns[column.name]
+        assert transformer_for(column).holds(series).all()
+        # 5 % of 1,000 cells: 50, give or take 4.4 standard deviations of 6.9.
+        assert abs(int(series.isna().sum()) - 50 * column.nullable) <= 30
+
+
+def test_the_stopwatch_puts_all_time_down_to_stages():
     now = [0.0]
-    monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    watch = Stopwatch()
+    watch = Stopwatch(lambda: now[0])
     now[0] += 5
     watch.lap("encode")
     now[0] += 2  # counting, before the noise

@@ -1,0 +1,187 @@
+"""The comparison: methods x tables x epsilons x seeds, each run in a fresh process. Not private.
+
+    python -m sdv_privpgd.benchmark compare --methods PrivPGD MST --tables adult --out r.parquet
+    python -m sdv_privpgd.benchmark compare --preset paper --out r.parquet
+
+80 % of a table's rows are fitted and compared with as many synthetic rows; 20 % test what is
+learned from synthetic rows. "Real" stands for the fitted rows themselves. Every column is cut in
+at most ``--cells`` cells (see ``tables``). Seeds are those of the engine, the sample and the
+metrics: the noise comes from the operating system and differs in every run. Runs that the file
+holds are skipped, so an interrupted comparison goes on where it was; a run that fails is recorded
+with its error's class. ``records`` describes the file.
+"""
+
+import argparse
+import json
+import math
+import signal
+import subprocess
+import sys
+import traceback
+from itertools import product
+from pathlib import Path
+
+from sdv_privpgd.benchmark.declarations import TABLES, check_names
+from sdv_privpgd.benchmark.fits import FOLDER
+from sdv_privpgd.benchmark.meters import in_fresh_process
+from sdv_privpgd.benchmark.methods import METHODS, Method
+from sdv_privpgd.benchmark.records import Run, append, canonical, held
+
+REAL = "Real"
+
+PAPER = {
+    "methods": ["PrivPGD", "PrivPGD-published", "PrivPGD-published-noise", "MST", "AIM", REAL],
+    "tables": ["acs_income", "acs_mobility", "acs_traveltime", "diabetes"],
+    "epsilons": [2.5, 1.0, 0.2],
+    "seeds": 5,
+}
+"""The grid of Donhauser et al. 2024, section 4, as far as its tables are at hand."""
+
+_DEFAULTS = {"methods": ["PrivPGD", "Independent"], "tables": [], "epsilons": [1.0], "seeds": 1}
+
+
+def add_command(commands) -> None:
+    """Adds ``compare``, and ``compare-once`` for its single runs, to the command line."""
+    compare = commands.add_parser("compare", help="methods x tables x epsilons x seeds")
+    compare.add_argument("--preset", choices=["paper"], help="the paper's grid, where not given")
+    methods = (*METHODS, REAL)
+    compare.add_argument(
+        "--methods", nargs="+", choices=methods, metavar="METHOD", help=", ".join(methods)
+    )
+    compare.add_argument("--tables", nargs="+", metavar="TABLE", help=", ".join(TABLES))
+    compare.add_argument("--epsilons", nargs="+", type=float)
+    compare.add_argument("--seeds", type=int, help="repetitions with fresh noise")
+    compare.add_argument("--out", type=Path, required=True, help="the Parquet file of results")
+    compare.add_argument("--retry", action="store_true", help="run again what failed")
+    compare.set_defaults(run=_compare)
+    once = commands.add_parser("compare-once", help="one run of compare; prints JSON")
+    once.add_argument("--method", choices=methods, required=True)
+    once.add_argument("--epsilon", type=float, required=True)
+    once.add_argument("--seed", type=int, required=True)
+    once.set_defaults(run=_once)
+    for parser in (compare, once):
+        add_table_arguments(parser)
+        parser.add_argument("--rows", type=int, help="so many rows of the table, at random")
+        parser.add_argument("--delta", type=float, default=1e-5)
+        parser.add_argument("--num-particles", type=int, help="instead of a method's own number")
+        parser.add_argument("--published-epochs", type=int, help="instead of 1,000")
+        parser.add_argument("--max-megabytes", type=float, default=80.0, help="of AIM's model")
+        parser.add_argument("--most-seconds", type=int, default=0, help="of a run; 0: no limit")
+
+
+def add_table_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what ``table_of`` reads."""
+    parser.add_argument("--table", help="a table by name, or a file with its --metadata")
+    parser.add_argument("--metadata", type=Path, help="SDV's metadata of your own table, JSON")
+    parser.add_argument("--domain", type=Path, help="its public domain, JSON: column to facts")
+    parser.add_argument("--label", help="its column to predict")
+    parser.add_argument("--data", type=Path, default=FOLDER, help="folder of the named tables")
+    parser.add_argument("--cells", type=int, default=32, help="the most cells of a column")
+    parser.add_argument("--all-metrics", action="store_true", help="not only the paper's six")
+
+
+def _settings(arguments: argparse.Namespace) -> dict:
+    """The settings of a run that are not its method's."""
+    read = ("delta", "cells", "rows", "label", "all_metrics")
+    return {key: getattr(arguments, key) for key in read if getattr(arguments, key) is not None}
+
+
+def name_of(arguments: argparse.Namespace, table: str) -> str:
+    """What a table is called in the results."""
+    return table if arguments.metadata is None else Path(table).stem
+
+
+def _compare(arguments: argparse.Namespace) -> None:
+    from tqdm import tqdm
+
+    given = PAPER if arguments.preset == "paper" else _DEFAULTS
+    grid = {
+        key: value if getattr(arguments, key) is None else getattr(arguments, key)
+        for key, value in given.items()
+    }
+    tables = grid["tables"] if arguments.table is None else [arguments.table]
+    if not tables:
+        raise SystemExit("Name tables: --tables, --table with --metadata, or --preset paper.")
+    if arguments.metadata is None:
+        check_names(tables)
+    # A seed at a time, so that an interrupted comparison has something of everything.
+    cells = [
+        (str(method), str(table), math.inf if method == REAL else float(epsilon), int(seed))
+        for seed, table, epsilon, method in product(
+            range(grid["seeds"]), tables, grid["epsilons"], grid["methods"]
+        )
+    ]
+    runs = {cell: _run_of(arguments, *cell) for cell in cells}
+    done = held(arguments.out, failed=not arguments.retry)
+    missing = {cell: each for cell, each in runs.items() if each not in done}
+    print(f"{len(runs)} runs, {len(runs) - len(missing)} of them held by {arguments.out}.")
+    num_failed = 0
+    with tqdm(missing.items(), unit="run") as bar:
+        for (method, table, epsilon, seed), each in bar:
+            bar.set_postfix_str(f"{method} {each.table} epsilon {epsilon:g} seed {seed}")
+            chosen = {"method": method, "table": table, "epsilon": epsilon, "seed": seed}
+            try:
+                found = in_fresh_process(["compare-once", *_passed({**vars(arguments), **chosen})])
+            except subprocess.CalledProcessError as failure:
+                found = {"facts": {"error": _error_of(failure)}, "scores": {}}
+                num_failed += 1
+            append(arguments.out, each, found["facts"], found["scores"])
+    if num_failed:
+        print(f"{num_failed} runs failed: --retry runs them again.")
+
+
+def _run_of(
+    arguments: argparse.Namespace, method: str, table: str, epsilon: float, seed: int
+) -> Run:
+    own = {} if method == REAL else method_of(arguments, method).settings()
+    return Run(
+        method=method,
+        table=name_of(arguments, table),
+        epsilon=epsilon,
+        seed=seed,
+        settings=canonical({**_settings(arguments), **own}),
+    )
+
+
+def method_of(arguments: argparse.Namespace, name: str) -> Method:
+    """The method of that name with the settings that the arguments name."""
+    return Method(
+        name=name,
+        num_particles=arguments.num_particles,
+        published_epochs=arguments.published_epochs,
+        max_megabytes=arguments.max_megabytes,
+    )
+
+
+def _passed(facts: dict) -> list[str]:
+    """The command line of ``compare-once`` that says the same."""
+    keys = (
+        "method", "table", "epsilon", "seed", "metadata", "domain", "label", "data", "cells",
+        "rows", "delta", "num_particles", "published_epochs", "max_megabytes", "most_seconds",
+    )  # fmt: skip
+    passed = ["--all-metrics"] if facts["all_metrics"] else []
+    for key in keys:
+        if facts[key] is not None:
+            passed += [f"--{key.replace('_', '-')}", str(facts[key])]
+    return passed
+
+
+def _error_of(failure: subprocess.CalledProcessError) -> str:
+    """The class of the error that ended a run, or the signal: SIGKILL for want of memory."""
+    if failure.returncode < 0:
+        return signal.Signals(-failure.returncode).name
+    lines = failure.stdout.splitlines()
+    return json.loads(lines[-1])["error"] if lines else f"exit status {failure.returncode}"
+
+
+def _once(arguments: argparse.Namespace) -> None:
+    sys.excepthook = _say_error
+    from sdv_privpgd.benchmark.single import run_once  # imports pandas, and may fail itself
+
+    run_once(arguments)
+
+
+def _say_error(kind: type[BaseException], error: BaseException, trace) -> None:
+    """The traceback as ever, and the error's class for the process that waits."""
+    traceback.print_exception(kind, error, trace)
+    print(json.dumps({"error": kind.__name__}), flush=True)

@@ -1,0 +1,175 @@
+"""What is declared of the comparison's real tables, and what is predicted in each.
+
+Ranges are those of the codebooks or round numbers that cover the table, from the JSON file beside
+it. Categories that no codebook lists here, and the round numbers, were looked up from the tables,
+which are public: a benchmark's domain is not a private one, and no model for a private table may
+be declared like this.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sdv_privpgd.benchmark import acs, adult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """What is declared of a table besides what its JSON file says.
+
+    Attributes:
+        file: The name of its files, or a pattern.
+        label: The column to predict. Rows where it is missing are left out.
+        dropped: Columns that are left out: keys, weights, constants.
+        whole: Columns of integers that are stored as floats.
+        orders: Ordinal columns and their categories.
+        facts: Facts on columns in SDV's words; those that name the sdtype stand alone.
+        prepare: What is done to the rows first, to make a published task of them.
+    """
+
+    file: str
+    label: str
+    dropped: Sequence[str] = ()
+    whole: Sequence[str] = ()
+    orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    facts: Mapping[str, Mapping] = field(default_factory=dict)
+    prepare: "Callable[[pd.DataFrame], pd.DataFrame]" = lambda frame: frame
+
+
+def _income(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """ACS Income's label: more than 50,000 dollars a year."""
+    return frame.assign(**{"Income > 50,000": frame["Income"] > 50_000}).drop(columns="Income")
+
+
+def _traveltime(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """ACS Traveltime's label and those of its features that the table has."""
+    features = [
+        "Age", "Education", "Marital Status", "Gender", "Employment status of parents",
+        "Mobility status", "Race", "State", "Citizenship status", "Occupation",
+        "Means of transportation to work",
+    ]  # fmt: skip
+    travels = frame.dropna(subset=["Travel time to work"])
+    return travels.loc[:, features].assign(**{"Travel > 20": travels["Travel time to work"] > 20})
+
+
+def _mobility(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """ACS Mobility's label, people and those of its features that the table has."""
+    features = [
+        "Age", "Education", "Marital Status", "Gender", "Employment status of parents",
+        "Citizenship status", "Military service", "Nativity", "Hearing difficulty",
+        "Vision difficulty", "Cognitive difficulty", "Race", "Workclass", "Travel time to work",
+        "Income",
+    ]  # fmt: skip
+    young = frame.query("18 < Age < 35")
+    return young.loc[:, features].assign(
+        **{"Same house": young["Mobility status"] == "Yes, same house (nonmovers)"}
+    )
+
+
+_SCHOOL_YEARS = [
+    "No schooling completed", "Nursery school, preschool", "Kindergarten",
+    *(f"Grade {year}" for year in range(1, 12)), "12th grade - no diploma",
+    "Regular high school diploma", "GED or alternative credential",
+    "Some college, but less than 1 year", "1 or more years of college credit, no degree",
+    "Associate's degree", "Bachelor's degree", "Master's degree",
+    "Professional degree beyond a bachelor's degree", "Doctorate degree",
+]  # fmt: skip
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+
+
+def _workers(
+    label: str, prepare: "Callable[[pd.DataFrame], pd.DataFrame]", oldest: int = 99
+) -> Declaration:
+    return Declaration(
+        file="acs_workers_us_2018",
+        label=label,
+        prepare=prepare,
+        whole=("Age", "Income", "Vehicle occupancy", "Travel time to work"),
+        orders={"Education": _SCHOOL_YEARS},
+        # The codebook's range is ten times as wide: nearly all would be in its first cell.
+        facts={
+            "Income": {"range_min": 0, "range_max": 400_000},
+            "Age": {"range_max": oldest},
+        },
+    )
+
+
+def _acs_income(file: str) -> Declaration:
+    # Codes are stored as floats and cut like other numbers: so did the paper.
+    return Declaration(
+        file=file,
+        label="PINCP",
+        facts={name: {**acs.COLUMNS[name], **acs.PUBLIC_DOMAIN[name]} for name in acs.COLUMNS},
+    )
+
+
+TABLES: dict[str, Declaration] = {
+    "acs_income": _acs_income("acs_income_*"),
+    **{
+        name: _acs_income(name)
+        for name in (
+            "acs_income_ca_2018_part", "acs_income_co_2018", "acs_income_ga_2018",
+            "acs_income_il_2018", "acs_income_ne_2018", "acs_income_nj_2018", "acs_income_ny_2018",
+        )
+    },
+    "acs_workers": _workers("Income > 50,000", _income),
+    "acs_traveltime": _workers("Travel > 20", _traveltime),
+    "acs_mobility": _workers("Same house", _mobility, oldest=34),
+    "adult": Declaration(
+        file="adult",
+        label="income",
+        dropped=("fnlwgt",),
+        facts={
+            name: {**facts, **adult.PUBLIC_DOMAIN[name]}
+            for name, facts in adult.columns(adult.PUBLIC_DOMAIN).items()
+        },
+    ),
+    "bank": Declaration(
+        file="bank_marketing_full",
+        label="y",
+        orders={"month": _MONTHS, "education": ["unknown", "primary", "secondary", "tertiary"]},
+    ),
+    "california_housing": Declaration(file="california_housing", label="median_house_value"),
+    "diabetes": Declaration(
+        file="diabetes_130us", label="readmitted", dropped=("encounter_id", "patient_nbr")
+    ),
+    "diamonds": Declaration(
+        file="diamonds",
+        label="price",
+        orders={
+            "cut": ["Fair", "Good", "Very Good", "Premium", "Ideal"],
+            "color": list("JIHGFED"),
+            "clarity": ["I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"],
+        },
+    ),
+    "flights": Declaration(
+        file="nyc_flights13",
+        label="arr_delay",
+        dropped=("year", "tailnum", "flight"),
+        whole=(
+            "dep_time", "dep_delay", "arr_time", "arr_delay", "air_time", "distance", "hour",
+            "minute",
+        ),
+        orders={
+            "month": [str(month) for month in range(1, 13)],
+            "day": [str(day) for day in range(1, 32)],
+        },
+    ),
+    "nist": Declaration(
+        file="nist_national2018",
+        label="PINCP_DECILE",
+        whole=("NOC", "NPF", "PINCP", "POVPIP"),
+        facts={"PINCP": {"range_min": -20_000, "range_max": 400_000}},  # as for the workers
+    ),
+}  # fmt: skip
+"""The tables by name."""
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raises ``ValueError`` unless all are names of ``TABLES``."""
+    unknown = [name for name in names if name not in TABLES]
+    if unknown:
+        raise ValueError(f"There are no tables {unknown!r}: choose from {list(TABLES)!r}.")

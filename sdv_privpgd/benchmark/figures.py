@@ -1,0 +1,100 @@
+"""The figures of the comparison: errors over a baseline's, and errors over a penalty's weight."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+
+mpl.use("Agg")
+from matplotlib import pyplot as plt
+from matplotlib.lines import Line2D
+
+CUT = 3.0
+"""The log2 ratio at which the paper's figures end."""
+
+
+def log_ratios(rows: pd.DataFrame, baseline: str) -> pd.DataFrame:
+    """log2 of each run's error over the baseline's mean error, in a column ``ratio``.
+
+    The mean is that of the same table, epsilon and metric. Rows without such a mean, and errors
+    of 0, are left out.
+    """
+    keys = ["table", "epsilon", "metric"]
+    means: Any = rows[rows["method"] == baseline].groupby(keys)["value"].mean()
+    found = rows.join(means.rename("mean"), on=keys)
+    found = found[(found["value"] > 0) & (found["mean"] > 0)]
+    return found.assign(ratio=np.log2(found["value"] / found["mean"]))
+
+
+def draw_ratios(rows: pd.DataFrame, metrics: Sequence[str], baseline: str, path: Path) -> bool:
+    """Draws Figures 1 and 2 of Donhauser et al. 2024; whether there was anything to draw.
+
+    A panel a metric: the mean and standard deviation over runs of the log2 ratio. What exceeds
+    the cut is named above it, the smallest first.
+    """
+    ratios = log_ratios(rows, baseline)
+    panels_of = [name for name in metrics if (ratios["metric"] == name).any()]
+    if not panels_of:
+        return False
+    tables, methods = sorted(ratios["table"].unique()), sorted(ratios["method"].unique())
+    methods.sort(key=lambda name: name != baseline)
+    width = max(4.5, 1.2 * len(tables) + 1.5)
+    figure, panels = plt.subplots(
+        1, len(panels_of), figsize=(width * len(panels_of), 4), layout="constrained", squeeze=False
+    )
+    colors = plt.get_cmap("tab20" if len(methods) > 10 else "tab10")
+    for panel, metric in zip(panels[0], panels_of, strict=True):
+        found: Any = ratios[ratios["metric"] == metric].groupby(["table", "method"])["ratio"]
+        mean, deviation = found.mean(), found.std().fillna(0.0)
+        for place, table in enumerate(tables):
+            for number, method in enumerate(methods):
+                if (table, method) not in mean.index or mean[table, method] > CUT:
+                    continue
+                panel.errorbar(
+                    place + 0.7 * ((number + 0.5) / len(methods) - 0.5),
+                    mean[table, method],
+                    yerr=deviation[table, method],
+                    fmt="o",
+                    markersize=4,
+                    capsize=2,
+                    color=colors(number),
+                )
+            above = mean.get(table, pd.Series(dtype=float)).sort_values()
+            names = [str(name) for name in above.index[above > CUT]]
+            panel.text(place, CUT + 0.1, "\n".join(names[::-1]), ha="center", va="bottom", size=7)
+        panel.axhline(CUT, color="gray", linestyle="--", linewidth=0.8)
+        panel.axhline(0, color="gray", linewidth=0.8)
+        panel.set(title=metric, xlim=(-0.6, len(tables) - 0.4), ylim=(None, CUT + 1.2))
+        panel.set_xticks(range(len(tables)), tables, rotation=20, ha="right")
+    panels[0][0].set_ylabel(f"log2 of error / {baseline}'s mean error")
+    handles = [
+        Line2D([], [], marker="o", linestyle="", color=colors(number), label=method)
+        for number, method in enumerate(methods)
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(methods), 6))
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+    return True
+
+
+def draw_protection(rows: pd.DataFrame, labels: Mapping[str, str], path: Path) -> None:
+    """Draws Figure 3 of Donhauser et al. 2024: a panel a column of ``labels`` over ``weight``.
+
+    Means and standard deviations over runs; dashed, those without a penalty (weight 0).
+    """
+    figure, panels = plt.subplots(
+        1, len(labels), figsize=(3.6 * len(labels), 3.4), squeeze=False, layout="constrained"
+    )
+    for panel, (name, title) in zip(panels[0], labels.items(), strict=True):
+        found: Any = rows.groupby("weight")[name]
+        mean, deviation = found.mean(), found.std().fillna(0.0)
+        weights = mean.index[mean.index > 0]
+        panel.errorbar(weights, mean[weights], yerr=deviation[weights], marker="o", capsize=2)
+        if 0 in mean.index:
+            panel.axhline(mean[0], color="gray", linestyle="--", linewidth=0.8)
+        panel.set(title=title, xlabel="weight λ", xscale="log", ylim=(0, None))
+    figure.savefig(path, dpi=150)
+    plt.close(figure)

@@ -1,0 +1,157 @@
+"""What a file of results says: tables of means, and the paper's figures. Not private.
+
+    python -m sdv_privpgd.benchmark show results.parquet --out figures
+
+Prints each metric's mean over seeds ± its standard error, and what failed. With ``--out`` it
+writes Figures 1 and 2 of Donhauser et al. 2024 for each epsilon, and one page with all of it.
+"""
+
+import argparse
+import base64
+import html
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ORDER = ("downstream", "covariance", "counting", "threshold", "sw1", "l1")
+"""The paper's metrics in its order; others follow by name."""
+
+FIGURES = {"figure1": ORDER[:4], "figure2": ORDER[4:]}
+
+
+def add_command(commands) -> None:
+    """Adds ``show`` to the command line."""
+    show = commands.add_parser("show", help="tables and figures of a file of results")
+    show.add_argument("results", type=Path, help="what compare and score wrote")
+    show.add_argument("--baseline", default="PrivPGD", help="the method that others are over")
+    show.add_argument("--out", type=Path, help="folder for figures and a page")
+    show.set_defaults(run=_show)
+
+
+def labeled(rows: "pd.DataFrame") -> "pd.DataFrame":
+    """The rows, with settings in the method's name where a table has scores of several settings."""
+    rows = rows.copy()
+    for _, same in rows.dropna(subset=["metric"]).groupby(["table", "method"]):
+        several = {text: json.loads(text) for text in same["settings"].unique()}
+        keys = sorted({key for each in several.values() for key in each})
+        differing = [
+            key for key in keys if len({str(each.get(key)) for each in several.values()}) > 1
+        ]
+        for text, each in several.items():
+            said = ", ".join(f"{key} {each[key]}" for key in differing if key in each)
+            if said:
+                here = same.index[same["settings"] == text]
+                rows.loc[here, "method"] += f" ({said})"
+    return rows
+
+
+def summarize(rows: "pd.DataFrame") -> "pd.DataFrame":
+    """The mean, standard deviation, standard error and number of runs of each metric.
+
+    Indexed by table, epsilon, method and metric; the error of one run's mean is not a number.
+    """
+    groups = rows.dropna(subset=["metric"]).groupby(["table", "epsilon", "method", "metric"])
+    found: Any = groups["value"].agg(["mean", "std", "sem", "count"])
+    return found.rename(columns={"std": "deviation", "sem": "error", "count": "runs"})
+
+
+def said(mean: float, error: float) -> str:
+    """A mean with its standard error, to the digits that the error leaves."""
+    if math.isnan(mean):
+        return ""
+    return f"{mean:.3g}" if math.isnan(error) else f"{mean:.3g} ± {error:.1g}"
+
+
+def in_order(metrics: Sequence[str]) -> list[str]:
+    """The paper's metrics first, then others by name."""
+    return sorted(metrics, key=lambda name: (ORDER.index(name) if name in ORDER else 99, name))
+
+
+def _show(arguments: argparse.Namespace) -> None:
+    from sdv_privpgd.benchmark.records import read
+
+    if not arguments.results.exists():
+        raise SystemExit(f"There is no file {arguments.results}.")
+    rows = labeled(read(arguments.results))
+    tables = _printed(summarize(rows), _costs(rows))
+    failed = rows.loc[rows["error"].notna(), ["method", "table", "epsilon", "seed", "error"]]
+    for title, table in tables.items():
+        print(f"{title}\n{table.to_string()}\n")
+    if len(failed):
+        print(f"Failed:\n{failed.to_string(index=False)}")
+    if arguments.out is not None:
+        _write(arguments, rows, tables, failed)
+
+
+def _costs(rows: "pd.DataFrame") -> "pd.DataFrame":
+    """The mean seconds and memory of each method's runs."""
+    runs = rows.drop_duplicates(["table", "epsilon", "method", "seed"])
+    costs = ["fit_seconds", "peak_mebibytes", "spent_epsilon"]
+    means: Any = runs.groupby(["table", "epsilon", "method"])[costs].mean()
+    return means
+
+
+def _printed(summary: "pd.DataFrame", costs: "pd.DataFrame") -> "dict[str, pd.DataFrame]":
+    """One table of texts a table and epsilon, methods by metrics."""
+    each: Any = summary.apply(lambda row: said(row["mean"], row["error"]), axis=1)
+    texts = each.unstack("metric")
+    texts = texts[in_order(list(texts.columns))].fillna("")
+    texts["runs"] = summary["runs"].groupby(level=["table", "epsilon", "method"]).max()
+    for name in costs.columns:
+        texts[name] = costs[name].map(lambda value: said(value, math.nan))
+    return {
+        f"{table}, epsilon {epsilon:g}: mean ± standard error": group.droplevel([0, 1])
+        for (table, epsilon), group in texts.groupby(level=["table", "epsilon"])
+    }
+
+
+def _write(
+    arguments: argparse.Namespace,
+    rows: "pd.DataFrame",
+    tables: "dict[str, pd.DataFrame]",
+    failed: "pd.DataFrame",
+) -> None:
+    from sdv_privpgd.benchmark.figures import draw_ratios  # imports matplotlib
+
+    methods = sorted(rows["method"].unique())
+    if arguments.baseline not in methods:
+        print(f"No figures over {arguments.baseline!r}: choose --baseline from {methods!r}.")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    parts = []
+    for epsilon in sorted(rows["epsilon"].unique(), reverse=True):
+        for name, metrics in FIGURES.items():
+            path = arguments.out / f"{name}_epsilon_{epsilon:g}.png"
+            own: Any = rows[(rows["epsilon"] == epsilon) & rows["metric"].isin(metrics)]
+            if draw_ratios(own, metrics, arguments.baseline, path):
+                image = base64.b64encode(path.read_bytes()).decode()
+                title = f"Errors over {arguments.baseline}'s, epsilon {epsilon:g}"
+                parts.append(f"<h2>{html.escape(title)}</h2>")
+                parts.append(
+                    f'<img alt="{html.escape(title)}" src="data:image/png;base64,{image}">'
+                )
+    for title, table in tables.items():
+        parts.append(f"<h2>{html.escape(title)}</h2><div>{table.to_html(border=0)}</div>")
+    if len(failed):
+        parts.append(f"<h2>Failed</h2><div>{failed.to_html(border=0, index=False)}</div>")
+    (arguments.out / "results.html").write_text(_PAGE.format(body="\n".join(parts)))
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Comparison (not private)</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
+body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto }}
+body {{ padding: 0 1rem }}
+div {{ overflow-x: auto }} img {{ max-width: 100% }}
+th, td {{ text-align: right; padding: .2rem .7rem; white-space: nowrap }}
+tr + tr {{ border-top: 1px solid #ddd }}
+</style></head><body>
+<h1>Comparison with real tables: not private</h1>
+{body}
+</body></html>
+"""

@@ -1,0 +1,213 @@
+"""The real tables of the comparison: their rows, their declared columns and their codes."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sdv_privpgd.benchmark.declarations import TABLES, Declaration, check_names
+from sdv_privpgd.benchmark.fits import columns_of
+from sdv_privpgd.cells import Categories
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.schema import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SPLIT_SEED, TEST_SHARE = 42, 0.2
+"""The paper's split (Donhauser et al. 2024, section 4.1, and its code)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table with its declared columns, each cut in at most ``cells`` cells. Not private.
+
+    Numbers are cut in cells of equal width over their range. Where categories are more than
+    ``cells``, neighbors in their declared order share a cell. Missing has a cell of its own.
+    """
+
+    name: str
+    frame: "pd.DataFrame"
+    schema: Schema
+    cells: int
+    label: str | None
+
+    @property
+    def task(self) -> Literal["classification", "regression"]:
+        """What predicting the label is; without one, ``classification``."""
+        sdtypes = {column.name: column.sdtype for column in self.schema.columns}
+        is_number = self.label is not None and sdtypes[self.label] == "numerical"
+        return "regression" if is_number else "classification"
+
+    @cached_property
+    def _cuts(self) -> tuple[np.ndarray | None, ...]:
+        """The code of each of a column's codes in the schema, where they are not the same."""
+        cuts: list[np.ndarray | None] = []
+        for column in self.schema.columns:
+            size = column.num_values
+            if isinstance(column.cells, Categories) and size > self.cells:
+                merged = np.arange(size) * self.cells // size
+                cuts.append(np.append(merged, [self.cells] * column.nullable).astype(np.int64))
+            else:
+                cuts.append(None)
+        return tuple(cuts)
+
+    @property
+    def domain(self) -> Domain:
+        """One attribute a column."""
+        declared = self.schema.domain()
+        sizes = [
+            size if cut is None else int(cut[-1]) + 1
+            for size, cut in zip(declared.sizes, self._cuts, strict=True)
+        ]
+        return Domain(declared.attributes, tuple(sizes))
+
+    def encode(self, frame: "pd.DataFrame") -> np.ndarray:
+        """The codes of rows with this table's columns, shape (row, attribute)."""
+        from sdv_privpgd.transformers import encode_table  # imports RDT
+
+        codes = encode_table(columns_of(frame), self.schema)
+        cut = np.empty(codes.shape, dtype=codes.dtype, order="F")
+        for axis, merged in enumerate(self._cuts):
+            cut[:, axis] = codes[:, axis] if merged is None else merged[codes[:, axis]]
+        return cut
+
+    def split(self) -> "tuple[pd.DataFrame, pd.DataFrame]":
+        """The 80 % of rows that are fitted, and the 20 % for testing."""
+        from sklearn.model_selection import train_test_split  # as the paper's code does
+
+        places = np.arange(len(self.frame))
+        train, test = train_test_split(places, test_size=TEST_SHARE, random_state=SPLIT_SEED)
+        return self.frame.take(train), self.frame.take(test)
+
+
+def load(name: str, folder: Path, cells: int) -> Table:
+    """One of ``TABLES``, from its files in a folder."""
+    import pandas as pd
+
+    check_names([name])
+    declared = TABLES[name]
+    paths = sorted(folder.glob(f"{declared.file}.parquet"))
+    if not paths:
+        raise FileNotFoundError(
+            f"No {declared.file}.parquet in {folder}: name the folder of the tables with --data."
+        )
+    described = json.loads(paths[0].with_suffix(".json").read_text())
+    frame = pd.concat([pd.read_parquet(path) for path in paths], ignore_index=True)
+    frame = declared.prepare(frame).drop(columns=list(declared.dropped))
+    frame = frame.dropna(subset=[declared.label]).reset_index(drop=True)
+    facts = {}
+    for column in frame.columns:
+        facts[column] = _facts(frame, column, declared, described)
+        if "range_values" in facts[column]:
+            frame[column] = _texts(frame[column])
+    # The NIST table has columns of text that hold numbers or this letter.
+    for column, kind in described["sdtypes"].items():
+        if kind == "numerical-or-N" and column in frame:
+            frame[column] = pd.to_numeric(frame[column].where(frame[column] != "N"))
+    schema = Schema.from_sdv(facts, num_bins=cells)
+    return Table(name=name, frame=frame, schema=schema, cells=cells, label=declared.label)
+
+
+def load_own(
+    path: Path, metadata: Path, domain: Path | None, label: str | None, cells: int
+) -> Table:
+    """A user's table: Parquet or CSV, SDV's metadata of it, and a public domain of its columns.
+
+    Ranges in the metadata are taken as declared; ``domain`` maps columns to facts that take
+    their place.
+    """
+    described = json.loads(metadata.read_text())
+    if "tables" in described:
+        if len(described["tables"]) != 1:
+            raise ValueError(
+                f"{metadata} describes {len(described['tables'])} tables: give one of one table."
+            )
+        (described,) = described["tables"].values()
+    keys = {described.get("primary_key"), *described.get("alternate_keys", [])} - {None}
+    schema = Schema.from_sdv(
+        described["columns"],
+        keys=keys,
+        public_domain=None if domain is None else json.loads(domain.read_text()),
+        num_bins=cells,
+    )
+    modelled = [column.name for column in schema.columns]
+    if label is not None and label not in modelled:
+        raise ValueError(f"--label {label!r} is not a modelled column: choose from {modelled!r}.")
+    frame = read_rows(path, schema)
+    return Table(name=path.stem, frame=frame, schema=schema, cells=cells, label=label)
+
+
+def read_rows(path: Path, schema: Schema) -> "pd.DataFrame":
+    """Rows with the columns of a schema, from Parquet or CSV.
+
+    In a CSV only an empty field is missing, and categories that were declared as text are text:
+    "None" and "007" are values.
+    """
+    import pandas as pd
+
+    names = [column.name for column in schema.columns]
+    if path.suffix == ".parquet":
+        frame = pd.read_parquet(path)
+    else:
+        texts: Any = {
+            column.name: str
+            for column in schema.columns
+            if isinstance(column.cells, Categories)
+            and all(isinstance(value, str) for value in column.cells.values)
+        }
+        frame = pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=[""])
+        for name in texts.keys() & set(frame.columns):
+            # Codes that another program kept as floats.
+            frame[name] = frame[name].str.replace(r"^(-?\d+)\.0$", r"\1", regex=True)
+    lacking = [name for name in names if name not in frame]
+    if lacking:
+        raise ValueError(f"{path} lacks the columns {lacking!r}.")
+    return frame.loc[:, names]
+
+
+def _facts(frame: "pd.DataFrame", column: str, declared: Declaration, described: Mapping) -> dict:
+    """SDV's facts on a column: declared, or from the JSON file, or categories from the table."""
+    own = declared.facts.get(column, {})
+    if "sdtype" in own:
+        return dict(own)
+    sdtype = described["sdtypes"].get(column, "boolean")  # a label that ``prepare`` made
+    if sdtype.startswith("numerical"):
+        low, high = described["public_bounds"].get(column, (None, None))
+        missing = column in described["missing"] or sdtype == "numerical-or-N"
+        facts = {
+            "sdtype": "numerical",
+            "range_min": low,
+            "range_max": high,
+            "range_is_nullable": missing,
+            **own,
+        }
+        whole = described["dtypes"][column].startswith("int") or column in declared.whole
+        return {**facts, "decimal_places": 0} if whole else facts
+    if sdtype == "boolean":
+        return {"sdtype": sdtype, "range_is_nullable": False}
+    if column in declared.orders:
+        values, sdtype = list(declared.orders[column]), "ordinal"
+    else:
+        values, sdtype = sorted(_texts(frame[column]).unique(), key=_rank), "categorical"
+    return {"sdtype": sdtype, "range_values": values, "range_is_nullable": False}
+
+
+def _texts(series: Any) -> "pd.Series":
+    """Categories as text, so that a CSV file says the same."""
+    return series.astype(object).where(series.isna(), series.astype(str))
+
+
+def _rank(text: str) -> tuple[bool, float, str]:
+    """Numbers by size and times of day from midnight on, then words by letters."""
+    time = re.match(r"(\d+):(\d+) ([ap])\.m\.", text)
+    if time is not None:
+        hour, minute, half = time.groups()
+        return False, int(hour) % 12 * 60 + int(minute) + 720 * (half == "p"), text
+    is_number = text.replace(".", "", 1).removeprefix("-").isdigit()
+    return not is_number, float(text) if is_number else 0.0, text

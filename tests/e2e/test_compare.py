@@ -1,0 +1,127 @@
+"""The comparison's command line, at toy size, on a table of one's own."""
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_privpgd.benchmark.records import read
+
+NUM_ROWS = 250
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory) -> list[str]:
+    """The arguments that name a table of two dependent columns and a label."""
+    folder = tmp_path_factory.mktemp("own")
+    rng = np.random.default_rng(0)
+    age = rng.integers(18, 90, NUM_ROWS)
+    frame = pd.DataFrame(
+        {"age": age, "ward": np.where(rng.random(NUM_ROWS) < 0.5, "A", "B"), "ill": age > 60}
+    )
+    columns = {
+        "age": {"sdtype": "numerical", "range_min": 18, "range_max": 90},
+        "ward": {"sdtype": "categorical"},
+        "ill": {"sdtype": "boolean", "range_is_nullable": False},
+    }
+    domain = {
+        "age": {"decimal_places": 0, "range_is_nullable": False},
+        "ward": {"range_values": ["A", "B"], "range_is_nullable": False},
+    }
+    frame.to_parquet(folder / "people.parquet")
+    (folder / "metadata.json").write_text(json.dumps({"columns": columns}))
+    (folder / "domain.json").write_text(json.dumps(domain))
+    return [
+        *("--table", str(folder / "people.parquet"), "--label", "ill", "--cells", "8"),
+        *("--metadata", str(folder / "metadata.json"), "--domain", str(folder / "domain.json")),
+    ]
+
+
+@pytest.fixture(scope="module")
+def results(own, tmp_path_factory):
+    path = tmp_path_factory.mktemp("results") / "results.parquet"
+    methods = ["--methods", "PrivPGD", "PrivPGD-published-noise", "Real"]
+    small = ["--num-particles", "100", "--published-epochs", "1"]
+    command("compare", *own, *methods, *small, "--out", str(path))
+    return path
+
+
+def command(*arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "sdv_privpgd.benchmark", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=500,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_run_is_in_the_file_with_what_it_spent_and_cost(results):
+    rows = read(results).set_index(["method", "metric"])
+    assert rows["error"].isna().all()
+    assert set(rows["table"]) == {"people"}
+    assert set(rows["rows"]) == {NUM_ROWS * 4 // 5}
+    assert set(rows["columns"]) == {3}
+    assert set(rows["adjacency"]) == {"replace_one"}
+    ours, noisier = rows.loc["PrivPGD"], rows.loc["PrivPGD-published-noise"]
+    assert 0.999 < ours["spent_epsilon"].iloc[0] <= 1.0
+    assert 0.74 < noisier["spent_epsilon"].iloc[0] < 0.75  # see the unit test of published_epsilon
+    assert (ours["fit_seconds"] > 0).all()
+    assert json.loads(noisier["settings"].iloc[0])["published_epochs"] == 1
+    real = rows.loc["Real"]
+    assert set(real["epsilon"]) == {math.inf}
+    assert real.loc["l1", "value"] == 0
+    assert real.loc["downstream", "value"] <= 0.1  # the label is a function of the age
+    assert ours.loc["l1", "value"] > 0
+
+
+def test_what_the_file_holds_is_skipped_and_a_failure_is_a_row(own, results, tmp_path):
+    results = Path(shutil.copy(results, tmp_path))
+    before = read(results)
+    methods = ["--methods", "PrivPGD", "Real", "--num-particles", "100"]
+    said = command("compare", *own, *methods, "--out", str(results))
+    assert "2 runs, 2 of them held" in said
+    pd.testing.assert_frame_equal(read(results), before)
+
+    failing = ["--methods", "PrivPGD", "--delta", "2"]
+    said = command("compare", *own, *failing, "--out", str(results))
+    assert "1 runs failed" in said
+    added = read(results).iloc[len(before) :]
+    assert added[["method", "error", "delta"]].isna().to_numpy().tolist() == [[False, False, True]]
+    assert added["error"].tolist() == ["ValueError"]
+
+
+def test_another_programs_rows_are_scored_and_all_is_shown(own, results, tmp_path):
+    results = Path(shutil.copy(results, tmp_path))
+    command("split", *own, "--out", str(tmp_path))
+    rows = str(tmp_path / "train.csv")
+    named = ["--method", "a copy", "--epsilon", "1", "--out", str(results)]
+    command("score", *own, "--rows", rows, *named)
+    held = read(results)
+    copied = held[held["method"] == "a copy"].set_index("metric")["value"]
+    assert copied["l1"] == 0  # a CSV file keeps every code
+    assert copied["sw1"] == 0
+
+    shown = command("show", str(results), "--out", str(tmp_path / "shown"))
+    assert "people, epsilon 1" in shown
+    assert "people, epsilon inf" in shown
+    assert "a copy" in shown
+    assert (tmp_path / "shown" / "figure1_epsilon_1.png").stat().st_size > 0
+    assert "not private" in (tmp_path / "shown" / "results.html").read_text()
+
+
+def test_protection_is_measured_over_the_penaltys_weight(own, tmp_path):
+    small = ["--weights", "0", "0.1", "--num-particles", "100"]
+    command("protect", *own, *small, "--out", str(tmp_path))
+    rows = pd.read_csv(tmp_path / "protect.csv")
+    assert rows["weight"].tolist() == [0, 0.1]
+    assert (rows[["protected", "downstream", "counting", "threshold"]] >= 0).all(axis=None)
+    assert (tmp_path / "protect.png").stat().st_size > 0
