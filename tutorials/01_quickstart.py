@@ -1,8 +1,7 @@
 """Quickstart: private synthetic rows of a sensitive survey, and the ledger that goes with them.
 
-In 1974 the magazine Redbook asked its readers about their marriages and affairs. 6,366 women
-answered, one row each; statsmodels ships the table as ``fair``. We declare each column's domain
-from the codebook, fit at epsilon 1, sample as many rows, and look.
+6,366 women answered, one row each (``survey.py``). We declare each column's domain from the
+codebook, fit at epsilon 1, sample as many rows, and look.
 
 Run it:  python tutorials/01_quickstart.py            (writes 01_quickstart.png and .csv here)
 """
@@ -15,46 +14,9 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import pandas as pd
-import statsmodels.api as sm
-from sdv.metadata import Metadata
+from survey import PUBLIC_DOMAIN, load, metadata
 
 from sdv_privpgd import PrivPGDSynthesizer
-
-# From the codebook, not from the table: that is what makes it public.
-SCALES = {
-    "rate_marriage": [1, 2, 3, 4, 5],  # very poor ... very good
-    "age": [17.5, 22, 27, 32, 37, 42],
-    "yrs_married": [0.5, 2.5, 6, 9, 13, 16.5, 23],
-    "children": [0, 1, 2, 3, 4, 5.5],
-    "religious": [1, 2, 3, 4],  # not ... strongly
-    "educ": [9, 12, 14, 16, 17, 20],
-    "occupation": [1, 2, 3, 4, 5, 6],
-    "occupation_husb": [1, 2, 3, 4, 5, 6],
-}
-PUBLIC_DOMAIN = {
-    **{
-        name: {"range_values": values, "range_is_nullable": False}
-        for name, values in SCALES.items()
-    },
-    "affair": {"range_is_nullable": False},
-}
-
-
-def load() -> pd.DataFrame:
-    """The survey. Time spent in affairs becomes yes or no, row by row: no other row is used."""
-    table = sm.datasets.fair.load_pandas().data
-    return table.assign(affair=table["affairs"] > 0).drop(columns="affairs")
-
-
-def metadata() -> Metadata:
-    """Names and kinds of the columns, written by hand: nothing is detected from the table."""
-    kinds = dict.fromkeys(SCALES, "ordinal") | {
-        "occupation": "categorical",
-        "occupation_husb": "categorical",
-        "affair": "boolean",
-    }
-    columns = {name: {"sdtype": kind} for name, kind in kinds.items()}
-    return Metadata.load_from_dict({"tables": {"survey": {"columns": columns}}})
 
 
 def figure(real: pd.DataFrame, synthetic: pd.DataFrame, path: Path) -> None:

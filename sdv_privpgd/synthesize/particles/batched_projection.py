@@ -39,7 +39,7 @@ class BatchedProjection:
     """
 
     num_slices: int = 32
-    max_steps: int = 1_200
+    max_steps: int = 1_000
     tolerance: float = 0.01
     precision: float = 1e-6
     device: str = "cpu"

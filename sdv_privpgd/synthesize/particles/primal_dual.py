@@ -41,14 +41,14 @@ class CompiledProjection:
 
     Attributes:
         num_slices: Directions per table, fixed while it is solved.
-        max_steps: 1,200 end within 1 % of the reference's distance after 5,000 (``python -m
+        max_steps: 1,000 end within 1 % of the reference's distance after 5,000 (``python -m
             sdv_privpgd.benchmark projection``); the smallest distances need the most steps.
         tolerance: Relative duality gap to stop at.
         precision: Absolute gap to stop at. The noise of a table is hundreds of times larger.
     """
 
     num_slices: int = 32
-    max_steps: int = 1_200
+    max_steps: int = 1_000
     tolerance: float = 0.01
     precision: float = 1e-6
 

@@ -1,0 +1,102 @@
+"""Both pages in a headless browser: nothing on the console, all drawn, nothing too wide."""
+
+import shutil
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sdv.metadata import Metadata
+
+from sdv_privpgd import PrivPGDSynthesizer
+
+BROWSER, DRIVER = (
+    next(filter(None, map(shutil.which, names)), None)
+    for names in (("chromium", "chromium-browser", "google-chrome"), ("chromedriver",))
+)
+
+NUM_COLUMNS = 20
+NAMES = [f"column {place}" for place in range(NUM_COLUMNS)]
+LONGEST_NAME = "a_column_whose_name_is_longer_than_any_telephone_is_wide_and_has_no_blank"
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """The public page and the one that is not, of a table of 20 columns and odd names."""
+    folder = tmp_path_factory.mktemp("pages")
+    rng = np.random.default_rng(0)
+    latent = rng.random(2_000)
+    table = pd.DataFrame({name: (latent + rng.random(2_000)) / 2 for name in NAMES})
+    table = table.rename(columns={NAMES[0]: LONGEST_NAME, NAMES[1]: '<b>&"quoted"</b>'})
+    facts = {"range_min": 0.0, "range_max": 1.0}
+    synthesizer = PrivPGDSynthesizer(
+        Metadata.load_from_dict(
+            {"tables": {"t": {"columns": {n: {"sdtype": "numerical"} for n in table.columns}}}}
+        ),
+        1.0,
+        public_domain=dict.fromkeys(table.columns, facts),
+        num_particles=500,
+    )
+    synthesizer.fit(table)
+    public = synthesizer.report(folder / "report.html")
+    compared = synthesizer.evaluate(table, path=folder / "report_not_private.html")
+    return {"public": public, "not private": compared.path}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    webdriver = pytest.importorskip("selenium.webdriver")
+    if BROWSER is None or DRIVER is None:
+        pytest.skip("no Chromium with its driver is installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver.set_page_load_timeout(120)
+    yield driver
+    driver.quit()
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("kind", ["public", "not private"])
+def test_a_page_is_drawn_without_errors_and_fits_the_window(browser, pages, kind, width):
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(pages[kind].as_uri())
+    ends = time.monotonic() + 120
+    while browser.execute_script("return document.documentElement.dataset.drawn") != "yes":
+        assert time.monotonic() < ends, browser.get_log("browser")
+        time.sleep(0.1)
+    assert browser.get_log("browser") == []
+    found = browser.execute_script(
+        """
+        const boxes = [...document.querySelectorAll(".plot")];
+        return {
+          page: document.documentElement.scrollWidth,
+          window: innerWidth,
+          boxes: boxes.length,
+          drawn: boxes.filter((box) => box.querySelector("svg.main-svg")).length,
+          wide: boxes.filter((box) => box.scrollWidth > box.clientWidth + 1).length,
+          asked: performance.getEntriesByType("resource").map((entry) => entry.name),
+        };
+        """
+    )
+    assert found["window"] == width
+    assert found["page"] <= width
+    assert found["boxes"] == found["drawn"] > NUM_COLUMNS
+    assert found["wide"] == 0
+    assert [name for name in found["asked"] if not name.startswith("data:")] == []
+
+
+def test_the_banner_stays_in_sight_at_the_end_of_the_page(browser, pages):
+    browser.get(pages["not private"].as_uri())
+    top = browser.execute_script(
+        """
+        scrollTo(0, document.documentElement.scrollHeight);
+        return document.querySelector(".banner").getBoundingClientRect().top;
+        """
+    )
+    assert top == 0
+    assert "NOT PRIVATE" in browser.find_element("class name", "banner").text
