@@ -32,12 +32,14 @@ class ConsistentTables:
 
     ``one_way`` holds each attribute's non-negative marginal, 0 for values without support.
     ``tables`` may have negative cells; cells with an unsupported value are exactly 0. All arrays
-    are float64, axes in domain order, and each sums to ``total``.
+    are float64, axes in domain order, and each sums to ``total``. ``variances`` are those of the
+    noise in a cell as it was measured.
     """
 
     total: float
     one_way: Mapping[str, np.ndarray]
     tables: Mapping[Clique, np.ndarray]
+    variances: Mapping[Clique, float]
 
     def support(self, clique: Clique) -> tuple[np.ndarray, ...]:
         """For each attribute of a clique the codes that have support, ascending."""
@@ -63,7 +65,12 @@ def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> Co
         tables[clique] = np.zeros(domain.shape(clique))
         codes = [np.flatnonzero(one_way[attribute]) for attribute in clique]
         tables[clique][np.ix_(*codes)] = counts
-    return ConsistentTables(total=total, one_way=one_way, tables=tables)
+    return ConsistentTables(
+        total=total,
+        one_way=one_way,
+        tables=tables,
+        variances={clique: table.variance for clique, table in noisy.items()},
+    )
 
 
 def simplex_projection(values: np.ndarray, total: float) -> np.ndarray:

@@ -27,7 +27,7 @@ from sdv_privpgd import PrivPGDSynthesizer, ProtectedThreshold
 # A row's place on a column is the center of its cell: code c of k lies at (2 c + 1) / (2 k).
 THETA = {"rate_marriage": 1.0, "religious": 1.0, "yrs_married": 1.0}
 THRESHOLD = 1.9
-WEIGHTS = [0, 0.0003, 0.001, 0.01]
+WEIGHTS = [0, 0.0003, 0.003]
 
 
 def share(table: pd.DataFrame) -> float:

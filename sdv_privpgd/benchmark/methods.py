@@ -2,7 +2,8 @@
 
 "published" means the paper's configuration of the particles (Donhauser et al. 2024, section 4.1).
 "PrivPGD" measures all pairs; a name like "PrivPGD-AIM" is another strategy with our particles, and
-a strategy's name alone is that strategy with its authors' engine, Private-PGM.
+a strategy's name alone is that strategy with its authors' engine, Private-PGM. "PrivPGD-without-x"
+is the default with one of its parts left out (``ABLATIONS``).
 """
 
 import math
@@ -13,10 +14,18 @@ from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 
+ABLATIONS: dict[str, dict] = {
+    "PrivPGD-without-denoising": {"targets": "consistent"},
+    "PrivPGD-without-consistency": {"targets": "raw"},
+    "PrivPGD-without-descent": {"epochs": 0},
+    "PrivPGD-without-finish": {"finish": None},
+}
+"""What is changed of the engine of the default."""
+
 METHODS = (
     "PrivPGD", "PrivPGD-published", "PrivPGD-published-noise",
     "Independent", "MST", "AIM", "MWEM",
-    "PrivPGD-Independent", "PrivPGD-MST", "PrivPGD-AIM", "PrivPGD-MWEM",
+    "PrivPGD-Independent", "PrivPGD-MST", "PrivPGD-AIM", "PrivPGD-MWEM", *ABLATIONS,
 )  # fmt: skip
 
 _PARTICLES, _NOISE = "PrivPGD", "PrivPGD-published-noise"
@@ -98,7 +107,7 @@ class Method:
             return PrivatePGM()
         from sdv_privpgd import ParticleGradientDescent
 
-        changes: dict = {"seed": seed}
+        changes = {"seed": seed, **ABLATIONS.get(self.name, {})}
         if self.num_particles is not None:
             changes["num_particles"] = self.num_particles
         if not self._is_published:

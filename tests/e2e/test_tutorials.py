@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -43,9 +44,10 @@ def test_a_tutorial_runs_as_a_newcomer_runs_it(name, tmp_path):
         assert path.stat().st_size > 300
 
 
-def test_the_example_in_the_readme_runs(tmp_path):
+def test_the_examples_in_the_readme_run(tmp_path):
     readme = (FOLDER.parent / "README.md").read_text()
-    (example,) = [block.split("```")[0] for block in readme.split("```python\n")[1:]]
+    first, *others = [block.split("```")[0] for block in readme.split("```python\n")[1:]]
+    example = "\n".join([first, *others] if find_spec("mbi") else [first])
     done = subprocess.run(
         [sys.executable, "-c", example],
         capture_output=True,

@@ -21,7 +21,7 @@ from sdv_privpgd.synthesize.particles.distributed import (
 )
 from sdv_privpgd.synthesize.particles.embedding import draw_codes, nearest_codes
 from sdv_privpgd.synthesize.particles.finish import ExchangeFinish
-from sdv_privpgd.synthesize.particles.goals import goals_of, packed, probabilities
+from sdv_privpgd.synthesize.particles.goals import TARGETS, goals_of, packed, probabilities
 from sdv_privpgd.synthesize.particles.kernels import KERNELS, Kernel, choose_kernel
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
 from sdv_privpgd.synthesize.particles.losses import looks, mean_loss, stretches
@@ -55,7 +55,8 @@ class ParticleGradientDescent:
         mask_probability: Share of the coordinates that a step leaves where they are.
         step: The optimizer.
         start: Every attribute drawn from its own estimate ("marginals"), or the whole cube.
-        targets: Tables first made to agree with each other ("consistent"), or as measured.
+        targets: Tables made to agree with each other and "denoised", only made to agree
+            ("consistent"), or as measured ("raw").
         projection: Signed measure to probability measure.
         finish: Settles what the descent leaves, cell by cell, after the positions are rounded to
             codes; it keeps the attributes that a penalty reads.
@@ -74,7 +75,7 @@ class ParticleGradientDescent:
     mask_probability: float = 0.0
     step: StepRule = field(default_factory=TransportStep)
     start: str = "marginals"
-    targets: str = "consistent"
+    targets: str = "denoised"
     projection: Projection = field(default_factory=default_projection)
     finish: ExchangeFinish | None = field(default_factory=ExchangeFinish)
     penalties: tuple[Penalty, ...] = ()
@@ -90,7 +91,7 @@ class ParticleGradientDescent:
             raise ValueError(f"mask_probability must lie in [0, 1), got {self.mask_probability!r}.")
         for name, choices in (
             ("start", ("marginals", "uniform")),
-            ("targets", ("consistent", "raw")),
+            ("targets", TARGETS),
             ("kernel", KERNELS),
         ):
             if getattr(self, name) not in choices:
@@ -141,7 +142,7 @@ class ParticleGradientDescent:
         """A point cloud that matches the measurements. ``warm_start`` replaces the start."""
         generator = torch.Generator().manual_seed(self.seed)
         require_same_answers(measurements)
-        one_way, goals = goals_of(domain, measurements, consistent=self.targets == "consistent")
+        one_way, goals = goals_of(domain, measurements, self.targets)
         device = choose_kernel(self.kernel, enable_gpu=self.enable_gpu).device
         weights = projection_on(device, self.projection).project_all(
             [SignedTable(goal.centers, goal.values) for goal in goals], generator, progress

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.consistency import consistent_tables
+from sdv_privpgd.denoising import denoised
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.measure import Measurement, estimate_total, noisy_tables
 from sdv_privpgd.synthesize.particles.embedding import embed, nearest_codes
@@ -24,12 +25,18 @@ class Goal(NamedTuple):
     values: Float[Tensor, " cell"]
 
 
+TARGETS = ("denoised", "consistent", "raw")
+"""Which tables are aimed at: made to agree and denoised, made to agree, or as measured."""
+
+
 def goals_of(
-    domain: Domain, measurements: Sequence[Measurement], *, consistent: bool
+    domain: Domain, measurements: Sequence[Measurement], kind: str
 ) -> tuple[Mapping[str, np.ndarray], list[Goal]]:
-    """1-way estimates in counts, and a goal per clique: of consistent tables, or as measured."""
+    """1-way estimates in counts, and a goal per clique."""
     agreed = consistent_tables(domain, measurements)
-    if consistent:
+    if kind == "denoised":
+        agreed = denoised(agreed)
+    if kind != "raw":
         counts, total = agreed.tables, agreed.total
         support = {clique: agreed.support(clique) for clique in counts}
     else:

@@ -1,0 +1,153 @@
+"""Pair tables denoised together: what one table tells of an attribute's codes helps all others.
+
+Consistent tables have almost noiseless 1-way marginals; what noise is left sits in the residuals
+R_ab = table - product of its marginals. Their signal has structure, and the noise has none. The
+model: R_ab is matrix normal with covariance g_ab K_a of its rows and K_b of its columns, plus white
+noise of the known variance. K_a says which codes of attribute a are common and which behave alike;
+it is the same in all d - 1 tables with the attribute, so they find it together, by the EM
+algorithm (Dempster, Laird & Rubin 1977). Where the tables say little, K_a stays near
+diag(p) - p p^T, the covariance of a draw from the marginal p. The denoised table is the posterior
+mean: the smaller a direction's signal is beside the noise, the less is left of it.
+
+Tables of other degrees stay as they are. Everything here is post-processing of noisy answers:
+public and free.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sdv_privpgd.consistency import ConsistentTables
+from sdv_privpgd.domain import Clique
+
+_STEPS = 20
+"""Of the EM algorithm. Ten to thirty give errors within 2 % of each other on Adult and Bank."""
+
+_PRIOR_WEIGHT = 10.0
+"""How many columns of a table the prior counts for; 5 to 50 are as good within 3 %."""
+
+_SMALLEST = 1e-12
+"""Variances below this share of the largest count as so large: nothing is divided by zero."""
+
+
+def denoised(tables: ConsistentTables) -> ConsistentTables:
+    """The same tables with less noise in the pairs, and with the same marginals."""
+    residuals = []
+    for clique, counts in tables.tables.items():
+        codes = tables.support(clique)
+        # Where an attribute has one value left, the marginals say it all.
+        if len(clique) == 2 and tables.variances[clique] > 0 and min(map(len, codes)) > 1:
+            rows, columns = (_contrasts(len(own)) for own in codes)
+            apart = (counts - _independent(tables, clique))[np.ix_(*codes)]
+            residuals.append(_Residual(clique, rows.T @ apart @ columns, tables.variances[clique]))
+    means = _posterior_means(residuals, _priors(residuals, tables.one_way))
+    found = dict(tables.tables)
+    for residual, mean in zip(residuals, means, strict=True):
+        codes = tables.support(residual.clique)
+        rows, columns = (_contrasts(len(own)) for own in codes)
+        found[residual.clique] = _independent(tables, residual.clique)
+        found[residual.clique][np.ix_(*codes)] += rows @ mean @ columns.T
+    return replace(tables, tables=found)
+
+
+@dataclass(frozen=True)
+class _Residual:
+    """R_ab on the supported codes, in coordinates without its zero sums; the noise's variance."""
+
+    clique: Clique
+    values: np.ndarray
+    variance: float
+
+
+@dataclass(frozen=True)
+class _Covariance:
+    """K = directions diag(variances) directions^T, of trace 1."""
+
+    variances: np.ndarray
+    directions: np.ndarray
+
+    @classmethod
+    def of(cls, matrix: np.ndarray) -> "_Covariance":
+        variances, directions = np.linalg.eigh(matrix / np.trace(matrix))
+        return cls(np.maximum(variances, _SMALLEST * variances[-1]), directions)
+
+
+def _independent(tables: ConsistentTables, clique: Clique) -> np.ndarray:
+    first, second = (tables.one_way[attribute] for attribute in clique)
+    return np.outer(first, second) / tables.total
+
+
+def _contrasts(size: int) -> np.ndarray:
+    """An orthonormal basis of the vectors that sum to zero, shape (size, size - 1) (Helmert)."""
+    rank = np.arange(1, size)
+    basis = (np.arange(size)[:, None] < rank).astype(np.float64)
+    basis[rank, rank - 1] = -rank
+    return basis / np.sqrt(rank * (rank + 1))
+
+
+def _priors(
+    residuals: Sequence[_Residual], one_way: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """diag(p) - p p^T of each attribute, of trace 1, in the residuals' coordinates."""
+    found = {}
+    for attribute in dict.fromkeys(name for residual in residuals for name in residual.clique):
+        p = one_way[attribute][one_way[attribute] > 0]
+        basis = _contrasts(len(p))
+        mean = basis.T @ p
+        covariance = basis.T @ (p[:, None] * basis) * p.sum() - np.outer(mean, mean)
+        found[attribute] = covariance / np.trace(covariance)
+    return found
+
+
+def _posterior_means(
+    residuals: Sequence[_Residual], priors: Mapping[str, np.ndarray]
+) -> list[np.ndarray]:
+    """The expected residuals under the covariances of largest posterior density."""
+    covariances = {attribute: _Covariance.of(prior) for attribute, prior in priors.items()}
+    scales = [_first_scale(residual) for residual in residuals]
+    for _ in range(_STEPS):
+        moments = {attribute: np.zeros_like(prior) for attribute, prior in priors.items()}
+        columns = dict.fromkeys(priors, 0)
+        for place, residual in enumerate(residuals):
+            row, column = (covariances[attribute] for attribute in residual.clique)
+            mean, variance = _posterior(residual, row, column, scales[place])
+            relative = np.outer(row.variances, column.variances)
+            scales[place] = float(((mean**2 + variance) / relative).mean())
+            for attribute, own, other, means, variances in (
+                (residual.clique[0], row, column, mean, variance),
+                (residual.clique[1], column, row, mean.T, variance.T),
+            ):
+                size = scales[place] * other.variances
+                moment = (means / size) @ means.T + np.diag((variances / size).sum(axis=1))
+                moments[attribute] += own.directions @ moment @ own.directions.T
+                columns[attribute] += len(size)
+        for attribute, prior in priors.items():
+            mean_moment = moments[attribute] / columns[attribute]
+            share = _PRIOR_WEIGHT / (_PRIOR_WEIGHT + columns[attribute])
+            covariances[attribute] = _Covariance.of(
+                (1 - share) * mean_moment + share * np.trace(mean_moment) * prior
+            )
+    found = []
+    for residual, scale in zip(residuals, scales, strict=True):
+        row, column = (covariances[attribute] for attribute in residual.clique)
+        mean, _ = _posterior(residual, row, column, scale)
+        found.append(row.directions @ mean @ column.directions.T)
+    return found
+
+
+def _posterior(
+    residual: _Residual, row: _Covariance, column: _Covariance, scale: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of each entry of the signal along the covariances' directions."""
+    signal = scale * np.outer(row.variances, column.variances)
+    kept = signal / (signal + residual.variance)
+    seen = row.directions.T @ residual.values @ column.directions
+    return kept * seen, kept * residual.variance
+
+
+def _first_scale(residual: _Residual) -> float:
+    """The signal's square norm, by the moments; if they show none, what would hardly be seen."""
+    noise = residual.variance * residual.values.size
+    signal = float((residual.values**2).sum()) - noise
+    return max(signal, noise / np.sqrt(residual.values.size) / 20)
