@@ -11,6 +11,7 @@ from torch import Tensor
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.projection import (
     CHECK_EVERY,
+    MOST_WORK,
     PRIMAL_SHARE,
     RELAXATION,
     SMALLEST_GAP,
@@ -102,10 +103,11 @@ class BatchedProjection:
         # A table of one cell, or of cells on one point, has no gap and no distance.
         left = (distances > self.precision) & (ways > 0) & (steps[0] > 0)
         elapsed = 0
-        while elapsed < self.max_steps and bool(left.any()):
+        most_steps = min(self.max_steps, max(CHECK_EVERY, MOST_WORK // problem.order[0].numel()))
+        while elapsed < most_steps and bool(left.any()):
             state = state.of_tables(left)
             index = state.places
-            num_steps = min(CHECK_EVERY, self.max_steps - elapsed)
+            num_steps = min(CHECK_EVERY, most_steps - elapsed)
             last = state.advance(num_steps)
             elapsed += num_steps
             probabilities = last.double()

@@ -14,6 +14,7 @@ from torch import Tensor
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.projection import (
     CHECK_EVERY,
+    MOST_WORK,
     PRIMAL_SHARE,
     RELAXATION,
     SMALLEST_GAP,
@@ -41,7 +42,8 @@ class CompiledProjection:
 
     Attributes:
         num_slices: Directions per table, fixed while it is solved.
-        max_steps: 1,000 end within 1 % of the reference's distance after 5,000 (``python -m
+        max_steps: At most so many, and fewer for the largest tables (``MOST_WORK``). 1,000 end
+            within 1 % of the reference's distance after 5,000 (``python -m
             sdv_privpgd.benchmark projection``); the smallest distances need the most steps.
         tolerance: Relative duality gap to stop at.
         precision: Absolute gap to stop at. The noise of a table is hundreds of times larger.
@@ -112,7 +114,7 @@ class CompiledProjection:
                 gaps.astype(np.float32),
                 np.float32(ratio / norm),
                 (scales * gaps / (ratio * norm)).astype(np.float32),
-                self.max_steps,
+                min(self.max_steps, max(CHECK_EVERY, MOST_WORK // order.size)),
                 float(self.tolerance),
                 float(self.precision),
                 weights,
