@@ -22,7 +22,7 @@ from sdv_privpgd.consistency import ConsistentTables
 from sdv_privpgd.domain import Clique
 
 _STEPS = 10
-"""Of the EM algorithm. Ten to thirty steps give errors within 2 % of each other on Adult and Bank."""
+"""Of the EM algorithm. Ten to thirty give errors within 2 % of each other on Adult and Bank."""
 
 _PRIOR_WEIGHT = 10.0
 """How many columns of a table the prior counts for; 5 to 50 are as good within 3 %."""
