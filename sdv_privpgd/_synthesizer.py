@@ -55,7 +55,8 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         num_bins: Equal-width cells of a numerical or datetime column.
         strategy: What is measured: ``'all_pairs'``, ``'independent'`` (each column alone),
             ``'mst'``, ``'aim'`` or ``'mwem'``, or a ``Strategy`` with settings of its own.
-        num_particles: Synthetic records that are fitted; ``None`` is the engine's default.
+        num_particles: Synthetic records that are fitted. ``None``: a part of the rows, at most
+            100,000 and fewer for many columns.
         penalties: Penalties of the descent (``ProtectedThreshold``, ``DifferentiablePenalty``).
         enable_gpu: Whether CUDA is used when there is one.
         seed: Of what comes after the noisy answers, the sampled rows above all. The noise and

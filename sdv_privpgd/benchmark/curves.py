@@ -103,6 +103,7 @@ class _Course:
     codes: np.ndarray
     measurements: Sequence[Measurement]
     engine: ParticleGradientDescent
+    num_particles: int
     epochs: Sequence[int]
     sweeps: Sequence[int]
 
@@ -134,6 +135,7 @@ class _Course:
             codes=codes,
             measurements=measurements,
             engine=engine,
+            num_particles=arguments.num_particles,
             epochs=arguments.epochs,
             sweeps=arguments.sweeps,
         )
@@ -146,7 +148,7 @@ class _Course:
         for batch_size in _BATCHES:
             changes = {"epochs": most, "batch_size": batch_size}
             yield from self._family(f"{batch_size} tables a step", changes)
-        few = self.engine.num_particles // _COPIES
+        few = self.num_particles // _COPIES
         for epochs in [epochs for epochs in self.epochs if epochs][-2:]:
             changes = {"epochs": epochs, "num_particles": few}
             yield from self._family(f"{_COPIES} copies, {epochs} epochs", changes)

@@ -35,7 +35,7 @@ def _diabetes(arguments: argparse.Namespace) -> None:
     # All categories: the table's own domain lets neighbors share a cell.
     domain = table.schema.domain()
     print(f"{len(table.frame):,} rows, {len(domain)} columns, sizes {domain.sizes}")
-    print(f"epsilon {arguments.epsilon:g}, {engine.num_particles:,} particles\n")
+    print(f"epsilon {arguments.epsilon:g}\n")
     fit_dataset(Dataset(*simulated_table(1_000, 3)), 1.0, engine)  # compiles
 
     memory, watch = PeakMemory(), Stopwatch()

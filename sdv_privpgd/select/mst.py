@@ -30,7 +30,8 @@ class MST:
     - Domains are not compressed. Theirs merges values below 3 standard deviations into one and
       spreads that evenly when sampling, which tears an ordinal column apart. Ours gives such values
       no probability unless together they are significant (``consistency.py``), here and in the
-      engines that use it: the noise of empty values is gone, and no value takes another's place.
+      particles' targets: the noise of empty values is gone, and no value takes another's place.
+      Private-PGM fits them as they were measured.
     - What the choices leave over (a last edge without an alternative is free) goes to the pairs.
     """
 

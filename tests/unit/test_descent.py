@@ -3,13 +3,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.measure import Measurement
 from sdv_privpgd.queries import CountQuery, MarginalQuery
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-from sdv_privpgd.synthesize.particles.particles import Particles
+from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 from sdv_privpgd.synthesize.particles.penalties import DifferentiablePenalty, ProtectedThreshold
 from sdv_privpgd.synthesize.particles.steps import AdamStep, TransportStep
 
@@ -313,3 +315,18 @@ def test_a_negative_number_of_rows_is_refused():
 def test_errors_name_the_argument_the_value_and_the_remedy(changes, message):
     with pytest.raises(ValueError, match=message):
         ParticleGradientDescent(**changes)
+
+
+@given(st.integers(1, 10**8), st.integers(1, 5_000))
+def test_by_default_as_many_rows_use_each_particle_equally_often(total, num_tables):
+    number = default_number(float(total), num_tables)
+    decks = -(-total // number)
+    assert 5_000 <= number <= 100_000
+    assert number == 5_000 or number * decks - total < decks
+    assert number * num_tables <= max(11_000_000, 20_000 * num_tables)
+
+
+def test_an_engine_without_a_number_takes_the_default():
+    measurements = measured(joint(), num_records=250_001)
+    model = ParticleGradientDescent(epochs=1, enable_gpu=False).fit(DOMAIN, measurements)
+    assert model.block == default_number(250_001.0, 3) == 83_334

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.measure import Measurement
+from sdv_privpgd.measure import Measurement, estimate_total
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.queries import Query
 from sdv_privpgd.synthesize.engine import Model
@@ -25,7 +25,7 @@ from sdv_privpgd.synthesize.particles.goals import TARGETS, goals_of, packed, pr
 from sdv_privpgd.synthesize.particles.kernels import KERNELS, Kernel, choose_kernel
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
 from sdv_privpgd.synthesize.particles.losses import looks, mean_loss, stretches
-from sdv_privpgd.synthesize.particles.particles import Particles
+from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 from sdv_privpgd.synthesize.particles.penalties import Loss, Penalty, penalty_gradient
 from sdv_privpgd.synthesize.particles.placement import default_projection, finish_on, projection_on
 from sdv_privpgd.synthesize.particles.projection import Projection, SignedTable
@@ -48,7 +48,8 @@ class ParticleGradientDescent:
     does is post-processing, and it can be repeated from ``seed`` bit for bit on one CPU.
 
     Attributes:
-        num_particles: Points of the cloud. Rows can be sampled in any number.
+        num_particles: Points of the cloud; ``None`` leaves it to ``default_number``. Rows can be
+            sampled in any number.
         epochs: How often each table is visited.
         num_slices: Directions per visit of a table.
         batch_size: Tables per step.
@@ -68,7 +69,7 @@ class ParticleGradientDescent:
             "reference", "numba" or "triton".
     """
 
-    num_particles: int = 20_000
+    num_particles: int | None = None
     epochs: int = 100
     num_slices: int = 1
     batch_size: int = 1
@@ -85,7 +86,9 @@ class ParticleGradientDescent:
     kernel: str = "auto"
 
     def __post_init__(self) -> None:
-        for name in ("num_particles", "epochs", "num_slices", "batch_size"):
+        if self.num_particles is not None:
+            _require_integer("num_particles", self.num_particles, 1)
+        for name in ("epochs", "num_slices", "batch_size"):
             _require_integer(name, getattr(self, name), 0 if name == "epochs" else 1)
         if not 0 <= self.mask_probability < 1:
             raise ValueError(f"mask_probability must lie in [0, 1), got {self.mask_probability!r}.")
@@ -148,7 +151,10 @@ class ParticleGradientDescent:
             [SignedTable(goal.centers, goal.values) for goal in goals], generator, progress
         )
         losses = [(each.weight, each.loss(domain, measurements)) for each in self.penalties]
-        positions, curve = self._start(domain, one_way, warm_start, generator), {}
+        number = self.num_particles
+        if number is None:
+            number = default_number(estimate_total(domain, measurements).value, len(goals))
+        positions, curve = self._start(domain, number, one_way, warm_start, generator), {}
         if goals:
             targets = packed(goals, weights)
             positions, curve = self._descend(positions, targets, losses, generator, progress)
@@ -163,21 +169,22 @@ class ParticleGradientDescent:
     def _start(
         self,
         domain: Domain,
+        number: int,
         one_way: Mapping[str, np.ndarray],
         warm_start: Model | None,
         generator: torch.Generator,
     ) -> Float[Tensor, "attribute particle"]:
         """Positions to start from; starts at codes are spread evenly over the cells."""
-        shape = (len(domain), self.num_particles)
+        shape = (len(domain), number)
         uniform = torch.rand(shape, generator=generator)
         if warm_start is not None:
-            codes = torch.from_numpy(warm_start.sample(self.num_particles, self.seed)).T
+            codes = torch.from_numpy(warm_start.sample(number, self.seed)).T
         elif self.start == "uniform":
             return uniform
         else:
             codes = torch.stack(
                 [
-                    draw_codes(torch.from_numpy(one_way[name]), self.num_particles, generator)
+                    draw_codes(torch.from_numpy(one_way[name]), number, generator)
                     for name in domain.attributes
                 ]
             )

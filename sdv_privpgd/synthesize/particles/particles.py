@@ -1,11 +1,28 @@
 """A fitted point cloud: the model that the particle engine returns."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
+
+_LEAST, _FEW, _MOST = 5_000, 20_000, 100_000
+
+_WORK = 11_000_000
+"""Particles times tables of a default fit: seconds on two cores for up to 200 tables."""
+
+
+def default_number(total: float, num_tables: int) -> int:
+    """How many particles represent about ``total`` rows of so many measured tables. Public.
+
+    A part of the rows, so that as many rows as were fitted use each particle equally often: that
+    leaves them without an error of drawing. The more tables, the smaller the part.
+    """
+    most = min(max(_WORK // max(num_tables, 1), _FEW), _MOST)
+    decks = math.ceil(total / most)
+    return max(math.ceil(total / decks), _LEAST)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
