@@ -20,7 +20,6 @@ import torch
 from sdv_privpgd import ParticleGradientDescent
 from sdv_privpgd.benchmark.fits import FOLDER, fit_dataset
 from sdv_privpgd.benchmark.meters import Stopwatch, print_table, write_csv
-from sdv_privpgd.benchmark.tables import load
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.measure import Measurement
@@ -57,6 +56,8 @@ def add_command(commands) -> None:
 
 
 def _curves(arguments: argparse.Namespace) -> None:
+    from sdv_privpgd.benchmark.tables import load  # imports pandas
+
     rows: list[dict] = []
     for name in arguments.tables:
         table = load(name, arguments.data, cells=32)

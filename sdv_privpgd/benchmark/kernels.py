@@ -24,7 +24,6 @@ from sdv_privpgd.benchmark.meters import print_table
 from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.synthesize.particles.kernels import Kernel, choose_kernel
-from sdv_privpgd.synthesize.particles.kernels.cpu import NUM_BINS
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
 from sdv_privpgd.synthesize.particles.visits import memberships
 from sdv_privpgd.synthesize.particles.wasserstein import stratified_sets
@@ -48,6 +47,9 @@ def add_command(commands) -> None:
 
 
 def _kernels(arguments: argparse.Namespace) -> None:
+    # Here, because its compiler need not be installed where other benchmarks run.
+    from sdv_privpgd.synthesize.particles.kernels.cpu import NUM_BINS
+
     fused = choose_kernel("numba", enable_gpu=False)
     exact = choose_kernel("reference", enable_gpu=False)
     print(f"{arguments.num_particles:,} particles, {torch.get_num_threads()} threads, medians\n")

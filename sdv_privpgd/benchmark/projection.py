@@ -22,9 +22,7 @@ from sdv_privpgd.queries import Adjacency
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.embedding import embed
-from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
 from sdv_privpgd.synthesize.particles.projection import PrimalDualProjection, SignedTable
-from sdv_privpgd.synthesize.particles.softmax import SoftmaxProjection
 from sdv_privpgd.synthesize.particles.wasserstein import sliced_w1, stratified_directions
 
 _NUM_ROWS = 300_000
@@ -45,6 +43,9 @@ def add_command(commands) -> None:
 
 def _projection(arguments: argparse.Namespace) -> None:
     tables = simulated_targets(arguments.columns, arguments.cells, arguments.epsilon)
+    # Here, because its compiler need not be installed where other benchmarks run.
+    from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
+
     projection = CompiledProjection()
     projection.project_all(tables[:1], _seeded(0))  # compiles
     watches = []
@@ -81,6 +82,9 @@ def simulated_targets(num_columns: int, num_cells: int, epsilon: float) -> list[
 
 def _distances(table: SignedTable, seed: int) -> dict[str, float]:
     """SW1 of the three solvers' results, and the compiled one's over the others'."""
+    from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
+    from sdv_privpgd.synthesize.particles.softmax import SoftmaxProjection
+
     (compiled,) = CompiledProjection().solve_all([table], _seeded(seed))
     exact = PrimalDualProjection(max_steps=_REFERENCE_STEPS, tolerance=0.0, precision=0.0)
     reference = exact.solve(*table, _seeded(seed))  # draws the same directions

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from interpreted import INTERPRETED, needs_triton, subprocess_of
+from interpreted import INTERPRETED, needs_numba, needs_triton, subprocess_of
 
 from sdv_privpgd.benchmark import gpu
 from sdv_privpgd.benchmark.simulated import simulated_table
@@ -11,8 +11,13 @@ from sdv_privpgd.synthesize.particles.kernels import choose_kernel
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a device")
-def test_without_a_device_it_says_so_in_one_line():
-    done = subprocess_of(["-m", "sdv_privpgd.benchmark", "gpu"])
+def test_without_a_device_it_says_so_in_one_line_and_needs_the_core_alone():
+    absent = ("sdv", "rdt", "sdmetrics", "opacus", "pandas", "numba", "beartype", "matplotlib")
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({absent!r})); sys.argv[1:] = ['gpu']; "
+        "from sdv_privpgd.benchmark.__main__ import main; main()"
+    )
+    done = subprocess_of(["-c", code])
     assert done.returncode == 1, done.stderr
     assert done.stdout == "No CUDA device: torch.cuda.is_available() is false.\n"
 
@@ -33,6 +38,7 @@ def test_the_bytes_of_a_step_are_those_of_its_arrays():
 
 
 @needs_triton
+@needs_numba  # for the finish, which runs on the processor where there is no device
 @pytest.mark.skipif(INTERPRETED, reason="times nothing")
 def test_a_small_run_has_all_stages_and_a_step_that_takes_time():
     dataset = Dataset(*simulated_table(500, 3, num_cells=4))

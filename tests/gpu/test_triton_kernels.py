@@ -4,15 +4,17 @@ A machine with a device need not have what the other tests need:
 ``pytest -c /dev/null --noconftest tests/gpu``.
 """
 
-import importlib.util
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
+from interpreted import (
+    INTERPRETED,
+    assert_passes_in_the_interpreter,
+    device_or_skip,
+    needs_numba,
+    needs_triton,
+    subprocess_of,
+)
 
 from sdv_privpgd.synthesize.particles.kernels import reference
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
@@ -22,18 +24,10 @@ from sdv_privpgd.synthesize.particles.wasserstein import (
     stratified_directions,
 )
 
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-NO_TRITON = importlib.util.find_spec("triton") is None
-ROOT = Path(__file__).parents[2]
-
-needs_triton = pytest.mark.skipif(NO_TRITON, reason="needs triton")
-
 
 @pytest.fixture
 def device():
-    if not INTERPRETED and not torch.cuda.is_available():
-        pytest.skip("needs CUDA, or TRITON_INTERPRET=1")
-    return torch.device("cpu" if INTERPRETED else "cuda")
+    return device_or_skip()
 
 
 def seeded(seed=0):
@@ -238,29 +232,11 @@ def test_the_whole_descent_takes_the_steps_one_by_one(batch, device, monkeypatch
     )
 
 
-def subprocess_of(arguments, **environment):
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=500,
-    )
-
-
 @needs_triton
+@needs_numba  # or one of the tests is skipped there
 @pytest.mark.skipif(INTERPRETED, reason="this is the interpreter")
 def test_the_kernels_pass_in_the_interpreter():
-    # A process of its own: Triton decides between compiler and interpreter when it is imported.
-    options = ["-c", os.devnull, "--noconftest", "-p", "no:cacheprovider", "-o", "markers=gpu"]
-    done = subprocess_of(
-        ["-m", "pytest", *options, "-q", "-m", "gpu", __file__], TRITON_INTERPRET="1"
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "passed" in done.stdout
-    assert "skipped" not in done.stdout, done.stdout
+    assert_passes_in_the_interpreter(__file__)
 
 
 COMPILE = """
