@@ -1,27 +1,26 @@
 """The projection step: seconds for all pairs of a simulated table, and how near it comes.
 
-The targets are the noisy tables of all pairs, made to agree with each other, as in a fit. On some
+The targets are the noisy tables of all pairs, made to agree with each other but not denoised: those
+of a fit by default have less negative mass and take less. On some
 of the tables the sliced W1 to the signed measure stands beside those of 5,000 steps of
 ``PrimalDualProjection`` and of the published ``SoftmaxProjection``: for the directions that the
 first two solve for, and for many fresh ones.
 """
 
 import argparse
-from itertools import product
 
 import numpy as np
 import torch
 
 from sdv_privpgd.benchmark.meters import Stopwatch, print_table
 from sdv_privpgd.benchmark.simulated import simulated_table
-from sdv_privpgd.consistency import consistent_tables
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.queries import Adjacency
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-from sdv_privpgd.synthesize.particles.embedding import embed
+from sdv_privpgd.synthesize.particles.goals import goals_of
 from sdv_privpgd.synthesize.particles.projection import PrimalDualProjection, SignedTable
 from sdv_privpgd.synthesize.particles.wasserstein import sliced_w1, stratified_directions
 
@@ -64,20 +63,13 @@ def _projection(arguments: argparse.Namespace) -> None:
 
 
 def simulated_targets(num_columns: int, num_cells: int, epsilon: float) -> list[SignedTable]:
-    """Signed measures of all pairs on their supported cells, as the engine projects them."""
+    """Signed measures of all pairs on their supported cells."""
     dataset = Dataset(*simulated_table(_NUM_ROWS, num_columns, num_cells=num_cells))
     ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
     curator = Curator(dataset, ledger)
     measurements = AllKWay(degree=2).run(curator, ParticleGradientDescent())
-    consistent = consistent_tables(curator.domain, measurements)
-    tables = []
-    for clique, counts in consistent.tables.items():
-        support = consistent.support(clique)
-        codes = torch.from_numpy(np.array(list(product(*support))))
-        centers = embed(codes, curator.domain.shape(clique), torch.float64)
-        values = counts[np.ix_(*support)].ravel() / consistent.total
-        tables.append(SignedTable(centers, torch.from_numpy(values)))
-    return tables
+    _, _, goals = goals_of(curator.domain, measurements, "consistent")
+    return [SignedTable(goal.centers, goal.values) for goal in goals]
 
 
 def _distances(table: SignedTable, seed: int) -> dict[str, float]:

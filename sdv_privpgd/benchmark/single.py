@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from sdv_privpgd.benchmark.compare import REAL, method_of
+from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
 from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.benchmark.tables import SPLIT_SEED, Table, load, load_own
@@ -20,7 +21,6 @@ from sdv_privpgd.pipeline import run
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.queries import Adjacency
-from sdv_privpgd.select.fixed import AllKWay
 
 
 def run_once(arguments: argparse.Namespace) -> None:
@@ -119,6 +119,5 @@ def _compile() -> None:
     """Fits a tiny table, so that compilation does not count."""
     from sdv_privpgd import ParticleGradientDescent
 
-    ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
     engine = ParticleGradientDescent(num_particles=1_000, epochs=2)
-    run(Curator(Dataset(*simulated_table(1_000, 3)), ledger), AllKWay(), engine)
+    fit_dataset(Dataset(*simulated_table(1_000, 3)), 1.0, engine)

@@ -6,7 +6,7 @@ import pytest
 
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.synthesize.particles import residuals
-from sdv_privpgd.synthesize.particles.finish import ExchangeFinish, _nearest
+from sdv_privpgd.synthesize.particles.finish import ExchangeFinish, nearest
 from sdv_privpgd.synthesize.particles.residuals import Residuals
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
@@ -178,7 +178,7 @@ def test_the_number_of_threads_does_not_matter(monkeypatch):
 
 
 def test_the_nearest_supported_code_is_the_lower_of_two():
-    found = _nearest(np.array([0, 1, 2, 3, 4, 5, 6]), np.array([1, 3, 4]))
+    found = nearest(np.array([0, 1, 2, 3, 4, 5, 6]), np.array([1, 3, 4]))
     assert found.tolist() == [0, 0, 0, 1, 2, 2, 2]
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.synthesize.particles.finish import _nearest, _require_tables, _supports
+from sdv_privpgd.synthesize.particles.finish import nearest, require_tables, supported_codes
 
 if TYPE_CHECKING:
     from sdv_privpgd.synthesize.particles.kernels.triton_exchange import View
@@ -48,8 +48,8 @@ class BatchedFinish:
         # Here, because Triton need not be installed where there is no device.
         from sdv_privpgd.synthesize.particles.kernels.triton_exchange import Buffers, launch_batch
 
-        _require_tables(domain, targets)
-        supports = _supports(domain, targets, fixed)
+        require_tables(domain, targets)
+        supports = supported_codes(domain, targets, fixed)
         values = [
             np.arange(size) if support is None else support
             for support, size in zip(supports, domain.sizes, strict=True)
@@ -58,7 +58,7 @@ class BatchedFinish:
         if not movable or not len(codes):
             return codes.copy()
         compact = np.stack(
-            [_nearest(codes[:, axis], support) for axis, support in enumerate(values)]
+            [nearest(codes[:, axis], support) for axis, support in enumerate(values)]
         ).astype(np.int32)
         device = torch.device(self.device)
         moving = torch.from_numpy(compact).to(device)

@@ -16,14 +16,14 @@ from sdv_privpgd.synthesize.particles.projection import (
     RELAXATION,
     SMALLEST_GAP,
     CertifiedProjection,
+    CertifiedSolver,
     SignedTable,
     balanced,
 )
-from sdv_privpgd.synthesize.particles.wasserstein import stratified_directions
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchedProjection:
+class BatchedProjection(CertifiedSolver):
     """The iteration of ``CompiledProjection`` for devices of many cores, and without a compiler.
 
     Tables of similar size are padded to one layout (table, slice, cell) and advance together; at
@@ -45,24 +45,6 @@ class BatchedProjection:
     precision: float = 1e-6
     device: str = "cpu"
 
-    def __call__(
-        self,
-        centers: Float[Tensor, "cell dim"],
-        values: Float[Tensor, " cell"],
-        generator: torch.Generator,
-    ) -> Float[Tensor, " cell"]:
-        """Probabilities of one table's cells (see ``Projection``)."""
-        return self.solve_all([SignedTable(centers, values)], generator)[0].probabilities
-
-    def project_all(
-        self,
-        tables: Sequence[SignedTable],
-        generator: torch.Generator,
-        progress: Progress = silent,
-    ) -> list[Float[Tensor, " cell"]]:
-        """Probabilities of the cells of each table (see ``Projection``)."""
-        return [found.probabilities for found in self.solve_all(tables, generator, progress)]
-
     def solve_all(
         self,
         tables: Sequence[SignedTable],
@@ -70,13 +52,7 @@ class BatchedProjection:
         progress: Progress = silent,
     ) -> list[CertifiedProjection]:
         """The projections with their certificates, for the directions drawn."""
-        directions = []
-        for centers, _ in tables:
-            dim = centers.shape[1]
-            num_slices = self.num_slices if dim > 1 else 1
-            directions.append(
-                stratified_directions(num_slices, dim, generator, dtype=torch.float64)
-            )
+        directions = self.draw_directions(tables, generator)
         groups = iter(
             _groups([(len(d), len(v)) for d, (_, v) in zip(directions, tables, strict=True)])
         )

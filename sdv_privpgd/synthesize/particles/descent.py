@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.measure import Measurement, estimate_total
+from sdv_privpgd.measure import Measurement
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.queries import Query
 from sdv_privpgd.synthesize.engine import Model
@@ -145,21 +145,23 @@ class ParticleGradientDescent:
         """A point cloud that matches the measurements. ``warm_start`` replaces the start."""
         generator = torch.Generator().manual_seed(self.seed)
         require_same_answers(measurements)
-        one_way, goals = goals_of(domain, measurements, self.targets)
-        device = choose_kernel(self.kernel, enable_gpu=self.enable_gpu).device
-        weights = projection_on(device, self.projection).project_all(
+        total, one_way, goals = goals_of(domain, measurements, self.targets)
+        kernel = choose_kernel(self.kernel, enable_gpu=self.enable_gpu)
+        weights = projection_on(kernel.device, self.projection).project_all(
             [SignedTable(goal.centers, goal.values) for goal in goals], generator, progress
         )
         losses = [(each.weight, each.loss(domain, measurements)) for each in self.penalties]
         number = self.num_particles
         if number is None:
-            number = default_number(estimate_total(domain, measurements).value, len(goals))
+            number = default_number(total, len(goals))
         positions, curve = self._start(domain, number, one_way, warm_start, generator), {}
         if goals:
             targets = packed(goals, weights)
-            positions, curve = self._descend(positions, targets, losses, generator, progress)
+            positions, curve = self._descend(
+                positions, targets, losses, split_over_processes(kernel), generator, progress
+            )
         codes = nearest_codes(positions.T, domain.sizes).cpu().numpy()
-        finish = finish_on(device, self.finish)
+        finish = finish_on(kernel.device, self.finish)
         if finish is not None and goals:
             fixed = {name for each in self.penalties for name in each.attributes(domain)}
             full = probabilities(domain, goals, weights)
@@ -195,6 +197,7 @@ class ParticleGradientDescent:
         positions: Float[Tensor, "attribute particle"],
         targets: PackedTargets,
         losses: Sequence[tuple[float, Loss]],
+        kernel: Kernel,
         generator: torch.Generator,
         progress: Progress,
     ) -> tuple[Float[Tensor, "attribute particle"], dict[int, float]]:
@@ -202,7 +205,6 @@ class ParticleGradientDescent:
 
         Each epoch visits every table once, in random order.
         """
-        kernel = split_over_processes(choose_kernel(self.kernel, enable_gpu=self.enable_gpu))
         draws = draw_steps(
             targets,
             len(positions),

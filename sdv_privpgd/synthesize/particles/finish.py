@@ -62,15 +62,15 @@ class ExchangeFinish:
         # Here, because its compiler need not be installed where CUDA does this work.
         from sdv_privpgd.synthesize.particles.residuals import Residuals
 
-        _require_tables(domain, targets)
-        supports = _supports(domain, targets, fixed)
+        require_tables(domain, targets)
+        supports = supported_codes(domain, targets, fixed)
         movable = np.array([support is not None for support in supports])
         every = [np.arange(size) for size in domain.sizes]
         values = [
             every[axis] if support is None else support for axis, support in enumerate(supports)
         ]
         compact = np.stack(
-            [_nearest(codes[:, axis], support) for axis, support in enumerate(values)]
+            [nearest(codes[:, axis], support) for axis, support in enumerate(values)]
         ).astype(np.int32)
         residuals = Residuals.of(compact, domain, targets, weights or {}, values)
         # A cloud of few particles has small blocks, or all would move on stale residuals.
@@ -91,7 +91,7 @@ _LARGEST_BLOCK = 4096
 _FEWEST_BLOCKS = 24
 
 
-def _supports(
+def supported_codes(
     domain: Domain, targets: Mapping[Clique, np.ndarray], fixed: Collection[str]
 ) -> list[np.ndarray | None]:
     """The codes that may be proposed for each attribute; None where nothing moves."""
@@ -107,14 +107,15 @@ def _supports(
     return supports
 
 
-def _nearest(codes: np.ndarray, support: np.ndarray) -> np.ndarray:
+def nearest(codes: np.ndarray, support: np.ndarray) -> np.ndarray:
     """The index of the supported code nearest to each code, the lower of two."""
     upper = np.searchsorted(support, codes).clip(0, len(support) - 1)
     lower = (upper - 1).clip(0)
     return np.where(np.abs(codes - support[lower]) <= np.abs(support[upper] - codes), lower, upper)
 
 
-def _require_tables(domain: Domain, targets: Mapping[Clique, np.ndarray]) -> None:
+def require_tables(domain: Domain, targets: Mapping[Clique, np.ndarray]) -> None:
+    """Raises ``ValueError`` for a target that has not its clique's shape."""
     for clique, table in targets.items():
         if table.shape != domain.shape(clique):
             raise ValueError(

@@ -12,7 +12,7 @@ from torch import Tensor
 from sdv_privpgd.consistency import consistent_tables
 from sdv_privpgd.denoising import denoised
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.measure import Measurement, estimate_total, noisy_tables
+from sdv_privpgd.measure import Measurement, noisy_tables
 from sdv_privpgd.synthesize.particles.embedding import embed, nearest_codes
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
 
@@ -31,18 +31,17 @@ TARGETS = ("denoised", "consistent", "raw")
 
 def goals_of(
     domain: Domain, measurements: Sequence[Measurement], kind: str
-) -> tuple[Mapping[str, np.ndarray], list[Goal]]:
-    """1-way estimates in counts, and a goal per clique."""
+) -> tuple[float, Mapping[str, np.ndarray], list[Goal]]:
+    """The number of records, 1-way estimates in counts, and a goal per clique."""
     agreed = consistent_tables(domain, measurements)
     if kind == "denoised":
         agreed = denoised(agreed)
     if kind != "raw":
-        counts, total = agreed.tables, agreed.total
+        counts = agreed.tables
         support = {clique: agreed.support(clique) for clique in counts}
     else:
         noisy = noisy_tables(domain, measurements)
         counts = {clique: table.counts for clique, table in noisy.items()}
-        total = estimate_total(domain, measurements).value
         support = {
             clique: tuple(np.arange(size) for size in table.shape)
             for clique, table in counts.items()
@@ -50,10 +49,10 @@ def goals_of(
     goals = []
     for clique, table in counts.items():
         codes = torch.from_numpy(np.array(list(product(*support[clique]))))
-        values = torch.from_numpy(table[np.ix_(*support[clique])].ravel() / total)
+        values = torch.from_numpy(table[np.ix_(*support[clique])].ravel() / agreed.total)
         centers = embed(codes, domain.shape(clique), torch.float64)
         goals.append(Goal(domain.axes(clique), centers, values))
-    return agreed.one_way, goals
+    return agreed.total, agreed.one_way, goals
 
 
 def probabilities(

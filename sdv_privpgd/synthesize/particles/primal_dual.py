@@ -19,16 +19,16 @@ from sdv_privpgd.synthesize.particles.projection import (
     RELAXATION,
     SMALLEST_GAP,
     CertifiedProjection,
+    CertifiedSolver,
     SignedTable,
     balanced,
     simplex_projection,
     solved_in_threads,
 )
-from sdv_privpgd.synthesize.particles.wasserstein import stratified_directions
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompiledProjection:
+class CompiledProjection(CertifiedSolver):
     """The problem, the start and the certificate of ``PrimalDualProjection`` in fewer steps.
 
     The iteration is the same but for two changes, which halve the excess over the optimum after
@@ -54,24 +54,6 @@ class CompiledProjection:
     tolerance: float = 0.01
     precision: float = 1e-6
 
-    def __call__(
-        self,
-        centers: Float[Tensor, "cell dim"],
-        values: Float[Tensor, " cell"],
-        generator: torch.Generator,
-    ) -> Float[Tensor, " cell"]:
-        """Probabilities of one table's cells (see ``Projection``)."""
-        return self.solve_all([SignedTable(centers, values)], generator)[0].probabilities
-
-    def project_all(
-        self,
-        tables: Sequence[SignedTable],
-        generator: torch.Generator,
-        progress: Progress = silent,
-    ) -> list[Float[Tensor, " cell"]]:
-        """Probabilities of the cells of each table (see ``Projection``)."""
-        return [found.probabilities for found in self.solve_all(tables, generator, progress)]
-
     def solve_all(
         self,
         tables: Sequence[SignedTable],
@@ -79,13 +61,7 @@ class CompiledProjection:
         progress: Progress = silent,
     ) -> list[CertifiedProjection]:
         """The projections with their certificates, for the directions drawn."""
-        directions = []
-        for centers, _ in tables:
-            dim = centers.shape[1]
-            num_slices = self.num_slices if dim > 1 else 1
-            directions.append(
-                stratified_directions(num_slices, dim, generator, dtype=torch.float64)
-            )
+        directions = self.draw_directions(tables, generator)
         return solved_in_threads(self._solve, tables, directions, progress)
 
     def _solve(

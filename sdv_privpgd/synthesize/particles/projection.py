@@ -1,6 +1,7 @@
 """The projection step: from a signed measure to a probability measure near it in sliced W1."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -75,6 +76,50 @@ PRIMAL_SHARE = 0.5
 
 SMALLEST_GAP = 1e-3
 """Gaps below this share of the largest count as so large in the choice of the dual's steps."""
+
+
+class CertifiedSolver(ABC):
+    """A ``Projection`` that solves all tables together and gives each a certificate."""
+
+    num_slices: int
+
+    @abstractmethod
+    def solve_all(
+        self,
+        tables: Sequence[SignedTable],
+        generator: torch.Generator,
+        progress: Progress = silent,
+    ) -> list[CertifiedProjection]:
+        """The projections with their certificates, for the directions drawn."""
+
+    def __call__(
+        self,
+        centers: Float[Tensor, "cell dim"],
+        values: Float[Tensor, " cell"],
+        generator: torch.Generator,
+    ) -> Float[Tensor, " cell"]:
+        """Probabilities of one table's cells (see ``Projection``)."""
+        return self.project_all([SignedTable(centers, values)], generator)[0]
+
+    def project_all(
+        self,
+        tables: Sequence[SignedTable],
+        generator: torch.Generator,
+        progress: Progress = silent,
+    ) -> list[Float[Tensor, " cell"]]:
+        """Probabilities of the cells of each table (see ``Projection``)."""
+        return [found.probabilities for found in self.solve_all(tables, generator, progress)]
+
+    def draw_directions(
+        self, tables: Sequence[SignedTable], generator: torch.Generator
+    ) -> list[Float[Tensor, "slice _"]]:
+        """Each table's directions, float64; on a line all are the same, so one is drawn."""
+        drawn = []
+        for centers, _ in tables:
+            dim = centers.shape[1]
+            num_slices = self.num_slices if dim > 1 else 1
+            drawn.append(stratified_directions(num_slices, dim, generator, dtype=torch.float64))
+        return drawn
 
 
 @dataclass(frozen=True, kw_only=True)
