@@ -171,8 +171,7 @@ class MSTSynthesizer(PrivateSynthesizer):
 
     Measures each column and the pairs of a privately chosen spanning tree, and fits the graphical
     model of these tables (McKenna, Miklau & Sheldon 2021, NIST-MST). The guarantee and the
-    arguments are those of ``PrivPGDSynthesizer``, without the ones of its particles. Needs the
-    extra ``pgm``; a saved synthesizer does not.
+    arguments are those of ``PrivPGDSynthesizer``, without the ones of its particles.
     """
 
     def _strategy(self) -> Strategy:
@@ -187,8 +186,7 @@ class AIMSynthesizer(PrivateSynthesizer):
 
     Measures each column, then round by round the table that the graphical model so far gets most
     wrong (McKenna et al. 2022, AIM; all pairs are its workload). The guarantee and the arguments
-    are those of ``PrivPGDSynthesizer``, without the ones of its particles. Needs the extra
-    ``pgm``; a saved synthesizer does not.
+    are those of ``PrivPGDSynthesizer``, without the ones of its particles.
 
     Args:
         max_megabytes: The largest graphical model, in MiB. Larger ones fit more pairs and take

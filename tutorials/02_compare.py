@@ -9,7 +9,7 @@ with the real table: "Scores" first, then the columns and pairs that fit worst. 
 about the methods, on a table that may be seen; choosing a method by it for a table that must be
 protected would spend privacy that no ledger counts.
 
-Run it:  pip install -e '.[tutorials,pgm]'  and  python tutorials/02_compare.py
+Run it:  pip install -e '.[tutorials]'  and  python tutorials/02_compare.py
 """
 
 import argparse

@@ -42,7 +42,7 @@ _COLUMNS = {
     "finished": "string",  # ISO 8601, UTC
 }
 
-_PACKAGES = ("sdv-privpgd", "numpy", "scipy", "torch", "numba", "scikit-learn", "mbi", "jax")
+_PACKAGES = ("sdv-privpgd", "numpy", "scipy", "torch", "numba", "scikit-learn")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.synthesize.junction_tree import JunctionTree
+from sdv_privpgd.synthesize.message_passing import MessagePassing, without
 
 _BLOCK = 1 << 16
 """Rows of one pass: tables of a pass are exact to a row, and this many rows fit conditions well."""
@@ -15,58 +17,30 @@ _BLOCK = 1 << 16
 class GraphicalModel:
     """A distribution that is a product of potentials, held as marginals of a junction tree. Public.
 
-    Each clique but the first shares its separator, which may be empty, with an earlier one, its
-    parent, and no other attribute with any earlier one. So the joint distribution is the product
-    of the cliques' marginals divided by the product of their separators' (Koller & Friedman 2009,
-    section 10.4). All arrays are float64 with axes in the domain's order.
-
     Attributes:
         domain: What the codes of its rows mean.
-        cliques: The cliques of the tree, parents first.
-        parents: For each clique the index of its parent, -1 for the first.
-        tables: For each clique the probabilities of its cells, all positive.
-        potentials: Log-potentials of the cliques that were measured: where a later fit starts.
+        tree: Its cliques, and how they hang together; its domain has the same attributes, in any
+            order.
+        tables: For each clique the probabilities of its cells, all positive, float64.
+        potentials: Log-potentials of the cliques that were measured, in the order of the tree's
+            domain: where a later fit starts.
     """
 
     domain: Domain
-    cliques: tuple[Clique, ...]
-    parents: tuple[int, ...]
+    tree: JunctionTree
     tables: tuple[np.ndarray, ...]
     potentials: Mapping[Clique, np.ndarray]
 
     @classmethod
     def of_potentials(
-        cls,
-        domain: Domain,
-        cliques: Sequence[Clique],
-        parents: Sequence[int],
-        potentials: Mapping[Clique, np.ndarray],
+        cls, domain: Domain, tree: JunctionTree, potentials: Mapping[Clique, np.ndarray]
     ) -> "GraphicalModel":
-        """The model of the potentials, each of which fits into a clique of the tree.
-
-        Messages are passed to the first clique and back (Koller & Friedman 2009, section 10.2).
-        """
-        logs = [np.zeros(domain.shape(clique)) for clique in cliques]
-        for clique, values in potentials.items():
-            holders = [at for at, own in enumerate(cliques) if set(clique) <= set(own)]
-            home = min(holders, key=lambda at: logs[at].size)
-            logs[home] = logs[home] + _spread(values, clique, cliques[home])
-        separators = _separators(cliques, parents)
-        sent: dict[int, np.ndarray] = {}
-        for at in reversed(range(1, len(cliques))):
-            up = parents[at]
-            sent[at] = _log_margin(logs[at], cliques[at], separators[at])
-            logs[up] = logs[up] + _spread(sent[at], separators[at], cliques[up])
-        for at in range(1, len(cliques)):
-            up = parents[at]
-            answer = _log_margin(logs[up], cliques[up], separators[at])
-            logs[at] = logs[at] + _spread(answer, separators[at], cliques[at])
-            logs[at] = logs[at] - _spread(sent[at], separators[at], cliques[at])
+        """The model of the potentials, each of which fits into a clique of the tree."""
+        tables = MessagePassing(tree=tree, cliques=tuple(potentials)).tables(potentials)
         return cls(
             domain=domain,
-            cliques=tuple(cliques),
-            parents=tuple(parents),
-            tables=tuple(_probabilities(values) for values in logs),
+            tree=tree,
+            tables=tuple(_divisible(table) for table in tables),
             potentials=dict(potentials),
         )
 
@@ -81,21 +55,21 @@ class GraphicalModel:
         By variable elimination, over the part of the tree that lies between the attributes.
         """
         self.domain.axes(clique)  # names an unknown attribute
-        separators = _separators(self.cliques, self.parents)
-        kept, root = self._between(clique, separators)
+        cliques, separators = self.tree.cliques, self.tree.separators
+        kept, root = self._between(clique)
         messages: dict[int, list[tuple[Clique, np.ndarray]]] = {at: [] for at in kept}
         for at in reversed(kept[1:]):
             separator = separators[at]
-            margin = _margin(self.tables[at], self.cliques[at], separator)
-            given = self.tables[at] / _spread(margin, separator, self.cliques[at])
-            factors = [(self.cliques[at], given), *messages[at]]
+            table = self.tables[at]
+            given = table / table.sum(axis=without(cliques[at], separator), keepdims=True)
+            factors = [(cliques[at], given), *messages[at]]
             held = {name for own, _ in factors for name in own}
             out = tuple(
                 name for name in self.domain.attributes
                 if name in held and (name in separator or name in clique)
             )  # fmt: skip
-            messages[self.parents[at]].append((out, _product(factors, out)))
-        return _product([(self.cliques[root], self.tables[root]), *messages[root]], clique)
+            messages[self.tree.parents[at]].append((out, _product(factors, out)))
+        return _product([(cliques[root], self.tables[root]), *messages[root]], clique)
 
     def sample(self, num_rows: int, seed: int) -> np.ndarray:
         """Codes of shape (row, attribute), int64. The same seed gives the same rows.
@@ -107,8 +81,10 @@ class GraphicalModel:
             raise ValueError(f"num_rows must be at least 0, got {num_rows!r}.")
         rng = np.random.default_rng(seed)
         codes = np.zeros((num_rows, len(self.domain)), dtype=np.int64)
-        separators = _separators(self.cliques, self.parents)
-        for clique, separator, table in zip(self.cliques, separators, self.tables, strict=True):
+        tree = self.tree
+        for clique, separator, table in zip(
+            tree.cliques, tree.separators, self.tables, strict=True
+        ):
             fresh = tuple(name for name in clique if name not in separator)
             shape = self.domain.shape(separator)
             axes = [clique.index(name) for name in (*separator, *fresh)]
@@ -122,19 +98,20 @@ class GraphicalModel:
             codes[:, self.domain.axes(fresh)] = np.stack(drawn, axis=1)
         return codes
 
-    def _between(self, clique: Clique, separators: Sequence[Clique]) -> tuple[list[int], int]:
+    def _between(self, clique: Clique) -> tuple[list[int], int]:
         """The indices of a part of the tree that holds the clique, parents first, and its root.
 
         A clique at the edge of the rest of the tree is left out if what it has of the attributes
         is in the separator as well: what else it holds sums to 1.
         """
-        kept = set(range(len(self.cliques)))
-        children = {at: {a for a, up in enumerate(self.parents) if up == at} for at in kept}
-        wanted = [set(clique) & set(own) for own in self.cliques]
-        for at in reversed(range(1, len(self.cliques))):
+        parents, separators = self.tree.parents, self.tree.separators
+        kept = set(range(len(parents)))
+        children = {at: {a for a, up in enumerate(parents) if up == at} for at in kept}
+        wanted = [set(clique) & set(own) for own in self.tree.cliques]
+        for at in reversed(range(1, len(parents))):
             if not children[at] and wanted[at] <= set(separators[at]):
                 kept.discard(at)
-                children[self.parents[at]].discard(at)
+                children[parents[at]].discard(at)
         root = 0
         while len(children[root]) == 1:
             (below,) = children[root]
@@ -145,36 +122,9 @@ class GraphicalModel:
         return sorted(kept), root
 
 
-def _separators(cliques: Sequence[Clique], parents: Sequence[int]) -> list[Clique]:
-    """What each clique shares with its parent, in the domain's order; nothing for the first."""
-    return [
-        tuple(name for name in clique if up >= 0 and name in cliques[up])
-        for clique, up in zip(cliques, parents, strict=True)
-    ]
-
-
-def _spread(values: np.ndarray, clique: Clique, larger: Clique) -> np.ndarray:
-    """A clique's values with an axis of length 1 for each other attribute of a larger clique."""
-    others = tuple(axis for axis, name in enumerate(larger) if name not in clique)
-    return np.expand_dims(values, others)
-
-
-def _margin(values: np.ndarray, clique: Clique, smaller: Clique) -> np.ndarray:
-    others = tuple(axis for axis, name in enumerate(clique) if name not in smaller)
-    return np.squeeze(values.sum(axis=others, keepdims=True), axis=others)
-
-
-def _log_margin(logs: np.ndarray, clique: Clique, smaller: Clique) -> np.ndarray:
-    """The logarithms of the sums of exponentials."""
-    others = tuple(axis for axis, name in enumerate(clique) if name not in smaller)
-    top = logs.max(axis=others, keepdims=True)
-    sums = np.exp(logs - top).sum(axis=others, keepdims=True)
-    return np.squeeze(np.log(sums) + top, axis=others)
-
-
-def _probabilities(logs: np.ndarray) -> np.ndarray:
-    """The softmax, read-only; a cell that underflows stays positive, to be divided by."""
-    values = np.maximum(np.exp(logs - logs.max()), 1e-200)
+def _divisible(table: np.ndarray) -> np.ndarray:
+    """Probabilities, read-only; a cell that underflowed is positive, to be divided by."""
+    values = np.asarray(np.maximum(table, 1e-200))
     values /= values.sum()
     values.setflags(write=False)
     return values

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -27,8 +26,6 @@ def test_every_tutorial_is_tested():
 
 @pytest.mark.parametrize("name", LEFT)
 def test_a_tutorial_runs_as_a_newcomer_runs_it(name, tmp_path):
-    if name == "02_compare":
-        pytest.importorskip("mbi", reason="the extra pgm is not installed", exc_type=ImportError)
     script = FOLDER / f"{name}.py"
     done = subprocess.run(
         [sys.executable, str(script), "--num-particles", "500", "--folder", str(tmp_path)],
@@ -46,8 +43,7 @@ def test_a_tutorial_runs_as_a_newcomer_runs_it(name, tmp_path):
 
 def test_the_examples_in_the_readme_run(tmp_path):
     readme = (FOLDER.parent / "README.md").read_text()
-    first, *others = [block.split("```")[0] for block in readme.split("```python\n")[1:]]
-    example = "\n".join([first, *others] if find_spec("mbi") else [first])
+    example = "\n".join(block.split("```")[0] for block in readme.split("```python\n")[1:])
     done = subprocess.run(
         [sys.executable, "-c", example],
         capture_output=True,
