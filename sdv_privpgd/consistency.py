@@ -21,9 +21,7 @@ from sdv_privpgd.measure import (
     margin_estimates,
     noisy_tables,
 )
-
-SUPPORT_STDDEVS = 3.0
-"""How far above 0 a count must lie, in standard deviations, to count as supported."""
+from sdv_privpgd.support import supported_one_way
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +50,7 @@ def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> Co
     total = estimate_total(domain, measurements).value
     margins = margin_estimates(noisy, 1)
     one_way = {
-        attribute: _supported_one_way(margins.get((attribute,)), size, total)
+        attribute: supported_one_way(margins.get((attribute,)), size, total)
         for attribute, size in zip(domain.attributes, domain.sizes, strict=True)
     }
     tables = {}
@@ -71,39 +69,6 @@ def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> Co
         tables=tables,
         variances={clique: table.variance for clique, table in noisy.items()},
     )
-
-
-def simplex_projection(values: np.ndarray, total: float) -> np.ndarray:
-    """The nearest array in L2 norm that is non-negative and sums to ``total`` > 0.
-
-    Subtracts one threshold from all values and clips at 0 (Held, Wolfe & Crowder 1974).
-    """
-    descending = np.sort(values, axis=None)[::-1]
-    excess = (np.cumsum(descending) - total) / np.arange(1, descending.size + 1)
-    threshold = excess[np.flatnonzero(descending > excess)[-1]]
-    return np.maximum(values - threshold, 0.0)
-
-
-def _supported_one_way(best: NoisyTable | None, size: int, total: float) -> np.ndarray:
-    """An attribute's combined 1-way marginal in counts: supported values only, summing to total.
-
-    The average of the marginals of all tables with the attribute, if there are any, is shifted
-    to the total. Values below 3 standard deviations are weak. Together they keep what mass they
-    have if that is significant for a group of their size, so that many rare values do not vanish
-    at once, and nothing otherwise.
-    """
-    if best is None:
-        return np.full(size, total / size)
-    stddev = np.sqrt(best.variance)
-    values = best.counts + (total - best.counts.sum()) / size
-    weak = values < SUPPORT_STDDEVS * stddev
-    if weak.all():
-        return simplex_projection(values, total)
-    if weak.any():
-        mass = values[weak].sum()
-        significant = mass > SUPPORT_STDDEVS * stddev * np.sqrt(weak.sum())
-        values[weak] = simplex_projection(values[weak], mass) if significant else 0.0
-    return values * (total / values.sum())
 
 
 def _reconciled(

@@ -29,7 +29,7 @@ class MST:
       paper converges to; so no engine is needed to choose.
     - Domains are not compressed. Theirs merges values below 3 standard deviations into one and
       spreads that evenly when sampling, which tears an ordinal column apart. Ours gives such values
-      no probability unless together they are significant (``consistency.py``), here and in the
+      no probability unless together they are significant (``support.py``), here and in the
       particles' targets: the noise of empty values is gone, and no value takes another's place.
       Private-PGM fits them as they were measured.
     - What the choices leave over (a last edge without an alternative is free) goes to the pairs.

@@ -4,9 +4,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
-from sdv_privpgd.consistency import consistent_tables, simplex_projection
+from sdv_privpgd.consistency import consistent_tables
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.measure import Measurement
@@ -173,33 +172,6 @@ def test_consistency_lowers_the_error(records):
     assert better < 0.9 * raw  # measured 0.63; 20 repetitions vary by a few percent
 
 
-def one_way(counts, stddev, total):
-    domain = Domain(("a",), (len(counts),))
-    measurements = [
-        Measurement(query=CountQuery(), answer=np.array([total]), stddev=0.0),
-        Measurement(query=MarginalQuery(("a",)), answer=np.array(counts), stddev=stddev),
-    ]
-    return consistent_tables(domain, measurements).one_way["a"]
-
-
-def test_values_below_three_standard_deviations_are_without_support():
-    # 31 lies above 3 x 10, 29 below; the two weak values' mass, 28, is below 3 x 10 x sqrt(2).
-    np.testing.assert_allclose(
-        one_way([941, 31, 29, -1], 10.0, 1000), np.array([941, 31, 0, 0]) * (1000 / 972)
-    )
-
-
-def test_many_weak_values_keep_their_mass_if_it_is_significant_together():
-    weak = [20] * 16  # their mass, 320, lies above 3 x 10 x sqrt(16) = 120
-    values = one_way([680, *weak], 10.0, 1000)
-    np.testing.assert_allclose(values, [680, *weak])
-
-
-def test_where_nothing_is_significant_the_nearest_distribution_is_taken():
-    values = one_way([5, -4, 2], 100.0, 3)
-    np.testing.assert_allclose(values, simplex_projection(np.array([5, -4, 2.0]), 3))
-
-
 def test_an_attribute_that_was_not_measured_is_uniform():
     domain = Domain(("a", "b"), (2, 4))
     measurements = measured(domain, np.zeros((10, 2), dtype=np.int64), [("a",)], 0.0)
@@ -230,28 +202,3 @@ def test_renaming_the_order_of_attributes_permutes_the_tables(records):
         np.testing.assert_allclose(
             counts, mine.transpose(np.argsort(np.argsort(axes))), atol=1e-9 * here.total
         )
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_the_simplex_projection_is_the_nearest_point(seed):
-    rng = np.random.default_rng(seed)
-    values, total = 10 * rng.standard_normal(6), float(rng.uniform(0.5, 30))
-    found = simplex_projection(values, total)
-    reference = minimize(
-        lambda x: np.square(x - values).sum(),
-        np.full(6, total / 6),
-        jac=lambda x: 2 * (x - values),
-        bounds=[(0, None)] * 6,
-        constraints={"type": "eq", "fun": lambda x: x.sum() - total, "jac": np.ones_like},
-        method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 1000},
-    )
-    np.testing.assert_allclose(found, reference.x, atol=1e-5)  # SLSQP's accuracy
-    assert found.sum() == pytest.approx(total, rel=1e-12)
-
-
-def test_the_simplex_projection_keeps_distributions_and_shapes():
-    values = np.array([[1.0, 2.0], [0.0, 4.0]])
-    np.testing.assert_allclose(simplex_projection(values, 7.0), values, atol=1e-15)
-    np.testing.assert_array_equal(simplex_projection(np.array([-3.0]), 2.0), [2.0])
-    np.testing.assert_array_equal(simplex_projection(np.array([5.0, 5.0]), 2.0), [1.0, 1.0])
