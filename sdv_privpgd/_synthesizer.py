@@ -13,7 +13,7 @@ from sdv.metadata import Metadata
 from sdv_privpgd._lifecycle import PrivateSynthesizer
 from sdv_privpgd._sdv import check_count, check_flags, check_positive
 from sdv_privpgd.select.aim import AIM
-from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
@@ -23,7 +23,7 @@ from sdv_privpgd.synthesize.particles.particles import Particles
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 _STRATEGIES = {
-    "all_pairs": AllKWay,
+    "all_pairs": AllPairs,
     "independent": Independent,
     "mst": MST,
     "aim": AIM,
@@ -53,8 +53,9 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
             Write it from documentation, never from the data. It goes before the metadata.
         public_metadata: Whether the ranges in the metadata are public knowledge as well.
         num_bins: Equal-width cells of a numerical or datetime column.
-        strategy: What is measured: ``'all_pairs'``, ``'independent'`` (each column alone),
-            ``'mst'``, ``'aim'`` or ``'mwem'``, or a ``Strategy`` with settings of its own.
+        strategy: What is measured: ``'all_pairs'`` (and, where the noise is loud, all columns),
+            ``'independent'`` (each column alone), ``'mst'``, ``'aim'`` or ``'mwem'``, or a
+            ``Strategy`` with settings of its own.
         num_particles: Synthetic records that are fitted. ``None``: a part of the rows, at most
             100,000 and fewer for many columns.
         penalties: Penalties of the descent (``ProtectedThreshold``, ``DifferentiablePenalty``).

@@ -87,16 +87,18 @@ def _once(arguments: argparse.Namespace) -> None:
 
     from sdv_privpgd import ParticleGradientDescent
     from sdv_privpgd.schema import Schema
+    from sdv_privpgd.select.all_pairs import AllPairs
+    from sdv_privpgd.select.fixed import AllKWay
     from sdv_privpgd.transformers import encode_table
 
     particles = arguments.num_particles
-    engine = (
-        ParticleGradientDescent(num_particles=particles)
-        if arguments.method == "PrivPGD"
-        else ParticleGradientDescent.as_published(
+    if arguments.method == "PrivPGD":
+        strategy, engine = AllPairs(), ParticleGradientDescent(num_particles=particles)
+    else:
+        strategy = AllKWay(degree=2)
+        engine = ParticleGradientDescent.as_published(
             num_particles=particles, epochs=arguments.published_epochs
         )
-    )
     paths = sorted(arguments.data.glob("acs_income_*.parquet"))
     real = pd.concat([pd.read_parquet(path) for path in paths], ignore_index=True)
     schema = Schema.from_sdv(COLUMNS, public_domain=PUBLIC_DOMAIN)
@@ -108,7 +110,7 @@ def _once(arguments: argparse.Namespace) -> None:
     codes = encode_table(columns_of(real), schema)
     dataset = Dataset(domain, codes)
     watch.lap("encode")
-    release = fit_dataset(dataset, arguments.epsilon, engine, progress=watch)
+    release = fit_dataset(dataset, arguments.epsilon, engine, strategy, progress=watch)
     watch.lap("finish")
     fit = sum(watch.seconds.values())
     synthetic = release.model.sample(len(real), seed=0)

@@ -19,6 +19,8 @@ import numpy as np
 from sdv_privpgd.benchmark.fits import FOLDER, columns_of, fit_dataset
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.metrics.pairs import mean_l1
+from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.select.independent import Independent
 
 SCHOOL = [
     "Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "HS-grad",
@@ -123,7 +125,7 @@ def _adult(arguments: argparse.Namespace) -> None:
 
         started = time.perf_counter()
         engine = ParticleGradientDescent(num_particles=len(real), epochs=0, finish=None)
-        release = fit_dataset(Dataset(domain, codes), arguments.epsilon, engine, degree=1)
+        release = fit_dataset(Dataset(domain, codes), arguments.epsilon, engine, Independent())
         report("independent", seed, started, release.model.sample(len(real), seed=0))
 
         if arguments.published_epochs:
@@ -133,7 +135,8 @@ def _adult(arguments: argparse.Namespace) -> None:
                 num_particles=arguments.published_particles,
                 projection=SoftmaxProjection(max_steps=arguments.published_projection_steps),
             )
-            release = fit_dataset(Dataset(domain, codes), arguments.epsilon, engine)
+            pairs = AllKWay(degree=2)
+            release = fit_dataset(Dataset(domain, codes), arguments.epsilon, engine, pairs)
             report("as_published", seed, started, release.model.sample(len(real), seed=0))
 
     ours = float(np.median(found["PrivPGD"]))

@@ -9,7 +9,8 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.queries import Adjacency
-from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data"
@@ -28,10 +29,10 @@ def fit_dataset(
     dataset: Dataset,
     epsilon: float,
     engine: Engine,
+    strategy: Strategy | None = None,
     *,
-    degree: int = 2,
     progress: Progress = silent,
 ) -> Release:
-    """A release of all ``degree``-way marginals at delta 1e-5, without SDV around it."""
+    """A release at delta 1e-5, by default of all pairs, without SDV around it."""
     ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
-    return run(Curator(dataset, ledger), AllKWay(degree=degree), engine, progress=progress)
+    return run(Curator(dataset, ledger), strategy or AllPairs(), engine, progress=progress)

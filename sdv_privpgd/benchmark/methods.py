@@ -1,9 +1,10 @@
 """The methods of the comparison: a name, its strategy and engine, and the epsilon that it spends.
 
 "published" means the paper's configuration of the particles (Donhauser et al. 2024, section 4.1).
-"PrivPGD" measures all pairs; a name like "PrivPGD-AIM" is another strategy with our particles, and
-a strategy's name alone is that strategy with its authors' engine, Private-PGM. "PrivPGD-without-x"
-is the default with one of its parts left out (``ABLATIONS``).
+"PrivPGD" measures all pairs and, where the noise is loud, all columns; a name like "PrivPGD-AIM" is
+another strategy with our particles, and a strategy's name alone is that strategy with its authors'
+engine, Private-PGM. "PrivPGD-without-x" is the default with one of its parts left out
+(``ABLATIONS``).
 """
 
 import math
@@ -19,8 +20,9 @@ ABLATIONS: dict[str, dict] = {
     "PrivPGD-without-consistency": {"targets": "raw"},
     "PrivPGD-without-descent": {"epochs": 0},
     "PrivPGD-without-finish": {"finish": None},
+    "PrivPGD-without-columns": {},
 }
-"""What is changed of the engine of the default."""
+"""What is changed of the engine of the default; "columns" are the questions about one alone."""
 
 METHODS = (
     "PrivPGD", "PrivPGD-published", "PrivPGD-published-noise",
@@ -95,9 +97,13 @@ class Method:
                 from sdv_privpgd.select.mwem import MWEM
 
                 return MWEM()
-        from sdv_privpgd.select.fixed import AllKWay
+            case "published" | "published-noise" | "without-columns":
+                from sdv_privpgd.select.fixed import AllKWay
 
-        return AllKWay(degree=2)
+                return AllKWay(degree=2)
+        from sdv_privpgd.select.all_pairs import AllPairs
+
+        return AllPairs()
 
     def engine(self, seed: int) -> Engine:
         """What makes rows of the measurements."""

@@ -14,6 +14,7 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.select.aim import AIM
+from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.mst import MST
@@ -64,6 +65,7 @@ def cases(draw):
         st.sampled_from(
             [
                 AllKWay(),
+                AllPairs(),
                 Independent(),
                 MST(),
                 AIM(

@@ -39,7 +39,11 @@ def test_every_method_has_a_strategy_that_it_is_named_after(name):
     strategy = Method(name=name).strategy()
     assert isinstance(strategy, Strategy)
     named = name.removeprefix("PrivPGD-")
-    expected = named if named in ("Independent", "MST", "AIM", "MWEM") else "AllKWay"
+    others = ("published", "published-noise", "without-columns")
+    expected = {
+        **{other: other for other in ("Independent", "MST", "AIM", "MWEM")},
+        **dict.fromkeys(others, "AllKWay"),
+    }.get(named, "AllPairs")
     assert type(strategy).__name__ == expected
 
 

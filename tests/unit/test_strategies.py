@@ -16,6 +16,7 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.select.aim import AIM
+from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.approximation import affordable, expected_noise
 from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.mst import MST
@@ -26,7 +27,7 @@ from sdv_privpgd.synthesize.engine import Engine, Model
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 HUGE = 1e4
-STRATEGIES = [Independent(), MST(), AIM(rounds_per_attribute=2), MWEM()]
+STRATEGIES = [AllPairs(), Independent(), MST(), AIM(rounds_per_attribute=2), MWEM()]
 
 
 def open_curator(dataset, *, epsilon=1.0, adjacency=REPLACE, seed=0):
@@ -415,3 +416,42 @@ def test_mwem_takes_the_smallest_model_where_none_is_within_the_limit(domain, da
 def test_settings_without_a_round_are_refused(strategy, changes, message):
     with pytest.raises(ValueError, match=message):
         replace(strategy, **changes)
+
+
+class TestAllPairs:
+    @staticmethod
+    def shares(epsilon, *, num_rows=2_000, adjacency=REPLACE, known=True):
+        """The cliques that were asked about and each charge's share of mu^2."""
+        curator = open_curator(chain(num_rows), epsilon=epsilon, adjacency=adjacency)
+        if known:
+            curator.measure([CountQuery()], curator.ledger.budget / 100, what="number of rows")
+        left = curator.ledger.remaining
+        measured = AllPairs().run(curator, MaximumEntropy())
+        charges = [charge for charge in curator.ledger.charges if "marginals" in charge.what]
+        return cliques_of(measured), [charge.mu_squared / left for charge in charges]
+
+    @pytest.mark.parametrize("adjacency", [REPLACE, ADD])
+    def test_the_louder_the_noise_the_more_goes_to_columns_alone(self, adjacency):
+        names = Domain(tuple("abcde"), (3,) * 5)
+        before = Fraction(0)
+        for epsilon in (1.0, 0.5, 0.3):
+            asked, (one_way, pairs) = self.shares(epsilon, adjacency=adjacency)
+            assert asked == [*names.cliques(1), *names.cliques(2)]
+            assert before < one_way <= Fraction(15, 100)
+            assert one_way + pairs == 1
+            before = one_way
+
+    def test_the_share_is_one_and_a_half_times_the_relative_noise(self):
+        """sigma^2 = 2 x 10 / mu^2; each column is the sum of 3 in 4 tables, a mean of 2,000 / 3."""
+        curator = open_curator(chain(), epsilon=1.0)
+        sigma = stddev_for(20, curator.ledger.budget)
+        _, (one_way, _) = self.shares(1.0)
+        assert float(one_way) == pytest.approx(1.5 * sigma * (3 / 4) ** 0.5 / (2_000 / 3), abs=5e-4)
+
+    @pytest.mark.parametrize(
+        "quiet", [{"num_rows": 2_000_000}, {"known": False}], ids=["many rows", "rows unknown"]
+    )
+    def test_where_the_noise_is_quiet_or_unknown_pairs_take_all(self, quiet):
+        asked, shares = self.shares(1.0, **quiet)
+        assert asked == list(Domain(tuple("abcde"), (3,) * 5).cliques(2))
+        assert shares == [1]
