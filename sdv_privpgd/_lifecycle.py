@@ -9,12 +9,13 @@ import datetime
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from copy import deepcopy
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -34,6 +35,7 @@ from sdv_privpgd import _generators, pipeline
 from sdv_privpgd._sdv import (
     check_count,
     check_flags,
+    check_share,
     column_names,
     in_type_of,
     named_by_text,
@@ -42,6 +44,8 @@ from sdv_privpgd._sdv import (
     without_rounding,
 )
 from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.discovery import discover, reserved_delta
+from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -90,6 +94,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         rows_per_person: int = 1,
         public_domain: Mapping[str, Mapping] | None = None,
         public_metadata: bool = False,
+        discovery_share: float = 0.05,
         num_bins: int = 32,
         seed: int = 0,
         verbose: bool = False,
@@ -115,9 +120,11 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         )
         self.public_domain = named_by_text(deepcopy(public_domain))
         self.public_metadata = public_metadata
+        self.discovery_share = check_share("discovery_share", discovery_share)
         self.num_bins = check_count("num_bins", num_bins)
         self.seed = check_count("seed", seed, least=0)
         self.verbose = verbose
+        self._discovered: Mapping[str, Mapping] = {}
         self._ledger: PrivacyLedger | None = None
         self._release: pipeline.Release | None = None
         self._rows: RowStream | None = None
@@ -147,15 +154,19 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
     def _schema(self) -> Schema:
         """The modelled columns. Raises ``PublicDomainError`` where a domain is not declared."""
-        described, domain = self._described, self.public_domain
+        return Schema.from_sdv(**self._domain(self._discovered), num_bins=self.num_bins)
+
+    def _domain(self, discovered: Mapping[str, Mapping]) -> dict[str, Any]:
+        """What is known of the columns, declared or discovered, as ``Schema`` takes it."""
+        described, domain = self._described, self.public_domain or {}
+        if discovered:
+            domain = dict(domain) | {
+                name: {**facts, **domain.get(name, {})} for name, facts in discovered.items()
+            }
         if not self.enforce_rounding:
-            described, domain = without_rounding(described), without_rounding(domain or {})
-        return Schema.from_sdv(
-            described,
-            keys=self._get_table_metadata()._get_primary_and_alternate_keys(),
-            public_domain=domain,
-            num_bins=self.num_bins,
-        )
+            described, domain = without_rounding(described), without_rounding(domain)
+        keys = self._get_table_metadata()._get_primary_and_alternate_keys()
+        return {"columns": described, "keys": keys, "public_domain": domain}
 
     def _transformers(self) -> dict[str, ColumnTransformer]:
         return {column.name: transformer_for(column) for column in self._schema().columns}
@@ -234,7 +245,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         total. Cells outside the declared domain are clipped, or count as missing, silently.
 
         Raises:
-            PublicDomainError: Before a row is read, where a modelled column has no domain.
+            PublicDomainError: Before a row is read, where a modelled column has no domain and
+                ``discovery_share`` is 0.
             InvalidDataError: If column names do not match the metadata.
             PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
         """
@@ -243,7 +255,17 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 "Row weights are not supported: a row's influence would have no bound. Fit the "
                 "unweighted rows, with the weight as a column if it matters."
             )
-        self.fit_processed_data(self.preprocess(data))
+        columns = self._open(data)
+        undeclared = self._undeclared()
+        before = self._discovered
+        try:
+            with self._curator(reserved_delta(undeclared, self.delta)) as curator:
+                share = Fraction(self.discovery_share)
+                self._discovered = discover(columns, undeclared, curator, share)
+                self._run(curator, self.preprocess(data))
+        except BaseException:
+            self._discovered = before  # an earlier model's codes go with it
+            raise
         self._gives_frames = not isinstance(data, dict)
         table = data[self._table_name] if isinstance(data, dict) else data
         self._original_columns = original_names(table, list(self._described))
@@ -260,17 +282,49 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
     def fit_processed_data(self, processed_data) -> None:
         """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call."""
-        schema = self._schema()
+        with self._curator() as curator:
+            self._run(curator, processed_data)
+
+    def _undeclared(self) -> dict[str, dict]:
+        """What is known of each column whose domain is to be found privately; warns of them."""
+        undeclared = Schema.undeclared(**self._domain({}))
+        if not undeclared or not self.discovery_share:
+            return {}
+        warnings.warn(
+            f"The ranges or categories of {list(undeclared)!r} are not declared: "
+            f"{self.discovery_share:.3g} of the budget finds them privately. Declare them with "
+            "public_domain={column: {...}} to save it, or pass public_metadata=True if the "
+            "metadata has them from documentation and not from the data.",
+            stacklevel=3,
+        )
+        return undeclared
+
+    @contextmanager
+    def _curator(self, reserved: Fraction = Fraction(0)) -> Iterator[Curator]:
+        """Who answers for a table with no attribute yet; what he charged stays on the books."""
+        adjacency = Adjacency.parse(self.adjacency)
         ledger = PrivacyLedger.open(
-            self.epsilon, self.delta, Adjacency.parse(self.adjacency), self.rows_per_person
+            self.epsilon, self.delta, adjacency, self.rows_per_person, reserved=reserved
         )
         if self._ledger is not None:
             composed = self._ledger.followed_by(ledger)
             warnings.warn(
                 f"This synthesizer was fitted before. Together the fits spend epsilon "
                 f"{composed.epsilon:.4g} at delta {composed.delta:g} on the people in the table.",
-                stacklevel=2,
+                stacklevel=4,
             )
+        curator = Curator(Dataset(Domain((), ()), np.empty((0, 0), np.uint8)), ledger)
+        try:
+            yield curator
+        finally:
+            if curator.ledger.charges:
+                self._ledger = (
+                    self._ledger.followed_by(curator.ledger) if self._ledger else curator.ledger
+                )
+
+    def _run(self, curator: Curator, processed_data) -> None:
+        """Runs the pipeline on the codes of the table."""
+        schema = self._schema()
         SYNTHESIZER_LOGGER.info(  # pyright: ignore[reportOptionalMemberAccess]
             {
                 "EVENT": "Fit",
@@ -285,34 +339,25 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         if schema.columns:
             table, names = processed_data[self._table_name], list(schema.domain().attributes)
             codes = (table if list(table.columns) == names else table[names]).to_numpy()
-            self._run(Curator(Dataset(schema.domain(), codes), ledger))
-        self._fitted = True
-        self._random_state_set = False
-        self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
-        self._fitted_sdv_version = version.community
-        self._fitted_sdv_enterprise_version = version.enterprise
-
-    def _run(self, curator: Curator) -> None:
-        """Runs the pipeline; what was charged stays on the books even if a later stage fails."""
-        try:
+            curator.recode(Dataset(schema.domain(), codes))
             self._release = pipeline.run(
                 curator,
                 self._strategy(),
                 self._engine(),
                 progress=partial(_bars, type(self).__name__) if self.verbose else silent,
             )
-        finally:
-            if curator.ledger.charges:
-                self._ledger = (
-                    self._ledger.followed_by(curator.ledger) if self._ledger else curator.ledger
-                )
-        model = self._release.model
-        self._rows = RowStream(model=model, seed=self.seed)
-        self._with_missing = {
-            column.name
-            for column in self._schema().columns
-            if column.nullable and model.marginal((column.name,))[-1] > 0
-        }
+            model = self._release.model
+            self._rows = RowStream(model=model, seed=self.seed)
+            self._with_missing = {
+                column.name
+                for column in schema.columns
+                if column.nullable and model.marginal((column.name,))[-1] > 0
+            }
+        self._fitted = True
+        self._random_state_set = False
+        self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
+        self._fitted_sdv_version = version.community
+        self._fitted_sdv_enterprise_version = version.enterprise
 
     # Sampling: post-processing, free
 

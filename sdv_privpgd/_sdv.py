@@ -87,6 +87,13 @@ def check_positive(name: str, value: object) -> float:
     return float(value)
 
 
+def check_share(name: str, value: object) -> float:
+    """The same number as a float. Raises ``ValueError`` unless it lies in [0, 1)."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
+        raise ValueError(f"{name} must be a number of at least 0 and below 1, got {value!r}.")
+    return float(value)
+
+
 def in_type_of(known: pd.Series, decoded: pd.Series | None) -> pd.Series:
     """A caller's own values in the type of the decoded column, if that holds them exactly."""
     if decoded is None or known.dtype == decoded.dtype:

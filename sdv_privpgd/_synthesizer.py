@@ -52,6 +52,9 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
             ``range_is_nullable``, ``decimal_places``, ``datetime_format`` and ``num_bins``.
             Write it from documentation, never from the data. It goes before the metadata.
         public_metadata: Whether the ranges in the metadata are public knowledge as well.
+        discovery_share: Part of the budget that finds ranges and categories which are not
+            declared, privately; 0 for a ``PublicDomainError`` instead. Categories cost a tenth of
+            ``delta`` as well. Values that few rows have become ``'other'``.
         num_bins: Equal-width cells of a numerical or datetime column.
         strategy: What is measured: ``'all_pairs'`` (and, where the noise is loud, all columns),
             ``'independent'`` (each column alone), ``'mst'``, ``'aim'`` or ``'mwem'``, or a
@@ -82,6 +85,7 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         rows_per_person: int = 1,
         public_domain: Mapping[str, Mapping] | None = None,
         public_metadata: bool = False,
+        discovery_share: float = 0.05,
         num_bins: int = 32,
         strategy: Strategy | str = "all_pairs",
         num_particles: int | None = None,
@@ -108,6 +112,7 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
             rows_per_person=rows_per_person,
             public_domain=public_domain,
             public_metadata=public_metadata,
+            discovery_share=discovery_share,
             num_bins=num_bins,
             seed=seed,
             verbose=verbose,
@@ -204,6 +209,7 @@ class AIMSynthesizer(PrivateSynthesizer):
         rows_per_person: int = 1,
         public_domain: Mapping[str, Mapping] | None = None,
         public_metadata: bool = False,
+        discovery_share: float = 0.05,
         num_bins: int = 32,
         max_megabytes: float = 80.0,
         seed: int = 0,
@@ -221,6 +227,7 @@ class AIMSynthesizer(PrivateSynthesizer):
             rows_per_person=rows_per_person,
             public_domain=public_domain,
             public_metadata=public_metadata,
+            discovery_share=discovery_share,
             num_bins=num_bins,
             seed=seed,
             verbose=verbose,

@@ -16,9 +16,13 @@ BELOW_ONE = np.nextafter(1.0, 0.0)
 
 @dataclass(frozen=True)
 class Categories:
-    """One cell for each declared value. The arrays hold indices into ``values``."""
+    """One cell for each declared value. The arrays hold indices into ``values``.
+
+    With ``has_other`` the last value stands for all that were not declared.
+    """
 
     values: tuple
+    has_other: bool = False
 
     def __len__(self) -> int:
         return len(self.values)
@@ -76,35 +80,25 @@ class Ticks:
         return self.starts[codes] + steps
 
 
-@dataclass(frozen=True)
-class Interval:
-    """Cells of equal width of the real numbers from ``low`` to ``high``; the last has its end.
+class _Reals:
+    """Cells of real numbers between strictly increasing edges; the last one has its end."""
 
-    There are ``num_bins`` cells, or fewer where float64 has no numbers left between two edges.
-    """
-
-    low: float
-    high: float
-    num_bins: int
+    @cached_property
+    def edges(self) -> np.ndarray:
+        """The edges, float64; a single one where all is one number."""
+        raise NotImplementedError
 
     def __len__(self) -> int:
         return max(1, len(self.edges) - 1)
 
     @cached_property
-    def edges(self) -> np.ndarray:
-        """The strictly increasing edges, float64; a single one where the range is one number."""
-        inner = np.arange(1, self.num_bins) / self.num_bins
-        edges = np.clip(self.low + (self.high - self.low) * inner, self.low, self.high)
-        return np.unique(np.concatenate(([self.low], edges, [self.high])))
-
-    @cached_property
     def largest(self) -> np.ndarray:
         """The largest float64 number of each cell."""
-        return np.append(np.nextafter(self.edges[1:-1], -np.inf), self.high)
+        return np.append(np.nextafter(self.edges[1:-1], -np.inf), self.edges[-1])
 
     def locate(self, reals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The codes and positions of float64 numbers; those outside go to the nearest inside."""
-        reals = np.clip(reals, self.low, self.high)
+        reals = np.clip(reals, self.edges[0], self.edges[-1])
         codes = np.searchsorted(self.edges[1:-1], reals, side="right")
         starts, widths = self.edges[codes], self._widths[codes]
         positions = np.divide(
@@ -119,4 +113,37 @@ class Interval:
 
     @cached_property
     def _widths(self) -> np.ndarray:
-        return np.append(self.edges[1:], self.high)[: len(self)] - self.edges[: len(self)]
+        return np.append(self.edges[1:], self.edges[-1])[: len(self)] - self.edges[: len(self)]
+
+
+@dataclass(frozen=True)
+class Interval(_Reals):
+    """Cells of equal width of the real numbers from ``low`` to ``high``.
+
+    There are ``num_bins`` cells, or fewer where float64 has no numbers left between two edges.
+    """
+
+    low: float
+    high: float
+    num_bins: int
+
+    @cached_property
+    def edges(self) -> np.ndarray:
+        """The strictly increasing edges, float64; a single one where the range is one number."""
+        inner = np.arange(1, self.num_bins) / self.num_bins
+        edges = np.clip(self.low + (self.high - self.low) * inner, self.low, self.high)
+        return np.unique(np.concatenate(([self.low], edges, [self.high])))
+
+
+@dataclass(frozen=True)
+class SignedPowers(_Reals):
+    """A grid for numbers of which nothing is known: powers of two of both signs, and about zero.
+
+    From 2**-20, below which all is one cell with zero, to 2**62.
+    """
+
+    @cached_property
+    def edges(self) -> np.ndarray:
+        """The strictly increasing edges, float64."""
+        powers = 2.0 ** np.arange(-20, 63)
+        return np.concatenate((-powers[::-1], powers))

@@ -9,6 +9,7 @@ Each function returns one value a cell and a mask of the missing ones, whose val
 """
 
 import contextlib
+import math
 import warnings
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
@@ -17,6 +18,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from sdv_privpgd.keys import Key
 
 Number = int | float | Decimal | Fraction
 Plain = str | bytes | Number
@@ -59,16 +62,47 @@ def plain(cell: Any) -> Plain | None:
     return cell if kind is Fraction else None
 
 
+def canonical(cell: Any) -> Key | None:
+    """The cell as ``plain`` has it, in one spelling: a bool, an int, a float, a string or bytes.
+
+    Whole numbers are ints, other numbers the nearest floats. Bools stay what they are.
+    """
+    value = plain(cell)
+    if value is None or isinstance(value, bool | str | bytes | int):
+        return value
+    real = _real(value)
+    if real is None or not math.isfinite(real):
+        return real
+    return int(value) if value == int(real) else real
+
+
 def indices(
-    series: pd.Series, index_of: Mapping[Plain | None, int]
+    series: pd.Series, index_of: Mapping[Plain | None, int], other: int = -1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The int64 index of each cell. A value without an index is missing.
+    """The int64 index of each cell. A value without an index has ``other``; -1 is missing.
 
     Values are the same if Python says that they are equal: 1, 1.0, ``True`` and ``Decimal(1)``.
     """
-    found = [index_of.get(cell, -1) for cell in map(plain, cells(series))]
+    index_of = {**index_of, None: -1}
+    found = [index_of.get(cell, other) for cell in map(plain, cells(series))]
     codes = np.array(found, dtype=np.int64)
     return codes, codes < 0
+
+
+def decimal_places(series: pd.Series, most: int) -> np.ndarray:
+    """The fewest decimal places that write each number, int64.
+
+    ``most`` + 1 where it takes more, ``most`` + 2 where there is no finite number.
+    """
+    numbers, missing = real_numbers(series)
+    left = ~missing & np.isfinite(numbers)
+    places = np.where(left, most + 1, most + 2)
+    for tried in range(most + 1):
+        scaled = numbers[left] * 10.0**tried
+        written = np.isclose(scaled, np.rint(scaled), rtol=1e-14, atol=0)
+        places[np.flatnonzero(left)[written]] = tried
+        left[np.flatnonzero(left)[written]] = False
+    return places
 
 
 def truths(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:

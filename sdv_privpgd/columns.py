@@ -102,7 +102,8 @@ def _truths(name: str, facts: Mapping) -> dict:  # noqa: ARG001
 
 
 def _categories(name: str, facts: Mapping) -> dict:
-    values = facts["range_values"]
+    values = facts.get("range_values")
+    values = [] if values is None else values
     if not isinstance(values, list | tuple | range | np.ndarray | pd.Index | pd.Series):
         raise ValueError(f"range_values of {name!r} must be a list, got {values!r}.")
     declared = [plain(value) for value in values]
@@ -117,7 +118,16 @@ def _categories(name: str, facts: Mapping) -> dict:
             f"range_values of {name!r} must differ, got {list(values)!r}. Values that Python "
             "finds equal, like 1, 1.0 and True, are the same: keep one of them."
         )
-    return {"cells": Categories(tuple(declared))}
+    other = facts.get("other_value")
+    if other is None:
+        return {"cells": Categories(tuple(declared))}
+    read = plain(other)
+    if read is None or read in declared:
+        raise ValueError(
+            f"other_value of {name!r} stands for values that are not in range_values: it must be "
+            f"a string, a number or a boolean that is not one of them, got {other!r}."
+        )
+    return {"cells": Categories((*declared, read), has_other=True)}
 
 
 def _numbers(name: str, facts: Mapping) -> dict:

@@ -58,6 +58,17 @@ def write_dates(
     return texts.to_numpy(dtype=object)[positions]
 
 
+def precisions(series: pd.Series) -> np.ndarray:
+    """How fine each date is, int64: whole days 0, whole seconds 1, finer 2; missing 3.
+
+    In UTC, as ``instants`` reads them without a format.
+    """
+    moments, missing = instants(series, None)
+    fine = np.where(moments % 10**9 == 0, 1, 2)
+    fine[moments % (86_400 * 10**9) == 0] = 0
+    return np.where(missing, 3, fine).astype(np.int64)
+
+
 def _timestamps(ticks: np.ndarray, unit: str, utc: bool) -> pd.DatetimeIndex:
     index = pd.DatetimeIndex(ticks.astype(f"datetime64[{unit}]").astype("datetime64[ns]"))
     return index.tz_localize("UTC") if utc else index

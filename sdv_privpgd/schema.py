@@ -11,8 +11,8 @@ _RANGE = ("range_min", "range_max")
 _KEYS = {
     "numerical": (*_RANGE, "range_is_nullable", "decimal_places", "num_bins"),
     "datetime": (*_RANGE, "range_is_nullable", "datetime_format", "num_bins"),
-    "categorical": ("range_values", "range_is_nullable"),
-    "ordinal": ("range_values", "range_is_nullable"),
+    "categorical": ("range_values", "other_value", "range_is_nullable"),
+    "ordinal": ("range_values", "other_value", "range_is_nullable"),
     "boolean": ("range_is_nullable",),
 }
 """The sdtypes that are modelled, and the keys that describe each."""
@@ -52,17 +52,7 @@ class Schema:
             ValueError: if a fact is not what its key means, does not apply or contradicts another.
         """
         check_num_bins("num_bins", num_bins)
-        sdtypes = {
-            name: facts["sdtype"]
-            for name, facts in columns.items()
-            if facts.get("sdtype") in _KEYS and name not in keys
-        }
-        public_domain = {} if public_domain is None else public_domain
-        _check_public_domain(public_domain, columns, sdtypes)
-        described = {
-            name: {"num_bins": num_bins, **columns[name], **public_domain.get(name, {})}
-            for name in sdtypes
-        }
+        described = _described(columns, keys, public_domain, num_bins)
         lacking = [name for name, facts in described.items() if _lacks(facts)]
         columns_read = [
             describe(name, facts) for name, facts in described.items() if name not in lacking
@@ -71,12 +61,43 @@ class Schema:
             _raise_undeclared({name: described[name] for name in lacking})
         return cls(tuple(columns_read))
 
+    @staticmethod
+    def undeclared(
+        columns: Mapping[str, Mapping],
+        *,
+        keys: Collection[str] = (),
+        public_domain: Mapping[str, Mapping] | None = None,
+    ) -> dict[str, dict]:
+        """What is known of each column for which ``from_sdv`` would raise ``PublicDomainError``."""
+        described = _described(columns, keys, public_domain, None)
+        return {name: facts for name, facts in described.items() if _lacks(facts)}
+
     def domain(self) -> Domain:
         """The domain of the encoded table: one attribute a column, with its number of codes."""
         return Domain(
             tuple(column.name for column in self.columns),
             tuple(column.size for column in self.columns),
         )
+
+
+def _described(
+    columns: Mapping[str, Mapping],
+    keys: Collection[str],
+    public_domain: Mapping[str, Mapping] | None,
+    num_bins: int | None,
+) -> dict[str, dict]:
+    """What is known of each modelled column, in SDV's words; what was declared goes first."""
+    sdtypes = {
+        name: facts["sdtype"]
+        for name, facts in columns.items()
+        if facts.get("sdtype") in _KEYS and name not in keys
+    }
+    public_domain = {} if public_domain is None else public_domain
+    _check_public_domain(public_domain, columns, sdtypes)
+    return {
+        name: {"num_bins": num_bins, **columns[name], **public_domain.get(name, {})}
+        for name in sdtypes
+    }
 
 
 def _check_public_domain(
@@ -119,7 +140,10 @@ def _needed(facts: Mapping) -> list[str]:
 
 
 def _lacks(facts: Mapping) -> bool:
-    return any(_is_empty(facts.get(key)) for key in _needed(facts))
+    # One value for all that nobody declared is a category, too.
+    return facts.get("other_value") is None and any(
+        _is_empty(facts.get(key)) for key in _needed(facts)
+    )
 
 
 def _raise_undeclared(lacking: Mapping[str, Mapping]) -> NoReturn:

@@ -226,10 +226,15 @@ class CategoryTransformer(ColumnTransformer):
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
         if self.column.sdtype == "boolean":
             return truths(series)
-        return indices(series, {value: index for index, value in enumerate(self._values)})
+        known = {value: index for index, value in enumerate(self._values)}
+        cells = self.column.cells
+        assert isinstance(cells, Categories)
+        return indices(series, known, len(cells) - 1 if cells.has_other else -1)
 
     def _is_declared(self, series: pd.Series) -> np.ndarray:
-        return ~self._read(series)[1]
+        if self.column.sdtype == "boolean":
+            return ~truths(series)[1]
+        return ~indices(series, {value: index for index, value in enumerate(self._values)})[1]
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
         declared = pd.Series(self._values, dtype=object)
@@ -249,9 +254,7 @@ def transformer_for(column: Column) -> ColumnTransformer:
     if isinstance(column.cells, Categories):
         return CategoryTransformer(column)
     return (
-        RealTransformer(column)
-        if isinstance(column.cells, Interval)
-        else DecimalTransformer(column)
+        DecimalTransformer(column) if isinstance(column.cells, Ticks) else RealTransformer(column)
     )
 
 

@@ -9,11 +9,13 @@ import numpy as np
 
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.keys import Key, KeyColumns
 from sdv_privpgd.measure import Measurement
 from sdv_privpgd.privacy.accounting import range_epsilon_of, stddev_for
 from sdv_privpgd.privacy.ledger import Charge, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
 from sdv_privpgd.privacy.selection import exponential_choice
+from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.queries import Adjacency, ModelErrorQuery, Query, answers
 
@@ -33,9 +35,14 @@ class Curator:
     """
 
     def __init__(
-        self, dataset: Dataset, ledger: PrivacyLedger, *, words: WordSource = os.urandom
+        self,
+        dataset: Dataset,
+        ledger: PrivacyLedger,
+        *,
+        words: WordSource = os.urandom,
     ) -> None:
         self._dataset = dataset
+        self._keys = KeyColumns({})  # of discovery
         self._ledger = ledger
         self._words = words
         self._measurements: tuple[Measurement, ...] = ()
@@ -58,6 +65,15 @@ class Curator:
     def measurements(self) -> tuple[Measurement, ...]:
         """All that was measured so far, in order. Public."""
         return self._measurements
+
+    def recode(self, dataset: Dataset, *, keys: KeyColumns | None = None) -> None:
+        """Goes on with the same records in other codes, within the same budget.
+
+        What was measured stays on the books, but not among ``measurements``, which are about codes
+        that nobody uses any more.
+        """
+        self._dataset, self._keys = dataset, KeyColumns({}) if keys is None else keys
+        self._measurements, self._tables = (), {}
 
     def measure(
         self,
@@ -121,6 +137,53 @@ class Curator:
         ]
         self._measurements += tuple(measured)
         return measured
+
+    def discover(
+        self, mu_squared: Fraction, delta: Fraction, *, what: str
+    ) -> dict[str, list[tuple[Key, int]]]:
+        """The values of the key columns that many rows have, sorted, and their noisy counts.
+
+        Privacy: sqrt(mu_squared)-GDP but for ``delta``, at most: ``privacy/thresholding.py`` has
+        the proof. Values below the threshold, which the ledger names, leave no trace.
+
+        Raises ``PrivacyBudgetError`` before the table is read if the budget is short.
+        """
+        names, ledger = self._keys.names, self._ledger
+        if not names:
+            return {}
+        mu_squared, rows = Fraction(mu_squared), ledger.rows_per_person
+        squares = {
+            adjacency: rows**2 * len(names) * (2 if adjacency is Adjacency.REPLACE_ONE else 1)
+            for adjacency in Adjacency
+        }
+        stddev = stddev_for(squares[ledger.adjacency], mu_squared)
+        shape = len(names), rows, ledger.adjacency
+        threshold = threshold_for(stddev, delta, *shape)
+        # Charge first: if the budget is short this raises, and no row has been read.
+        self._ledger = ledger.record(
+            Charge(
+                mechanism="Gaussian, rounded, over a threshold",
+                what=what,
+                num_queries=len(names),
+                num_values=0,
+                sensitivity_squared=tuple(squares.items()),
+                stddev=stddev,
+                mu_squared=mu_squared,
+                delta=SAMPLING_DELTA + thresholded_delta(stddev, threshold, *shape),
+                threshold=threshold,
+            )
+        )
+        found = {}
+        for name in names:
+            counted = self._keys.counts(name)
+            exact = np.array([number for _, number in counted], dtype=np.int64)
+            noisy = _noisy(exact, stddev, self._words).tolist()
+            found[name] = [
+                (key, number)
+                for (key, _), number in zip(counted, noisy, strict=True)
+                if number >= threshold
+            ]
+        return found
 
     def select(self, scores: Sequence[ModelErrorQuery], mu_squared: Fraction, *, what: str) -> int:
         """The index of one score, the larger ones being likelier: the exponential mechanism.

@@ -15,7 +15,8 @@ from sdv_privpgd.privacy.accounting import (
 from sdv_privpgd.queries import Adjacency
 
 _EVENTS_SHARE = Fraction(1, 2**60)
-"""Share of delta that the events' own deltas may take: too little to change a digit of epsilon."""
+"""Share of delta that the events' own deltas may take beyond what is reserved for them: too little
+to change a digit of epsilon."""
 
 
 class PrivacyBudgetError(ValueError):
@@ -29,8 +30,10 @@ class Charge:
     ``sensitivity_squared`` is the squared L2 sensitivity under each adjacency, for all the rows
     that one person may have: of the answers together, or of any one score of a choice;
     ``mu_squared`` is what the ledger counts under the fit's adjacency; ``delta`` is what the
-    event adds to delta on its own (here, the sampler's bound). Noise has a ``stddev``; a choice,
-    with probabilities proportional to exp(score / temperature), has a ``temperature`` instead.
+    event adds to delta on its own (the sampler's bound, and that of a threshold). Noise has a
+    ``stddev``; a choice, with probabilities proportional to exp(score / temperature), has a
+    ``temperature`` instead; of values that nobody declared only those are released whose noisy
+    number of rows reaches a ``threshold``.
     """
 
     mechanism: str
@@ -42,6 +45,7 @@ class Charge:
     mu_squared: Fraction
     delta: Fraction
     temperature: Fraction | None = None
+    threshold: int | None = None
 
     @property
     def is_exact(self) -> bool:
@@ -82,6 +86,8 @@ class PrivacyLedger:
     delta: float
     budget: Fraction
     charges: tuple[Charge, ...] = ()
+    reserved: Fraction = Fraction(0)
+    """The part of ``delta`` that is kept for the events' own deltas."""
 
     def __post_init__(self) -> None:
         rows = self.rows_per_person
@@ -90,15 +96,28 @@ class PrivacyLedger:
 
     @classmethod
     def open(
-        cls, epsilon: float, delta: float, adjacency: Adjacency, rows_per_person: int = 1
+        cls,
+        epsilon: float,
+        delta: float,
+        adjacency: Adjacency,
+        rows_per_person: int = 1,
+        *,
+        reserved: Fraction = Fraction(0),
     ) -> "PrivacyLedger":
-        """An empty ledger over the largest mu^2 that (epsilon, delta)-DP allows."""
+        """An empty ledger over the largest mu^2 that (epsilon, delta)-DP allows.
+
+        ``reserved`` is the part of delta, below all of it, that thresholds may use up.
+        """
+        reserved = Fraction(reserved)
+        if not 0 <= reserved < Fraction(check_delta(delta)):
+            raise ValueError(f"reserved must lie in [0, delta), got {float(reserved)!r}.")
         return cls(
             adjacency=adjacency,
             rows_per_person=rows_per_person,
             epsilon=check_epsilon(epsilon),
             delta=check_delta(delta),
-            budget=mu_squared_of(epsilon, delta),
+            budget=mu_squared_of(epsilon, float(Fraction(delta) - reserved)),
+            reserved=reserved,
         )
 
     @property
@@ -125,7 +144,7 @@ class PrivacyLedger:
                 "Ask for less or allow a larger epsilon."
             )
         deltas = charge.delta + sum((earlier.delta for earlier in self.charges), Fraction(0))
-        if deltas > Fraction(self.delta) * _EVENTS_SHARE:
+        if deltas > self.reserved + Fraction(self.delta) * _EVENTS_SHARE:
             raise PrivacyBudgetError(
                 f"{charge.mechanism} on {charge.what} adds {float(charge.delta):.3g} to delta, "
                 f"too much for delta={self.delta!r}. Choose a larger delta."
@@ -142,12 +161,15 @@ class PrivacyLedger:
             )
         budget = self.budget + later.budget
         delta = max(self.delta, later.delta)
+        reserved = self.reserved + later.reserved
+        left = float(Fraction(delta) - reserved)
         return replace(
             self,
-            epsilon=epsilon_of(budget, delta),
+            epsilon=epsilon_of(budget, left) if left > 0 else math.inf,
             delta=delta,
             budget=budget,
             charges=self.charges + later.charges,
+            reserved=reserved,
         )
 
     def spent(self, delta: float | None = None, adjacency: Adjacency | str | None = None) -> float:
@@ -191,6 +213,7 @@ class PrivacyLedger:
                     },
                     "stddev": charge.stddev,
                     "temperature": None if charge.temperature is None else str(charge.temperature),
+                    "threshold": charge.threshold,
                     "range_epsilon": {
                         adjacency.value: float(charge.range_epsilon_under(adjacency))
                         for adjacency, _ in charge.sensitivity_squared

@@ -99,7 +99,7 @@ def ledger_section(ledger: PrivacyLedger) -> Section:
         (
             charge.what,
             charge.mechanism,
-            f"{charge.num_values:,}",
+            "open" if charge.threshold is not None else f"{charge.num_values:,}",
             f"{math.sqrt(dict(charge.sensitivity_squared)[ledger.adjacency]):.4g}",
             _noise(charge, ledger.adjacency),
             f"{float(charge.mu_squared):.4g}",

@@ -19,8 +19,9 @@ _MEANING = {
 }
 
 _NOT_COVERED = """\
-Not covered: rows of one person beyond {rows}; column names, types, ranges and categories, which
-were taken as public; anything computed by comparing with the real table; timing and memory."""
+Not covered: rows of one person beyond {rows}; column names and types and declared ranges and
+categories, which were taken as public; anything computed by comparing with the real table; timing
+and memory."""
 
 _CHOICES = """\
 A choice has no sigma but a range epsilon: between neighbors the odds of any two outcomes change by
@@ -80,7 +81,7 @@ def _entry(charge: Charge, adjacency: Adjacency) -> tuple[str, ...]:
     return (
         charge.what,
         charge.mechanism,
-        f"{charge.num_values:,}",
+        "open" if charge.threshold is not None else f"{charge.num_values:,}",
         f"{math.sqrt(squared[Adjacency.REPLACE_ONE]):.4g}",
         f"{math.sqrt(squared[Adjacency.ADD_REMOVE]):.4g}",
         scale,

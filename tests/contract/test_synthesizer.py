@@ -322,6 +322,7 @@ class TestArguments:
         settings = {
             "epsilon": 0.7, "delta": 1e-6, "adjacency": "add_remove", "rows_per_person": 2,
             "public_domain": sdv_tables.PUBLIC_DOMAIN, "public_metadata": True, "num_bins": 9,
+            "discovery_share": 0.1,
             "strategy": "mst", "num_particles": 44, "penalties": (), "enable_gpu": False,
             "seed": 3, "verbose": True,
             "enforce_min_max_values": False, "enforce_rounding": False, "locales": ["de_DE"],
@@ -377,7 +378,9 @@ class TestArguments:
 
         monkeypatch.setattr("sdv_privpgd._lifecycle.encode_table", read)
         with pytest.raises(PublicDomainError, match=r"public_domain.*public_metadata") as raised:
-            new(public_domain={"grade": {"range_values": [1, 2, 3]}}).fit(sdv_tables.table(10))
+            new(public_domain={"grade": {"range_values": [1, 2, 3]}}, discovery_share=0.0).fit(
+                sdv_tables.table(10)
+            )
         for name in ("age", "income", "ward", "seen"):
             assert name in str(raised.value)
         assert "smoker" not in str(raised.value)
@@ -566,7 +569,9 @@ class TestPenalties:
     def test_a_penalty_without_a_statistic_costs_nothing(self):
         synthesizer = new(penalties=[DifferentiablePenalty(mean_age, weight=1.0)])
         synthesizer.fit(sdv_tables.table(100))
-        assert len(synthesizer.ledger.charges) == 2
+        plain = new()
+        plain.fit(sdv_tables.table(100))
+        assert synthesizer.ledger == plain.ledger
 
     def test_a_penalty_over_an_unknown_column_is_refused_before_anything_is_spent(self):
         synthesizer = new(
@@ -636,3 +641,88 @@ class TestTransformers:
         assert list(codes["table"].columns) == list(sdv_tables.PUBLIC_DOMAIN)
         synthesizer.fit_processed_data(codes)
         assert len(synthesizer.sample(4)["table"]) == 4
+
+
+class TestDiscovery:
+    """Columns whose domain nobody declared (``tests/unit/test_discovery.py`` has the mechanism)."""
+
+    @staticmethod
+    def table(num_rows=4_000):
+        rng = np.random.default_rng(0)
+        return pd.DataFrame(
+            {
+                "age": rng.integers(20, 60, num_rows),
+                "ward": rng.choice(["A", "B"], num_rows),
+                "ill": rng.random(num_rows) < 0.2,
+            }
+        )
+
+    METADATA = sdv_tables.metadata_of(
+        {
+            "age": {"sdtype": "numerical"},
+            "ward": {"sdtype": "categorical"},
+            "ill": {"sdtype": "boolean"},
+        }
+    )
+
+    def fitted(self, **changes):
+        synthesizer = PrivPGDSynthesizer(self.METADATA, 5.0, **sdv_tables.SMALL, **changes)
+        with pytest.warns(UserWarning, match=r"\['age', 'ward'\] are not declared: 0.05"):
+            synthesizer.fit(self.table())
+        return synthesizer
+
+    @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+    def test_nothing_declared_is_enough(self, adjacency):
+        synthesizer = self.fitted(adjacency=adjacency)
+        rows = synthesizer.sample(500)
+        assert rows["age"].between(18, 64).all()
+        assert set(rows["ward"].dropna()) <= {"A", "B", "other"}
+        assert 0.99 * 5.0 < synthesizer.ledger.spent() <= 5.0
+        named = [charge.what for charge in synthesizer.ledger.charges]
+        assert named[:3] == [
+            "categories of undeclared columns",
+            "sizes and precisions of undeclared columns",
+            "ranges of undeclared columns",
+        ]
+        share = sum(charge.mu_squared for charge in synthesizer.ledger.charges[:3])
+        assert float(share / synthesizer.ledger.budget) == pytest.approx(0.05)
+        assert " open " in synthesizer.privacy_report()
+
+    def test_what_is_declared_is_not_looked_for(self):
+        synthesizer = PrivPGDSynthesizer(
+            self.METADATA, 5.0, public_domain={"ward": {"range_values": ["A"]}}, **sdv_tables.SMALL
+        )
+        with pytest.warns(UserWarning, match=r"\['age'\] are not declared"):
+            synthesizer.fit(self.table())
+        assert set(synthesizer.sample(300)["ward"].dropna()) == {"A"}
+        assert not any("categories" in charge.what for charge in synthesizer.ledger.charges)
+
+    def test_a_saved_synthesizer_knows_what_was_discovered(self):
+        synthesizer = self.fitted()
+        loaded = cloudpickle.loads(cloudpickle.dumps(synthesizer))
+        pd.testing.assert_frame_equal(loaded.sample(40), synthesizer.sample(40))
+
+    def test_conditions_on_discovered_values(self):
+        rows = self.fitted().sample_from_conditions([Condition({"ward": "B"}, num_rows=9)])
+        assert (rows["ward"] == "B").all()
+
+    def test_a_failing_second_fit_leaves_the_first_model_whole(self, monkeypatch):
+        synthesizer = self.fitted()
+        before = synthesizer.sample(50)
+        synthesizer.reset_sampling()
+
+        def fail(*args, **kwargs):
+            raise RuntimeError("out of memory")
+
+        monkeypatch.setattr("sdv_privpgd._lifecycle.pipeline.run", fail)
+        other = self.table().assign(ward="C", age=99)
+        again = pytest.warns(UserWarning, match="was fitted before")
+        with again, pytest.raises(RuntimeError, match="out of memory"):
+            synthesizer.fit(other)
+        pd.testing.assert_frame_equal(synthesizer.sample(50), before)
+        assert synthesizer.ledger.spent() > 5.0, "what was charged stays on the books"
+
+    @pytest.mark.parametrize("share", [-0.1, 1.0, "much", True])
+    def test_a_wrong_share_is_refused(self, share):
+        with pytest.raises(ValueError, match="discovery_share"):
+            PrivPGDSynthesizer(self.METADATA, 1.0, discovery_share=share)

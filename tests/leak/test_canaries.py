@@ -81,12 +81,34 @@ def test_no_canary_leaves_a_fit(caplog, capsys, tmp_path):
     assert traces(synthesizer.__dict__) == []
 
 
+def test_no_canary_leaves_a_fit_that_discovers_the_domain(caplog, capsys, tmp_path):
+    domain = {"seen": sdv_tables.PUBLIC_DOMAIN["seen"]}
+    with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
+        warnings.simplefilter("always")
+        synthesizer = PrivPGDSynthesizer(
+            sdv_tables.metadata(), 5.0, public_domain=domain, **sdv_tables.SMALL
+        )
+        synthesizer.fit(canary_table(3_000))
+        sample = synthesizer.sample(300)
+        synthesizer.save(tmp_path / "model.pkl")
+        page = synthesizer.report(tmp_path / "page.html").read_text()
+    printed = capsys.readouterr()
+    assert set(sample["ward"].dropna()) >= {"A", "B", "C"}, "nothing was discovered"
+    assert traces(sample.drop(columns="seen").to_csv()) == []
+    assert traces((tmp_path / "model.pkl").read_bytes()) == []
+    assert traces([str(warning.message) for warning in caught]) == []
+    assert traces([record.getMessage() for record in caplog.records]) == []
+    assert traces(printed.out + printed.err) == []
+    assert traces(synthesizer.privacy_report() + page) == []
+    assert traces(synthesizer.__dict__) == []
+
+
 def test_metadata_detected_on_the_table_is_stripped_before_any_fit(caplog):
     table = canary_table()
     detected = Metadata.detect_from_dataframes({"table": table})
     assert traces(detected.to_dict()), "SDV's detection no longer reads values: simplify"
     caplog.clear()  # detection itself logs the metadata: that is the caller's act, not ours
-    synthesizer = PrivPGDSynthesizer(detected, 1.0)
+    synthesizer = PrivPGDSynthesizer(detected, 1.0, discovery_share=0.0)
     assert traces(synthesizer.get_metadata().to_dict()) == []
     assert traces(synthesizer.get_metadata("modified").to_dict()) == []
     with warnings.catch_warnings():

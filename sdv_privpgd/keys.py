@@ -1,0 +1,41 @@
+"""The values of private columns whose categories nobody declared."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+Key = bool | int | float | str | bytes
+"""A value in its one spelling (``coercion.canonical``)."""
+
+_KINDS = bool, int | float, str, bytes
+
+
+class KeyColumns:
+    """One value or ``None`` a record, for each of some columns. Private: for the curator alone.
+
+    It has no public view of itself, as ``Dataset`` has none.
+    """
+
+    __slots__ = ("_columns", "names")
+
+    def __init__(self, columns: Mapping[str, Iterable[Key | None]]) -> None:
+        """Takes values in their one spelling; ``None`` is missing."""
+        self.names = tuple(columns)
+        self._columns = {name: list(values) for name, values in columns.items()}
+
+    def __repr__(self) -> str:
+        return f"KeyColumns({self.names!r})"
+
+    def __reduce__(self):
+        raise TypeError("KeyColumns are private and cannot be pickled or copied.")
+
+    def counts(self, name: str) -> list[tuple[Key, int]]:
+        """Each value that a record has and how many have it: truths, numbers, then text.
+
+        Sorted, so that the order says nothing of the records'. ``True`` and 1 are two values.
+        """
+        found = Counter((_kind(key), key) for key in self._columns[name] if key is not None)
+        return [(key, number) for (_, key), number in sorted(found.items())]
+
+
+def _kind(key: Key) -> int:
+    return next(index for index, kind in enumerate(_KINDS) if isinstance(key, kind))

@@ -1,0 +1,58 @@
+"""Which values a column has, where nobody declared them: noisy counts over a threshold.
+
+Each value that some row has gets a count and noise, and is released if its noisy count reaches the
+threshold T (Korolova et al. 2009; with Gaussian noise Wilson et al. 2020). Values that both of two
+neighbors have are a Gaussian release. Values that only one has tell the neighbors apart if one of
+them is released. In one column a person's R rows can be all that such values have: the chance is
+largest, for R P(N >= T - R) is above any sum of P(N >= T - r_i) with sum r_i = R, if it is bounded
+by p = R P(N >= T - R). Let K columns be asked for, and the rest of the release be M: whatever
+follows, also when it sees the released values.
+
+Let A and A' be neighbors, let B be A's release without the values of A alone, and let S be any set
+of transcripts, S_0 those of S without a value of A alone. Then for the Gaussian events'
+(epsilon, delta)
+
+    P[M(A) in S] <= K p + P[M(A) in S_0] <= K p + P[B in S_0],
+    P[B in S_0] <= delta + e^epsilon P[B' in S_0].
+
+M(A') is B' unless a value of A' alone is released, which is independent of B' and has a chance of
+at most K p: P[B' in S_0] <= P[M(A') in S_0] / (1 - K p). Where e^epsilon P[M(A') in S] is above 1
+nothing is left to show; so the release is (epsilon, delta + K p + K p / (1 - K p))-DP if a row is
+replaced. If rows come or go, only one of the neighbors has values of its own, and one of the two
+terms is there. ``thresholded_delta`` is their sum, which the ledger charges.
+"""
+
+import math
+from fractions import Fraction
+
+from scipy.special import erfc, erfcinv
+
+from sdv_privpgd.queries import Adjacency
+
+_RELATIVE_ERROR = 2.0**-40
+"""Generous bound on the relative error of ``erfc`` and of the arithmetic around it."""
+
+
+def threshold_for(
+    stddev: float, delta: Fraction, num_columns: int, rows_per_person: int, adjacency: Adjacency
+) -> int:
+    """The smallest threshold of noisy counts that adds at most ``delta``, from 0 to 1/2."""
+    sides = 2 if adjacency is Adjacency.REPLACE_ONE else 1
+    tail = float(delta) / (sides * num_columns * rows_per_person)
+    start = rows_per_person + stddev * math.sqrt(2) * float(erfcinv(2 * tail))
+    threshold = math.floor(start) - 1
+    while thresholded_delta(stddev, threshold, num_columns, rows_per_person, adjacency) > delta:
+        threshold += 1
+    return threshold
+
+
+def thresholded_delta(
+    stddev: float, threshold: int, num_columns: int, rows_per_person: int, adjacency: Adjacency
+) -> Fraction:
+    """An upper bound of what such a release adds to delta on its own."""
+    # P(R + round(N) >= T) = P(N >= T - R - 1/2).
+    beyond = float(erfc((threshold - rows_per_person - 0.5) / (stddev * math.sqrt(2)))) / 2
+    chance = Fraction(beyond * (1 + _RELATIVE_ERROR)) * rows_per_person * num_columns
+    if chance >= Fraction(1, 2):
+        return Fraction(1)
+    return chance + (chance / (1 - chance) if adjacency is Adjacency.REPLACE_ONE else 0)

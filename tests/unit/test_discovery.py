@@ -1,0 +1,313 @@
+"""Discovery finds what is there, within its noise, and asks the curator for all of it."""
+
+import datetime
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_privpgd.cells import SignedPowers
+from sdv_privpgd.coercion import canonical, decimal_places
+from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.dates import precisions
+from sdv_privpgd.discovery import discover, reserved_delta
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.keys import KeyColumns
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.noise import rounded_gaussian
+from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
+from sdv_privpgd.queries import Adjacency
+from sdv_privpgd.schema import Schema
+
+REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+ROWS = 20_000
+
+
+def found(column, facts, *, epsilon=5.0, adjacency=REPLACE, rows_per_person=1):
+    """What is discovered of one column, and the ledger."""
+    undeclared = {"x": {"num_bins": 32, **facts}}
+    ledger = PrivacyLedger.open(
+        epsilon, 1e-5, adjacency, rows_per_person, reserved=reserved_delta(undeclared, 1e-5)
+    )
+    curator = Curator(
+        Dataset(Domain((), ()), np.empty((0, 0), np.uint8)),
+        ledger,
+        words=np.random.default_rng(0).bytes,
+    )
+    facts = discover({"x": pd.Series(column)}, undeclared, curator, Fraction(1, 20))
+    return facts["x"], curator.ledger
+
+
+class TestThresholds:
+    @pytest.mark.parametrize("adjacency", Adjacency)
+    @pytest.mark.parametrize("shape", [(1, 1), (14, 1), (3, 5)])
+    @pytest.mark.parametrize("stddev", [0.5, 7.3, 250.0])
+    def test_the_threshold_is_the_smallest_that_keeps_delta(self, stddev, shape, adjacency):
+        delta = Fraction(1e-6)
+        threshold = threshold_for(stddev, delta, *shape, adjacency)
+        assert thresholded_delta(stddev, threshold, *shape, adjacency) <= delta
+        assert thresholded_delta(stddev, threshold - 1, *shape, adjacency) > delta
+
+    def test_twice_the_columns_under_replace_one(self):
+        one = thresholded_delta(10.0, 60, 4, 1, ADD)
+        assert float(thresholded_delta(10.0, 60, 4, 1, REPLACE)) == pytest.approx(
+            float(2 * one), rel=1e-6
+        )
+        assert thresholded_delta(10.0, 60, 8, 1, ADD) == 2 * one
+
+    def test_a_value_of_one_row_is_released_as_rarely_as_reserved(self):
+        """At an inflated level: 2 million draws, the count within 5 standard errors from above."""
+        delta, stddev, draws = Fraction(1, 1000), 9.0, 2_000_000
+        threshold = threshold_for(stddev, delta, 1, 1, ADD)
+        released = int((1 + rounded_gaussian(stddev, draws) >= threshold).sum())
+        assert released <= 1000 * draws / 1e6 + 5 * (1000 * draws / 1e6) ** 0.5
+        lower = int((1 + rounded_gaussian(0.9 * stddev, draws) >= threshold).sum())
+        assert lower < 0.6 * released, "the test would not notice a smaller scale"
+
+    def test_one_person_s_rows_may_all_have_one_value(self):
+        """P(5 + N >= T) five times covers 5 rows of one value, and 5 values of a row each."""
+        threshold = threshold_for(10.0, Fraction(1e-6), 1, 5, ADD)
+        assert threshold > threshold_for(10.0, Fraction(1e-6), 1, 1, ADD) + 4
+
+
+class TestKeys:
+    def test_values_are_counted_in_one_spelling_and_sorted(self):
+        cells = [
+            "b",
+            2,
+            "a",
+            True,
+            2.0,
+            None,
+            Decimal(2),
+            float("nan"),
+            2.5,
+            b"b",
+            "a",
+            1,
+            np.int8(2),
+        ]
+        keys = KeyColumns({"x": map(canonical, cells)})
+        assert keys.counts("x") == [
+            (True, 1), (1, 1), (2, 4), (2.5, 1), ("a", 2), ("b", 1), (b"b", 1)
+        ]  # fmt: skip
+
+    @given(st.lists(st.one_of(st.integers(-3, 3), st.sampled_from("ab"), st.none()), max_size=30))
+    def test_the_order_of_rows_changes_nothing(self, cells):
+        there, back = (KeyColumns({"x": order}).counts("x") for order in (cells, cells[::-1]))
+        assert there == back
+
+    @pytest.mark.parametrize(
+        "cell", [10**400, Decimal("1e999999"), Fraction(1, 3), float("inf"), -(10**400)]
+    )
+    def test_no_number_is_too_large(self, cell):
+        assert isinstance(canonical(cell), int | float)
+
+    def test_they_show_nothing_and_stay_where_they_are(self):
+        import pickle
+
+        keys = KeyColumns({"x": ["secret"]})
+        assert "secret" not in repr(keys)
+        with pytest.raises(TypeError, match="private"):
+            pickle.dumps(keys)
+
+
+class TestNeighbors:
+    @given(
+        st.lists(st.sampled_from([*"abc", 1, True, 2.5, None]), min_size=1, max_size=12),
+        st.data(),
+    )
+    def test_a_row_that_changes_moves_two_counts_by_one_and_one_that_goes_one(self, cells, data):
+        row = data.draw(st.integers(0, len(cells) - 1))
+        new = data.draw(st.sampled_from([*"abcd", 7, False, None]))
+        replaced = [*cells[:row], new, *cells[row + 1 :]]
+        fewer = [*cells[:row], *cells[row + 1 :]]
+
+        def counts(column):
+            listed = KeyColumns({"x": map(canonical, column)}).counts("x")
+            return {(type(key), key): number for key, number in listed}
+
+        def distance(a, b):
+            return sum((a.get(key, 0) - b.get(key, 0)) ** 2 for key in a.keys() | b.keys())
+
+        before = counts(cells)
+        assert distance(before, counts(replaced)) <= 2
+        assert distance(before, counts(fewer)) <= 1
+        # Values that only one of the neighbors has: one of each, of one row.
+        own = counts(replaced).keys() - before.keys()
+        assert len(own) <= 1
+        assert all(counts(replaced)[key] == 1 for key in own)
+
+
+class TestTheCurator:
+    @staticmethod
+    def curator(cells, *, epsilon=1.0, reserved=Fraction(1e-6)):
+        ledger = PrivacyLedger.open(epsilon, 1e-5, REPLACE, reserved=reserved)
+        curator = Curator(
+            Dataset(Domain((), ()), np.empty((0, 0), np.uint8)),
+            ledger,
+            words=np.random.default_rng(1).bytes,
+        )
+        curator.recode(
+            Dataset(Domain((), ()), np.empty((0, 0), np.uint8)), keys=KeyColumns({"x": cells})
+        )
+        return curator
+
+    def test_frequent_values_are_released_with_noise_and_rare_ones_leave_no_trace(self):
+        curator = self.curator(["a"] * 4_000 + ["b"] * 3_000 + ["rare"])
+        released = dict(curator.discover(Fraction(1, 100), Fraction(1e-6), what="x")["x"])
+        (charge,) = curator.ledger.charges
+        assert released.keys() == {"a", "b"}
+        assert 0 < abs(released["a"] - 4_000) < 6 * charge.stddev
+        assert charge.threshold > 4 * charge.stddev
+        assert charge.stddev == pytest.approx((2 / 0.01) ** 0.5)
+        assert 0.5e-6 < charge.delta <= Fraction(1e-6) + Fraction(1, 2**120)
+
+    @pytest.mark.parametrize("cells", [[], [None] * 9])
+    def test_a_column_of_nothing_is_charged_like_any_other(self, cells):
+        curator, other = self.curator(cells), self.curator(["a"] * 500)
+        assert curator.discover(Fraction(1, 100), Fraction(1e-6), what="x") == {"x": []}
+        other.discover(Fraction(1, 100), Fraction(1e-6), what="x")
+        assert curator.ledger == other.ledger
+
+    def test_delta_that_was_not_reserved_is_refused_before_the_values_are_read(self, monkeypatch):
+        curator = self.curator(["a"] * 500, reserved=Fraction(0))
+        monkeypatch.setattr(KeyColumns, "counts", None)
+        with pytest.raises(PrivacyBudgetError, match="delta"):
+            curator.discover(Fraction(1, 100), Fraction(1e-6), what="x")
+        assert curator.ledger.charges == ()
+
+    def test_the_reserve_comes_out_of_delta(self):
+        curator = self.curator(["a"] * 500)
+        curator.discover(curator.ledger.remaining, Fraction(1e-6), what="x")
+        assert 0.98 < curator.ledger.spent() <= 1.0
+        assert curator.ledger.budget < PrivacyLedger.open(1.0, 1e-5, REPLACE).budget
+
+
+class TestNumbers:
+    @pytest.mark.parametrize("low", [-1000, -1, 0, 3, 17])
+    def test_whole_numbers(self, low):
+        numbers = np.random.default_rng(0).integers(low, low + 90, ROWS)
+        facts, _ = found(numbers, {"sdtype": "numerical"})
+        assert facts["decimal_places"] == 0
+        # Within a 256th of the power of two around it, and a cell of the fine grid for the noise.
+        slack = 2 * 2048 / 256 if low == -1000 else 2 * 128 / 256 + 1
+        assert abs(facts["range_min"] - low) <= slack
+        assert abs(facts["range_max"] - (low + 89)) <= slack
+
+    def test_decimal_places_are_found_and_real_numbers_have_none(self):
+        rng = np.random.default_rng(0)
+        facts, _ = found(np.round(rng.uniform(0.5, 9.5, ROWS), 2), {"sdtype": "numerical"})
+        assert facts["decimal_places"] == 2
+        facts, _ = found(rng.normal(size=ROWS), {"sdtype": "numerical"})
+        assert "decimal_places" not in facts
+        assert -4.2 < facts["range_min"] < -1.5 < 1.5 < facts["range_max"] < 4.2
+
+    def test_a_bound_that_was_declared_stays(self):
+        numbers = np.random.default_rng(0).integers(20, 60, ROWS)
+        facts, _ = found(numbers, {"sdtype": "numerical", "range_min": 0})
+        assert facts["range_min"] == 0
+        assert 55 <= facts["range_max"] <= 64
+        facts, _ = found(numbers, {"sdtype": "numerical", "range_min": 1000})
+        assert (facts["range_min"], facts["range_max"]) == (1000, 1000)
+
+    @pytest.mark.parametrize(
+        "column",
+        [[0] * ROWS, [None] * ROWS, [], ["text"] * ROWS, [10**400] * ROWS, [1e-300] * ROWS],
+    )
+    @pytest.mark.parametrize("sdtype", ["numerical", "datetime", "categorical", "ordinal"])
+    def test_whatever_is_in_a_column_makes_a_schema(self, column, sdtype):
+        column = pd.Series(column, dtype=object)
+        facts, _ = found(column, {"sdtype": sdtype})
+        schema = Schema.from_sdv({"x": {"sdtype": sdtype}}, public_domain={"x": facts})
+        assert schema.domain().sizes[0] >= 1
+
+    @given(st.floats(allow_nan=False))
+    def test_every_number_is_in_the_cell_between_its_powers_of_two(self, number):
+        codes, _ = SignedPowers().locate(np.array([number]))
+        edges = SignedPowers().edges
+        inside = np.clip(number, edges[0], edges[-1])
+        assert edges[codes[0]] <= inside <= edges[codes[0] + 1]
+
+    def test_decimal_places_of_cells(self):
+        cells = [3, 2.5, 0.1 + 0.2, 1e-7, None, "0.25", float("inf"), Decimal("1.125"), True]
+        expected = [0, 1, 1, 7, 8, 2, 8, 3, 0]
+        assert decimal_places(pd.Series(cells, dtype=object), 6).tolist() == expected
+
+
+class TestDates:
+    @pytest.mark.parametrize(
+        ("unit", "last"), [("D", "2024-02-29"), ("s", "2024-02-29T12:00:01"), ("us", "2024-03-01")]
+    )
+    def test_ranges_and_units(self, unit, last):
+        rng = np.random.default_rng(0)
+        start = np.datetime64("2021-03-01", unit)
+        steps = int((np.datetime64(last, unit) - start) / np.timedelta64(1, unit))
+        dates = start + rng.integers(0, steps, ROWS).astype(f"m8[{unit}]")
+        facts, _ = found(pd.Series(dates), {"sdtype": "datetime"})
+        column = Schema.from_sdv({"x": {"sdtype": "datetime"}}, public_domain={"x": facts}).columns[
+            0
+        ]
+        assert column.unit == {"D": "D", "s": "s", "us": "ns"}[unit]
+        slack = pd.Timedelta(days=12)  # four or five years in 256 cells, twice
+        assert abs(pd.Timestamp(facts["range_min"]) - pd.Timestamp("2021-03-01")) < slack
+        assert abs(pd.Timestamp(facts["range_max"]) - pd.Timestamp(last)) < slack
+
+    def test_a_format_that_was_declared_writes_the_range(self):
+        days = pd.date_range("1999-01-01", periods=400).strftime("%d.%m.%Y")
+        facts, _ = found(
+            np.random.default_rng(0).choice(days, ROWS),
+            {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
+        )
+        assert facts["datetime_format"] == "%d.%m.%Y"
+        assert facts["range_min"].endswith((".1998", ".1999"))
+
+    def test_precisions_of_cells(self):
+        cells = [
+            "2020-01-01", datetime.date(2020, 1, 1), "2020-01-01 10:00", None, "no date",
+            pd.Timestamp("2020-01-01T00:00:00.5"),
+        ]  # fmt: skip
+        assert precisions(pd.Series(cells, dtype=object)).tolist() == [0, 0, 1, 3, 3, 2]
+
+
+class TestCategories:
+    def test_frequent_values_are_named_and_the_rest_is_other(self):
+        column = ["b"] * 9_000 + ["a"] * 9_000 + [f"name {row}" for row in range(2_000)]
+        facts, ledger = found(column, {"sdtype": "categorical"})
+        assert facts == {"range_values": ["a", "b"], "other_value": "other"}
+        (charge,) = ledger.charges
+        assert float(charge.mu_squared / ledger.budget) == pytest.approx(0.05)
+
+    def test_other_takes_another_name_where_that_is_a_value(self):
+        facts, _ = found(["other"] * 9_000 + ["a"] * 9_000, {"sdtype": "categorical"})
+        assert facts == {"range_values": ["a", "other"], "other_value": "any other"}
+
+    def test_of_equal_values_the_more_frequent_one_stays(self):
+        facts, _ = found([True] * 9_000 + [1] * 4_000 + [0] * 7_000, {"sdtype": "categorical"})
+        assert facts == {"range_values": [True, 0]}
+        assert facts["range_values"][0] is True
+
+    def test_names_alone_are_all_other(self):
+        facts, _ = found([f"name {row}" for row in range(ROWS)], {"sdtype": "categorical"})
+        assert facts == {"range_values": [], "other_value": "other"}
+        column = Schema.from_sdv(
+            {"x": {"sdtype": "categorical"}}, public_domain={"x": facts}
+        ).columns[0]
+        assert column.cells.values == ("other",)
+
+    @pytest.mark.parametrize("adjacency", Adjacency)
+    @pytest.mark.parametrize("rows_per_person", [1, 4])
+    def test_it_fits_the_books_under_each_adjacency(self, adjacency, rows_per_person):
+        facts, ledger = found(
+            ["a"] * ROWS,
+            {"sdtype": "categorical"},
+            adjacency=adjacency,
+            rows_per_person=rows_per_person,
+        )
+        assert facts["range_values"] == ["a"]
+        assert ledger.spent() < 5.0
