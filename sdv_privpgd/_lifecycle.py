@@ -287,7 +287,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
     def _undeclared(self) -> dict[str, dict]:
         """What is known of each column whose domain is to be found privately; warns of them."""
-        undeclared = Schema.undeclared(**self._domain({}))
+        undeclared = Schema.undeclared(**self._domain({}), num_bins=self.num_bins)
         if not undeclared or not self.discovery_share:
             return {}
         warnings.warn(

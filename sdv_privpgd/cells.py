@@ -42,18 +42,24 @@ class Ticks:
 
     There are ``num_bins`` cells, or one a number where the numbers are fewer. A number o steps
     above the first of n is in cell floor(o * cells / n); all arithmetic on numbers is exact.
+    With ``cuts``, ascending above the first, there is a cell from each of them on instead.
     """
 
     first: int
     last: int
     num_bins: int
+    cuts: tuple[int, ...] = ()
 
     def __len__(self) -> int:
+        if self.cuts:
+            return len(self.cuts) + 1
         return min(self.num_bins, self.last - self.first + 1)
 
     @cached_property
     def starts(self) -> np.ndarray:
         """The first number of each cell, int64."""
+        if self.cuts:
+            return np.array((self.first, *self.cuts), dtype=np.int64)
         count, cells = self.last - self.first + 1, len(self)
         # Python integers: the products exceed int64. -(-a // b) rounds up.
         return np.array([self.first - (-i * count // cells) for i in range(cells)], dtype=np.int64)
@@ -121,15 +127,19 @@ class Interval(_Reals):
     """Cells of equal width of the real numbers from ``low`` to ``high``.
 
     There are ``num_bins`` cells, or fewer where float64 has no numbers left between two edges.
+    With ``cuts``, ascending and inside the range, these are the inner edges instead.
     """
 
     low: float
     high: float
     num_bins: int
+    cuts: tuple[float, ...] = ()
 
     @cached_property
     def edges(self) -> np.ndarray:
         """The strictly increasing edges, float64; a single one where the range is one number."""
+        if self.cuts:
+            return np.array((self.low, *self.cuts, self.high))
         inner = np.arange(1, self.num_bins) / self.num_bins
         edges = np.clip(self.low + (self.high - self.low) * inner, self.low, self.high)
         return np.unique(np.concatenate(([self.low], edges, [self.high])))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -153,17 +154,37 @@ def _numbers(name: str, facts: Mapping) -> dict:
                 f"range_min={facts['range_min']!r} and range_max={facts['range_max']!r} of "
                 f"{name!r} are further apart than float64 can say. Give a narrower range."
             )
-        return {"cells": Interval(float(low), float(high), int(facts["num_bins"]))}
+        inner = tuple(float(cut) for cut in _cuts(name, facts, low, high) if cut < high)
+        return {"cells": Interval(float(low), float(high), int(facts["num_bins"]), inner)}
     first, last = math.ceil(low * 10**places), math.floor(high * 10**places)
     if first > last:
         raise ValueError(
             f"range_min={facts['range_min']!r} and range_max={facts['range_max']!r} of {name!r} "
             f"have no number with decimal_places={places} between them. Give more decimal_places."
         )
+    # A number of a cell is at least the cut before it: as ticks, cuts are rounded up.
+    ticks = [math.ceil(cut * 10**places) for cut in _cuts(name, facts, low, high)]
+    inner = tuple(sorted({tick for tick in ticks if first < tick <= last}))
     return {
-        "cells": Ticks(first, last, int(facts["num_bins"])),
+        "cells": Ticks(first, last, int(facts["num_bins"]), inner),
         "decimal_places": int(places),
     }
+
+
+def _cuts(name: str, facts: Mapping, low: Fraction, high: Fraction) -> list[Fraction]:
+    """The numbers that a new cell begins with; none for cells of equal width."""
+    values = facts.get("cut_points")
+    if values is None:
+        return []
+    if not isinstance(values, list | tuple | np.ndarray):
+        raise ValueError(f"cut_points of {name!r} must be a list, got {values!r}.")
+    cuts = [_number(name, {"cut_points": value}, "cut_points") for value in values]
+    if any(a >= b for a, b in pairwise([low, *cuts])) or (cuts and cuts[-1] > high):
+        raise ValueError(
+            f"cut_points of {name!r} must ascend from above range_min={facts['range_min']!r} to "
+            f"range_max={facts['range_max']!r}, got {list(values)!r}."
+        )
+    return cuts
 
 
 def _number(name: str, facts: Mapping, key: str) -> Fraction:

@@ -9,6 +9,7 @@ made of the noisy answers is post-processing. The encoders read the table cell b
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,15 @@ def discover(
     )
     rough = first.facts(answers)
     fine = {
-        name: describe(name, {**rough[name], "num_bins": _FINE_CELLS, "range_is_nullable": True})
+        name: describe(
+            name,
+            {
+                **rough[name],
+                "num_bins": _FINE_CELLS,
+                "range_is_nullable": True,
+                "cut_points": None,
+            },
+        )
         for name in measured
     }
     codes = [transformer_for(column).encode(columns[name])[0] for name, column in fine.items()]
@@ -110,9 +119,8 @@ def discover(
         progress=progress,
     )
     for (name, column), answer in zip(fine.items(), answers, strict=True):
-        ends, has_missing = _held(column, answer)
-        found = {**_range(column, ends), "range_is_nullable": has_missing}
-        facts[name] = {**_kept(rough[name]), **_within(undeclared[name], found)}
+        found = _looked_into(column, answer, undeclared[name])
+        facts[name] = {**_kept(rough[name]), **found}
     return facts
 
 
@@ -267,14 +275,69 @@ def _within(facts: Mapping, found: dict) -> dict:
     return merged
 
 
-def _held(column: Column, answer: Measurement) -> tuple[tuple[int, int], bool]:
-    """The first and the last cell that have support, and whether missing has."""
+def _looked_into(column: Column, answer: Measurement, facts: Mapping) -> dict:
+    """The range of the fine cells that have support, whether missing has, and where to cut."""
     counts = answer.answer.astype(np.float64)
     table = NoisyTable(counts, answer.stddev**2)
     supported = supported_one_way(table, counts.size, max(float(counts.sum()), 1.0))
     inside = np.flatnonzero(supported[: column.num_values])
-    ends = (int(inside[0]), int(inside[-1])) if inside.size else (0, column.num_values - 1)
-    return ends, bool(supported[column.num_values] > 0)
+    first, last = (int(inside[0]), int(inside[-1])) if inside.size else (0, column.num_values - 1)
+    found = _within(facts, _range(column, (first, last)))
+    found["range_is_nullable"] = bool(supported[column.num_values] > 0)
+    if column.sdtype == "numerical" and facts.get("cut_points") is None:
+        starts = _starts(column)[first : last + 1]
+        low, high = found["range_min"], found["range_max"]
+        cuts = _cuts(supported[first : last + 1], int(facts["num_bins"]))
+        found["cut_points"] = [float(starts[cut]) for cut in cuts if low < starts[cut] <= high]
+    return found
+
+
+def _starts(column: Column) -> np.ndarray:
+    """The smallest number of each cell of a numerical column."""
+    if isinstance(column.cells, Interval):
+        return column.cells.edges
+    assert isinstance(column.cells, Ticks)
+    return column.cells.starts / 10 ** (column.decimal_places or 0)
+
+
+def _cuts(counts: np.ndarray, num_cells: int) -> list[int]:
+    """Where to cut a row of counts into cells; nowhere if equal widths are as good or better.
+
+    A cell spreads its mass evenly, so it is cut where its counts differ most, by the squares that
+    this saves, as long as any do; then the cells with the most mass are halved.
+    """
+    if counts.size <= num_cells or not counts.any():
+        return []
+    sums = np.concatenate(([0.0], np.cumsum(counts)))
+    edges = [0, counts.size]
+    while len(edges) <= num_cells:
+        found = [_best_cut(sums, start, end) for start, end in pairwise(edges)]
+        saved, cut = max(found)
+        if saved <= 1e-9 * float(counts.sum()) ** 2:
+            wide = [(sums[end] - sums[start], start, end) for start, end in pairwise(edges)]
+            _, start, end = max(cell for cell in wide if cell[2] - cell[1] > 1)
+            cut = (start + end) // 2
+        edges = sorted([*edges, cut])
+    cuts = edges[1:-1]
+    widths = [at * counts.size // num_cells for at in range(1, num_cells)]
+    return cuts if _misplaced(counts, cuts) < _misplaced(counts, widths) else []
+
+
+def _best_cut(sums: np.ndarray, start: int, end: int) -> tuple[float, int]:
+    """The sum of squares about the mean that the best cut of a cell saves, and where it is."""
+    if end - start < 2:
+        return 0.0, start
+    at = np.arange(start + 1, end)
+    left, right = sums[at] - sums[start], sums[end] - sums[at]
+    whole = (sums[end] - sums[start]) ** 2 / (end - start)
+    saved = left**2 / (at - start) + right**2 / (end - at) - whole
+    best = int(saved.argmax())
+    return float(saved[best]), int(at[best])
+
+
+def _misplaced(counts: np.ndarray, cuts: list[int]) -> float:
+    """How much mass is elsewhere if each cell spreads its own evenly."""
+    return float(sum(np.abs(cell - cell.mean()).sum() for cell in np.split(counts, cuts)))
 
 
 def _range(column: Column, ends: tuple[int, int]) -> dict:

@@ -9,7 +9,7 @@ from sdv_privpgd.domain import Domain
 
 _RANGE = ("range_min", "range_max")
 _KEYS = {
-    "numerical": (*_RANGE, "range_is_nullable", "decimal_places", "num_bins"),
+    "numerical": (*_RANGE, "range_is_nullable", "decimal_places", "num_bins", "cut_points"),
     "datetime": (*_RANGE, "range_is_nullable", "datetime_format", "num_bins"),
     "categorical": ("range_values", "other_value", "range_is_nullable"),
     "ordinal": ("range_values", "other_value", "range_is_nullable"),
@@ -45,7 +45,8 @@ class Schema:
             keys: Columns that are primary or alternate keys. They are not modelled.
             public_domain: Facts on columns that take the place of the metadata's, in SDV's words
                 and with ``num_bins`` for a column's number of cells.
-            num_bins: The number of cells of columns that do not name theirs.
+            num_bins: The number of cells of columns that do not name theirs. A numerical column
+                may have ``cut_points`` instead, which its cells but the first begin with.
 
         Raises:
             PublicDomainError: if modelled columns lack their range or categories.
@@ -67,9 +68,10 @@ class Schema:
         *,
         keys: Collection[str] = (),
         public_domain: Mapping[str, Mapping] | None = None,
+        num_bins: int = 32,
     ) -> dict[str, dict]:
         """What is known of each column for which ``from_sdv`` would raise ``PublicDomainError``."""
-        described = _described(columns, keys, public_domain, None)
+        described = _described(columns, keys, public_domain, num_bins)
         return {name: facts for name, facts in described.items() if _lacks(facts)}
 
     def domain(self) -> Domain:
@@ -84,7 +86,7 @@ def _described(
     columns: Mapping[str, Mapping],
     keys: Collection[str],
     public_domain: Mapping[str, Mapping] | None,
-    num_bins: int | None,
+    num_bins: int,
 ) -> dict[str, dict]:
     """What is known of each modelled column, in SDV's words; what was declared goes first."""
     sdtypes = {

@@ -45,6 +45,9 @@ def numerical(draw, least_places=None):
     low, high = sorted([draw(bounds), draw(bounds)])
     assume(places is None or places == 0 or high - low > 10.0**-places)
     facts = {"sdtype": "numerical", "range_min": low, "range_max": high, "decimal_places": places}
+    shares = draw(st.just([]) | st.lists(st.floats(0, 1), max_size=4))
+    cuts = sorted({float(low) + share * (float(high) - float(low)) for share in shares})
+    facts["cut_points"] = [cut for cut in cuts if low < cut <= high]
     return described(facts, draw(st.integers(1, 40)))
 
 
@@ -64,7 +67,8 @@ def dated(draw):
 def categorical(draw):
     value = st.text(max_size=3) | st.integers(-3, 3) | st.integers() | st.sampled_from([0.5, 2.25])
     values = draw(st.lists(value | st.booleans(), min_size=1, max_size=8, unique=True))
-    return described({"sdtype": "ordinal", "range_values": values})
+    other = draw(st.none() | st.just("any other"))
+    return described({"sdtype": "ordinal", "range_values": values, "other_value": other})
 
 
 truth = st.builds(

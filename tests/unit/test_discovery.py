@@ -208,6 +208,19 @@ class TestNumbers:
         assert "decimal_places" not in facts
         assert -4.2 < facts["range_min"] < -1.5 < 1.5 < facts["range_max"] < 4.2
 
+    def test_a_frequent_number_has_a_cell_of_its_own(self):
+        rng = np.random.default_rng(0)
+        numbers = np.where(rng.random(ROWS) < 0.4, 40, rng.integers(1, 100, ROWS))
+        facts, _ = found(numbers, {"sdtype": "numerical"})
+        assert {40.0, 41.0} <= set(facts["cut_points"])
+        assert len(facts["cut_points"]) == 31
+
+    def test_even_numbers_have_cells_of_equal_width(self):
+        numbers = np.random.default_rng(0).integers(0, 128, ROWS)
+        facts, _ = found(numbers, {"sdtype": "numerical"}, epsilon=0.5)
+        cuts = np.array([facts["range_min"], *facts["cut_points"]])
+        assert cuts.size == 1 or np.diff(cuts).max() <= 20
+
     def test_a_bound_that_was_declared_stays(self):
         numbers = np.random.default_rng(0).integers(20, 60, ROWS)
         facts, _ = found(numbers, {"sdtype": "numerical", "range_min": 0})

@@ -12,6 +12,7 @@ import pytest
 from sdv_privpgd.cells import Categories, Interval, Ticks
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.schema import PublicDomainError, Schema
+from sdv_privpgd.transformers import encode_table
 
 COLUMNS = {
     "id": {"sdtype": "id"},
@@ -130,6 +131,22 @@ def test_all_columns_without_a_domain_are_named_with_both_remedies():
     assert "public_metadata=True" in message
 
 
+def test_cut_points_begin_cells():
+    whole = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
+    cells = Schema.from_sdv({"x": {**whole, "cut_points": [39.5, 41, 99]}}).columns[0].cells
+    assert cells.starts.tolist() == [0, 40, 41, 99]
+    assert cells.widths.tolist() == [40, 1, 58, 1]
+    real = {"sdtype": "numerical", "range_min": 0, "range_max": 1, "cut_points": [0.1, 0.5]}
+    assert Schema.from_sdv({"x": real}).columns[0].cells.edges.tolist() == [0, 0.1, 0.5, 1]
+
+
+def test_what_is_not_among_the_values_may_have_a_value_of_its_own():
+    facts = {"sdtype": "categorical", "range_values": ["a"], "other_value": "other"}
+    column = Schema.from_sdv({"x": facts}).columns[0]
+    codes = encode_table({"x": pd.Series(["a", "b", None, "other"])}, Schema((column,)))
+    assert codes[:, 0].tolist() == [0, 1, 2, 1]
+
+
 def test_a_key_needs_no_domain():
     assert Schema.from_sdv({"x": {"sdtype": "numerical"}}, keys={"x"}).columns == ()
 
@@ -165,6 +182,15 @@ def test_a_key_needs_no_domain():
         ({"age": {"num_bins": 0}}, ["num_bins", "0"]),
         ({"age": {"num_bins": True}}, ["num_bins", "True"]),
         ({"age": {"num_bins": 8.0}}, ["num_bins", "8.0"]),
+        ({"age": {"cut_points": 30}}, ["cut_points", "list", "30"]),
+        ({"age": {"cut_points": [40, 30]}}, ["cut_points", "ascend", "[40, 30]"]),
+        ({"age": {"cut_points": [30, 30]}}, ["cut_points", "ascend"]),
+        ({"age": {"cut_points": [17]}}, ["cut_points", "17"]),
+        ({"age": {"cut_points": [91]}}, ["cut_points", "91"]),
+        ({"age": {"cut_points": ["x"]}}, ["cut_points", "number"]),
+        ({"born": {"cut_points": [1]}}, ["'cut_points'", "datetime"]),
+        ({"job": {"other_value": ["x"]}}, ["other_value", "['x']"]),
+        ({"job": {"range_values": ["a"], "other_value": "a"}}, ["other_value", "'a'"]),
         ({"age": {"range_is_nullable": "no"}}, ["range_is_nullable", "'no'"]),
         ({"job": {"range_values": "abc"}}, ["range_values", "list", "'abc'"]),
         ({"job": {"range_values": {"a", "b"}}}, ["range_values", "list"]),
