@@ -6,6 +6,7 @@ are and released above a threshold. All of it is asked of the curator, so the le
 made of the noisy answers is post-processing. The encoders read the table cell by cell, as ever.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +18,14 @@ import pandas as pd
 from scipy.stats import norm
 
 from sdv_privpgd.cells import Interval, SignedPowers, Ticks
-from sdv_privpgd.coercion import canonical, cells, decimal_places, quiet, real_numbers
+from sdv_privpgd.coercion import (
+    LARGEST_WHOLE,
+    canonical,
+    cells,
+    decimal_places,
+    quiet,
+    real_numbers,
+)
 from sdv_privpgd.columns import Column, describe
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.dates import EARLIEST, LATEST, precisions, write_dates
@@ -225,14 +233,22 @@ def _rough_numbers(facts: Mapping, ends: tuple[int, int], precision: int | None)
     edges = SignedPowers().edges
     zero = len(edges) // 2 - 1
     # The cell about zero is taken as zero where it ends the range.
-    low = 0.0 if ends[0] == zero else float(edges[ends[0]])
-    high = 0.0 if ends[1] == zero else float(edges[ends[1] + 1])
+    low = 0 if ends[0] == zero else _exactly(edges[ends[0]])
+    high = 0 if ends[1] == zero else _exactly(edges[ends[1] + 1])
     places = facts.get("decimal_places") if precision is None else precision
     if places is None or places > _MOST_PLACES:
         return {"range_min": low, "range_max": high, "decimal_places": None}
-    if low <= 0 <= high or np.ceil(low * 10**places) <= np.floor(high * 10**places):
-        return {"range_min": low, "range_max": high, "decimal_places": places}
-    return {"range_min": low, "range_max": high, "decimal_places": None}
+    # Outwards to whole ticks: a range between two of them has no number.
+    if isinstance(low, float):
+        low = math.floor(low * 10**places) / 10**places
+    if isinstance(high, float):
+        high = math.ceil(high * 10**places) / 10**places
+    return {"range_min": low, "range_max": high, "decimal_places": places}
+
+
+def _exactly(edge: float) -> float | int:
+    """A power of two as a number that whole numbers are read up to."""
+    return max(int(edge), 1 - LARGEST_WHOLE) if edge == int(edge) else float(edge)
 
 
 def _rough_dates(facts: Mapping, ends: tuple[int, int], precision: int | None) -> dict:

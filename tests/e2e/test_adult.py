@@ -11,6 +11,7 @@ from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.metrics.pairs import mean_l1
 from sdv_privpgd.schema import Schema
+from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.transformers import encode_table
 
 
@@ -30,7 +31,7 @@ def test_private_rows_of_adult_beat_independent_columns(shared_data):
     assert list(rows.columns) == names
     assert set(rows["income"].dropna()) <= {"<=50K", ">50K"}
     engine = ParticleGradientDescent(num_particles=len(real), epochs=0)
-    release = fit_dataset(Dataset(domain, codes), 1.0, engine, degree=1)
+    release = fit_dataset(Dataset(domain, codes), 1.0, engine, Independent())
     independent = release.model.sample(len(real), seed=0)
     ours = mean_l1(domain, codes, encode_table(rows, schema))
     theirs = mean_l1(domain, codes, independent)

@@ -14,6 +14,7 @@ from sdv_privpgd import ParticleGradientDescent
 from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.projection import SignedTable
 from sdv_privpgd.synthesize.particles.softmax import SoftmaxProjection
@@ -24,7 +25,7 @@ def fit(sizes, degree):
     engine = ParticleGradientDescent(
         num_particles=300, epochs=1, kernel="reference", targets="raw"  # negative: to be projected
     )
-    fit_dataset(Dataset(domain, codes), 0.1, engine, degree=degree)
+    fit_dataset(Dataset(domain, codes), 0.1, engine, AllKWay(degree=degree))
     for shape in (sizes[:1], sizes[:2], sizes[:3]):
         centers = cell_centers(shape)
         table = SignedTable(centers, torch.full((len(centers),), 1.0 / len(centers)))

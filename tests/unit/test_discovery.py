@@ -28,7 +28,7 @@ REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 ROWS = 20_000
 
 
-def found(column, facts, *, epsilon=5.0, adjacency=REPLACE, rows_per_person=1):
+def found(column, facts, *, epsilon=5.0, adjacency=REPLACE, rows_per_person=1, seed=0):
     """What is discovered of one column, and the ledger."""
     undeclared = {"x": {"num_bins": 32, **facts}}
     ledger = PrivacyLedger.open(
@@ -37,7 +37,7 @@ def found(column, facts, *, epsilon=5.0, adjacency=REPLACE, rows_per_person=1):
     curator = Curator(
         Dataset(Domain((), ()), np.empty((0, 0), np.uint8)),
         ledger,
-        words=np.random.default_rng(0).bytes,
+        words=np.random.default_rng(seed).bytes,
     )
     facts = discover({"x": pd.Series(column)}, undeclared, curator, Fraction(1, 20))
     return facts["x"], curator.ledger
@@ -239,6 +239,20 @@ class TestNumbers:
         facts, _ = found(column, {"sdtype": sdtype})
         schema = Schema.from_sdv({"x": {"sdtype": sdtype}}, public_domain={"x": facts})
         assert schema.domain().sizes[0] >= 1
+
+    @pytest.mark.parametrize("sdtype", ["numerical", "datetime"])
+    @pytest.mark.parametrize("facts", [{}, {"range_min": 5}, {"decimal_places": 0}])
+    def test_whatever_the_noise_says_makes_a_schema(self, sdtype, facts):
+        """Nothing but noise: 60 draws, so that each end of the grid is among the ranges."""
+        if sdtype == "datetime":
+            facts = {"range_min": "1999-05-05"} if facts.get("range_min") else {}
+        for seed in range(60):
+            found_facts, _ = found(
+                [1, 2.5] * 4, {"sdtype": sdtype, **facts}, epsilon=0.01, seed=seed
+            )
+            described = {"sdtype": sdtype, **facts}
+            schema = Schema.from_sdv({"x": described}, public_domain={"x": found_facts})
+            assert schema.domain().sizes[0] >= 1
 
     @given(st.floats(allow_nan=False))
     def test_every_number_is_in_the_cell_between_its_powers_of_two(self, number):
