@@ -17,7 +17,10 @@ LEFT = {
         "02_compare_not_private.csv",
     },
     "03_protect": {f"03_protect_not_private.{kind}" for kind in ("csv", "png", "html")},
-}
+    "04_undeclared": {
+        "04_survey.csv", "04_undeclared.csv", "04_report.html", "04_marks_not_private.csv"
+    },
+}  # fmt: skip
 
 
 def test_every_tutorial_is_tested():
