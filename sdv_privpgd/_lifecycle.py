@@ -50,8 +50,8 @@ from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.progress import silent
-from sdv_privpgd.queries import Adjacency
-from sdv_privpgd.report.privacy import privacy_report
+from sdv_privpgd.queries import Adjacency, MarginalQuery
+from sdv_privpgd.report.privacy import plan_report, privacy_report
 from sdv_privpgd.report.release import write_release_page
 from sdv_privpgd.schema import PublicDomainError, Schema
 from sdv_privpgd.select.strategy import Strategy
@@ -269,6 +269,29 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         self._gives_frames = not isinstance(data, dict)
         table = data[self._table_name] if isinstance(data, dict) else data
         self._original_columns = original_names(table, list(self._described))
+
+    def plan(self, num_rows: int) -> str:
+        """What a fit to so many rows would ask, and how loud its answers would be. Public.
+
+        No table is read: the questions are put to rows of missing values. What depends on answers
+        (the choices of an adaptive strategy, domains that are discovered) will be others.
+        """
+        check_count("num_rows", num_rows, least=0)
+        other = deepcopy(self)
+        other._ledger = None
+        nothing = pd.Series([None] * num_rows, dtype=object)
+        columns = dict.fromkeys(self._described, nothing)
+        undeclared = Schema.undeclared(**self._domain({}), num_bins=self.num_bins)
+        if not self.discovery_share:
+            undeclared = {}
+        with other._curator(reserved_delta(undeclared, self.delta)) as curator:
+            share = Fraction(self.discovery_share)
+            other._discovered = discover(columns, undeclared, curator, share)
+            schema = other._schema()
+            curator.recode(Dataset(schema.domain(), encode_table(columns, schema)))
+            pipeline.ask(curator, self._strategy(), self._engine())
+        tables = [each for each in curator.measurements if isinstance(each.query, MarginalQuery)]
+        return plan_report(curator.ledger, num_rows, tables)
 
     def preprocess(self, data) -> dict[str, pd.DataFrame]:
         """The table as codes, one column a modelled column. As private as the table itself.

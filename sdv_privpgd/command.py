@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     synthesize.add_argument("table", type=Path, help="CSV or Parquet, compressed or not")
     synthesize.add_argument("--epsilon", type=float, required=True, help="what may be spent")
     synthesize.add_argument("--delta", type=float, default=1e-5)
-    synthesize.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
+    synthesize.add_argument("--out", type=Path, help="CSV or Parquet; needed but for --dry-run")
     synthesize.add_argument(
         "--metadata", type=Path, help="SDV's metadata, JSON; types are detected where it is missing"
     )
@@ -79,6 +79,9 @@ def _parser() -> argparse.ArgumentParser:
     synthesize.add_argument("--seed", type=int, default=0, help="of the engine, not of the noise")
     synthesize.add_argument("--report", type=Path, help="write the public page")
     synthesize.add_argument("--model", type=Path, help="keep the fitted synthesizer")
+    synthesize.add_argument(
+        "--dry-run", action="store_true", help="say what would be asked of --rows rows; read none"
+    )
     synthesize.add_argument("--quiet", action="store_true", help="no bars and no report")
     synthesize.set_defaults(run=_synthesize)
     describe = commands.add_parser("describe", help="what a kept synthesizer is and has spent")
@@ -88,6 +91,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _synthesize(arguments: argparse.Namespace) -> None:
+    if arguments.dry_run:
+        if arguments.metadata is None or arguments.rows is None:
+            raise _CommandError("--dry-run needs --metadata and --rows: it reads no table.")
+        print(_synthesizer(arguments, _metadata(arguments.metadata, None)).plan(arguments.rows))
+        return
+    if arguments.out is None:
+        raise _CommandError("--out is needed.")
     if arguments.rows is None and arguments.adjacency == "add_remove":
         raise _CommandError("--rows is needed: under add_remove the number of rows is private.")
     if arguments.rows is not None and arguments.rows < 0:
@@ -140,11 +150,12 @@ def _read_json(path: Path) -> Any:
         raise _CommandError(f"{path} is not JSON: {error}.") from None
 
 
-def _metadata(path: Path | None, table: "pd.DataFrame") -> "Metadata":
+def _metadata(path: Path | None, table: "pd.DataFrame | None") -> "Metadata":
     """SDV's metadata from a file, or with the types that SDV detects, which become public."""
     from sdv.metadata import Metadata
 
     if path is None:
+        assert table is not None
         return Metadata.detect_from_dataframes({_TABLE: table})
     facts = _read_json(path)
     if isinstance(facts, dict) and "tables" not in facts:

@@ -41,19 +41,43 @@ def run(
     the synthetic rows (paper, section 4.4), so after the fit neither it nor the tables, which
     would reveal it, are kept.
     """
-    domain, budget = curator.domain, curator.ledger.remaining
-    statistics = engine.statistics(domain)  # may refuse: before anything is spent
-    count = curator.measure([CountQuery()], budget * COUNT_SHARE, what="number of rows")
-    measured = [
-        measurement
-        for query in statistics
-        for measurement in curator.measure([query], budget * STATISTIC_SHARE, what=query.describe())
-    ]
-    tables = strategy.run(curator, engine, progress=progress)
-    model = engine.fit(domain, [*count, *measured, *tables], progress=progress)
+    domain = curator.domain
+    asked = ask(curator, strategy, engine, progress=progress)
+    model = engine.fit(domain, [*asked.count, *asked.statistics, *asked.tables], progress=progress)
     return Release(
         domain=domain,
         ledger=curator.ledger,
-        measurements=tuple(count) if statistics else (*count, *tables),
+        measurements=tuple(asked.count) if asked.statistics else (*asked.count, *asked.tables),
         model=model,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The answers that a release is made of. Public.
+
+    Attributes:
+        count: The number of rows.
+        statistics: What the engine asked for.
+        tables: What the strategy selected.
+    """
+
+    count: list[Measurement]
+    statistics: list[Measurement]
+    tables: list[Measurement]
+
+
+def ask(
+    curator: Curator, strategy: Strategy, engine: Engine, *, progress: Progress = silent
+) -> Asked:
+    """All that is asked of the curator, for all that is left of his budget."""
+    budget = curator.ledger.remaining
+    queries = engine.statistics(curator.domain)  # may refuse: before anything is spent
+    count = curator.measure([CountQuery()], budget * COUNT_SHARE, what="number of rows")
+    statistics = [
+        measurement
+        for query in queries
+        for measurement in curator.measure([query], budget * STATISTIC_SHARE, what=query.describe())
+    ]
+    tables = strategy.run(curator, engine, progress=progress)
+    return Asked(count=count, statistics=statistics, tables=tables)

@@ -1,9 +1,12 @@
 """The privacy report: what was spent, on what and under which adjacency, in words. Public."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from importlib.metadata import version
+from statistics import fmean
 
+from sdv_privpgd.measure import Measurement
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.queries import Adjacency
 
@@ -61,6 +64,35 @@ def privacy_report(ledger: PrivacyLedger) -> str:
         "",
         _NOT_COVERED.format(rows="one" if rows == 1 else rows),
     ]
+    return "\n".join(lines)
+
+
+def plan_report(ledger: PrivacyLedger, num_rows: int, tables: Sequence[Measurement]) -> str:
+    """What a fit would ask and how loud the answers would be. Public: no table was read.
+
+    Args:
+        ledger: Of the questions.
+        num_rows: The number of rows that was assumed.
+        tables: The marginals that were asked for.
+    """
+    # Half the mean L1 norm of the noise beside the rows, before anything takes noise out.
+    shares: dict[int, list[float]] = {}
+    for table in tables:
+        noise = table.answer.size * table.stddev / math.sqrt(2 * math.pi)
+        shares.setdefault(table.answer.ndim, []).append(noise / max(num_rows, 1))
+    lines = [
+        f"Plan for {num_rows:,} rows: nothing was read, nothing was spent",
+        "",
+        f"Epsilon {ledger.epsilon:g}, delta {ledger.delta:g}, "
+        f"{ledger.adjacency.value.replace('_', '-')}, up to {ledger.rows_per_person} rows a person",
+        "",
+        *_events(ledger),
+        "",
+        "Rows that the noise of a measured table displaces, before the fit takes noise out:",
+    ]
+    for degree, found in sorted(shares.items()):
+        mean, worst = (f"{100 * min(share, 1):.2g} %" for share in (fmean(found), max(found)))
+        lines.append(f"  {degree}-way tables  {mean} on average, at most {worst}")
     return "\n".join(lines)
 
 

@@ -727,3 +727,27 @@ class TestDiscovery:
     def test_a_wrong_share_is_refused(self, share):
         with pytest.raises(ValueError, match="discovery_share"):
             PrivPGDSynthesizer(self.METADATA, 1.0, discovery_share=share)
+
+
+class TestPlan:
+    @pytest.mark.parametrize("strategy", ["all_pairs", "independent", "mst"])
+    def test_a_plan_has_the_noise_of_the_fit_and_spends_nothing(self, strategy):
+        synthesizer = new(strategy=strategy)
+        plan = synthesizer.plan(200)
+        assert synthesizer.ledger.charges == ()
+        synthesizer.fit(sdv_tables.table(200))
+        for charge in synthesizer.ledger.charges:
+            assert charge.what in plan
+            assert f"{charge.stddev:.6g}" in plan
+
+    def test_more_rows_are_displaced_less(self):
+        def worst(num_rows):
+            line = new().plan(num_rows).splitlines()[-1]
+            return float(line.split("at most ")[1].removesuffix(" %"))
+
+        assert worst(100_000) < worst(10_000) < 100
+
+    def test_a_fitted_synthesizer_is_not_changed(self, fitted):
+        before = cloudpickle.dumps(fitted)
+        fitted.plan(50)
+        assert cloudpickle.dumps(fitted) == before

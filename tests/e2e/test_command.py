@@ -117,6 +117,19 @@ def test_what_others_say_of_a_cell_is_withheld(csv, tmp_path, capsys, monkeypatc
     assert SECRET not in said
 
 
+def test_a_dry_run_reads_nothing(tmp_path, capsys):
+    (tmp_path / "metadata.json").write_text(
+        """{"columns": {"age": {"sdtype": "numerical"}, "ill": {"sdtype": "boolean"}}}"""
+    )
+    asked = ["synthesize", tmp_path / "no.csv", "--epsilon", 1, "--dry-run"]
+    assert run(*asked, "--metadata", tmp_path / "metadata.json", "--rows", 5_000) == 0
+    said = capsys.readouterr().out
+    assert "Plan for 5,000 rows: nothing was read" in said
+    assert "ranges of undeclared columns" in said
+    assert run(*asked) == 1
+    assert "--dry-run needs --metadata and --rows" in capsys.readouterr().err
+
+
 def test_a_missing_file_and_an_unknown_command(tmp_path, capsys):
     assert run("synthesize", tmp_path / "no.csv", "--epsilon", 1, "--out", tmp_path / "o.csv") == 1
     assert run("describe", tmp_path / "no.pkl") == 1
