@@ -139,7 +139,7 @@ def _within(facts: Mapping, found: dict) -> dict:
         value = merged[key]
         if facts["sdtype"] == "numerical":
             return value
-        return pd.to_datetime(value, format=facts.get("datetime_format"))
+        return pd.to_datetime(value, format=facts.get("datetime_format"), utc=True)
 
     if declared and place("range_min") > place("range_max"):
         (bound,) = declared.values()
