@@ -14,10 +14,12 @@ RANGE_KEYS = (
     "range_values",
     "range_is_nullable",
     "decimal_places",
-    "datetime_format",
     "high_cardinality",
 )
-"""Column metadata that SDV's detection fills from the values of the table."""
+"""Column metadata that SDV's detection fills from the values of the table.
+
+Types, keys and datetime formats, which it chooses by looking as well, are taken as public.
+"""
 
 
 def public_copy(metadata: Metadata, *, keep_ranges: bool) -> Metadata:

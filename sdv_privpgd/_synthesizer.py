@@ -39,8 +39,8 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
     one person. The method is PrivPGD (Donhauser et al. 2024) with exact Gaussian accounting.
 
     Args:
-        metadata: SDV metadata of one table. Column names, sdtypes and keys are taken as public.
-            Ranges, categories, precisions and formats in it are dropped unless
+        metadata: SDV metadata of one table. Column names, sdtypes, keys and datetime formats are
+            taken as public. Ranges, categories and precisions in it are dropped unless
             ``public_metadata`` is set, because SDV's detection reads them off the table.
         epsilon: What each ``fit`` may spend, positive.
         delta: Strictly between 0 and 1; choose it well below 1 / (number of rows).

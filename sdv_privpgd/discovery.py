@@ -82,18 +82,7 @@ def discover(
         progress=progress,
     )
     rough = first.facts(answers)
-    fine = {
-        name: describe(
-            name,
-            {
-                **rough[name],
-                "num_bins": _FINE_CELLS,
-                "range_is_nullable": True,
-                "cut_points": None,
-            },
-        )
-        for name in measured
-    }
+    fine = {name: _fine(name, rough[name]) for name in measured}
     schema = Schema(tuple(fine.values()))
     domain = schema.domain()
     curator.recode(Dataset(domain, encode_table(columns, schema)))
@@ -105,15 +94,34 @@ def discover(
         progress=progress,
     )
     for (name, column), answer in zip(fine.items(), answers, strict=True):
-        found = looked_into(column, answer, undeclared[name])
-        facts[name] = {**_kept(rough[name]), **found}
+        known = undeclared[name]
+        if column.sdtype == "datetime":
+            if column.datetime_format != known.get("datetime_format"):
+                known = {"sdtype": "datetime"}  # a bound in the format that was given up
+            precision = {"datetime_format": column.datetime_format}
+        else:
+            places = column.decimal_places
+            precision = {} if places is None else {"decimal_places": places}
+        facts[name] = {**precision, **looked_into(column, answer, known)}
     return facts
 
 
-def _kept(facts: Mapping) -> dict:
-    """What a public domain may say: not the sdtype, and nothing that is not known."""
-    words = ("decimal_places", "datetime_format")
-    return {key: facts[key] for key in words if facts.get(key) is not None}
+def _fine(name: str, facts: Mapping) -> Column:
+    """A column on the fine grid; without a format that cannot write all of its dates."""
+    known = {
+        **facts, "num_bins": _FINE_CELLS, "range_is_nullable": True, "cut_points": None
+    }  # fmt: skip
+    try:
+        return describe(name, known)
+    except ValueError:
+        written = facts.get("datetime_format")
+        if written is None:
+            raise
+        ends = {
+            key: str(pd.to_datetime(facts[key], format=written, utc=True).tz_localize(None))
+            for key in ("range_min", "range_max")
+        }
+        return describe(name, {**known, **ends, "datetime_format": None})
 
 
 def _with_keys(undeclared: Mapping[str, Mapping]) -> list[str]:

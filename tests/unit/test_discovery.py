@@ -294,6 +294,17 @@ class TestDates:
         assert facts["datetime_format"] == "%d.%m.%Y"
         assert facts["range_min"].endswith((".1998", ".1999"))
 
+    @pytest.mark.parametrize("written", ["%d.%m.", "%H:%M", "%y%m%d"])
+    def test_a_format_that_cannot_write_all_dates_is_given_up(self, written):
+        days = pd.date_range("1960-01-01", periods=30_000, freq="h").strftime(written)
+        facts, _ = found(
+            np.random.default_rng(0).choice(days, ROWS),
+            {"sdtype": "datetime", "datetime_format": written},
+        )
+        described = {"sdtype": "datetime", "datetime_format": written}
+        column = Schema.from_sdv({"x": described}, public_domain={"x": facts}).columns[0]
+        assert column.size >= 1
+
     def test_precisions_of_cells(self):
         cells = [
             "2020-01-01", datetime.date(2020, 1, 1), "2020-01-01 10:00", None, "no date",
