@@ -40,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except _CommandError as error:
             print(f"sdv-privpgd: {error}", file=sys.stderr)
             return 1
+        except BrokenPipeError:  # whoever reads has read enough
+            sys.stdout = None
         except KeyboardInterrupt:
             print("sdv-privpgd: interrupted", file=sys.stderr)
             return 1
