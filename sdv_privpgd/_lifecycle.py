@@ -66,7 +66,10 @@ if TYPE_CHECKING:
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
 
-_STATE_VERSION = 1
+_STATE_VERSION = 2
+
+_NO_TABLE = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
+"""What a curator holds before the table has codes."""
 
 
 class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
@@ -158,7 +161,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
     def _domain(self, discovered: Mapping[str, Mapping]) -> dict[str, Any]:
         """What is known of the columns, declared or discovered, as ``Schema`` takes it."""
-        described, domain = self._described, self.public_domain or {}
+        described = self._described
+        domain = {} if self.public_domain is None else self.public_domain
         if discovered:
             domain = dict(domain) | {
                 name: {**facts, **domain.get(name, {})} for name, facts in discovered.items()
@@ -257,6 +261,14 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             )
         columns = self._open(data)
         undeclared = self._undeclared()
+        if undeclared:
+            warnings.warn(
+                f"The ranges or categories of {list(undeclared)!r} are not declared: "
+                f"{self.discovery_share:.3g} of the budget finds them privately. Declare them with "
+                "public_domain={column: {...}} to save it, or pass public_metadata=True if the "
+                "metadata has them from documentation and not from the data.",
+                stacklevel=2,
+            )
         before = self._discovered
         try:
             with self._curator(reserved_delta(undeclared, self.delta)) as curator:
@@ -277,17 +289,12 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         (the choices of an adaptive strategy, domains that are discovered) will be others.
         """
         check_count("num_rows", num_rows, least=0)
-        other = deepcopy(self)
-        other._ledger = None
-        nothing = pd.Series([None] * num_rows, dtype=object)
-        columns = dict.fromkeys(self._described, nothing)
-        undeclared = Schema.undeclared(**self._domain({}), num_bins=self.num_bins)
-        if not self.discovery_share:
-            undeclared = {}
-        with other._curator(reserved_delta(undeclared, self.delta)) as curator:
-            share = Fraction(self.discovery_share)
-            other._discovered = discover(columns, undeclared, curator, share)
-            schema = other._schema()
+        columns = dict.fromkeys(self._described, pd.Series([None] * num_rows, dtype=object))
+        undeclared = self._undeclared()
+        curator = Curator(_NO_TABLE, self._opened(reserved_delta(undeclared, self.delta)))
+        discovered = discover(columns, undeclared, curator, Fraction(self.discovery_share))
+        schema = Schema.from_sdv(**self._domain(discovered), num_bins=self.num_bins)
+        if schema.columns:
             curator.recode(Dataset(schema.domain(), encode_table(columns, schema)))
             pipeline.ask(curator, self._strategy(), self._engine())
         tables = [each for each in curator.measurements if isinstance(each.query, MarginalQuery)]
@@ -309,26 +316,22 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             self._run(curator, processed_data)
 
     def _undeclared(self) -> dict[str, dict]:
-        """What is known of each column whose domain is to be found privately; warns of them."""
-        undeclared = Schema.undeclared(**self._domain({}), num_bins=self.num_bins)
-        if not undeclared or not self.discovery_share:
+        """What is known of each column whose domain is to be found privately."""
+        if not self.discovery_share:
             return {}
-        warnings.warn(
-            f"The ranges or categories of {list(undeclared)!r} are not declared: "
-            f"{self.discovery_share:.3g} of the budget finds them privately. Declare them with "
-            "public_domain={column: {...}} to save it, or pass public_metadata=True if the "
-            "metadata has them from documentation and not from the data.",
-            stacklevel=3,
+        return Schema.undeclared(**self._domain({}), num_bins=self.num_bins)
+
+    def _opened(self, reserved: Fraction = Fraction(0)) -> PrivacyLedger:
+        """The empty books of a fit."""
+        adjacency = Adjacency.parse(self.adjacency)
+        return PrivacyLedger.open(
+            self.epsilon, self.delta, adjacency, self.rows_per_person, reserved=reserved
         )
-        return undeclared
 
     @contextmanager
     def _curator(self, reserved: Fraction = Fraction(0)) -> Iterator[Curator]:
         """Who answers for a table with no attribute yet; what he charged stays on the books."""
-        adjacency = Adjacency.parse(self.adjacency)
-        ledger = PrivacyLedger.open(
-            self.epsilon, self.delta, adjacency, self.rows_per_person, reserved=reserved
-        )
+        ledger = self._opened(reserved)
         if self._ledger is not None:
             composed = self._ledger.followed_by(ledger)
             warnings.warn(
@@ -336,7 +339,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 f"{composed.epsilon:.4g} at delta {composed.delta:g} on the people in the table.",
                 stacklevel=4,
             )
-        curator = Curator(Dataset(Domain((), ()), np.empty((0, 0), np.uint8)), ledger)
+        curator = Curator(_NO_TABLE, ledger)
         try:
             yield curator
         finally:
@@ -567,11 +570,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     @property
     def ledger(self) -> PrivacyLedger:
         """Every charge of every fit of this object, exact. Public."""
-        if self._ledger is not None:
-            return self._ledger
-        return PrivacyLedger.open(
-            self.epsilon, self.delta, Adjacency.parse(self.adjacency), self.rows_per_person
-        )
+        return self._opened() if self._ledger is None else self._ledger
 
     def privacy_report(self) -> str:
         """What was spent, on what and under which adjacency, in words. Public."""

@@ -224,17 +224,19 @@ class CategoryTransformer(ColumnTransformer):
         return cells.values
 
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        cells = self.column.cells
+        assert isinstance(cells, Categories)
+        return self._found(series, len(cells) - 1 if cells.has_other else -1)
+
+    def _is_declared(self, series: pd.Series) -> np.ndarray:
+        return ~self._found(series, -1)[1]
+
+    def _found(self, series: pd.Series, other: int) -> tuple[np.ndarray, np.ndarray]:
+        """The index of each cell's value, ``other`` for values that were not declared."""
         if self.column.sdtype == "boolean":
             return truths(series)
         known = {value: index for index, value in enumerate(self._values)}
-        cells = self.column.cells
-        assert isinstance(cells, Categories)
-        return indices(series, known, len(cells) - 1 if cells.has_other else -1)
-
-    def _is_declared(self, series: pd.Series) -> np.ndarray:
-        if self.column.sdtype == "boolean":
-            return ~truths(series)[1]
-        return ~indices(series, {value: index for index, value in enumerate(self._values)})[1]
+        return indices(series, known, other)
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
         declared = pd.Series(self._values, dtype=object)

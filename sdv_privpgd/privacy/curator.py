@@ -27,6 +27,17 @@ def _noisy(answer: np.ndarray, stddev: float, words: WordSource) -> np.ndarray:
     return np.asarray(answer + rounded_gaussian(stddev, answer.size, words).reshape(answer.shape))
 
 
+def _usable_stddev(sensitivity_squared: int, mu_squared: Fraction, what: str) -> float:
+    """The noise that ``mu_squared`` buys. Raises ``PrivacyBudgetError`` where it is useless."""
+    stddev = stddev_for(sensitivity_squared, mu_squared)
+    if stddev > MAX_STDDEV:
+        raise PrivacyBudgetError(
+            f"Measuring {what} with mu²={float(mu_squared):.3g} needs noise of standard deviation "
+            f"{stddev:.3g}, above {MAX_STDDEV:.3g}: allow a larger epsilon."
+        )
+    return stddev
+
+
 class Curator:
     """Answers queries about one private table within one budget.
 
@@ -35,11 +46,7 @@ class Curator:
     """
 
     def __init__(
-        self,
-        dataset: Dataset,
-        ledger: PrivacyLedger,
-        *,
-        words: WordSource = os.urandom,
+        self, dataset: Dataset, ledger: PrivacyLedger, *, words: WordSource = os.urandom
     ) -> None:
         self._dataset = dataset
         self._keys = KeyColumns({})  # of discovery
@@ -104,12 +111,7 @@ class Curator:
         }
         sensitivity_squared = squares[ledger.adjacency]
         if sensitivity_squared:
-            stddev = stddev_for(sensitivity_squared, mu_squared)
-            if stddev > MAX_STDDEV:
-                raise PrivacyBudgetError(
-                    f"Measuring {what} with mu²={float(mu_squared):.3g} needs noise of standard "
-                    f"deviation {stddev:.3g}, above {MAX_STDDEV:.3g}: allow a larger epsilon."
-                )
+            stddev = _usable_stddev(sensitivity_squared, mu_squared, what)
         else:
             stddev, mu_squared = 0.0, Fraction(0)
         # Charge first: if the budget is short this raises, and no row has been read.
@@ -156,7 +158,7 @@ class Curator:
             adjacency: rows**2 * len(names) * (2 if adjacency is Adjacency.REPLACE_ONE else 1)
             for adjacency in Adjacency
         }
-        stddev = stddev_for(squares[ledger.adjacency], mu_squared)
+        stddev = _usable_stddev(squares[ledger.adjacency], mu_squared, what)
         shape = len(names), rows, ledger.adjacency
         threshold = threshold_for(stddev, delta, *shape)
         # Charge first: if the budget is short this raises, and no row has been read.

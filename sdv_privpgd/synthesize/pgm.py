@@ -57,7 +57,7 @@ class PrivatePGM:
 
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
         """The size of a model of these cliques: MiB of float64 of its junction tree."""
-        return JunctionTree.of(domain, cliques).num_cells * 8 / 2**20
+        return _megabytes(JunctionTree.of(domain, cliques))
 
     def fit(
         self,
@@ -76,14 +76,14 @@ class PrivatePGM:
         # Tables are summed several times as fast with their longest axes last.
         by_size = domain.project(sorted(domain.attributes, key=lambda name: domain.size((name,))))
         tables = noisy_tables(by_size, measurements)
-        size = self.megabytes(by_size, list(tables))
+        tree = JunctionTree.of(by_size, tables)
+        size = _megabytes(tree)
         if size > _LARGEST:
             raise ValueError(
                 f"A graphical model of these {len(tables)} tables takes {size:.3g} MiB, above "
                 f"{_LARGEST:g}. Measure fewer cliques (strategies MST and AIM do), or fit them "
                 "with ParticleGradientDescent, whose size does not depend on how they overlap."
             )
-        tree = JunctionTree.of(by_size, tables)
         start = warm_start.potentials if isinstance(warm_start, GraphicalModel) else {}
         potentials = {
             clique: start.get(clique, np.zeros(by_size.shape(clique))) for clique in tables
@@ -106,6 +106,10 @@ class PrivatePGM:
             pass
         centred = {clique: values - values.max() for clique, values in potentials.items()}
         return GraphicalModel.of_potentials(domain, tree, centred)
+
+
+def _megabytes(tree: JunctionTree) -> float:
+    return tree.num_cells * 8 / 2**20
 
 
 class _Descent:

@@ -747,6 +747,10 @@ class TestPlan:
 
         assert worst(100_000) < worst(10_000) < 100
 
+    def test_keys_alone_are_never_measured(self):
+        metadata = sdv_tables.metadata_of({"id": {"sdtype": "id"}}, primary_key="id")
+        assert "marginals" not in PrivPGDSynthesizer(metadata, 1.0).plan(50)
+
     def test_a_fitted_synthesizer_is_not_changed(self, fitted):
         before = cloudpickle.dumps(fitted)
         fitted.plan(50)

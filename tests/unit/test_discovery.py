@@ -182,6 +182,13 @@ class TestTheCurator:
             curator.discover(Fraction(1, 100), Fraction(1e-6), what="x")
         assert curator.ledger.charges == ()
 
+    def test_noise_that_nobody_could_use_is_refused_before_the_values_are_read(self, monkeypatch):
+        curator = self.curator(["a"] * 500)
+        monkeypatch.setattr(KeyColumns, "counts", None)
+        with pytest.raises(PrivacyBudgetError, match="larger epsilon"):
+            curator.discover(Fraction(1, 10**30), Fraction(1e-6), what="x")
+        assert curator.ledger.charges == ()
+
     def test_the_reserve_comes_out_of_delta(self):
         curator = self.curator(["a"] * 500)
         curator.discover(curator.ledger.remaining, Fraction(1e-6), what="x")
