@@ -149,8 +149,20 @@ def test_the_stopwatch_puts_all_time_down_to_stages():
     assert watch.seconds == {"encode": 5, "count": 2, "noise": 3, "finish": 7}
 
 
+_HOLDS_50_MEBIBYTES = """
+import numpy as np
+from sdv_privpgd.benchmark.meters import PeakMemory
+memory = PeakMemory()
+held = np.ones(50 << 17)
+del held
+print(memory.mebibytes())
+"""
+
+
 def test_peak_memory_is_what_was_held_at_the_most():
-    memory = PeakMemory()
-    held = np.ones(50 << 17)  # 50 MiB
-    del held
-    assert memory.mebibytes() > 40
+    # In a process of its own, as the benchmarks use it: where the kernel does not let a process
+    # forget its peak, what the tests before this one held would hide it.
+    done = subprocess.run(
+        [sys.executable, "-c", _HOLDS_50_MEBIBYTES], stdout=subprocess.PIPE, text=True, check=True
+    )
+    assert 40 < float(done.stdout) < 100
