@@ -53,11 +53,10 @@ from sdv_privpgd.progress import silent
 from sdv_privpgd.queries import Adjacency, MarginalQuery
 from sdv_privpgd.report.privacy import plan_report, privacy_report
 from sdv_privpgd.report.release import write_release_page
+from sdv_privpgd.sampler import Sampler
 from sdv_privpgd.schema import PublicDomainError, Schema
 from sdv_privpgd.select.strategy import Strategy
-from sdv_privpgd.synthesize.conditioning import choose_rows
 from sdv_privpgd.synthesize.engine import Engine
-from sdv_privpgd.synthesize.stream import RowStream
 from sdv_privpgd.transformers import ColumnTransformer, encode_table, transformer_for
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ if TYPE_CHECKING:
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
 
-_STATE_VERSION = 2
+_STATE_VERSION = 3
 
 _NO_TABLE = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
 """What a curator holds before the table has codes."""
@@ -130,8 +129,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         self._discovered: Mapping[str, Mapping] = {}
         self._ledger: PrivacyLedger | None = None
         self._release: pipeline.Release | None = None
-        self._rows: RowStream | None = None
-        self._with_missing: set[str] = set()
+        self._sampler: Sampler | None = None
         self._gives_frames = False
         # Both raise for settings that they cannot work with, before anything is spent.
         self._strategy()
@@ -372,13 +370,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 self._engine(),
                 progress=partial(_bars, type(self).__name__) if self.verbose else silent,
             )
-            model = self._release.model
-            self._rows = RowStream(model=model, seed=self.seed)
-            self._with_missing = {
-                column.name
-                for column in schema.columns
-                if column.nullable and model.marginal((column.name,))[-1] > 0
-            }
+            self._sampler = Sampler(schema, self._release.model, self.seed)
         self._fitted = True
         self._random_state_set = False
         self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
@@ -390,8 +382,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     def reset_sampling(self) -> None:
         """Starts the sequence of sampled rows again."""
         _generators.restart(self._data_processor)
-        if self._rows is not None:
-            self._rows = RowStream(model=self._rows.model, seed=self._rows.seed)
+        if self._sampler is not None:
+            self._sampler.restart()
 
     def sample(
         self,
@@ -456,42 +448,17 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         if num_rows < 0:
             raise ValueError(f"num_rows must be 0 or more, got {num_rows}.")
         if num_rows == 0:
-            return self._table(0, self._sample(0))
+            return self._table(0, self._sampled(0))
         return super()._sample_with_progress_bar(int(num_rows), *args, **kwargs)
 
     def _sample_rows(self, num_rows, *args, **kwargs) -> tuple[pd.DataFrame, int]:
         """Every row is valid at once: SDV's retries have nothing to do."""
         del args, kwargs
-        return self._table(num_rows, self._sample(num_rows)), num_rows
+        return self._table(num_rows, self._sampled(num_rows)), num_rows
 
-    def _sample(self, num_rows, conditions=None) -> dict[str, pd.Series]:
-        """Decoded modelled columns of the next rows; with conditions, of rows that fit them."""
-        stream = self._rows
-        if stream is None:
-            return {}
-        codes, positions = stream.take(num_rows)
-        if conditions:
-            codes = self._conditioned(stream, conditions)
-        return self._decoded(codes, positions)
-
-    def _decoded(self, codes: np.ndarray, positions: np.ndarray) -> dict[str, pd.Series]:
-        """The modelled columns of rows of codes and positions in their cells."""
-        return {
-            name: transformer.decode(
-                codes[:, axis], positions[:, axis], holds_missing=name in self._with_missing
-            )
-            for axis, (name, transformer) in enumerate(self._transformers().items())
-        }
-
-    def _conditioned(self, stream: RowStream, conditions: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Codes of rows of the model that fit the codes wanted, one row a condition."""
-        columns = {column.name: column for column in self._schema().columns}
-        scales = [1 / columns[n].size if columns[n].is_ordered else 0.0 for n in conditions]
-        generator = np.random.default_rng((stream.seed, stream.taken))
-        pool = stream.model.sample(stream.model.block, stream.seed)
-        wanted = np.column_stack(list(conditions.values()))
-        axes = list(stream.model.domain.axes(conditions))
-        return pool[choose_rows(pool[:, axes], wanted, np.array(scales), generator)]
+    def _sampled(self, num_rows: int) -> dict[str, pd.Series]:
+        """The modelled columns of the next rows."""
+        return {} if self._sampler is None else self._sampler.take(num_rows)
 
     def _table(self, num_rows: int, columns: Mapping[str, pd.Series]) -> pd.DataFrame:
         """A table in the metadata's column order: the given columns, the others generated."""
@@ -510,17 +477,14 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     ) -> pd.DataFrame:
         """One row for each condition that lies in the public domain, under its index."""
         del max_tries_per_batch, batch_size, keep_extra_columns  # nothing is rejected
-        transformers = self._transformers()
-        wanted, possible = {}, np.ones(len(conditions), dtype=bool)
-        for name in conditions.columns:
-            if name in transformers:
-                wanted[name], _ = transformers[name].encode(conditions[name])
-                possible &= transformers[name].holds(conditions[name])
+        sampler = self._sampler
+        possible = (
+            np.ones(len(conditions), bool) if sampler is None else sampler.possible(conditions)
+        )
         known = conditions[possible].reset_index(drop=True)
         if known.empty:
             return known.iloc[:0]
-        codes = {name: values[possible] for name, values in wanted.items()}
-        columns = self._sample(len(known), codes or None)
+        columns = {} if sampler is None else sampler.meeting(known)
         for name in known.columns:
             columns[name] = in_type_of(known[name], columns.get(name))
         table = self._table(len(known), columns)
@@ -556,9 +520,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         schema, opened = self._schema(), self._open(real_data)
         real = {column.name: opened[column.name] for column in schema.columns}
         synthetic = {}
-        if self._rows is not None and real:
-            stream = RowStream(model=self._rows.model, seed=self._rows.seed)
-            synthetic = self._decoded(*stream.take(len(next(iter(real.values())))))
+        if self._sampler is not None and real:
+            synthetic = self._sampler.first(len(next(iter(real.values()))))
         return compare(schema, real, synthetic, path=path)
 
     def _require_fitted(self) -> None:

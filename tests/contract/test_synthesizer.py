@@ -108,7 +108,7 @@ class TestSampling:
 
     def test_each_pass_over_the_particles_is_without_replacement(self, fitted):
         model = fitted._release.model
-        codes, _ = fitted._rows.take(model.block)
+        codes, _ = fitted._sampler._rows.take(model.block)
         assert sorted(map(tuple, codes)) == sorted(map(tuple, model.codes.astype(np.int64)))
 
     def test_no_rows_are_an_empty_table_of_the_same_columns(self, fitted):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd.benchmark.fits import columns_of
-from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
+from sdv_privpgd.benchmark.meters import Stopwatch
 from sdv_privpgd.benchmark.simulated import (
     MIXED_COLUMNS,
     MIXED_DOMAIN,
