@@ -31,7 +31,7 @@ REAL = "Real"
 
 PAPER = {
     "methods": ["PrivPGD", "PrivPGD-published", "PrivPGD-published-noise", "MST", "AIM", REAL],
-    "tables": ["acs_income", "acs_mobility", "acs_traveltime", "diabetes"],
+    "tables": ["acs_income", "acs_mobility", "acs_traveltime", "diabetes_task"],
     "epsilons": [2.5, 1.0, 0.2],
     "seeds": 5,
 }
