@@ -39,6 +39,32 @@ _SMALLEST = 1e-12
 
 def denoised(tables: ConsistentTables) -> ConsistentTables:
     """The same tables with less noise in the pairs, and with the same marginals."""
+    bases, residuals = _residuals(tables)
+    found = dict(tables.tables)
+    for residual, signal in zip(residuals, _signals(tables, bases, residuals), strict=True):
+        clique, mean = residual.clique, signal.mean(residual)
+        rows, columns = (bases[name] for name in clique)
+        found[clique] = _independent(tables, clique)
+        found[clique][np.ix_(*tables.support(clique))] += rows @ mean @ columns.T
+    return replace(tables, tables=found)
+
+
+def signal_variances(tables: ConsistentTables) -> dict[Clique, np.ndarray]:
+    """For each pair with a residual the variances of its signal, in squared counts.
+
+    Along directions that are orthogonal: measured with noise of variance v, the signal's expected
+    square error is the sum of s v / (s + v) over its variances s.
+    """
+    bases, residuals = _residuals(tables)
+    signals = _signals(tables, bases, residuals)
+    return {
+        residual.clique: signal.variances
+        for residual, signal in zip(residuals, signals, strict=True)
+    }
+
+
+def _residuals(tables: ConsistentTables) -> tuple[dict[str, np.ndarray], "list[_Residual]"]:
+    """The bases of all attributes' contrasts, and the residuals of the noisy pairs in them."""
     sizes = {name: int(np.count_nonzero(counts)) for name, counts in tables.one_way.items()}
     bases = {name: _contrasts(size) for name, size in sizes.items()}
     residuals = []
@@ -48,17 +74,7 @@ def denoised(tables: ConsistentTables) -> ConsistentTables:
             rows, columns = (bases[name] for name in clique)
             apart = (counts - _independent(tables, clique))[np.ix_(*tables.support(clique))]
             residuals.append(_Residual(clique, rows.T @ apart @ columns, tables.variances[clique]))
-    priors = {
-        name: _prior(tables.one_way[name], bases[name])
-        for name in dict.fromkeys(name for residual in residuals for name in residual.clique)
-    }
-    found = dict(tables.tables)
-    for residual, mean in zip(residuals, _posterior_means(residuals, priors), strict=True):
-        clique = residual.clique
-        rows, columns = (bases[name] for name in clique)
-        found[clique] = _independent(tables, clique)
-        found[clique][np.ix_(*tables.support(clique))] += rows @ mean @ columns.T
-    return replace(tables, tables=found)
+    return bases, residuals
 
 
 @dataclass(frozen=True)
@@ -81,6 +97,36 @@ class _Covariance:
     def of(cls, matrix: np.ndarray) -> "_Covariance":
         variances, directions = np.linalg.eigh(matrix / np.trace(matrix))
         return cls(np.maximum(variances, _SMALLEST * variances[-1]), directions)
+
+
+@dataclass(frozen=True)
+class _Signal:
+    """What a residual is before it is measured: normal, of mean zero, and how large."""
+
+    scale: float
+    row: _Covariance
+    column: _Covariance
+
+    @property
+    def relative(self) -> np.ndarray:
+        """The variances along the directions of rows and columns, but for the scale."""
+        return np.outer(self.row.variances, self.column.variances)
+
+    @property
+    def variances(self) -> np.ndarray:
+        """The variances along the directions."""
+        return self.scale * self.relative
+
+    def posterior(self, residual: _Residual) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance along the directions once the residual was seen."""
+        kept = self.variances / (self.variances + residual.variance)
+        seen = self.row.directions.T @ residual.values @ self.column.directions
+        return kept * seen, kept * residual.variance
+
+    def mean(self, residual: _Residual) -> np.ndarray:
+        """The expected residual once it was seen, in its own coordinates."""
+        mean, _ = self.posterior(residual)
+        return self.row.directions @ mean @ self.column.directions.T
 
 
 def _independent(tables: ConsistentTables, clique: Clique) -> np.ndarray:
@@ -110,25 +156,34 @@ def _prior(one_way: np.ndarray, basis: np.ndarray) -> np.ndarray:
     return covariance / np.trace(covariance)
 
 
-def _posterior_means(
-    residuals: Sequence[_Residual], priors: Mapping[str, np.ndarray]
-) -> list[np.ndarray]:
-    """The expected residuals under the covariances of largest posterior density."""
+def _signals(
+    tables: ConsistentTables, bases: Mapping[str, np.ndarray], residuals: Sequence[_Residual]
+) -> list[_Signal]:
+    """Each residual's signal, under the covariances of largest posterior density."""
+    priors = {
+        name: _prior(tables.one_way[name], bases[name])
+        for name in dict.fromkeys(name for residual in residuals for name in residual.clique)
+    }
     covariances = {attribute: _Covariance.of(prior) for attribute, prior in priors.items()}
+
+    def signals(scales: Sequence[float]) -> list[_Signal]:
+        return [
+            _Signal(scale, *(covariances[attribute] for attribute in residual.clique))
+            for residual, scale in zip(residuals, scales, strict=True)
+        ]
+
     scales = [_first_scale(residual) for residual in residuals]
     for _ in range(_STEPS):
         # Along the directions of each attribute's covariance so far; turned back once a step.
         moments = {attribute: np.zeros_like(prior) for attribute, prior in priors.items()}
         spreads = {attribute: np.zeros(len(prior)) for attribute, prior in priors.items()}
         columns = dict.fromkeys(priors, 0)
-        for place, residual in enumerate(residuals):
-            row, column = (covariances[attribute] for attribute in residual.clique)
-            relative = np.outer(row.variances, column.variances)
-            mean, variance = _posterior(residual, row, column, scales[place] * relative)
-            scales[place] = float(((mean**2 + variance) / relative).mean())
+        for place, (residual, signal) in enumerate(zip(residuals, signals(scales), strict=True)):
+            mean, variance = signal.posterior(residual)
+            scales[place] = float(((mean**2 + variance) / signal.relative).mean())
             for attribute, other, means, variances in (
-                (residual.clique[0], column, mean, variance),
-                (residual.clique[1], row, mean.T, variance.T),
+                (residual.clique[0], signal.column, mean, variance),
+                (residual.clique[1], signal.row, mean.T, variance.T),
             ):
                 size = scales[place] * other.variances
                 moments[attribute] += (means / size) @ means.T
@@ -142,22 +197,7 @@ def _posterior_means(
             covariances[attribute] = _Covariance.of(
                 (1 - share) * mean_moment + share * np.trace(mean_moment) * prior
             )
-    found = []
-    for residual, scale in zip(residuals, scales, strict=True):
-        row, column = (covariances[attribute] for attribute in residual.clique)
-        signal = scale * np.outer(row.variances, column.variances)
-        mean, _ = _posterior(residual, row, column, signal)
-        found.append(row.directions @ mean @ column.directions.T)
-    return found
-
-
-def _posterior(
-    residual: _Residual, row: _Covariance, column: _Covariance, signal: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of the signal along the directions, given its variance before."""
-    kept = signal / (signal + residual.variance)
-    seen = row.directions.T @ residual.values @ column.directions
-    return kept * seen, kept * residual.variance
+    return signals(scales)
 
 
 def _first_scale(residual: _Residual) -> float:

@@ -21,8 +21,10 @@ ABLATIONS: dict[str, dict] = {
     "PrivPGD-without-descent": {"epochs": 0},
     "PrivPGD-without-finish": {"finish": None},
     "PrivPGD-without-columns": {},
+    "PrivPGD-without-second-round": {},
 }
-"""What is changed of the engine of the default; "columns" are the questions about one alone."""
+"""What is changed of the engine of the default; "columns" are the questions about one alone, and
+they and the second round of pairs are the strategy's."""
 
 METHODS = (
     "PrivPGD", "PrivPGD-published", "PrivPGD-published-noise",
@@ -97,13 +99,16 @@ class Method:
                 from sdv_privpgd.select.mwem import MWEM
 
                 return MWEM()
-            case "published" | "published-noise" | "without-columns":
+            case "published" | "published-noise":
                 from sdv_privpgd.select.fixed import AllKWay
 
                 return AllKWay(degree=2)
         from sdv_privpgd.select.all_pairs import AllPairs
 
-        return AllPairs()
+        return AllPairs(
+            columns=self.name != "PrivPGD-without-columns",
+            first_share=Fraction(1 if self.name == "PrivPGD-without-second-round" else "2/3"),
+        )
 
     def engine(self, seed: int) -> Engine:
         """What makes rows of the measurements."""

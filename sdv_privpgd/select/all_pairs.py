@@ -1,14 +1,19 @@
-"""All 2-way marginals, and the 1-way marginals as far as they would be too noisy without."""
+"""All 2-way marginals, some of them twice, and the 1-way marginals where they would be noisy."""
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
+from sdv_privpgd.consistency import consistent_tables
+from sdv_privpgd.denoising import signal_variances
 from sdv_privpgd.measure import Measurement, estimate_total
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.queries import CountQuery, MarginalQuery
+from sdv_privpgd.select.allocation import most_helpful
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -16,6 +21,11 @@ _PER_NOISE, _SMALLEST, _LARGEST = 1.5, 0.02, 0.15
 """The share of mu^2 for the 1-way marginals is so many times their relative noise without it; below
 the smallest it is nothing. Chosen on Adult and Bank: at epsilon 0.2, where the relative noise is
 0.09 and 0.07, shares of 0.1 to 0.2 lower all errors; at 2.5 they raise those of the pairs."""
+
+
+_LEVELS = (0.0, *(2.0**power for power in range(12)))
+"""How much of its first budget a pair may get again. None but 0 is below 1, so that no answer of
+the second round is noisier than those of the first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +36,32 @@ class AllPairs:
     asked often. So a share of the budget goes to the attributes alone that grows with the noise
     of their combined marginals beside the counts, from public facts: the domain, the budget and
     the (public or noisy) number of records.
+
+    Pairs are measured in two rounds: first all of them evenly, then those again for which the
+    noisy answers promise most. What little two attributes have to do with each other stays
+    hidden in the noise of twice the budget, too; where they have much to do, it pays.
+
+    Attributes:
+        columns: Whether attributes are asked about alone.
+        first_share: The part of the pairs' mu^2 for the first round; 1 for no second one. On Adult
+            and Bank 0.5 to 0.7 are as good. Where one pair could not be measured again with at
+            least its first budget, there is one round.
     """
+
+    columns: bool = True
+    first_share: Fraction = Fraction(2, 3)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.first_share <= 1:
+            raise ValueError(
+                f"first_share must be above 0 and at most 1, got {self.first_share!r}."
+            )
 
     def run(
         self, curator: Curator, engine: Engine, *, progress: Progress = silent
     ) -> list[Measurement]:
-        """One measurement an attribute, if they have a share, and one a pair; takes all."""
-        share = _one_way_share(curator)
+        """One measurement an attribute, if they have a share, and one or two a pair; takes all."""
+        share = _one_way_share(curator) if self.columns else Fraction(0)
         one_way = []
         if share:
             one_way = curator.measure(
@@ -41,7 +70,45 @@ class AllPairs:
                 what="all 1-way marginals",
                 progress=progress,
             )
-        return [*one_way, *AllKWay(degree=2).run(curator, engine, progress=progress)]
+        pairs = curator.domain.cliques(2)
+        units = len(pairs) * (1 / Fraction(self.first_share) - 1)
+        if units < 1:
+            return [*one_way, *AllKWay(degree=2).run(curator, engine, progress=progress)]
+        first = curator.measure(
+            [MarginalQuery(pair) for pair in pairs],
+            curator.ledger.remaining * self.first_share,
+            what="all 2-way marginals",
+            progress=progress,
+        )
+        again = _second_round(curator, first[0].stddev ** 2, float(units), progress)
+        return [*one_way, *first, *again]
+
+
+def _second_round(
+    curator: Curator, variance: float, units: float, progress: Progress
+) -> list[Measurement]:
+    """The pairs that are measured again, with all that is left: one release for each level.
+
+    ``variance`` is that of the first round's noise, and ``units`` is what is left of the budget,
+    in parts of what each pair had of it.
+    """
+    domain, left = curator.domain, curator.ledger.remaining
+    signals = signal_variances(consistent_tables(domain, curator.measurements))
+    # A pair without a residual promises nothing.
+    signals = dict.fromkeys(domain.cliques(2), np.zeros(0)) | signals
+    chosen = most_helpful(signals, variance, _LEVELS, units)
+    cliques_of = {level: [c for c, own in chosen.items() if own == level] for level in _LEVELS}
+    parts = {level: Fraction(level) * len(cliques) for level, cliques in cliques_of.items()}
+    return [
+        measurement
+        for level, cliques in cliques_of.items()
+        for measurement in curator.measure(
+            [MarginalQuery(clique) for clique in cliques],
+            left * parts[level] / sum(parts.values()),
+            what="2-way marginals that promise most",
+            progress=progress,
+        )
+    ]
 
 
 def _one_way_share(curator: Curator) -> Fraction:

@@ -39,7 +39,7 @@ def test_every_method_has_a_strategy_that_it_is_named_after(name):
     strategy = Method(name=name).strategy()
     assert isinstance(strategy, Strategy)
     named = name.removeprefix("PrivPGD-")
-    others = ("published", "published-noise", "without-columns")
+    others = ("published", "published-noise")
     expected = {
         **{other: other for other in ("Independent", "MST", "AIM", "MWEM")},
         **dict.fromkeys(others, "AllKWay"),

@@ -27,6 +27,7 @@ from sdv_privpgd.synthesize.engine import Engine, Model
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 HUGE = 1e4
+ONE_ROUND = AllPairs(first_share=Fraction(1))
 STRATEGIES = [AllPairs(), Independent(), MST(), AIM(rounds_per_attribute=2), MWEM()]
 
 
@@ -420,13 +421,13 @@ def test_settings_without_a_round_are_refused(strategy, changes, message):
 
 class TestAllPairs:
     @staticmethod
-    def shares(epsilon, *, num_rows=2_000, adjacency=REPLACE, known=True):
+    def shares(epsilon, *, num_rows=2_000, adjacency=REPLACE, known=True, strategy=ONE_ROUND):
         """The cliques that were asked about and each charge's share of mu^2."""
         curator = open_curator(chain(num_rows), epsilon=epsilon, adjacency=adjacency)
         if known:
             curator.measure([CountQuery()], curator.ledger.budget / 100, what="number of rows")
         left = curator.ledger.remaining
-        measured = AllPairs().run(curator, MaximumEntropy())
+        measured = strategy.run(curator, MaximumEntropy())
         charges = [charge for charge in curator.ledger.charges if "marginals" in charge.what]
         return cliques_of(measured), [charge.mu_squared / left for charge in charges]
 
@@ -455,3 +456,35 @@ class TestAllPairs:
         asked, shares = self.shares(1.0, **quiet)
         assert asked == list(Domain(tuple("abcde"), (3,) * 5).cliques(2))
         assert shares == [1]
+
+    @pytest.mark.parametrize("adjacency", [REPLACE, ADD])
+    def test_the_second_round_asks_again_about_what_depends(self, adjacency):
+        """Attributes next to each other in the chain depend most."""
+        pairs = list(Domain(tuple("abcde"), (3,) * 5).cliques(2))
+        asked, shares = self.shares(2.0, adjacency=adjacency, strategy=AllPairs(columns=False))
+        assert asked[:10] == pairs
+        again = asked[10:]
+        assert again
+        assert len(set(again)) == len(again) < 10
+        assert {("a", "b"), ("b", "c")} & set(again)
+        assert shares[0] == Fraction(2, 3)
+        assert sum(shares) == 1
+
+    @pytest.mark.parametrize("epsilon", [0.05, 1.0, 10.0])
+    def test_no_answer_of_the_second_round_is_noisier_than_the_first(self, epsilon):
+        curator = open_curator(chain(), epsilon=epsilon)
+        measured = AllPairs(columns=False).run(curator, MaximumEntropy())
+        assert max(each.stddev for each in measured[10:]) <= measured[0].stddev
+        assert curator.ledger.remaining == 0
+
+    def test_attributes_that_promise_nothing_are_asked_again_all_the_same(self):
+        """Without two values nothing can depend, and the budget is there to be spent."""
+        constant = Dataset(Domain(tuple("abc"), (1, 1, 2)), np.zeros((50, 3), np.int64))
+        curator = open_curator(constant, epsilon=1.0)
+        assert len(AllPairs(columns=False).run(curator, MaximumEntropy())) > 3
+        assert curator.ledger.remaining == 0
+
+    @pytest.mark.parametrize("share", [0, -1, 1.5])
+    def test_a_share_of_the_first_round_outside_its_range_is_refused(self, share):
+        with pytest.raises(ValueError, match="first_share must be above 0 and at most 1, got"):
+            AllPairs(first_share=share)
