@@ -14,7 +14,7 @@ import pandas as pd
 
 from sdv_privpgd.cells import Categories, Interval, Ticks
 from sdv_privpgd.coercion import LARGEST_WHOLE, plain, quiet
-from sdv_privpgd.dates import EARLIEST, LATEST, instants, to_ticks, write_dates
+from sdv_privpgd.dates import EARLIEST, LATEST, has_zone, instants, survive_writing, to_ticks
 
 _EXACT_DIGITS = 15
 """Decimal digits that float64 always keeps."""
@@ -228,16 +228,13 @@ def _dates(name: str, facts: Mapping) -> dict:
         unit = _unit_of_bounds(bounds)
         utc = any(_is_aware(facts[key]) for key in ("range_min", "range_max"))
     else:
-        unit = _unit_of_format(datetime_format)
-        utc = re.search("%[zZ]", datetime_format) is not None
+        unit = unit_of_format(datetime_format)
+        utc = has_zone(datetime_format)
     first, last = to_ticks(bounds, unit).tolist()
     cells = Ticks(first, last, int(facts["num_bins"]))
     if datetime_format is not None:
         ends = np.concatenate((cells.starts, cells.starts + cells.widths - 1))
-        with quiet():
-            texts = pd.Series(write_dates(ends, unit, datetime_format, utc), dtype=object)
-            read, _ = instants(texts, datetime_format)
-        if not np.array_equal(to_ticks(read, unit), ends):
+        if not survive_writing(ends, unit, datetime_format):
             raise ValueError(
                 f"datetime_format={datetime_format!r} of {name!r} cannot write all dates from "
                 f"range_min={facts['range_min']!r} to range_max={facts['range_max']!r}: read "
@@ -273,7 +270,7 @@ def _unit_of_bounds(bounds: np.ndarray) -> str:
     return "ns"
 
 
-def _unit_of_format(datetime_format: str) -> str:
+def unit_of_format(datetime_format: str) -> str:
     """The finest unit that a format writes."""
     directives = re.findall("%[-#]?(.)", datetime_format)
     for unit, letters in _UNITS.items():

@@ -3,13 +3,14 @@
 Privacy: cells are read one by one and without a word, as ``sdv_privpgd.coercion`` does.
 """
 
+import re
 from datetime import date, datetime
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.coercion import cells, filled, plain, whole
+from sdv_privpgd.coercion import cells, filled, plain, quiet, whole
 
 EARLIEST = int(np.datetime64("1678-01-01", "ns").astype(np.int64))
 LATEST = np.iinfo(np.int64).max
@@ -56,6 +57,19 @@ def write_dates(
     distinct, positions = np.unique(ticks, return_inverse=True)
     texts = _timestamps(distinct, unit, utc).strftime(datetime_format)
     return texts.to_numpy(dtype=object)[positions]
+
+
+def has_zone(datetime_format: str) -> bool:
+    """Whether dates that are written in the format carry a time zone."""
+    return re.search("%[zZ]", datetime_format) is not None
+
+
+def survive_writing(ticks: np.ndarray, unit: str, datetime_format: str) -> bool:
+    """Whether public dates, so many units after 1970, are the same when they are read again."""
+    with quiet():
+        texts = write_dates(ticks, unit, datetime_format, has_zone(datetime_format))
+        read, _ = instants(pd.Series(texts, dtype=object), datetime_format)
+    return np.array_equal(to_ticks(read, unit), ticks)
 
 
 def precisions(series: pd.Series) -> np.ndarray:

@@ -11,8 +11,8 @@ from scipy.stats import norm
 
 from sdv_privpgd.cells import Interval, SignedPowers, Ticks
 from sdv_privpgd.coercion import LARGEST_WHOLE
-from sdv_privpgd.columns import Column
-from sdv_privpgd.dates import EARLIEST, LATEST, write_dates
+from sdv_privpgd.columns import Column, unit_of_format
+from sdv_privpgd.dates import EARLIEST, LATEST, has_zone, survive_writing, to_ticks, write_dates
 from sdv_privpgd.keys import Key
 from sdv_privpgd.measure import Measurement, NoisyTable
 from sdv_privpgd.support import supported_one_way
@@ -24,8 +24,8 @@ MOST_PLACES = 6
 """Decimal places that are told apart; numbers with more have no precision."""
 
 _DAY = 86_400 * 10**9
-YEARS = Ticks(EARLIEST // _DAY, LATEST // _DAY, 584)
-"""The first grid of dates: about a year each, in days since 1970."""
+YEARS = Ticks(EARLIEST // _DAY + 1, LATEST // _DAY - 1, 584)
+"""The first grid of dates: about a year each, in days since 1970, all of which can be bounds."""
 
 UNITS = ("D", "s", "ns")
 """Of ``dates.precisions``."""
@@ -38,8 +38,9 @@ def roughly(facts: Mapping, grid: Measurement, precision: Measurement | None) ->
     fine = None
     if precision is not None:
         fine = int(_significant(precision, precision.answer.size - 1)[-1])
-    read = _rough_dates if facts["sdtype"] == "datetime" else _rough_numbers
-    return _within(facts, read(facts, ends, fine))
+    if facts["sdtype"] == "datetime":
+        return _rough_dates(facts, ends, fine)
+    return _within(facts, _rough_numbers(facts, ends, fine))
 
 
 def looked_into(column: Column, answer: Measurement, facts: Mapping) -> dict:
@@ -108,24 +109,31 @@ def _exactly(edge: float) -> float | int:
 
 
 def _rough_dates(facts: Mapping, ends: tuple[int, int], precision: int | None) -> dict:
-    """The range of years of the first grid."""
+    """The range of years of the first grid; no format where it cannot write them."""
     first = int(YEARS.starts[ends[0]])
     last = int(YEARS.starts[ends[1]] + YEARS.widths[ends[1]]) - 1
     unit = "D" if precision is None else UNITS[min(precision, len(UNITS) - 1)]
-    return _dated(first * _DAY, last * _DAY, unit, facts.get("datetime_format"))
+    written = facts.get("datetime_format")
+    if written is not None:
+        own = unit_of_format(written)
+        bounds = to_ticks(np.array([first, last]) * _DAY, own)
+        if not survive_writing(bounds, own, written):
+            return {**_dated(first * _DAY, last * _DAY, unit, None), "datetime_format": None}
+    return _within(facts, _dated(first * _DAY, last * _DAY, unit, written))
 
 
 def _dated(first: int, last: int, unit: str, datetime_format: str | None) -> dict:
     """A range in SDV's words of days, or of moments, in nanoseconds since 1970."""
     if datetime_format is not None:
-        ends = write_dates(np.array([first, last]), "ns", datetime_format, utc=False)
+        ends = write_dates(
+            np.array([first, last]), "ns", datetime_format, has_zone(datetime_format)
+        )
         return {"range_min": str(ends[0]), "range_max": str(ends[1])}
     # Bounds that are whole days would be read as a column of days.
     beyond = {"D": 0, "s": _DAY - 10**9, "ns": _DAY - 1}[unit]
-    low = max(first, EARLIEST)
-    high = min(last + (beyond if last % _DAY == 0 else 0), LATEST)
+    high = last + (beyond if last % _DAY == 0 else 0)
     return {
-        "range_min": str(np.datetime64(low, "ns")),
+        "range_min": str(np.datetime64(first, "ns")),
         "range_max": str(np.datetime64(high, "ns")),
     }
 

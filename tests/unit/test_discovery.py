@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.cells import SignedPowers
 from sdv_privpgd.coercion import canonical, decimal_places
+from sdv_privpgd.columns import describe
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.dates import precisions
 from sdv_privpgd.discovery import discover, reserved_delta
@@ -311,6 +312,35 @@ class TestDates:
         described = {"sdtype": "datetime", "datetime_format": written}
         column = Schema.from_sdv({"x": described}, public_domain={"x": facts}).columns[0]
         assert column.size >= 1
+
+    @pytest.mark.parametrize("ends", [("0001-01-01", "1500-01-01"), ("2300-01-01", "9999-12-31")])
+    def test_dates_beyond_the_grid_are_at_its_end(self, ends):
+        first, last = (np.datetime64(end, "s").astype(int) for end in ends)
+        dates = np.random.default_rng(0).integers(first, last, ROWS).astype("M8[s]")
+        for precision in ("s", "D"):
+            facts, _ = found(pd.Series(dates.astype(f"M8[{precision}]")), {"sdtype": "datetime"})
+            assert describe("x", {"sdtype": "datetime", "num_bins": 9, **facts}).num_values >= 1
+
+    @pytest.mark.parametrize("written", ["%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M %Z"])
+    def test_a_format_with_a_time_zone_writes_the_range(self, written):
+        hours = pd.date_range("2020-01-01", periods=400, freq="h", tz="UTC").strftime(written)
+        facts, _ = found(
+            np.random.default_rng(0).choice(hours, ROWS),
+            {"sdtype": "datetime", "datetime_format": written},
+        )
+        assert facts["datetime_format"] == written
+        assert describe("x", {"sdtype": "datetime", "num_bins": 9, **facts}).utc
+
+    def test_two_digits_of_a_year_are_given_up_where_they_could_be_another_century_s(self):
+        """From 1969 to 2068 they are read as they were written, but not before."""
+        described = {"sdtype": "datetime", "datetime_format": "%m/%d/%y"}
+        facts, _ = found(["02/01/99", "03/30/24"] * (ROWS // 2), described)
+        assert facts["datetime_format"] == "%m/%d/%y"
+        old = pd.Series(pd.to_datetime(["1950-02-01", "1999-03-30"] * (ROWS // 2)))
+        facts, _ = found(old, described)
+        assert facts["datetime_format"] is None
+        assert facts["range_min"] < "1950-02-02"
+        assert facts["range_max"] > "1999-03-29"
 
     def test_precisions_of_cells(self):
         cells = [
