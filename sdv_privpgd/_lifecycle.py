@@ -43,6 +43,7 @@ from sdv_privpgd._sdv import (
     public_copy,
     without_rounding,
 )
+from sdv_privpgd.coercion import has_sdtype
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.discovery import discover, reserved_delta
 from sdv_privpgd.domain import Domain
@@ -54,7 +55,7 @@ from sdv_privpgd.queries import Adjacency, MarginalQuery
 from sdv_privpgd.report.privacy import plan_report, privacy_report
 from sdv_privpgd.report.release import write_release_page
 from sdv_privpgd.sampler import Sampler
-from sdv_privpgd.schema import PublicDomainError, Schema
+from sdv_privpgd.schema import MODELLED, PublicDomainError, Schema
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.transformers import ColumnTransformer, encode_table, transformer_for
@@ -207,7 +208,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     # Fitting: the only methods that are handed the private table
 
     def validate(self, data) -> None:
-        """Checks the kind of the data and its column names, and nothing about its values."""
+        """Checks the kind of the data, its column names and dtypes, and nothing of its values."""
         self._open(data)
 
     def _open(self, data) -> dict[str, pd.Series]:
@@ -238,7 +239,20 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         ]
         if errors:
             raise InvalidDataError(errors)
-        return {name: table.iloc[:, names.index(name)] for name in expected}
+        columns = {name: table.iloc[:, names.index(name)] for name in expected}
+        wordless = {
+            name: str(column.dtype)
+            for name, column in columns.items()
+            if self._described[name]["sdtype"] in MODELLED and not has_sdtype(column.dtype)
+        }
+        if wordless:
+            raise InvalidDataError(
+                [
+                    f"SDV has no sdtype for the dtypes of the columns {wordless}. Convert them: "
+                    "timedeltas to numbers with .dt.total_seconds(), others to text or numbers."
+                ]
+            )
+        return columns
 
     def fit(self, data, *, weights=None) -> None:
         """Fits the synthesizer to a DataFrame, or to SDV's ``{'table': DataFrame}``.
@@ -249,7 +263,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         Raises:
             PublicDomainError: Before a row is read, where a modelled column has no domain and
                 ``discovery_share`` is 0.
-            InvalidDataError: If column names do not match the metadata.
+            InvalidDataError: If column names do not match the metadata, or for timedeltas and
+                other dtypes without an sdtype.
             PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
         """
         if weights is not None:

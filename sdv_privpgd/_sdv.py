@@ -55,14 +55,14 @@ def public_copy(metadata: Metadata, *, keep_ranges: bool) -> Metadata:
     return Metadata.load_from_dict(facts)
 
 
-def column_names(table: pd.DataFrame) -> list:
-    """The names of the columns, integers as text, as SDV has them."""
-    return [str(name) if isinstance(name, int) else name for name in table.columns]
+def column_names(table: pd.DataFrame) -> list[str]:
+    """The names of the columns as text, as SDV's detection writes them."""
+    return list(table.columns.to_flat_index().astype(str))
 
 
 def original_names(table: pd.DataFrame, order: Sequence[str]) -> pd.Index:
     """The caller's own names in the metadata's order; empty if SDV's names are the same."""
-    if not any(isinstance(name, int) for name in table.columns):
+    if all(isinstance(name, str) for name in table.columns):
         return pd.Index([])
     own = dict(zip(column_names(table), table.columns, strict=True))
     return pd.Index([own[name] for name in order])
@@ -108,10 +108,10 @@ def in_type_of(known: pd.Series, decoded: pd.Series | None) -> pd.Series:
 
 
 def named_by_text(public_domain: Mapping | None) -> Mapping | None:
-    """The public domain under SDV's names, integers as text; anything else as it is."""
+    """The public domain under SDV's names, which are text; anything else as it is."""
     if not isinstance(public_domain, Mapping):
         return public_domain
-    return {str(n) if isinstance(n, int) else n: facts for n, facts in public_domain.items()}
+    return {str(name): facts for name, facts in public_domain.items()}
 
 
 def without_rounding(described: Mapping[str, Mapping]) -> dict[str, dict]:

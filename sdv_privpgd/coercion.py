@@ -37,6 +37,11 @@ def quiet() -> Iterator[None]:
         yield
 
 
+def has_sdtype(dtype: Any) -> bool:
+    """Whether SDV has a word for what a column of the dtype holds, which is public."""
+    return dtype.kind not in "mc" and not isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype)
+
+
 def plain(cell: Any) -> Plain | None:
     """The cell as a string, bytes or a number; ``None`` for missing and for everything else.
 

@@ -17,6 +17,8 @@ _KEYS = {
 }
 """The sdtypes that are modelled, and the keys that describe each."""
 
+MODELLED = tuple(_KEYS)
+
 
 class PublicDomainError(ValueError):
     """Raised where a range or categories are needed that nobody declared public."""

@@ -1,6 +1,7 @@
 """What SDV's users rely on: columns, order, dtypes, keys, batches, conditions, files, errors."""
 
 import copy
+import datetime
 import re
 import warnings
 
@@ -170,6 +171,43 @@ class TestKindsOfTables:
         known = synthesizer.sample_remaining_columns(pd.DataFrame({1: ["y", "x"]}))
         assert list(known.columns) == [0, 1]
         assert list(known[1]) == ["y", "x"]
+
+    @pytest.mark.parametrize(
+        "names",
+        [[0.5, 1.5], [None, "b"], [True, False], [("a", 1), "b"],
+         [np.int64(0), "b"], [b"a", "b"], pd.date_range("2020-01-01", periods=2)],
+        ids=str,
+    )  # fmt: skip
+    def test_names_of_any_kind_are_text_in_the_metadata_and_come_back(self, names):
+        table = pd.DataFrame({"x": [True, False] * 30, "y": [False, True] * 30})
+        table.columns = pd.Index(names, tupleize_cols=False)
+        metadata = Metadata.detect_from_dataframes({"table": table})
+        synthesizer = PrivPGDSynthesizer(metadata, 1.0, **sdv_tables.SMALL)
+        with pytest.warns(UserWarning, match="are not declared"):
+            synthesizer.fit(table)
+        assert list(synthesizer.sample(10).columns) == list(table.columns)
+
+    @pytest.mark.parametrize(
+        ("dtype", "cells"),
+        [
+            ("m8[ns]", [datetime.timedelta(1)] * 9),
+            ("duration[s][pyarrow]", [datetime.timedelta(1)] * 9),
+            ("complex128", [1j] * 9),
+            ("period[M]", [pd.Period("2020-01")] * 9),
+            ("interval[int64, right]", [pd.Interval(0, 1)] * 9),
+        ],
+    )
+    def test_dtypes_that_sdv_has_no_word_for_are_refused_with_a_way_out(self, dtype, cells):
+        metadata = sdv_tables.metadata_of({"a": {"sdtype": "numerical"}, "b": {"sdtype": "id"}})
+        column = pd.Series(cells, dtype=object).astype(dtype)
+        synthesizer = PrivPGDSynthesizer(metadata, 1.0, **sdv_tables.SMALL)
+        with pytest.raises(InvalidDataError, match=r"{'a': .*total_seconds") as raised:
+            synthesizer.fit(pd.DataFrame({"a": column, "b": column}))
+        assert dtype.split("[")[0] in str(raised.value) or "timedelta" in str(raised.value)
+        assert synthesizer.ledger.charges == ()
+        given_as_ids = pd.DataFrame({"a": [1.0] * 9, "b": column})
+        with pytest.warns(UserWarning, match="are not declared"):
+            synthesizer.fit(given_as_ids)
 
     @pytest.mark.parametrize("num_rows", [0, 1, 2])
     @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
