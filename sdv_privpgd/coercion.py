@@ -125,7 +125,7 @@ def whole_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """The nearest whole numbers, int64, ties to even, clipped to ``LARGEST_WHOLE``."""
     kind = series.dtype.kind
     if kind in "bi":
-        numbers = series.to_numpy(dtype=np.int64, na_value=0)
+        numbers = series.to_numpy(dtype=np.int64, na_value=False if kind == "b" else 0)
         return np.clip(numbers, -LARGEST_WHOLE, LARGEST_WHOLE), series.isna().to_numpy()
     if kind == "u":
         numbers = series.to_numpy(dtype=np.uint64, na_value=0)

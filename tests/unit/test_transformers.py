@@ -70,6 +70,18 @@ def test_what_is_no_number_is_missing():
     assert codes(whole, *strange) == [10] * len(strange)
 
 
+@pytest.mark.parametrize(
+    "dtype",
+    ["object", "category", "boolean", "bool[pyarrow]", "Int8", "uint8[pyarrow]", "Float32",
+     "double[pyarrow]"],
+)  # fmt: skip
+@pytest.mark.parametrize("places", [0, 1, None])
+def test_a_cell_may_be_missing_beside_a_number_of_any_dtype(dtype, places):
+    column = pd.Series([1, None], dtype=object).astype(dtype)
+    read = numerical(0, 9, decimal_places=places).encode(column)[0]
+    assert read.tolist() == codes(numerical(0, 9, decimal_places=places), 1, None)
+
+
 def test_what_is_missing_goes_to_the_first_cell_where_nothing_may_be_missing():
     assert codes(numerical(5, 9, decimal_places=0, range_is_nullable=False), None, "x") == [0, 0]
     assert codes(categories("a", "b", range_is_nullable=False), None, "x") == [0, 0]
