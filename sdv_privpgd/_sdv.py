@@ -64,8 +64,8 @@ def original_names(table: pd.DataFrame, order: Sequence[str]) -> pd.Index:
     """The caller's own names in the metadata's order; empty if SDV's names are the same."""
     if all(isinstance(name, str) for name in table.columns):
         return pd.Index([])
-    own = dict(zip(column_names(table), table.columns, strict=True))
-    return pd.Index([own[name] for name in order])
+    names = column_names(table)
+    return table.columns.take([names.index(name) for name in order])
 
 
 def check_flags(**flags: object) -> None:

@@ -174,13 +174,13 @@ class TestKindsOfTables:
 
     @pytest.mark.parametrize(
         "names",
-        [[0.5, 1.5], [None, "b"], [True, False], [("a", 1), "b"],
+        [[0.5, 1.5], [None, "b"], [0.5, None], [True, False], [("a", 1), "b"],
          [np.int64(0), "b"], [b"a", "b"], pd.date_range("2020-01-01", periods=2)],
         ids=str,
     )  # fmt: skip
     def test_names_of_any_kind_are_text_in_the_metadata_and_come_back(self, names):
         table = pd.DataFrame({"x": [True, False] * 30, "y": [False, True] * 30})
-        table.columns = pd.Index(names, tupleize_cols=False)
+        table.columns = pd.Index(names, dtype=getattr(names, "dtype", object), tupleize_cols=False)
         metadata = Metadata.detect_from_dataframes({"table": table})
         synthesizer = PrivPGDSynthesizer(metadata, 1.0, **sdv_tables.SMALL)
         with pytest.warns(UserWarning, match="are not declared"):
