@@ -2,8 +2,6 @@
 
 import gc
 import logging
-import pickle
-import struct
 import warnings
 
 import cloudpickle
@@ -11,16 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from canaries import DAY, NUMBER, TEXT, WHOLE, traces
 from sdv.metadata import Metadata
 
 from sdv_privpgd import PrivPGDSynthesizer, PublicDomainError
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.privacy.curator import Curator
-
-TEXT = "CANARYTEXT"
-NUMBER = 98765.4321
-WHOLE = 876543210987
-DAY = "2020-09-17"
 
 
 def canary_table(num_rows: int = 150) -> pd.DataFrame:
@@ -33,24 +27,6 @@ def canary_table(num_rows: int = 150) -> pd.DataFrame:
     table.loc[1, "age"] = WHOLE
     table["seen"] = DAY
     return table
-
-
-def traces(text_or_bytes) -> list[str]:
-    """Which canaries occur, as text or as the bytes that a pickle holds them in."""
-    found = text_or_bytes if isinstance(text_or_bytes, bytes) else str(text_or_bytes).encode()
-    patterns = {
-        TEXT: [TEXT.encode()],
-        str(NUMBER): [str(NUMBER).encode(), struct.pack("<d", NUMBER), struct.pack(">d", NUMBER)],
-        str(WHOLE): [
-            str(WHOLE).encode(),
-            struct.pack("<q", WHOLE),
-            struct.pack("<d", float(WHOLE)),
-            struct.pack(">d", float(WHOLE)),
-            pickle.encode_long(WHOLE),
-        ],
-        DAY: [DAY.encode()],
-    }
-    return [name for name, forms in patterns.items() if any(form in found for form in forms)]
 
 
 def test_the_scan_finds_each_canary_in_a_pickle_of_the_table():
