@@ -1,0 +1,63 @@
+"""SDGym runs our synthesizers by name and scores them."""
+
+import json
+import zipfile
+
+import pytest
+import sdv_tables
+
+# Some releases of SDGym import what SDV 2 no longer has.
+sdgym = pytest.importorskip("sdgym", exc_type=ImportError)
+
+from sdv_privpgd.sdgym import variant  # noqa: E402
+
+
+@pytest.mark.filterwarnings("ignore")  # that nothing is declared
+def test_a_variant_needs_no_arguments_and_gives_frames():
+    table = sdv_tables.table(200)
+    made = variant(2.0, num_particles=50)()
+    fitted = made.get_trained_synthesizer(table, sdv_tables.metadata().to_dict())
+    rows = made.sample_from_synthesizer(fitted, n_samples=30)
+    assert list(rows.columns) == list(table.columns)
+    assert len(rows) == 30
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of one data set, as SDGym wants it."""
+    place = tmp_path / "single_table" / "patients"
+    place.mkdir(parents=True)
+    with zipfile.ZipFile(place / "data.zip", "w") as archive:
+        archive.writestr("table.csv", sdv_tables.table(600).to_csv(index=False))
+    (place / "metadata.json").write_text(json.dumps(sdv_tables.metadata().to_dict()))
+    return tmp_path
+
+
+@pytest.mark.filterwarnings("ignore")  # SDGym's own
+def test_a_benchmark_names_the_budget_and_has_no_error(folder):
+    scores = sdgym.benchmark_single_table(
+        synthesizers=[],
+        custom_synthesizers=[
+            variant(2.0, num_particles=200, public_domain=sdv_tables.PUBLIC_DOMAIN),
+            variant(
+                1.5, 1e-6, synthesizer="MSTSynthesizer", public_domain=sdv_tables.PUBLIC_DOMAIN
+            ),
+        ],
+        sdv_datasets=None,
+        additional_datasets_folder=str(folder),
+        compute_privacy_score=False,
+    ).set_index("Synthesizer")
+    assert set(scores.index) >= {
+        "Variant:PrivPGD(epsilon=2.0, delta=1e-05, num_particles=200)",
+        "Variant:MST(epsilon=1.5, delta=1e-06)",
+    }
+    ours = scores[scores.index.str.contains("epsilon")]
+    assert ours.filter(regex="(?i)^error$").isna().all(axis=None)
+    assert ours["Quality_Score"].between(0, 1).all()
+    assert ours["Diagnostic_Score"].between(0, 1).all()
+
+
+@pytest.mark.parametrize("wrong", [{"epsilon": 0}, {"epsilon": 1, "delta": 1}])
+def test_a_wrong_budget_is_refused_at_once(wrong):
+    with pytest.raises(ValueError, match=r"epsilon|delta"):
+        variant(**wrong)
