@@ -158,7 +158,13 @@ def _metadata(path: Path | None, table: "pd.DataFrame | None") -> "Metadata":
 
     if path is None:
         assert table is not None
-        return Metadata.detect_from_dataframes({_TABLE: table})
+        try:
+            return Metadata.detect_from_dataframes({_TABLE: table})
+        except Exception as error:  # noqa: BLE001 - its text may hold a value of the table
+            kind = type(error).__name__
+            raise _CommandError(
+                f"SDV cannot detect the columns' types ({kind}). Give them with --metadata."
+            ) from None
     facts = _read_json(path)
     if isinstance(facts, dict) and "tables" not in facts:
         facts = {"tables": {_TABLE: facts}}

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
 
 from sdv_privpgd.command import main
 
@@ -114,6 +115,18 @@ def test_what_others_say_of_a_cell_is_withheld(csv, tmp_path, capsys, monkeypatc
     assert run("synthesize", csv, "--epsilon", 1, "--out", tmp_path / "out.csv") == 1
     said += capsys.readouterr().err
     assert "failed with ValueError" in said
+    assert SECRET not in said
+
+
+def test_types_that_sdv_cannot_detect_are_asked_for(tmp_path, capsys):
+    pd.DataFrame({"time": pd.to_timedelta([1, 2], "h"), "note": [SECRET, ""]}).to_parquet(
+        tmp_path / "table.parquet"
+    )
+    assert run(
+        "synthesize", tmp_path / "table.parquet", "--epsilon", 1, "--out", tmp_path / "out.csv"
+    ) == 1  # fmt: skip
+    said = capsys.readouterr().err
+    assert "cannot detect the columns' types (InvalidMetadataError). Give them with" in said
     assert SECRET not in said
 
 
