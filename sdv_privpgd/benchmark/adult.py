@@ -5,16 +5,13 @@
 
 Compared with the real table: the numbers that it prints are not private. The error is half the L1
 distance between 2-way tables, averaged over all pairs of columns, in the codes of the declared
-domain. ``discovered`` declares nothing: a part of the budget finds ranges and categories, and a
-value that it does not know counts as missing. ``independent`` spends the same epsilon on the 1-way
-marginals alone and draws columns independently; ``as_published`` is the paper's configuration at a
-reduced number of epochs.
+domain. ``independent`` spends the same epsilon on the 1-way marginals alone and draws columns
+independently; ``as_published`` is the paper's configuration at a reduced number of epochs.
 """
 
 import argparse
 import resource
 import time
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -125,15 +122,6 @@ def _adult(arguments: argparse.Namespace) -> None:
         rows = synthesizer.sample(len(real))
         assert isinstance(rows, pd.DataFrame)  # as the table was
         report("PrivPGD", seed, started, encode_table(columns_of(rows), schema))
-
-        started = time.perf_counter()
-        synthesizer = PrivPGDSynthesizer(metadata, arguments.epsilon)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that nothing is declared
-            synthesizer.fit(real)
-        rows = synthesizer.sample(len(real))
-        assert isinstance(rows, pd.DataFrame)
-        report("discovered", seed, started, encode_table(columns_of(rows), schema))
 
         started = time.perf_counter()
         engine = ParticleGradientDescent(num_particles=len(real), epochs=0, finish=None)

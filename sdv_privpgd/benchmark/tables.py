@@ -88,6 +88,13 @@ class Table:
 
 def load(name: str, folder: Path, cells: int) -> Table:
     """One of ``TABLES``, from its files in a folder."""
+    frame, facts = rows_and_facts(name, folder)
+    schema = Schema.from_sdv(facts, num_bins=cells)
+    return Table(name=name, frame=frame, schema=schema, cells=cells, label=TABLES[name].label)
+
+
+def rows_and_facts(name: str, folder: Path) -> "tuple[pd.DataFrame, dict[str, dict]]":
+    """The rows of one of ``TABLES``, and what is declared of its columns in SDV's words."""
     import pandas as pd
 
     check_names([name])
@@ -110,8 +117,7 @@ def load(name: str, folder: Path, cells: int) -> Table:
     for column, kind in described["sdtypes"].items():
         if kind == "numerical-or-N" and column in frame:
             frame[column] = pd.to_numeric(frame[column].where(frame[column] != "N"))
-    schema = Schema.from_sdv(facts, num_bins=cells)
-    return Table(name=name, frame=frame, schema=schema, cells=cells, label=declared.label)
+    return frame, facts
 
 
 def load_own(
