@@ -50,8 +50,9 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         public_domain: ``{column: {...}}`` with ``range_min`` and ``range_max`` (numerical,
             datetime) or ``range_values`` (categorical, ordinal), and optionally
             ``range_is_nullable``, ``decimal_places``, ``datetime_format``, ``num_bins``,
-            ``cut_points`` (where the cells of a numerical column begin) and ``other_value`` (what
-            all values that are not in ``range_values`` become).
+            ``cut_points`` (where the cells of a numerical column begin), ``frequencies`` (how often
+            each of these cells occurs: they are merged to ``num_bins``, and drawn as often) and
+            ``other_value`` (what all values that are not in ``range_values`` become).
             Write it from documentation, never from the data. It goes before the metadata.
         public_metadata: Whether the ranges in the metadata are public knowledge as well.
         discovery_share: Part of the budget that finds ranges and categories which are not

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -15,12 +15,16 @@ import pandas as pd
 from sdv_privpgd.cells import Categories, Interval, Ticks
 from sdv_privpgd.coercion import LARGEST_WHOLE, plain, quiet
 from sdv_privpgd.dates import EARLIEST, LATEST, has_zone, instants, survive_writing, to_ticks
+from sdv_privpgd.merging import Merging, merged_neighbors
 
 _EXACT_DIGITS = 15
 """Decimal digits that float64 always keeps."""
 
 _MOST_PLACES = 300
 """10**-300 is above the smallest normal float64."""
+
+_FEW = 2
+"""Cells of known frequencies are merged where they are more than so many times ``num_bins``."""
 
 _UNITS = {
     "us": "f",
@@ -43,6 +47,7 @@ class Column:
         sdtype: ``numerical``, ``datetime``, ``categorical``, ``ordinal`` or ``boolean``.
         cells: The cells that its values fall in. Dates and numbers of known decimal places are
             ``Ticks``, other numbers are an ``Interval``.
+        merging: Which of the cells share a code; ``None`` where each has its own.
         nullable: Whether a value may be missing. Missing has a code of its own, the last one.
         decimal_places: A tick of a numerical column is 10**-decimal_places.
         unit: A tick of a datetime column is one of NumPy's units, counted from 1970.
@@ -53,6 +58,7 @@ class Column:
     name: str
     sdtype: str
     cells: Categories | Ticks | Interval
+    merging: Merging | None = None
     nullable: bool = True
     decimal_places: int | None = None
     unit: str | None = None
@@ -62,7 +68,7 @@ class Column:
     @property
     def num_values(self) -> int:
         """The number of codes of values that are not missing."""
-        return len(self.cells)
+        return len(self.cells if self.merging is None else self.merging)
 
     @property
     def size(self) -> int:
@@ -73,6 +79,17 @@ class Column:
     def is_ordered(self) -> bool:
         """Whether the order of the codes of values means something."""
         return self.sdtype in ("numerical", "datetime", "ordinal")
+
+    def locate(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The codes and the positions in them of what the cells locate."""
+        codes, positions = self.cells.locate(values)
+        return (codes, positions) if self.merging is None else self.merging.locate(codes, positions)
+
+    def at(self, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """The values at the positions of codes."""
+        if self.merging is not None:
+            codes, positions = self.merging.at(codes, positions)
+        return self.cells.at(codes, positions)
 
 
 def describe(name: str, facts: Mapping) -> Column:
@@ -154,8 +171,10 @@ def _numbers(name: str, facts: Mapping) -> dict:
                 f"range_min={facts['range_min']!r} and range_max={facts['range_max']!r} of "
                 f"{name!r} are further apart than float64 can say. Give a narrower range."
             )
-        inner = tuple(float(cut) for cut in _cuts(name, facts, low, high) if cut < high)
-        return {"cells": Interval(float(low), float(high), int(facts["num_bins"]), inner)}
+        cuts = [float(cut) for cut in _cuts(name, facts, low, high)]
+        inner = tuple(cut for cut in cuts if cut < float(high))
+        cells = Interval(float(low), float(high), int(facts["num_bins"]), inner)
+        return {"cells": cells, "merging": _merging(name, facts, cells, cuts)}
     first, last = math.ceil(low * 10**places), math.floor(high * 10**places)
     if first > last:
         raise ValueError(
@@ -165,10 +184,40 @@ def _numbers(name: str, facts: Mapping) -> dict:
     # A number of a cell is at least the cut before it: as ticks, cuts are rounded up.
     ticks = [math.ceil(cut * 10**places) for cut in _cuts(name, facts, low, high)]
     inner = tuple(sorted({tick for tick in ticks if first < tick <= last}))
+    cells = Ticks(first, last, int(facts["num_bins"]), inner)
     return {
-        "cells": Ticks(first, last, int(facts["num_bins"]), inner),
+        "cells": cells,
+        "merging": _merging(name, facts, cells, ticks),
         "decimal_places": int(places),
     }
+
+
+def _merging(
+    name: str, facts: Mapping, cells: Ticks | Interval, cuts: Sequence[float]
+) -> Merging | None:
+    """Which neighbors share a code, where it is known how frequent the cells of the cuts are."""
+    frequencies = _frequencies(name, facts, "cut_points", len(cuts) + 1)
+    if frequencies is None or len(cells) <= _FEW * int(facts["num_bins"]):
+        return None
+    # Cuts that are one after rounding begin one cell.
+    places = np.searchsorted(np.asarray(cells.cuts), cuts, side="right")
+    merged = np.bincount([0, *places], weights=frequencies, minlength=len(cells))
+    return merged_neighbors(merged.tolist(), int(facts["num_bins"]))
+
+
+def _frequencies(name: str, facts: Mapping, key: str, number: int) -> list[float] | None:
+    """How often each cell occurs, if that is known."""
+    frequencies = facts.get("frequencies")
+    if frequencies is None:
+        return None
+    read = [plain(value) for value in frequencies] if np.iterable(frequencies) else []
+    wrong = (isinstance(value, bool | str | bytes | None) for value in read)
+    if len(read) != number or any(wrong) or not all(0 <= value < math.inf for value in read):
+        raise ValueError(
+            f"frequencies of {name!r} must be {number} numbers of at least 0, one for each cell "
+            f"that {key} makes, got {frequencies!r}."
+        )
+    return [float(value) for value in read]
 
 
 def _cuts(name: str, facts: Mapping, low: Fraction, high: Fraction) -> list[Fraction]:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,25 @@ from sdv_privpgd.cells import Interval, SignedPowers, Ticks
 from sdv_privpgd.coercion import LARGEST_WHOLE
 from sdv_privpgd.columns import Column, unit_of_format
 from sdv_privpgd.dates import EARLIEST, LATEST, has_zone, survive_writing, to_ticks, write_dates
-from sdv_privpgd.keys import Key
+from sdv_privpgd.keys import Key, in_order
 from sdv_privpgd.measure import Measurement, NoisyTable
-from sdv_privpgd.support import supported_one_way
+from sdv_privpgd.support import pooled, supported_one_way
 
 _FALSE_ALARMS = 1e-3
 """Chance that some empty cell of a column's grid seems to hold rows."""
+
+_NEGLIGIBLE, _SURE = 0.01, 2.0
+"""A tail of a range is left out if, surely by so many standard deviations, it holds less of all
+rows than this."""
+
+_NEAR = 16
+"""A range that begins nearer to zero than this part of its end begins with zero."""
+
+_ABOUT_ZERO = 2.0**-19
+"""Width of the cell about zero of ``SignedPowers``."""
+
+_FINE_CELLS, _SINGLE = 256, 513
+"""About as many cells has the second grid; whole numbers up to so many have one each."""
 
 MOST_PLACES = 6
 """Decimal places that are told apart; numbers with more have no precision."""
@@ -39,37 +51,53 @@ def roughly(facts: Mapping, grid: Measurement, precision: Measurement | None) ->
     if precision is not None:
         fine = int(_significant(precision, precision.answer.size - 1)[-1])
     if facts["sdtype"] == "datetime":
-        return _rough_dates(facts, ends, fine)
-    return _within(facts, _rough_numbers(facts, ends, fine))
+        return {**_rough_dates(facts, ends, fine), "num_bins": _FINE_CELLS}
+    found = _within(facts, _rough_numbers(facts, ends, grid.answer[:-1], fine))
+    low, high = found["range_min"], found["range_max"]
+    cuts = [cut for cut in found.get("cut_points", []) if low < cut <= high]
+    return {**found, "cut_points": cuts or None, "num_bins": _SINGLE}
 
 
 def looked_into(column: Column, answer: Measurement, facts: Mapping) -> dict:
-    """The range of the fine cells that have support, whether missing has, and where to cut."""
-    counts = answer.answer.astype(np.float64)
-    table = NoisyTable(counts, answer.stddev**2)
-    supported = supported_one_way(table, counts.size, max(float(counts.sum()), 1.0))
-    inside = np.flatnonzero(supported[: column.num_values])
-    first, last = (int(inside[0]), int(inside[-1])) if inside.size else (0, column.num_values - 1)
+    """The range of the fine cells that hold rows, whether missing has, and where to cut."""
+    size = column.num_values
+    table = NoisyTable(answer.answer.astype(np.float64), answer.stddev**2)
+    total = max(float(table.counts.sum()), 1.0)
+    supported = supported_one_way(table, size + 1, total)
+    inside = np.flatnonzero(supported[:size])
+    first, last = (int(inside[0]), int(inside[-1])) if inside.size else (0, size - 1)
+    # Nothing is cut off that may hold rows that matter.
+    tails = table.counts[:first], table.counts[last + 1 : size]
+    before, after = (_may_hold(tail, answer.stddev, total) for tail in tails)
+    first, last = 0 if before else first, size - 1 if after else last
     found = _within(facts, _range(column, (first, last)))
-    found["range_is_nullable"] = bool(supported[column.num_values] > 0)
+    found["range_is_nullable"] = bool(supported[size] > 0)
     if column.sdtype == "numerical" and facts.get("cut_points") is None:
-        starts = _starts(column)[first : last + 1]
         low, high = found["range_min"], found["range_max"]
-        cuts = _cuts(supported[first : last + 1], int(facts["num_bins"]))
-        found["cut_points"] = [float(starts[cut]) for cut in cuts if low < starts[cut] <= high]
+        cuts = [float(cut) for cut in _starts(column)[first + 1 : last + 1]]
+        found["cut_points"] = [cut for cut in cuts if low < cut <= high]
+        if cuts and found["cut_points"] == cuts:
+            inner = NoisyTable(table.counts[first : last + 1], table.variance)
+            found["frequencies"] = pooled(inner).tolist()
     return found
 
 
-def categories(found: list[tuple[Key, int]]) -> dict:
+def _may_hold(tail: np.ndarray, stddev: float, total: float) -> bool:
+    """Whether cells that seem empty may together hold a part of all rows that matters."""
+    most = tail.sum() + _SURE * stddev * math.sqrt(tail.size)
+    return bool(tail.size and most > _NEGLIGIBLE * total)
+
+
+def categories(found: list[tuple[Key | None, int]]) -> dict:
     """Values that differ, the more frequent of two that Python finds equal, and one for the rest.
 
     Numbers have no word for the rest: there it is missing.
     """
     most: dict[Any, tuple[int, Key]] = {}
     for key, number in found:
-        if key not in most or number > most[key][0]:
+        if key is not None and (key not in most or number > most[key][0]):
             most[key] = number, key
-    values = [key for _, key in most.values()]
+    values = in_order(key for _, key in most.values())
     if values and not any(isinstance(value, str) for value in values):
         return {"range_values": values}
     other = "other"
@@ -85,22 +113,51 @@ def _significant(measurement: Measurement, size: int) -> np.ndarray:
     return np.flatnonzero(counts >= min(least, counts.max()))
 
 
-def _rough_numbers(facts: Mapping, ends: tuple[int, int], precision: int | None) -> dict:
-    """The range of cells of ``SignedPowers``, and the decimal places."""
+def _rough_numbers(
+    facts: Mapping, ends: tuple[int, int], counts: np.ndarray, precision: int | None
+) -> dict:
+    """The range of cells of ``SignedPowers`` and one more at each end, and the decimal places."""
     edges = SignedPowers().edges
     zero = len(edges) // 2 - 1
-    # The cell about zero is taken as zero where it ends the range.
-    low = 0 if ends[0] == zero else _exactly(edges[ends[0]])
-    high = 0 if ends[1] == zero else _exactly(edges[ends[1] + 1])
+    first, last = max(ends[0] - 1, 0), min(ends[1] + 1, len(edges) - 2)
+    # An end that is near to zero, for the size of the other, is zero.
+    low = 0 if abs(first - zero) <= 1 else _exactly(edges[first])
+    high = 0 if abs(last - zero) <= 1 else _exactly(edges[last + 1])
+    low, high = (0 if 0 < low <= high / _NEAR else low), (0 if 0 > high >= low / _NEAR else high)
     places = facts.get("decimal_places") if precision is None else precision
-    if places is None or places > MOST_PLACES:
-        return {"range_min": low, "range_max": high, "decimal_places": None}
+    if places is not None and places > MOST_PLACES:
+        places = None
+    scale = math.inf if places is None else 10**places
     # Outwards to whole ticks: a range between two of them has no number.
-    if isinstance(low, float):
-        low = math.floor(low * 10**places) / 10**places
-    if isinstance(high, float):
-        high = math.ceil(high * 10**places) / 10**places
-    return {"range_min": low, "range_max": high, "decimal_places": places}
+    if isinstance(low, float) and places is not None:
+        low = math.floor(low * scale) / scale
+    if isinstance(high, float) and places is not None:
+        high = math.ceil(high * scale) / scale
+    found = {"range_min": low, "range_max": high, "decimal_places": places}
+    if low == high or (high - low) * scale < _SINGLE:  # each number has a cell
+        return found
+    rough = np.clip(edges[first : last + 2], low, high)
+    rough[[0, -1]] = low, high
+    return {**found, "cut_points": _fine_cuts(rough, counts[first : last + 1], scale)}
+
+
+def _fine_cuts(edges: np.ndarray, counts: np.ndarray, scale: float) -> list[float]:
+    """Where to cut cells finely: often where there are many rows, much width or many powers.
+
+    Not finer than ticks of 1 / scale.
+    """
+    if scale < math.inf:
+        edges = np.ceil(edges * scale) / scale
+    widths, held = np.diff(edges), np.maximum(counts, 0.0)
+    cells = np.flatnonzero(widths)
+    shares = held / max(held.sum(), 1.0) + widths / widths.sum() + 1 / cells.size
+    numbers = np.ceil(_FINE_CELLS / 3 * shares)
+    # About zero all is one cell: numbers so small are as good as zero.
+    numbers[(edges[:-1] <= 0) & (edges[1:] > 0) & (widths <= _ABOUT_ZERO)] = 1
+    numbers = np.minimum(numbers, np.rint(widths * scale)).astype(int)
+    ends = zip(edges[cells], edges[cells + 1], numbers[cells], strict=True)
+    cuts = [np.linspace(low, high, number, endpoint=False) for low, high, number in ends]
+    return [float(cut) for cut in np.concatenate(cuts)[1:]]
 
 
 def _exactly(edge: float) -> float | int:
@@ -161,46 +218,6 @@ def _starts(column: Column) -> np.ndarray:
         return column.cells.edges
     assert isinstance(column.cells, Ticks)
     return column.cells.starts / 10 ** (column.decimal_places or 0)
-
-
-def _cuts(counts: np.ndarray, num_cells: int) -> list[int]:
-    """Where to cut a row of counts into cells; nowhere if equal widths are as good or better.
-
-    A cell spreads its mass evenly, so it is cut where its counts differ most, by the squares that
-    this saves, as long as any do; then the cells with the most mass are halved.
-    """
-    if counts.size <= num_cells or not counts.any():
-        return []
-    sums = np.concatenate(([0.0], np.cumsum(counts)))
-    edges = [0, counts.size]
-    while len(edges) <= num_cells:
-        found = [_best_cut(sums, start, end) for start, end in pairwise(edges)]
-        saved, cut = max(found)
-        if saved <= 1e-9 * float(counts.sum()) ** 2:
-            wide = [(sums[end] - sums[start], start, end) for start, end in pairwise(edges)]
-            _, start, end = max(cell for cell in wide if cell[2] - cell[1] > 1)
-            cut = (start + end) // 2
-        edges = sorted([*edges, cut])
-    cuts = edges[1:-1]
-    widths = [at * counts.size // num_cells for at in range(1, num_cells)]
-    return cuts if _misplaced(counts, cuts) < _misplaced(counts, widths) else []
-
-
-def _best_cut(sums: np.ndarray, start: int, end: int) -> tuple[float, int]:
-    """The sum of squares about the mean that the best cut of a cell saves, and where it is."""
-    if end - start < 2:
-        return 0.0, start
-    at = np.arange(start + 1, end)
-    left, right = sums[at] - sums[start], sums[end] - sums[at]
-    whole = (sums[end] - sums[start]) ** 2 / (end - start)
-    saved = left**2 / (at - start) + right**2 / (end - at) - whole
-    best = int(saved.argmax())
-    return float(saved[best]), int(at[best])
-
-
-def _misplaced(counts: np.ndarray, cuts: list[int]) -> float:
-    """How much mass is elsewhere if each cell spreads its own evenly."""
-    return float(sum(np.abs(cell - cell.mean()).sum() for cell in np.split(counts, cuts)))
 
 
 def _range(column: Column, ends: tuple[int, int]) -> dict:

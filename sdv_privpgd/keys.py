@@ -28,13 +28,20 @@ class KeyColumns:
     def __reduce__(self):
         raise TypeError("KeyColumns are private and cannot be pickled or copied.")
 
-    def counts(self, name: str) -> list[tuple[Key, int]]:
+    def counts(self, name: str) -> list[tuple[Key | None, int]]:
         """Each value that a record has and how many have it: truths, numbers, then text.
 
-        Sorted, so that the order says nothing of the records'. ``True`` and 1 are two values.
+        Sorted, so that the order says nothing of the records'. ``True`` and 1 are two values. The
+        last is ``None``, also where no record has it.
         """
         found = Counter((_kind(key), key) for key in self._columns[name] if key is not None)
-        return [(key, number) for (_, key), number in sorted(found.items())]
+        missing = len(self._columns[name]) - found.total()
+        return [*((key, number) for (_, key), number in sorted(found.items())), (None, missing)]
+
+
+def in_order(keys: Iterable[Key]) -> list[Key]:
+    """Truths, numbers, then text, each sorted."""
+    return sorted(keys, key=lambda key: (_kind(key), key))
 
 
 def _kind(key: Key) -> int:

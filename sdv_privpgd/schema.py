@@ -9,7 +9,14 @@ from sdv_privpgd.domain import Domain
 
 _RANGE = ("range_min", "range_max")
 _KEYS = {
-    "numerical": (*_RANGE, "range_is_nullable", "decimal_places", "num_bins", "cut_points"),
+    "numerical": (
+        *_RANGE,
+        "range_is_nullable",
+        "decimal_places",
+        "num_bins",
+        "cut_points",
+        "frequencies",
+    ),
     "datetime": (*_RANGE, "range_is_nullable", "datetime_format", "num_bins"),
     "categorical": ("range_values", "other_value", "range_is_nullable"),
     "ordinal": ("range_values", "other_value", "range_is_nullable"),
@@ -48,7 +55,8 @@ class Schema:
             public_domain: Facts on columns that take the place of the metadata's, in SDV's words
                 and with ``num_bins`` for a column's number of cells.
             num_bins: The number of cells of columns that do not name theirs. A numerical column
-                may have ``cut_points`` instead, which its cells but the first begin with.
+                may have ``cut_points`` instead, which its cells but the first begin with. If it has
+                ``frequencies`` of these cells and they are many, they are merged to that number.
 
         Raises:
             PublicDomainError: if modelled columns lack their range or categories.

@@ -51,6 +51,18 @@ def supported_one_way(best: NoisyTable | None, size: int, total: float) -> np.nd
     return values * (total / values.sum())
 
 
+def pooled(noisy: NoisyTable) -> np.ndarray:
+    """A 1-way marginal with less noise: weak values are their group's mean, none is negative.
+
+    Groups are those of ``supported_one_way``; here they keep what they have, significant or not.
+    """
+    stddev = float(np.sqrt(noisy.variance))
+    values = noisy.counts.copy()
+    for group in _groups(values, values < _STRONG * stddev, stddev):
+        values[group] = values[group].mean()
+    return np.maximum(values, 0.0)
+
+
 def simplex_projection(values: np.ndarray, total: float) -> np.ndarray:
     """The nearest array in L2 norm that is non-negative and sums to ``total`` > 0.
 

@@ -50,7 +50,7 @@ class ColumnTransformer(BaseTransformer, abc.ABC):
             if isinstance(series.dtype, pd.SparseDtype):
                 series = series.sparse.to_dense()
             values, missing = self._read(series)
-            codes, positions = self.column.cells.locate(values)
+            codes, positions = self.column.locate(values)
         codes[missing] = self.column.num_values if self.column.nullable else 0
         positions[missing] = 0.5
         return codes, positions
@@ -69,7 +69,7 @@ class ColumnTransformer(BaseTransformer, abc.ABC):
         codes = np.clip(codes, 0, self.column.size - 1).astype(np.int64)
         missing = codes == self.column.num_values
         inside = np.clip(np.where(missing, 0.5, positions), 0.0, BELOW_ONE)
-        values = self.column.cells.at(np.where(missing, 0, codes), inside)
+        values = self.column.at(np.where(missing, 0, codes), inside)
         series = self._write(values, holds_missing or bool(missing.any()))
         series[missing] = None
         return series.rename(self.column.name)

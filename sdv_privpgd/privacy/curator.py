@@ -141,16 +141,24 @@ class Curator:
         return measured
 
     def discover(
-        self, mu_squared: Fraction, delta: Fraction, *, what: str
-    ) -> dict[str, list[tuple[Key, int]]]:
-        """The values of the key columns that many rows have, sorted, and their noisy counts.
+        self,
+        mu_squared: Fraction,
+        delta: Fraction,
+        *,
+        what: str,
+        names: Sequence[str] | None = None,
+    ) -> dict[str, list[tuple[Key | None, int]]]:
+        """The values of key columns that many rows have, sorted, and their noisy counts.
+
+        Missing, ``None``, is the last one, whether many rows have it or not. ``names`` are the
+        columns to ask for: by default all of them.
 
         Privacy: sqrt(mu_squared)-GDP but for ``delta``, at most: ``privacy/thresholding.py`` has
         the proof. Values below the threshold, which the ledger names, leave no trace.
 
         Raises ``PrivacyBudgetError`` before the table is read if the budget is short.
         """
-        names, ledger = self._keys.names, self._ledger
+        names, ledger = self._keys.names if names is None else tuple(names), self._ledger
         if not names:
             return {}
         mu_squared, rows = Fraction(mu_squared), ledger.rows_per_person
@@ -183,7 +191,7 @@ class Curator:
             found[name] = [
                 (key, number)
                 for (key, _), number in zip(counted, noisy, strict=True)
-                if number >= threshold
+                if key is None or number >= threshold
             ]
         return found
 

@@ -20,6 +20,10 @@ at most K p: P[B' in S_0] <= P[M(A') in S_0] / (1 - K p). Where e^epsilon P[M(A'
 nothing is left to show; so the release is (epsilon, delta + K p + K p / (1 - K p))-DP if a row is
 replaced. If rows come or go, only one of the neighbors has values of its own, and one of the two
 terms is there. ``thresholded_delta`` is their sum, which the ledger charges.
+
+That a value is missing is no secret that a threshold would have to keep: it is a value that all
+tables have, of no row perhaps. It is released whatever its noisy count is. A later question about
+some of the columns is part of M, and adds its own delta in the same way.
 """
 
 import math

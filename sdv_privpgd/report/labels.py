@@ -1,7 +1,5 @@
 """What the codes of a column are called on a page. Public: it follows from the schema."""
 
-from itertools import pairwise
-
 from sdv_privpgd.cells import Categories, Interval, Ticks
 from sdv_privpgd.columns import Column
 from sdv_privpgd.dates import write_dates
@@ -10,26 +8,36 @@ MISSING = "(missing)"
 
 
 def code_labels(column: Column) -> list[str]:
-    """One text a code, distinct or not: a category, a number, a date or the range of a cell."""
+    """One text a code, distinct or not: a category, a number, a date or the range of a cell.
+
+    A code of several categories is named by the first of them and their number.
+    """
     cells = column.cells
     if isinstance(cells, Categories):
-        labels = [str(value) for value in cells.values]
+        lows = highs = [str(value) for value in cells.values]
     elif isinstance(cells, Interval):
-        labels = _ranges([f"{edge:.6g}" for edge in cells.edges])
+        edges = [f"{edge:.6g}" for edge in cells.edges]
+        lows, highs = edges[: len(cells)], edges[-len(cells) :]
     else:
-        labels = _of_ticks(column, cells)
+        lows, highs = _of_ticks(column, cells)
+    codes = range(len(cells)) if column.merging is None else column.merging.codes
+    members: dict[int, list[int]] = {}
+    for cell, code in enumerate(codes):
+        members.setdefault(code, []).append(cell)
+    labels = []
+    for _, found in sorted(members.items()):
+        low, high = lows[found[0]], highs[found[-1]]
+        if low == high:
+            labels.append(low)
+        elif isinstance(cells, Categories):
+            labels.append(f"{low} and {len(found) - 1} others")
+        else:
+            labels.append(f"{low} – {high}")
     return labels + [MISSING] * column.nullable
 
 
-def _ranges(edges: list[str]) -> list[str]:
-    """From each edge to the next one."""
-    if len(edges) == 1:
-        return edges
-    return [f"{low} – {high}" for low, high in pairwise(edges)]
-
-
-def _of_ticks(column: Column, cells: Ticks) -> list[str]:
-    """The first and the last number or date of each cell, once where they are the same."""
+def _of_ticks(column: Column, cells: Ticks) -> tuple[list[str], list[str]]:
+    """The first and the last number or date of each cell."""
     ends = (cells.starts, cells.starts + cells.widths - 1)
     if column.unit is not None:
         written = [
@@ -39,9 +47,7 @@ def _of_ticks(column: Column, cells: Ticks) -> list[str]:
     else:
         places = column.decimal_places or 0
         lows, highs = ([_decimal(int(tick), places) for tick in end] for end in ends)
-    return [
-        low if low == high else f"{low} – {high}" for low, high in zip(lows, highs, strict=True)
-    ]
+    return lows, highs
 
 
 def _decimal(tick: int, places: int) -> str:

@@ -88,6 +88,28 @@ def test_diabetes_prints_its_stages_and_its_error(tmp_path):
     assert 0 < float(values[-1]) < 1
 
 
+def test_discovery_prints_what_it_costs_to_declare_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    write_table(
+        tmp_path,
+        "diabetes_130us",
+        {"time_in_hospital": [1, 14]},
+        encounter_id=np.arange(200),
+        patient_nbr=np.arange(200),
+        race=rng.choice(["?", "A", "B"], 200),
+        time_in_hospital=rng.integers(1, 15, 200),
+        readmitted=rng.choice(["NO", "<30", ">30"], 200),
+    )
+    chosen = ["--tables", "diabetes", "--epsilons", "9", "--seeds", "1", "--by-column"]
+    lines = command("discovery", "--data", str(tmp_path), *chosen).splitlines()
+    row = dict(zip(lines[0].split(), lines[1].split(), strict=False))
+    assert row["table"] == "diabetes"
+    assert 0 < float(row["declared"]) < 1
+    assert 0 < float(row["discovered"]) < 1
+    assert row["more"].endswith("%")
+    assert [line.split()[0] for line in lines[3:]] == ["race", "time_in_hospital", "readmitted"]
+
+
 def test_curves_writes_every_family_and_marks_the_default(tmp_path):
     rng = np.random.default_rng(0)
     income = rng.random(300) < 0.4

@@ -220,11 +220,12 @@ def test_nothing_depends_on_the_table_where_nothing_is_declared(
     change, fixed_answers, caplog, capsys, monkeypatch
 ):
     """The released categories are part of the answer, so they are held fixed as well."""
-    monkeypatch.setattr(KeyColumns, "counts", lambda self, name: [("A", 1), ("B", 9), ("C", 1)])
+    counted = [("A", 1), ("B", 9), ("C", 1), (None, 2)]
+    monkeypatch.setattr(KeyColumns, "counts", lambda self, name: counted)
     fixed = curator._noisy
 
     def noisy(answer, stddev, words):
-        return fixed(answer, stddev, words) + 10_000 * (answer.shape == (3,))
+        return fixed(answer, stddev, words) + 10_000 * (answer.shape == (4,))
 
     monkeypatch.setattr(curator, "_noisy", noisy)
     synthesizer = PrivPGDSynthesizer(**settings(public_domain=None))

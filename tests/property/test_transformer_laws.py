@@ -48,6 +48,9 @@ def numerical(draw, least_places=None):
     shares = draw(st.just([]) | st.lists(st.floats(0, 1), max_size=4))
     cuts = sorted({float(low) + share * (float(high) - float(low)) for share in shares})
     facts["cut_points"] = [cut for cut in cuts if low < cut <= high]
+    size = len(facts["cut_points"]) + 1
+    if draw(st.booleans()):
+        facts["frequencies"] = draw(st.lists(st.floats(0, 1e6), min_size=size, max_size=size))
     return described(facts, draw(st.integers(1, 40)))
 
 
