@@ -11,7 +11,8 @@ Each function returns one value a cell and a mask of the missing ones, whose val
 import contextlib
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -27,6 +28,9 @@ Plain = str | bytes | Number
 
 LARGEST_WHOLE = 2**62
 """Whole numbers are read up to this size; larger ones are read as this."""
+
+
+_COMPARABLE = {str, bytes, bool, int, float, type(None), type(pd.NA)}
 
 
 @contextlib.contextmanager
@@ -79,6 +83,34 @@ def canonical(cell: Any) -> Key | None:
     if real is None or not math.isfinite(real):
         return real
     return int(value) if value == int(real) else real
+
+
+def key_counts(series: pd.Series) -> Iterator[tuple[Key | None, int]]:
+    """The canonical value of each cell and how many cells have it, perhaps in several parts."""
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        codes = series.cat.codes.to_numpy()
+        numbers = np.bincount(codes + 1, minlength=len(series.cat.categories) + 1).tolist()
+        distinct = [None, *cells(pd.Series(series.cat.categories))]
+        counted = zip(distinct, numbers, strict=True)
+    elif isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+        values, numbers = np.unique(series.to_numpy(), return_counts=True)
+        counted = zip(values.tolist(), numbers.tolist(), strict=True)
+    else:
+        counted = _counted(cells(series))
+    for cell, number in counted:
+        yield canonical(cell), number
+
+
+def _counted(listed: list) -> Iterable[tuple[Any, int]]:
+    """Cells and their numbers. Only cells whose comparison is known code are put together."""
+    kinds = set(map(type, listed))
+    if not kinds <= _COMPARABLE:
+        return ((cell, 1) for cell in listed)
+    if len(kinds & {bool, int, float}) <= 1:
+        return Counter(listed).items()
+    # Python finds 1, 1.0 and True equal; they are not always one key.
+    typed = Counter(zip(map(type, listed), listed, strict=True))
+    return ((cell, number) for (_, cell), number in typed.items())
 
 
 def indices(

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.cells import SignedPowers
-from sdv_privpgd.coercion import canonical, cells, decimal_places, quiet, real_numbers
+from sdv_privpgd.coercion import decimal_places, key_counts, quiet, real_numbers
 from sdv_privpgd.columns import Column, describe
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.dates import precisions
@@ -172,8 +172,8 @@ class _FirstLook:
         codes: list[np.ndarray] = []
         sizes: dict[str, int] = {}
         with quiet():
-            keys = {name: map(canonical, cells(columns[name])) for name in _with_keys(known)}
-            listed = KeyColumns(keys)
+            keys = {name: key_counts(columns[name]) for name in _with_keys(known)}
+            listed = KeyColumns.counted(keys)
             for name, facts in _measured(known).items():
                 is_date, series = facts["sdtype"] == "datetime", columns[name]
                 sizes[_grid(name)] = len(YEARS if is_date else SignedPowers()) + 1

@@ -15,12 +15,22 @@ class KeyColumns:
     It has no public view of itself, as ``Dataset`` has none.
     """
 
-    __slots__ = ("_columns", "names")
+    __slots__ = ("_counts", "names")
 
     def __init__(self, columns: Mapping[str, Iterable[Key | None]]) -> None:
         """Takes values in their one spelling; ``None`` is missing."""
         self.names = tuple(columns)
-        self._columns = {name: list(values) for name, values in columns.items()}
+        self._counts = {
+            name: _added((key, 1) for key in values) for name, values in columns.items()
+        }
+
+    @classmethod
+    def counted(cls, columns: Mapping[str, Iterable[tuple[Key | None, int]]]) -> "KeyColumns":
+        """Takes values and how many records have them; the same one may come again."""
+        keys = cls({})
+        keys.names = tuple(columns)
+        keys._counts = {name: _added(counts) for name, counts in columns.items()}
+        return keys
 
     def __repr__(self) -> str:
         return f"KeyColumns({self.names!r})"
@@ -34,9 +44,18 @@ class KeyColumns:
         Sorted, so that the order says nothing of the records'. ``True`` and 1 are two values. The
         last is ``None``, also where no record has it.
         """
-        found = Counter((_kind(key), key) for key in self._columns[name] if key is not None)
-        missing = len(self._columns[name]) - found.total()
-        return [*((key, number) for (_, key), number in sorted(found.items())), (None, missing)]
+        found = self._counts[name]
+        missing = found.get((None, None), 0)
+        listed = sorted((pair, number) for pair, number in found.items() if pair[0] is not None)
+        return [*((key, number) for (_, key), number in listed), (None, missing)]
+
+
+def _added(counts: Iterable[tuple[Key | None, int]]) -> dict:
+    """The number of each key with its kind, so that ``True`` and 1 are two."""
+    found: Counter = Counter()
+    for key, number in counts:
+        found[None if key is None else _kind(key), key] += number
+    return dict(found)
 
 
 def in_order(keys: Iterable[Key]) -> list[Key]:

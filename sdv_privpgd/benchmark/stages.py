@@ -79,6 +79,21 @@ def _noise(num_counts: int) -> Stage:
     return lambda: rounded_gaussian(80.0, num_counts)
 
 
+def _keys(num_rows: int) -> Stage:
+    """The values of 8 columns of text, counted as discovery does."""
+    import pandas as pd
+
+    from sdv_privpgd.coercion import key_counts
+    from sdv_privpgd.keys import KeyColumns
+
+    domain, codes = simulated_table(num_rows, 8)
+    words = np.array([f"word {code}" for code in range(32)], dtype=object)
+    columns = {
+        name: pd.Series(words[codes[:, axis]]) for axis, name in enumerate(domain.attributes)
+    }
+    return lambda: KeyColumns.counted({name: key_counts(c) for name, c in columns.items()})
+
+
 def _encode(num_rows: int) -> Stage:
     from sdv_privpgd.schema import Schema
     from sdv_privpgd.transformers import encode_table
@@ -122,6 +137,7 @@ STAGES: dict[str, tuple[Callable[[int], Stage], int]] = {
     "count 11": (_counting(11), 300_000),
     "count 14": (_counting(14), 5_000_000),
     "noise": (_noise, 231 * 1_024),
+    "keys": (_keys, 1_000_000),
     "encode": (_encode, 200_000),
     "sample": (_sample, 1_000_000),
     "complete": (_complete, 10_000),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.cells import SignedPowers
-from sdv_privpgd.coercion import canonical, decimal_places
+from sdv_privpgd.coercion import canonical, cells, decimal_places, key_counts
 from sdv_privpgd.columns import describe
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.dates import precisions
@@ -28,6 +28,10 @@ from sdv_privpgd.transformers import transformer_for
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 ROWS = 20_000
+CELLS = [
+    1, 1.0, True, np.True_, np.int8(1), 0, 0.0, -0.0, False, None, float("nan"), pd.NA, pd.NaT,
+    "a", "1", b"a", Decimal(1), Fraction(1, 3), 10**400, float("inf"), 2.5, (1,), [1], object(),
+]  # fmt: skip
 
 
 def found(column, facts, **settings):
@@ -109,6 +113,30 @@ class TestKeys:
         assert keys.counts("x") == [
             (True, 1), (1, 1), (2, 4), (2.5, 1), ("a", 2), ("b", 1), (b"b", 1), (None, 2)
         ]  # fmt: skip
+
+    @given(st.lists(st.sampled_from(CELLS), max_size=30))
+    def test_counting_by_distinct_cells_changes_nothing(self, cells):
+        series = pd.Series(cells, dtype=object)
+        one_by_one = KeyColumns({"x": map(canonical, cells)}).counts("x")
+        together = KeyColumns.counted({"x": key_counts(series)}).counts("x")
+        assert [(type(key), key, n) for key, n in together] == [
+            (type(key), key, n) for key, n in one_by_one
+        ]
+
+    @pytest.mark.parametrize(
+        "dtype", ["int8", "uint64", "float32", "float64", "bool", "Int64", "Float64", "boolean",
+                  "category", "string", "object"]
+    )  # fmt: skip
+    def test_the_dtype_changes_nothing_but_what_it_cannot_hold(self, dtype):
+        series = pd.Series([1, 0, 1, 1], dtype=object).astype(dtype)
+        expected = KeyColumns({"x": map(canonical, cells(series))}).counts("x")
+        assert KeyColumns.counted({"x": key_counts(series)}).counts("x") == expected
+        assert sum(number for _, number in expected) == 4
+
+    def test_missing_categories_are_missing(self):
+        series = pd.Series(["a", None, "b", "a"], dtype="category")
+        counted = KeyColumns.counted({"x": key_counts(series)}).counts("x")
+        assert counted == [("a", 2), ("b", 1), (None, 1)]
 
     @given(st.lists(st.one_of(st.integers(-3, 3), st.sampled_from("ab"), st.none()), max_size=30))
     def test_the_order_of_rows_changes_nothing(self, cells):
