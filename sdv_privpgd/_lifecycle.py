@@ -45,7 +45,7 @@ from sdv_privpgd._sdv import (
 )
 from sdv_privpgd.coercion import has_sdtype
 from sdv_privpgd.dataset import Dataset
-from sdv_privpgd.discovery import discover, reserved_delta
+from sdv_privpgd.discovery import discover, reserved_delta, without_domain
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.curator import Curator
@@ -274,9 +274,10 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             )
         columns = self._open(data)
         undeclared = self._undeclared()
-        if undeclared:
+        unknown = without_domain(undeclared)
+        if unknown:
             warnings.warn(
-                f"The ranges or categories of {list(undeclared)!r} are not declared: "
+                f"The ranges or categories of {unknown!r} are not declared: "
                 f"{self.discovery_share:.3g} of the budget finds them privately. Declare them with "
                 "public_domain={column: {...}} to save it, or pass public_metadata=True if the "
                 "metadata has them from documentation and not from the data.",

@@ -51,13 +51,16 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
             datetime) or ``range_values`` (categorical, ordinal), and optionally
             ``range_is_nullable``, ``decimal_places``, ``datetime_format``, ``num_bins``,
             ``cut_points`` (where the cells of a numerical column begin), ``frequencies`` (how often
-            each of these cells occurs: they are merged to ``num_bins``, and drawn as often) and
-            ``other_value`` (what all values that are not in ``range_values`` become).
+            each of these cells, or of the ``range_values``, occurs: where they are many they are
+            merged, and drawn again as often) and ``other_value`` (what all values that are not in
+            ``range_values`` become).
             Write it from documentation, never from the data. It goes before the metadata.
         public_metadata: Whether the ranges in the metadata are public knowledge as well.
         discovery_share: Part of the budget that finds ranges and categories which are not
             declared, privately; 0 for a ``PublicDomainError`` instead. Categories cost a tenth of
-            ``delta`` as well. Values that few rows have become ``'other'``.
+            ``delta`` as well. Values that few rows have become ``'other'``. It also finds how
+            frequent declared categories are where they are more than 256: rare ones share a cell,
+            and are drawn from it as often. At 0 neighbors in the declared order share cells evenly.
         num_bins: Equal-width cells of a numerical or datetime column.
         strategy: What is measured: ``'all_pairs'`` (and, where the noise is loud, all columns),
             ``'independent'`` (each column alone), ``'mst'``, ``'aim'`` or ``'mwem'``, or a

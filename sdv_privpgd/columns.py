@@ -15,7 +15,7 @@ import pandas as pd
 from sdv_privpgd.cells import Categories, Interval, Ticks
 from sdv_privpgd.coercion import LARGEST_WHOLE, plain, quiet
 from sdv_privpgd.dates import EARLIEST, LATEST, has_zone, instants, survive_writing, to_ticks
-from sdv_privpgd.merging import Merging, merged_neighbors
+from sdv_privpgd.merging import Merging, merged_neighbors, merged_rare
 
 _EXACT_DIGITS = 15
 """Decimal digits that float64 always keeps."""
@@ -25,6 +25,9 @@ _MOST_PLACES = 300
 
 _FEW = 2
 """Cells of known frequencies are merged where they are more than so many times ``num_bins``."""
+
+MOST_CATEGORIES = 256
+"""Codes of a column of categories; where there are more, categories share them."""
 
 _UNITS = {
     "us": "f",
@@ -137,15 +140,33 @@ def _categories(name: str, facts: Mapping) -> dict:
             "finds equal, like 1, 1.0 and True, are the same: keep one of them."
         )
     other = facts.get("other_value")
+    merging = _merged_categories(name, facts, len(declared))
     if other is None:
-        return {"cells": Categories(tuple(declared))}
+        return {"cells": Categories(tuple(declared)), "merging": merging}
     read = plain(other)
     if read is None or read in declared:
         raise ValueError(
             f"other_value of {name!r} stands for values that are not in range_values: it must be "
             f"a string, a number or a boolean that is not one of them, got {other!r}."
         )
-    return {"cells": Categories((*declared, read), has_other=True)}
+    if merging is not None:  # the rest has a code of its own
+        codes, frequencies = (*merging.codes, len(merging)), (*merging.frequencies, 1.0)
+        merging = Merging(codes, frequencies)
+    return {"cells": Categories((*declared, read), has_other=True), "merging": merging}
+
+
+def _merged_categories(name: str, facts: Mapping, number: int) -> Merging | None:
+    """Which categories share a code, where they are many.
+
+    The rare ones do, or neighbors where the order means something or nothing else is known.
+    """
+    frequencies = _frequencies(name, facts, "range_values", number)
+    if number <= MOST_CATEGORIES:
+        return None
+    if frequencies is None:
+        return merged_neighbors([1.0] * number, MOST_CATEGORIES)
+    merged = merged_neighbors if facts["sdtype"] == "ordinal" else merged_rare
+    return merged(frequencies, MOST_CATEGORIES)
 
 
 def _numbers(name: str, facts: Mapping) -> dict:
@@ -206,16 +227,16 @@ def _merging(
 
 
 def _frequencies(name: str, facts: Mapping, key: str, number: int) -> list[float] | None:
-    """How often each cell occurs, if that is known."""
+    """How often each of so many cells occurs, if that is known."""
     frequencies = facts.get("frequencies")
     if frequencies is None:
         return None
-    read = [plain(value) for value in frequencies] if np.iterable(frequencies) else []
-    wrong = (isinstance(value, bool | str | bytes | None) for value in read)
-    if len(read) != number or any(wrong) or not all(0 <= value < math.inf for value in read):
+    listed = list(frequencies) if np.iterable(frequencies) else []
+    read = [value for value in map(plain, listed) if isinstance(value, int | float | Fraction)]
+    if not len(read) == len(listed) == number or not all(0 <= value < math.inf for value in read):
         raise ValueError(
             f"frequencies of {name!r} must be {number} numbers of at least 0, one for each cell "
-            f"that {key} makes, got {frequencies!r}."
+            f"of {key}, got {frequencies!r}."
         )
     return [float(value) for value in read]
 

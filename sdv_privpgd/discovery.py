@@ -9,13 +9,13 @@ made of the noisy answers is post-processing. The encoders read the table cell b
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.cells import SignedPowers
+from sdv_privpgd.cells import Categories, SignedPowers
 from sdv_privpgd.coercion import decimal_places, key_counts, quiet, real_numbers
 from sdv_privpgd.columns import Column, describe
 from sdv_privpgd.dataset import Dataset
@@ -26,6 +26,7 @@ from sdv_privpgd.findings import (
     UNITS,
     YEARS,
     categories,
+    frequencies,
     looked_into,
     roughly,
 )
@@ -56,6 +57,11 @@ def reserved_delta(undeclared: Mapping[str, Mapping], delta: float) -> Fraction:
     return Fraction(delta) * _DELTA_SHARE if _with_keys(undeclared) else Fraction(0)
 
 
+def without_domain(undeclared: Mapping[str, Mapping]) -> list[str]:
+    """The columns of which not even the categories are declared."""
+    return [name for name, facts in undeclared.items() if not _is_declared(facts)]
+
+
 def discover(
     columns: Mapping[str, pd.Series],
     undeclared: Mapping[str, Mapping],
@@ -72,7 +78,8 @@ def discover(
     Args:
         columns: The private columns.
         undeclared: For each column to look into what is known of it, in SDV's words: its sdtype,
-            and perhaps its ``decimal_places`` or ``datetime_format``.
+            and perhaps its ``decimal_places`` or ``datetime_format``; or its ``range_values``, if
+            it is to find how frequent these are.
         curator: Who is asked. He holds other codes of the table afterwards.
         share: Of the budget, for all columns together. A first look at all of them finds what is
             frequent and how large numbers are; the second is at what that left open.
@@ -80,7 +87,8 @@ def discover(
     """
     if not undeclared:
         return {}
-    measured, budget = _measured(undeclared), curator.ledger.budget * share
+    measured = [name for name in undeclared if name not in _with_keys(undeclared)]
+    budget = curator.ledger.budget * share
     first = _FirstLook.at(columns, undeclared)
     curator.recode(first.dataset, keys=first.keys)
     found, open_keys = first.values(curator, budget * _FIRST_SHARE)
@@ -99,7 +107,7 @@ def discover(
     facts = {name: categories(values) for name, values in found.items()}
     if not measured:
         return facts
-    fine = {name: _fine(name, rough[name]) for name in measured}
+    fine = {name: _fine(name, {**undeclared[name], **rough.get(name, {})}) for name in measured}
     schema = Schema(tuple(fine.values()))
     domain = schema.domain()
     curator.recode(Dataset(domain, encode_table(columns, schema)))
@@ -111,6 +119,9 @@ def discover(
     )
     for (name, column), answer in zip(fine.items(), answers, strict=True):
         known = undeclared[name]
+        if isinstance(column.cells, Categories):
+            facts[name] = {"frequencies": frequencies(answer, len(known["range_values"]))}
+            continue
         if column.sdtype == "datetime":
             if column.datetime_format != known.get("datetime_format"):
                 known = {"sdtype": "datetime"}  # a bound in the format that was given up
@@ -126,7 +137,7 @@ def _fine(name: str, facts: Mapping) -> Column:
     """A column on the fine grid; without a format that cannot write all of its dates."""
     known = {**facts, "range_is_nullable": True}
     try:
-        return describe(name, known)
+        return replace(describe(name, known), merging=None)
     except ValueError:
         written = facts.get("datetime_format")
         if written is None:
@@ -139,17 +150,24 @@ def _fine(name: str, facts: Mapping) -> Column:
 
 
 def _with_keys(undeclared: Mapping[str, Mapping]) -> list[str]:
-    return [name for name, facts in undeclared.items() if "ordinal" in _kind(facts)]
+    """The columns of categories of which none is known."""
+    kinds = ("categorical", "ordinal")
+    return [
+        name
+        for name, facts in undeclared.items()
+        if facts["sdtype"] in kinds and not _is_declared(facts)
+    ]
 
 
-def _measured(undeclared: Mapping[str, Mapping]) -> dict[str, Mapping]:
-    return {name: facts for name, facts in undeclared.items() if "ordinal" not in _kind(facts)}
+def _on_grids(undeclared: Mapping[str, Mapping]) -> dict[str, Mapping]:
+    """The columns of numbers and dates."""
+    kinds = ("numerical", "datetime")
+    return {name: facts for name, facts in undeclared.items() if facts["sdtype"] in kinds}
 
 
-def _kind(facts: Mapping) -> tuple[str, ...]:
-    """The sdtypes that are looked into in the same way."""
-    kinds = ("categorical", "ordinal"), ("numerical",), ("datetime",)
-    return next(kind for kind in kinds if facts["sdtype"] in kind)
+def _is_declared(facts: Mapping) -> bool:
+    """Whether categories are known, and only their frequencies are not."""
+    return facts.get("range_values") is not None and len(facts["range_values"]) > 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +192,7 @@ class _FirstLook:
         with quiet():
             keys = {name: key_counts(columns[name]) for name in _with_keys(known)}
             listed = KeyColumns.counted(keys)
-            for name, facts in _measured(known).items():
+            for name, facts in _on_grids(known).items():
                 is_date, series = facts["sdtype"] == "datetime", columns[name]
                 sizes[_grid(name)] = len(YEARS if is_date else SignedPowers()) + 1
                 grid = _years(name, facts, series) if is_date else _powers(series)
@@ -223,6 +241,8 @@ class _FirstLook:
             asked = [
                 kind(name) for name in self.known if kind(name) in self.dataset.domain.attributes
             ]
+            if not asked:
+                continue
             queries = [MarginalQuery((attribute,)) for attribute in asked]
             part = mu_squared / self._parts(curator) * parts * len(asked)
             answers = curator.measure(queries, part, what=what, progress=progress)
@@ -232,7 +252,7 @@ class _FirstLook:
                 **facts,
                 **roughly(facts, answer_of[_grid(name)], answer_of.get(_precision(name))),
             }
-            for name, facts in _measured(self.known).items()
+            for name, facts in _on_grids(self.known).items()
         }
 
     def _parts(self, curator: Curator) -> int:

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from sdv_privpgd.cells import Interval, SignedPowers, Ticks
 from sdv_privpgd.coercion import LARGEST_WHOLE
-from sdv_privpgd.columns import Column, unit_of_format
+from sdv_privpgd.columns import MOST_CATEGORIES, Column, unit_of_format
 from sdv_privpgd.dates import EARLIEST, LATEST, has_zone, survive_writing, to_ticks, write_dates
 from sdv_privpgd.keys import Key, in_order
 from sdv_privpgd.measure import Measurement, NoisyTable
@@ -98,12 +98,26 @@ def categories(found: list[tuple[Key | None, int]]) -> dict:
         if key is not None and (key not in most or number > most[key][0]):
             most[key] = number, key
     values = in_order(key for _, key in most.values())
+    if len(values) > MOST_CATEGORIES:
+        number = {key: number for number, key in most.values()}
+        return {**_named(values), "frequencies": [float(max(number[key], 0)) for key in values]}
+    return _named(values)
+
+
+def _named(values: list[Key]) -> dict:
+    """The values, and a word for the rest."""
     if values and not any(isinstance(value, str) for value in values):
         return {"range_values": values}
     other = "other"
     while other in values:
         other = f"any {other}"
     return {"range_values": values, "other_value": other}
+
+
+def frequencies(answer: Measurement, size: int) -> list[float]:
+    """How often each of the first codes occurs."""
+    counts = answer.answer[:size].astype(np.float64)
+    return pooled(NoisyTable(counts, answer.stddev**2)).tolist()
 
 
 def _significant(measurement: Measurement, size: int) -> np.ndarray:

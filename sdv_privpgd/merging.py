@@ -89,10 +89,21 @@ def merged_neighbors(frequencies: Sequence[float], most: int) -> Merging:
         lengths, masses = np.diff(edges), np.diff(sums[edges])
         # Of codes without any mass a long one is cut.
         longest = np.lexsort((lengths, masses * (lengths - 1)))[-1]
-        start, end = edges[longest], edges[longest + 1]
+        start, end = edges[longest : longest + 2].tolist()
         cuts = np.arange(start + 1, end)
         left = (sums[cuts] - sums[start]) * (cuts - start - 1)
         right = (sums[end] - sums[cuts]) * (end - cuts - 1)
         edges = np.insert(edges, longest + 1, cuts[(left + right).argmin()])
     codes = np.repeat(np.arange(edges.size - 1), np.diff(edges))
+    return Merging(tuple(codes.tolist()), tuple(frequencies))
+
+
+def merged_rare(frequencies: Sequence[float], most: int) -> Merging:
+    """The ``most`` - 1 most frequent cells have a code each, in order; the others share the last.
+
+    Of equally frequent cells the first ones are kept.
+    """
+    kept = np.sort(np.argsort(-np.asarray(frequencies), kind="stable")[: most - 1])
+    codes = np.full(len(frequencies), kept.size)
+    codes[kept] = np.arange(kept.size)
     return Merging(tuple(codes.tolist()), tuple(frequencies))

@@ -1,10 +1,10 @@
 """The public description of a table, read from SDV's words."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sized
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from sdv_privpgd.columns import Column, check_num_bins, describe
+from sdv_privpgd.columns import MOST_CATEGORIES, Column, check_num_bins, describe
 from sdv_privpgd.domain import Domain
 
 _RANGE = ("range_min", "range_max")
@@ -18,8 +18,8 @@ _KEYS = {
         "frequencies",
     ),
     "datetime": (*_RANGE, "range_is_nullable", "datetime_format", "num_bins"),
-    "categorical": ("range_values", "other_value", "range_is_nullable"),
-    "ordinal": ("range_values", "other_value", "range_is_nullable"),
+    "categorical": ("range_values", "other_value", "range_is_nullable", "frequencies"),
+    "ordinal": ("range_values", "other_value", "range_is_nullable", "frequencies"),
     "boolean": ("range_is_nullable",),
 }
 """The sdtypes that are modelled, and the keys that describe each."""
@@ -80,9 +80,13 @@ class Schema:
         public_domain: Mapping[str, Mapping] | None = None,
         num_bins: int = 32,
     ) -> dict[str, dict]:
-        """What is known of each column for which ``from_sdv`` would raise ``PublicDomainError``."""
+        """What is known of each column that discovery should look into.
+
+        Those for which ``from_sdv`` would raise ``PublicDomainError``, and those of so many
+        declared categories that it matters how frequent each is.
+        """
         described = _described(columns, keys, public_domain, num_bins)
-        return {name: facts for name, facts in described.items() if _lacks(facts)}
+        return {name: facts for name, facts in described.items() if _lacks(facts) or _many(facts)}
 
     def domain(self) -> Domain:
         """The domain of the encoded table: one attribute a column, with its number of codes."""
@@ -156,6 +160,13 @@ def _lacks(facts: Mapping) -> bool:
     return facts.get("other_value") is None and any(
         _is_empty(facts.get(key)) for key in _needed(facts)
     )
+
+
+def _many(facts: Mapping) -> bool:
+    """Whether it is worth to ask how frequent each category is."""
+    values = facts.get("range_values") if "range_values" in _needed(facts) else None
+    many = isinstance(values, Sized) and len(values) > MOST_CATEGORIES
+    return many and facts.get("frequencies") is None
 
 
 def _raise_undeclared(lacking: Mapping[str, Mapping]) -> NoReturn:

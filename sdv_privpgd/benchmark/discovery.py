@@ -68,6 +68,7 @@ def _errors(
     Under "" that of all pairs, under a column's name that of its pairs, and under the name and
     "alone" that of its own marginal.
     """
+    import pandas as pd
     from sdv.metadata import Metadata
 
     from sdv_privpgd import PrivPGDSynthesizer
@@ -87,7 +88,9 @@ def _errors(
         warnings.simplefilter("ignore")  # that nothing is declared
         synthesizer.fit(table.frame)
     real = table.encode(table.frame)
-    synthetic = table.encode(synthesizer.sample(len(real)))
+    rows = synthesizer.sample(len(real))
+    assert isinstance(rows, pd.DataFrame)  # as the table was
+    synthetic = table.encode(rows)
     pairs = {pair: found / 2 for pair, found in l1_by_pair(table.domain, real, synthetic).items()}
     errors = {"": float(np.mean(list(pairs.values())))}
     for axis, (name, size) in enumerate(zip(facts, table.domain.sizes, strict=True)):

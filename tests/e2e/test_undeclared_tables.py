@@ -1,7 +1,9 @@
 """Every real table at hand, with detected metadata and nothing declared, at small settings."""
 
+import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from sdv.metadata import Metadata
@@ -10,6 +12,7 @@ from sdv_privpgd import PrivPGDSynthesizer
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 PATHS = sorted(DATA.glob("*.parquet"))
+NUMBER = {"sdtype": "numerical"}
 
 
 @pytest.mark.skipif(not PATHS, reason="no real tables beside the checkout")
@@ -34,3 +37,27 @@ def test_a_table_of_which_nothing_is_known_is_fitted_at_the_first_try(path, kind
         elif facts["sdtype"] == "datetime":
             is_date = pd.api.types.is_datetime64_any_dtype
             assert is_date(rows[name]) == is_date(real[name]), name
+
+
+def test_ten_thousand_categories_are_fitted_in_small_tables():
+    """Two columns of 10,000 categories: a table of all pairs of them would have 100 million."""
+    rng = np.random.default_rng(0)
+    ranks = np.minimum(rng.pareto(1.0, (2, 20_000)).astype(int), 9_999)
+    values = np.array([f"v{rank}" for rank in range(10_000)], dtype=object)
+    real = pd.DataFrame({"x": values[ranks[0]], "y": values[ranks[1]], "z": rng.random(20_000)})
+    columns = {"x": {"sdtype": "categorical"}, "y": {"sdtype": "ordinal"}, "z": NUMBER}
+    metadata = Metadata.load_from_dict({"tables": {"table": {"columns": columns}}})
+    domain = {name: {"range_values": list(values)} for name in "xy"}
+    synthesizer = PrivPGDSynthesizer(metadata, 2.0, public_domain=domain, num_particles=1_000)
+    tracemalloc.start()
+    with pytest.warns(UserWarning, match=r"categories of \['z'\] are not declared"):
+        synthesizer.fit(real)
+    rows = synthesizer.sample(20_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 400 * 2**20
+    assert max(synthesizer._schema().domain().sizes) <= 258
+    for name in "xy":
+        assert set(rows[name].dropna()) <= set(values)
+        ours, theirs = ((frame[name] == "v0").mean() for frame in (rows, real))
+        assert ours == pytest.approx(theirs, abs=0.05)

@@ -237,6 +237,19 @@ def test_nothing_depends_on_the_table_where_nothing_is_declared(
     assert first == observe(synthesizer, change(table), caplog, capsys, known)
 
 
+@pytest.mark.parametrize("change", OTHER_TABLES)
+def test_nothing_depends_on_the_table_where_categories_are_many(
+    change, fixed_answers, caplog, capsys
+):
+    wards = {"range_values": [*"ABC", *map(str, range(2_000))]}
+    domain = {**sdv_tables.PUBLIC_DOMAIN, "ward": wards}
+    synthesizer = PrivPGDSynthesizer(**settings(public_domain=domain))
+    table = sdv_tables.table(120)
+    first = observe(synthesizer, table, caplog, capsys)
+    assert first["warnings"] == []
+    assert first == observe(synthesizer, change(table), caplog, capsys)
+
+
 def test_nothing_depends_on_the_table_in_sdv_s_dict_form(fixed_answers, caplog, capsys):
     synthesizer = PrivPGDSynthesizer(**settings())
     table = sdv_tables.table(120)

@@ -489,3 +489,43 @@ class TestCategories:
         )
         assert facts["range_values"] == ["a"]
         assert ledger.spent() < 5.0
+
+
+class TestManyCategories:
+    def test_declared_ones_are_counted_and_the_rare_ones_share_a_code(self):
+        rng = np.random.default_rng(0)
+        values = [f"v{rank}" for rank in range(10_000)]
+        frequent = rng.integers(0, 100, ROWS) * 97
+        column = np.where(rng.random(ROWS) < 0.9, frequent, rng.integers(0, 10_000, ROWS))
+        column = np.array(values, dtype=object)[column]
+        known = {"sdtype": "categorical", "range_values": values}
+        facts, ledger = found(column, known)
+        assert len(facts["frequencies"]) == 10_000
+        assert [charge.what for charge in ledger.charges] == ["ranges of undeclared columns"]
+        (merged,) = Schema.from_sdv({"x": known}, public_domain={"x": facts}).columns
+        assert merged.num_values == 256
+        codes, _ = merged.locate(np.arange(10_000))
+        # About 180 rows a frequent value, and noise of 10: all 100 have codes of their own.
+        assert np.bincount(codes).max() == 10_000 - 255
+        assert np.unique(codes[np.arange(100) * 97]).size == 100
+        assert (codes[np.arange(100) * 97] < 255).all()
+
+    def test_many_that_are_discovered_are_merged_and_the_rest_is_apart(self):
+        rng = np.random.default_rng(0)
+        column = np.array([f"v{rank}" for rank in range(400)], dtype=object)
+        column = column[rng.integers(0, 400, 10 * ROWS)]
+        facts, _ = found(column, {"sdtype": "categorical"})
+        assert len(facts["frequencies"]) == len(facts["range_values"]) == 400
+        (merged,) = described("categorical", facts)
+        assert merged.num_values == 257
+        codes, _ = merged.locate(np.arange(401))
+        assert np.count_nonzero(codes == codes[400]) == 1
+
+    @pytest.mark.parametrize("sdtype", ["categorical", "ordinal"])
+    def test_neighbors_share_codes_where_nothing_is_known(self, sdtype):
+        known = {"sdtype": sdtype, "range_values": list(range(1000)), "other_value": -1}
+        (merged,) = Schema.from_sdv({"x": known}).columns
+        codes, _ = merged.locate(np.arange(1001))
+        assert set(np.diff(codes)) == {0, 1}
+        assert merged.num_values == 257
+        assert np.bincount(codes).max() <= 8

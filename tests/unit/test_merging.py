@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.cells import BELOW_ONE
-from sdv_privpgd.merging import Merging, merged_neighbors
+from sdv_privpgd.merging import Merging, merged_neighbors, merged_rare
 from sdv_privpgd.report.labels import code_labels
 from sdv_privpgd.schema import Schema
 
@@ -109,6 +109,12 @@ def test_declared_frequencies_merge_the_cells_of_the_cuts():
     without = {**facts, "decimal_places": None}
     (column,) = Schema.from_sdv({"x": without}).columns
     assert column.num_values == 10
+
+
+def test_rare_cells_share_the_last_code():
+    merging = merged_rare([5.0, 0.0, 9.0, 1.0, 5.0], 3)
+    assert merging.codes == (0, 2, 1, 2, 2)
+    assert merged_rare([1.0, 2.0], 1).codes == (0, 0)
 
 
 def test_merged_codes_are_named_by_their_ends():
