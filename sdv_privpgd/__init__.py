@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sdv_privpgd.between import Between
     from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
     from sdv_privpgd.report.evaluation import evaluate
     from sdv_privpgd.schema import PublicDomainError
@@ -26,6 +27,7 @@ _HOMES = {
     "MST": "sdv_privpgd.select.mst",
     "MSTSynthesizer": "sdv_privpgd.synthesizer",
     "MWEM": "sdv_privpgd.select.mwem",
+    "Between": "sdv_privpgd.between",
     "DifferentiablePenalty": "sdv_privpgd.synthesize.particles.penalties",
     "Independent": "sdv_privpgd.select.independent",
     "ParticleGradientDescent": "sdv_privpgd.synthesize.particles.descent",
@@ -43,6 +45,7 @@ __all__ = [
     "MST",
     "MWEM",
     "AIMSynthesizer",
+    "Between",
     "DifferentiablePenalty",
     "Independent",
     "MSTSynthesizer",

@@ -28,16 +28,19 @@ from sdv.errors import (
     VersionError,
 )
 from sdv.metadata import Metadata
+from sdv.sampling import DataFrameCondition
 from sdv.single_table.base import SYNTHESIZER_LOGGER, BaseSingleTableSynthesizer
 from tqdm import tqdm
 
 from sdv_privpgd import _generators, pipeline
 from sdv_privpgd._sdv import (
+    as_one,
+    check_conditions,
     check_count,
     check_flags,
     check_share,
     column_names,
-    in_type_of,
+    given_over,
     named_by_text,
     original_names,
     public_copy,
@@ -59,6 +62,7 @@ from sdv_privpgd.schema import MODELLED, PublicDomainError, Schema
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.transformers import ColumnTransformer, encode_table, transformer_for
+from sdv_privpgd.wanted import is_wanted
 
 if TYPE_CHECKING:
     from sdv_privpgd.report.evaluation import Evaluation
@@ -424,11 +428,15 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     ):
         """Synthetic rows with the given values, as ``sample`` gives them.
 
-        A value outside the declared domain cannot be met: its rows are left out with SDV's
-        warning, and SDV's ``ValueError`` is raised if none is left.
+        A value may be a ``Between``. The other columns follow the model, under conditions that no
+        row of it meets, too. A value outside the declared domain cannot be met: its rows are left
+        out with SDV's warning, and SDV's ``ValueError`` is raised if none is left.
         """
+        self._validate_fit_before_sample()
+        # One frame: SDV goes through those of different columns one by one, copying all rows.
+        together = as_one(self._make_condition_dfs(conditions))
         sampled = super().sample_from_conditions(
-            conditions, max_tries_per_batch, batch_size, output_folder_path
+            [DataFrameCondition(together)], max_tries_per_batch, batch_size, output_folder_path
         )
         return self._as_fitted(sampled, rename=True)
 
@@ -447,6 +455,10 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             output_folder_path,
         )
         return self._as_fitted(sampled, rename=True)
+
+    def _validate_conditions_unseen_columns(self, conditions) -> None:
+        super()._validate_conditions_unseen_columns(conditions)
+        check_conditions(conditions, self._schema())
 
     def _as_fitted(self, sampled: dict[str, pd.DataFrame], rename: bool = False):
         """The same kind of thing, under the same column names, that was fitted."""
@@ -493,17 +505,17 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     ) -> pd.DataFrame:
         """One row for each condition that lies in the public domain, under its index."""
         del max_tries_per_batch, batch_size, keep_extra_columns  # nothing is rejected
-        sampler = self._sampler
-        possible = (
-            np.ones(len(conditions), bool) if sampler is None else sampler.possible(conditions)
-        )
+        columns, possible = {}, np.ones(len(conditions), dtype=bool)
+        if self._sampler is not None:
+            columns, possible = self._sampler.meeting(conditions)
         known = conditions[possible].reset_index(drop=True)
-        if known.empty:
-            return known.iloc[:0]
-        columns = {} if sampler is None else sampler.meeting(known)
-        for name in known.columns:
-            columns[name] = in_type_of(known[name], columns.get(name))
-        table = self._table(len(known), columns)
+        if not len(known):
+            return known
+        generated = [name for name in known.columns if name not in columns]
+        given = {name: known[name] for name in generated if is_wanted(known[name]).all()}
+        table = self._table(len(known), columns | given)
+        for name in generated:
+            table[name] = given_over(known[name], table[name])
         table.index = conditions.index[possible]
         if progress_bar is not None:
             progress_bar.update(len(table))

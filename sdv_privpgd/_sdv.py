@@ -8,6 +8,10 @@ import pandas as pd
 from sdv.errors import SynthesizerInputError
 from sdv.metadata import Metadata
 
+from sdv_privpgd.between import span
+from sdv_privpgd.schema import Schema
+from sdv_privpgd.wanted import ANYTHING, is_range, is_wanted
+
 RANGE_KEYS = (
     "range_min",
     "range_max",
@@ -96,15 +100,37 @@ def check_share(name: str, value: object) -> float:
     return float(value)
 
 
-def in_type_of(known: pd.Series, decoded: pd.Series | None) -> pd.Series:
-    """A caller's own values in the type of the decoded column, if that holds them exactly."""
-    if decoded is None or known.dtype == decoded.dtype:
-        return known
-    try:
-        converted = known.astype(decoded.dtype)
-    except (TypeError, ValueError, OverflowError):
-        return known
-    return converted if (converted.astype(object) == known.astype(object)).all() else known
+def as_one(conditions: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Conditions on several sets of columns below each other, and ``ANYTHING`` where one has none.
+
+    Their columns have SDV's names.
+    """
+    frames = [frame.set_axis(column_names(frame), axis=1) for frame in conditions]
+    names = list(dict.fromkeys(name for frame in frames for name in frame.columns))
+    if any(list(frame.columns) != names for frame in frames):
+        frames = [
+            frame.astype(object).reindex(columns=names, fill_value=ANYTHING) for frame in frames
+        ]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def check_conditions(conditions: pd.DataFrame, schema: Schema) -> None:
+    """Raises ``ValueError`` for a range of values that says nothing about its column."""
+    modelled = {column.name: column for column in schema.columns}
+    for name, cells in conditions.items():
+        for between in cells[is_range(cells)].unique():
+            if name not in modelled:
+                raise ValueError(
+                    f"Column {name!r} is generated: it has no values to choose from, so "
+                    f"{between!r} says nothing about it. Ask for one value instead."
+                )
+            span(modelled[str(name)], between)
+
+
+def given_over(conditions: pd.Series, generated: pd.Series) -> pd.Series:
+    """A generated column with the values that were asked for."""
+    wanted = is_wanted(conditions)
+    return conditions if wanted.all() else generated.astype(object).mask(wanted, conditions)
 
 
 def named_by_text(public_domain: Mapping | None) -> Mapping | None:

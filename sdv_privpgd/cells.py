@@ -3,6 +3,8 @@
 Every kind of cells answers three questions about arrays: how many cells there are (``len``), in
 which cell and where inside it a value lies (``locate``), and which value lies at a position of a
 cell (``at``). A position is in [0, 1). ``locate`` of ``at`` gives the same cell for every position.
+A range of values, within ``ends`` or not, covers a part of each cell (``shares``, in [0, 1]), and a
+position in that part is one in the cell (``inside``).
 """
 
 from dataclasses import dataclass
@@ -34,6 +36,26 @@ class Categories:
     def at(self, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """The indices, which are the codes: all of a cell is one value."""
         return codes
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The first and the last index of the declared values."""
+        return 0, len(self) - 1 - self.has_other
+
+    def shares(self, low: int, high: int) -> np.ndarray:
+        """1 for the cells in the range, 0 for the others."""
+        codes = np.arange(len(self))
+        return ((codes >= low) & (codes <= high)).astype(np.float64)
+
+    def inside(
+        self,
+        codes: np.ndarray,  # noqa: ARG002
+        positions: np.ndarray,
+        low: np.ndarray,  # noqa: ARG002
+        high: np.ndarray,  # noqa: ARG002
+    ) -> np.ndarray:
+        """The same positions: a range covers all of a cell."""
+        return positions
 
 
 @dataclass(frozen=True)
@@ -85,6 +107,24 @@ class Ticks:
         steps = np.floor(positions * self.widths[codes]).astype(np.int64)
         return self.starts[codes] + steps
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The first and the last number."""
+        return self.first, self.last
+
+    def shares(self, low: int, high: int) -> np.ndarray:
+        """The part of each cell's numbers that is in the range."""
+        ends = np.minimum(self.starts + self.widths - 1, high)
+        return np.maximum(ends - np.maximum(self.starts, low) + 1, 0) / self.widths
+
+    def inside(
+        self, codes: np.ndarray, positions: np.ndarray, low: np.ndarray, high: np.ndarray
+    ) -> np.ndarray:
+        """Positions of numbers of the cells that are in ranges; each has an equal share."""
+        starts = np.maximum(self.starts[codes], low)
+        counts = np.minimum(self.starts[codes] + self.widths[codes] - 1, high) - starts + 1
+        return self.locate(starts + np.floor(positions * counts).astype(np.int64))[1]
+
 
 class _Reals:
     """Cells of real numbers between strictly increasing edges; the last one has its end."""
@@ -116,6 +156,31 @@ class _Reals:
         """The float64 numbers at the positions of the cells."""
         reals = self.edges[codes] + positions * self._widths[codes]
         return np.clip(reals, self.edges[codes], self.largest[codes])
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The lowest and the highest number."""
+        return float(self.edges[0]), float(self.edges[-1])
+
+    def shares(self, low: float, high: float) -> np.ndarray:
+        """The part of each cell's width that is in the range; all of the cell of one number."""
+        low, high = max(low, self.ends[0]), min(high, self.ends[1])
+        if low > high:
+            return np.zeros(len(self))
+        if low == high:
+            return (np.arange(len(self)) == self.locate(np.array([low]))[0]).astype(np.float64)
+        overlaps = np.minimum(self.edges[1:], high) - np.maximum(self.edges[:-1], low)
+        return np.maximum(overlaps, 0) / self._widths
+
+    def inside(
+        self, codes: np.ndarray, positions: np.ndarray, low: np.ndarray, high: np.ndarray
+    ) -> np.ndarray:
+        """Positions in the parts of the cells that are in ranges, up to rounding."""
+        starts, widths = self.edges[codes], self._widths[codes]
+        lows, highs = np.maximum(starts, low), np.minimum(starts + widths, high)
+        offsets = lows + positions * np.maximum(highs - lows, 0) - starts
+        inside = np.divide(offsets, widths, out=np.full(offsets.shape, 0.5), where=widths > 0)
+        return np.clip(inside, 0, BELOW_ONE)
 
     @cached_property
     def _widths(self) -> np.ndarray:

@@ -94,6 +94,19 @@ class Column:
             codes, positions = self.merging.at(codes, positions)
         return self.cells.at(codes, positions)
 
+    def shares(self, low: Any, high: Any) -> np.ndarray:
+        """The part of each code that a range of what the cells hold covers."""
+        shares = self.cells.shares(low, high)
+        return shares if self.merging is None else self.merging.covered(shares)
+
+    def inside(self, codes: np.ndarray, positions: np.ndarray, low: Any, high: Any) -> np.ndarray:
+        """Positions of codes, moved to the part of them that a range covers."""
+        if self.merging is None:
+            return self.cells.inside(codes, positions, low, high)
+        narrowed = self.merging.narrowed(self.cells.shares(low, high))
+        cells, positions = narrowed.at(codes, positions)
+        return self.merging.locate(cells, self.cells.inside(cells, positions, low, high))[1]
+
 
 def describe(name: str, facts: Mapping) -> Column:
     """The column of which SDV's words, and ``num_bins``, say ``facts``.

@@ -6,7 +6,7 @@ or found by discovery.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -45,6 +45,16 @@ class Merging:
         found = np.searchsorted(edges, reached, side="right") - 1
         inside = (reached - edges[found]) / self._shares[held[found]]
         return self._order[held[found]], np.clip(inside, 0.0, BELOW_ONE)
+
+    def covered(self, shares: np.ndarray) -> np.ndarray:
+        """The part of each code of which so much of each cell is covered."""
+        return np.bincount(self._sorted_codes, weights=self._shares * shares[self._order])
+
+    def narrowed(self, shares: np.ndarray) -> "Merging":
+        """The same codes, with so much of each cell."""
+        frequencies = np.empty(len(self.codes))
+        frequencies[self._order] = self._shares * shares[self._order]
+        return replace(self, frequencies=tuple(frequencies.tolist()))
 
     # Below, the cells are in the order of their codes.
 

@@ -1,15 +1,16 @@
 """Rows of a fitted model as the user's columns, one after another or under conditions. Public."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from sdv_privpgd.schema import Schema
-from sdv_privpgd.synthesize.conditioning import choose_rows
+from sdv_privpgd.synthesize.conditioning import ConditionalRows
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.stream import RowStream
 from sdv_privpgd.transformers import transformer_for
+from sdv_privpgd.wanted import Wanted
 
 
 class Sampler:
@@ -37,29 +38,58 @@ class Sampler:
         """The next rows of the sequence."""
         return self._decoded(*self._rows.take(num_rows))
 
-    def possible(self, conditions: pd.DataFrame) -> np.ndarray:
-        """Which conditions, one a row, lie in the public domain; bool."""
-        possible = np.ones(len(conditions), dtype=bool)
-        for name, values in self._modelled(conditions).items():
-            possible &= self._transformers[name].holds(values)
-        return possible
+    def meeting(self, conditions: pd.DataFrame) -> tuple[dict[str, pd.Series], np.ndarray]:
+        """A row for each condition that lies in the public domain, and which ones do; bool.
 
-    def meeting(self, conditions: pd.DataFrame) -> dict[str, pd.Series]:
-        """The next rows, moved to the values wanted: for each condition a row that fits it best.
-
-        Columns that are not modelled are left to the caller.
+        Cells of conditions are values, ``Between`` or ``ANYTHING``. Conditions on columns that
+        are not modelled are left to the caller.
         """
-        codes, positions = self._rows.take(len(conditions))
-        wanted = {
-            name: self._transformers[name].encode(values)[0]
-            for name, values in self._modelled(conditions).items()
-        }
-        if wanted:
-            codes = self._conditioned(wanted)
-        return self._decoded(codes, positions)
+        wanted = self._wanted(conditions)
+        possible = np.all([np.ones(len(conditions), bool), *(w.possible for w in wanted)], axis=0)
+        if not possible.all():
+            wanted = self._wanted(conditions[possible])
+        codes, positions = self._rows.take(int(np.count_nonzero(possible)))
+        codes = self._drawn(codes, wanted)
+        axes = self._rows.model.domain.axes(each.name for each in wanted)
+        for axis, each in zip(axes, wanted, strict=True):
+            positions[:, axis] = each.place(codes[:, axis], positions[:, axis])
+        decoded = self._decoded(codes, positions)
+        for each in wanted:
+            holds_missing = each.name in self._with_missing
+            decoded[each.name] = each.write(decoded[each.name], holds_missing=holds_missing)
+        return decoded, possible
 
-    def _modelled(self, conditions: pd.DataFrame) -> dict[str, pd.Series]:
-        return {str(name): s for name, s in conditions.items() if name in self._transformers}
+    def _wanted(self, conditions: pd.DataFrame) -> list[Wanted]:
+        return [
+            Wanted(self._transformers[str(name)], values)
+            for name, values in conditions.items()
+            if name in self._transformers
+        ]
+
+    def _drawn(self, codes: np.ndarray, wanted: Sequence[Wanted]) -> np.ndarray:
+        """Codes of rows that fit what is wanted; the given ones where nothing is.
+
+        Conditions that want the same are drawn for together.
+        """
+        same = np.zeros(len(codes), dtype=np.int64)
+        for each in wanted:
+            _, wishes = np.unique(each.wishes, return_inverse=True)
+            _, same = np.unique(same * len(codes) + wishes, return_inverse=True)
+        order = np.argsort(same, kind="stable")
+        groups = np.split(order, np.flatnonzero(np.diff(same[order])) + 1)
+        rows = ConditionalRows(
+            self._rows.model,
+            self._rows.seed,
+            {each.name: each.num_values if each.is_ordered else 0 for each in self._columns},
+        )
+        generator = np.random.default_rng((self._rows.seed, self._rows.taken))
+        drawn = codes.copy()
+        for group in groups if len(codes) else []:
+            wishes = {each.name: int(each.wishes[group[0]]) for each in wanted}
+            fits = {each.name: each.fit(wishes[each.name]) for each in wanted if wishes[each.name]}
+            if fits:
+                drawn[group] = rows.draw(fits, len(group), generator)
+        return drawn
 
     def _from_start(self) -> RowStream:
         return RowStream(model=self._rows.model, seed=self._rows.seed)
@@ -72,14 +102,3 @@ class Sampler:
             )
             for axis, (name, transformer) in enumerate(self._transformers.items())
         }
-
-    def _conditioned(self, wanted: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Codes of rows of the model that fit the codes wanted, one row a condition."""
-        model = self._rows.model
-        columns = {column.name: column for column in self._columns}
-        scales = [1 / columns[n].size if columns[n].is_ordered else 0.0 for n in wanted]
-        generator = np.random.default_rng((self._rows.seed, self._rows.taken))
-        pool = model.sample(model.block, self._rows.seed)
-        codes = np.column_stack(list(wanted.values()))
-        axes = list(model.domain.axes(wanted))
-        return pool[choose_rows(pool[:, axes], codes, np.array(scales), generator)]

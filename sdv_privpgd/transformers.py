@@ -70,9 +70,14 @@ class ColumnTransformer(BaseTransformer, abc.ABC):
         missing = codes == self.column.num_values
         inside = np.clip(np.where(missing, 0.5, positions), 0.0, BELOW_ONE)
         values = self.column.at(np.where(missing, 0, codes), inside)
-        series = self._write(values, holds_missing or bool(missing.any()))
-        series[missing] = None
-        return series.rename(self.column.name)
+        return self._named(self._write(values, holds_missing or bool(missing.any())), missing)
+
+    def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:
+        """The same values as ``decode`` writes them. For those that a user asks for."""
+        with quiet():
+            values, missing = self._read(series.astype(object))
+            values = self.column.cells.at(*self.column.cells.locate(values))
+        return self._named(self._write(values, holds_missing or bool(missing.any())), missing)
 
     def holds(self, series: pd.Series) -> np.ndarray:
         """Which cells ``encode`` places without clipping, guessing or rounding, bool.
@@ -82,6 +87,10 @@ class ColumnTransformer(BaseTransformer, abc.ABC):
         with quiet():
             empty = series.isna().to_numpy()
             return np.where(empty, self.column.nullable, self._is_declared(series.astype(object)))
+
+    def _named(self, series: pd.Series, missing: np.ndarray) -> pd.Series:
+        series[missing] = None
+        return series.rename(self.column.name)
 
     @abc.abstractmethod
     def _is_declared(self, series: pd.Series) -> np.ndarray:
@@ -133,6 +142,11 @@ class RealTransformer(ColumnTransformer):
         assert isinstance(cells, Interval)
         numbers, missing = real_numbers(series)
         return ~missing & (numbers >= cells.low) & (numbers <= cells.high)
+
+    def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:
+        """The numbers themselves: a position in a cell would round them."""
+        numbers, missing = self._read(series)
+        return self._named(self._write(numbers, holds_missing), missing)
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:  # noqa: ARG002
         return pd.Series(values)
@@ -202,10 +216,17 @@ class DatetimeTransformer(ColumnTransformer):
         ticks, missing = self._read(series)
         return ~missing & (ticks >= cells.first) & (ticks <= cells.last)
 
+    def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:  # noqa: ARG002
+        """The moments themselves, which may be inside a tick."""
+        moments, missing = instants(series, self.column.datetime_format)
+        return self._named(self._written(moments, "ns"), missing)
+
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:  # noqa: ARG002
+        return self._written(values, self._ticks[1])
+
+    def _written(self, ticks: np.ndarray, unit: str) -> pd.Series:
         column = self.column
-        written = write_dates(values, self._ticks[1], column.datetime_format, column.utc)
-        return pd.Series(written)
+        return pd.Series(write_dates(ticks, unit, column.datetime_format, column.utc))
 
 
 class CategoryTransformer(ColumnTransformer):

@@ -1,55 +1,132 @@
-"""Rows that fit conditions: exact ones at random, else the nearest."""
+"""Rows under conditions: fitting ones by turns, and few ones helped out by moved ones."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd.synthesize.conditioning import choose_rows
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.synthesize.conditioning import ConditionalRows
+from sdv_privpgd.synthesize.particles.particles import Particles
 
 SIZES = (2, 3, 300)
-SCALES = np.array([0.0, 1 / 3, 1 / 300])
-
-
-def cost(row, wanted):
-    return sum(
-        (a != b) + scale * abs(int(a) - int(b))
-        for a, b, scale in zip(row, wanted, SCALES, strict=True)
-    )
-
+DOMAIN = Domain(("a", "b", "c"), SIZES)
+ORDERED = {"a": 0, "b": 3, "c": 299}
 
 records = st.lists(st.tuples(*(st.integers(0, size - 1) for size in SIZES)), min_size=1, max_size=9)
 
 
-@given(records, records, st.integers(0, 99))
-def test_every_chosen_row_is_among_the_cheapest_of_a_brute_force_search(pool, wanted, seed):
-    pool, wanted = np.array(pool), np.array(wanted)
-    chosen = choose_rows(pool, wanted, SCALES, np.random.default_rng(seed))
-    for index, condition in zip(chosen, wanted, strict=True):
-        best = min(cost(row, condition) for row in pool)
-        assert cost(pool[index], condition) == pytest.approx(best, abs=1e-12)
+def rows_of(codes, domain=DOMAIN, ordered=ORDERED) -> ConditionalRows:
+    return ConditionalRows(Particles(domain=domain, codes=np.array(codes)), 0, ordered)
 
 
-@pytest.mark.parametrize("wanted", [[0, 1], [1, 1]])
-def test_rows_of_equal_cost_are_equally_likely(wanted):
-    """Exact matches and nearest ones: 3 of 4 rows, each within 5 standard errors of a third."""
-    pool = np.array([[0, 1], [0, 1], [0, 1], [0, 2]])
-    conditions = np.tile(wanted, (3000, 1))
-    chosen = choose_rows(pool, conditions, np.array([0.0, 0.5]), np.random.default_rng(0))
-    counts = np.bincount(chosen, minlength=4)
-    assert counts[3] == 0
-    assert np.abs(counts[:3] - 1000).max() < 5 * np.sqrt(3000 * 2 / 9)
+def one(size: int, code: int) -> np.ndarray:
+    return (np.arange(size) == code).astype(float)
 
 
-def test_two_wrong_codes_may_cost_less_than_one_far_away():
-    """Two misses at costs of 1 + 0.2 and 1, against one at 1 + 2."""
-    pool = np.array([[10, 0], [1, 1]])
-    chosen = choose_rows(pool, np.array([[0, 0]]), np.array([0.2, 0.0]), np.random.default_rng(0))
-    assert chosen.tolist() == [1]  # 2.2 against 3
+def codes_of(rows: ConditionalRows) -> np.ndarray:
+    return np.stack(list(rows._pool.values()), axis=1)
 
 
-def test_no_conditions_choose_no_rows():
-    chosen = choose_rows(
-        np.array([[0]]), np.empty((0, 1), dtype=np.int64), np.ones(1), np.random.default_rng(0)
+@given(records, records, st.integers(1, 20), st.integers(0, 99))
+def test_every_row_fits_and_takes_the_rest_from_a_row_of_the_model(pool, wanted, number, seed):
+    rows = rows_of(pool)
+    for record in wanted:
+        wish = {"c": one(300, record[2]), "a": one(2, record[0])}
+        drawn = rows.draw(wish, number, np.random.default_rng(seed))
+        assert drawn.shape == (number, 3)
+        assert (drawn[:, [0, 2]] == [record[0], record[2]]).all()
+        assert set(drawn[:, 1]) <= {row[1] for row in pool}
+
+
+@given(records, st.integers(0, 299), st.integers(0, 299), st.integers(0, 99))
+def test_codes_of_a_range_are_kept_and_others_moved_into_it(pool, first, last, seed):
+    first, last = min(first, last), max(first, last)
+    fit = np.zeros(300)
+    fit[first : last + 1] = np.linspace(0.1, 1, last + 1 - first)
+    drawn = rows_of(pool).draw({"c": fit}, 30, np.random.default_rng(seed))
+    assert (fit[drawn[:, 2]] > 0).all()
+    whole = {row for row in pool if fit[row[2]] > 0}
+    if whole:  # moved rows take codes that the model has
+        assert set(drawn[:, 2]) <= {row[2] for row in whole}
+
+
+def many(num_rows: int, chance: float, seed: int = 0) -> np.ndarray:
+    """The first attribute is 1 with a chance; the second one is the first in 9 of 10 rows."""
+    rng = np.random.default_rng(seed)
+    first = rng.random(num_rows) < chance
+    second = np.where(rng.random(num_rows) < 0.9, first, ~first)
+    return np.stack([first, second, rng.integers(0, 300, num_rows)], axis=1).astype(int)
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_many_fitting_rows_are_used_by_turns(times):
+    rows = rows_of(many(4_000, 0.5))
+    codes = codes_of(rows)
+    fitting = codes[codes[:, 0] == 1]
+    number = len(fitting) * times
+    drawn = rows.draw({"a": one(2, 1)}, number, np.random.default_rng(0))
+    assert sorted(map(tuple, drawn)) == sorted(list(map(tuple, fitting)) * times)
+    assert not (drawn == np.concatenate([fitting] * times)).all(), "in random order"
+
+
+def test_rows_weigh_what_their_cells_share_of_a_range_says():
+    rows = rows_of(many(9_000, 0.5))
+    fit = one(300, 7) + 0.25 * one(300, 8) + one(300, 9)
+    fit[10:] = 1
+    indices, weights = rows.weights({"c": fit})
+    codes = codes_of(rows)[indices, 2]
+    assert sorted(indices) == np.flatnonzero(fit[codes_of(rows)[:, 2]]).tolist()
+    assert (weights == np.where(codes == 8, 0.25, 1.0)).all()
+
+
+def test_moved_rows_together_weigh_as_much_as_a_hundred_fitting_ones():
+    rows = rows_of(many(4_000, 0.05))
+    fits = codes_of(rows)[:, 0] == 1
+    indices, weights = rows.weights({"a": one(2, 1)})
+    assert (indices == np.arange(4_000)).all()
+    assert weights.sum() == pytest.approx(fits.sum() + 100)
+    assert weights[fits].min() >= 1
+    # Moved here, a row with b = 1 is likelier: P(b = 1 | a = 1) is 0.9.
+    others = codes_of(rows)[~fits, 1]
+    assert weights[~fits][others == 1].mean() > 2 * weights[~fits][others == 0].mean()
+
+
+def test_without_a_fitting_row_the_others_follow_what_the_pairs_say():
+    """Wanted: a = b = 1, which no row has. c follows each of them alone in half of the rows."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 2, (2, 8_000))
+    b[a == 1] = 0
+    c = np.where((a == 1) | (b == 1), 3, rng.integers(0, 4, 8_000))
+    domain = Domain(("a", "b", "c"), (2, 2, 4))
+    rows = rows_of(np.stack([a, b, c], axis=1), domain, dict.fromkeys("abc", 0))
+    drawn = rows.draw({"a": one(2, 1), "b": one(2, 1)}, 4_000, np.random.default_rng(0))
+    assert (drawn[:, :2] == 1).all()
+    before = np.mean(c == 3)
+    assert (drawn[:, 2] == 3).mean() > 0.95 > before
+
+
+def test_nearer_rows_weigh_more_and_missing_is_near_to_nothing():
+    """All else being equal: codes of b in order, the last of c means missing."""
+    pool = [(0, 0, code) for code in (10, 11, 200, 299)]
+    rows = rows_of(pool)
+    _, weights = rows.weights({"c": one(300, 9)})
+    by_code = dict(zip(codes_of(rows)[:, 2].tolist(), weights, strict=True))
+    expected = {code: np.exp(-(code - 9) / 300) for code in (10, 11, 200)} | {299: np.exp(-1)}
+    for code, weight in by_code.items():
+        assert weight / by_code[10] == pytest.approx(expected[code] / expected[10], rel=1e-5)
+
+
+def test_wishes_on_all_attributes_come_back():
+    wish = {name: one(size, size - 1) for name, size in zip("abc", SIZES, strict=True)}
+    drawn = rows_of([(0, 0, 0)]).draw(wish, 3, np.random.default_rng(0))
+    assert drawn.tolist() == [[1, 2, 299]] * 3
+
+
+def test_the_same_generator_gives_the_same_rows():
+    rows = rows_of(many(500, 0.1))
+    first, second, other = (
+        rows.draw({"a": one(2, 1)}, 50, np.random.default_rng(seed)) for seed in (0, 0, 1)
     )
-    assert len(chosen) == 0
+    assert (first == second).all()
+    assert not (first == other).all()
