@@ -1,4 +1,4 @@
-"""Rows of a model under conditions: those that fit, and where they are few, others moved there."""
+"""Rows of a model under conditions: those that fit, and where they are few, near ones moved."""
 
 from collections.abc import Mapping
 
@@ -9,8 +9,11 @@ from sdv_privpgd.synthesize.engine import Model
 _ENOUGH = 1_000
 """So many fitting rows stand for themselves."""
 
+_NEAREST = 300
+"""Where fewer fit, as many of the nearest rows, and those as near as the last, are moved."""
+
 _MOVED = 100
-"""Where fewer fit, the moved rows together weigh as much as so many of them."""
+"""The moved rows together weigh as much as so many fitting ones."""
 
 Wish = Mapping[str, np.ndarray]
 """How well the codes of attributes fit a condition, each in [0, 1], shape (code,), best 1."""
@@ -21,15 +24,9 @@ class ConditionalRows:
 
     A row of the pool, which is a block of the model's rows, fits as well as the product over the
     wished attributes says. Where the fitting rows are many they are all that is needed. Where they
-    are few, they say little about the other attributes, and all rows of the pool join them, moved:
-    they get wished codes and keep the others. How much a moved row weighs falls with what has to
-    be moved, by exp(-1 - distance) an attribute, the distance in codes over their number. And it
-    rises with how likely the wish is given the row's other attributes x_1, ..., x_K: by
-
-        prod_k (P(x_k | wished code) / P(x_k)) ** (1 / sqrt(K))
-
-    for each wished attribute, from the model's 2-way marginals. With the exponent 1 this is naive
-    Bayes, right for others that are independent; for K copies of one attribute 1/K would be right.
+    are few, they say little about the other attributes, and the nearest rows join them, moved: they
+    get wished codes and keep the others. A moved row weighs exp(-1 - distance) for each attribute
+    that is moved; the distance is that of the codes over their number.
     ``python -m sdv_privpgd.benchmark conditions`` measures what comes out.
 
     Args:
@@ -40,16 +37,9 @@ class ConditionalRows:
 
     def __init__(self, model: Model, seed: int, num_ordered: Mapping[str, int]) -> None:
         self._model, self._num_ordered = model, num_ordered
-        attributes, sizes = model.domain.attributes, model.domain.sizes
-        self._pool = {
-            name: np.ascontiguousarray(column, dtype=np.min_scalar_type(size))
-            for name, size, column in zip(
-                attributes, sizes, model.sample(model.block, seed).T, strict=True
-            )
-        }
-        self._sizes = dict(zip(attributes, sizes, strict=True))
+        columns = np.ascontiguousarray(model.sample(model.block, seed).T)
+        self._pool = dict(zip(model.domain.attributes, columns, strict=True))
         self._sorted: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-        self._tables: dict[tuple[str, str], np.ndarray] = {}
 
     def draw(self, wish: Wish, num_rows: int, generator: np.random.Generator) -> np.ndarray:
         """Codes of shape (row, attribute) that fit the wish, int64, in random order.
@@ -59,25 +49,22 @@ class ConditionalRows:
         """
         rows, weights = self.weights(wish)
         drawn = rows[_systematic(weights, num_rows, generator)]
-        codes = np.stack([column[drawn] for column in self._pool.values()], 1).astype(np.int64)
-        for axis, fit in zip(self._model.domain.axes(wish), wish.values(), strict=True):
-            unfit = np.flatnonzero(fit[codes[:, axis]] == 0)
-            chances = fit * self._model.marginal((self._model.domain.attributes[axis],))
-            chances = chances if chances.any() else fit
-            chances /= chances.sum()
-            codes[unfit, axis] = generator.choice(len(fit), len(unfit), p=chances)
+        codes = np.stack([column[drawn] for column in self._pool.values()], axis=1)
+        for name, axis in zip(wish, self._model.domain.axes(wish), strict=True):
+            unfit = np.flatnonzero(wish[name][codes[:, axis]] == 0)
+            if len(unfit):
+                codes[unfit, axis] = self._wished(name, wish[name], len(unfit), generator)
         return codes
 
     def weights(self, wish: Wish) -> tuple[np.ndarray, np.ndarray]:
-        """Indices of rows of the pool, and what each of them weighs, above 0."""
-        rows, fits = self._fitting(wish)
+        """Indices of rows of the pool, and what each entry weighs; a row may have two."""
+        fitting, fits = self._fitting(wish)
         if fits.sum() >= _ENOUGH:
-            return rows, fits
-        weights = self._moved(wish)
-        if len(rows):
-            weights *= _MOVED / weights.sum()
-            weights[rows] += fits
-        return np.arange(len(weights)), weights
+            return fitting, fits
+        moved, nearness = self._nearest(wish)
+        if len(fitting):
+            nearness *= _MOVED / nearness.sum()
+        return np.concatenate([moved, fitting]), np.concatenate([nearness, fits])
 
     def _fitting(self, wish: Wish) -> tuple[np.ndarray, np.ndarray]:
         """The rows that fit, and how well. Searched among those that fit the rarest wish."""
@@ -91,48 +78,42 @@ class ConditionalRows:
     def _between(self, name: str, codes: np.ndarray) -> np.ndarray:
         """The rows whose code is from the first to the last of ascending codes."""
         if name not in self._sorted:
-            column = self._pool[name]
-            counts = np.bincount(column, minlength=self._sizes[name])
-            ends = np.concatenate(([0], np.cumsum(counts)))
-            self._sorted[name] = np.argsort(column, kind="stable"), ends
-        order, ends = self._sorted[name]
-        return order[ends[codes[0]] : ends[codes[-1] + 1]]
+            order = np.argsort(self._pool[name], kind="stable")
+            self._sorted[name] = order, self._pool[name][order]
+        order, ascending = self._sorted[name]
+        start = np.searchsorted(ascending, codes[0], side="left")
+        return order[start : np.searchsorted(ascending, codes[-1], side="right")]
 
-    def _moved(self, wish: Wish) -> np.ndarray:
-        """What each row of the pool weighs if it is moved to wished codes, at most 1."""
-        others = [name for name in self._pool if name not in wish]
-        logs = {name: self._nearness(name, fit) for name, fit in wish.items()}
-        for other in others:
-            evidence = sum(self._evidence(name, fit, other) for name, fit in wish.items())
-            logs[other] = evidence / np.sqrt(len(others))
-        total = np.zeros(self._model.block, dtype=np.float32)
-        for name, log in logs.items():
-            total += log.astype(np.float32)[self._pool[name]]
-        return np.exp((total - total.max()).astype(np.float64))
+    def _nearest(self, wish: Wish) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that are moved the least, and what they weigh, the most 1."""
+        costs = np.zeros(self._model.block, dtype=np.float32)
+        for name, fit in wish.items():
+            of_codes = self._costs(name, fit).astype(np.float32)
+            costs += of_codes.take(self._pool[name], mode="clip")  # without a check for each row
+        last = min(_NEAREST, len(costs)) - 1
+        rows = np.flatnonzero(costs <= np.partition(costs, last)[last])
+        return rows, np.exp(costs.min() - costs[rows].astype(np.float64))
 
-    def _nearness(self, name: str, fit: np.ndarray) -> np.ndarray:
-        """The log of the weight of each code of a wished attribute, shape (code,)."""
+    def _costs(self, name: str, fit: np.ndarray) -> np.ndarray:
+        """Minus the log of the weight of each code of a wished attribute, shape (code,)."""
         ordered = self._num_ordered[name]
-        distance = np.full(len(fit), float(ordered > 0))
+        distances = np.full(len(fit), float(ordered > 0))
         wished = np.flatnonzero(fit[:ordered])
         if len(wished):
             codes = np.arange(ordered)
-            distance[:ordered] = np.abs(codes[:, None] - wished).min(axis=1) / len(fit)
-        return np.log(np.maximum(fit, np.exp(-1 - distance)))
+            distances[:ordered] = np.abs(codes[:, None] - wished).min(axis=1) / len(fit)
+        return -np.log(np.maximum(fit, np.exp(-1 - distances)))
 
-    def _evidence(self, name: str, fit: np.ndarray, other: str) -> np.ndarray:
-        """The log of P(x | wished code) / P(x) for each code x of another attribute.
-
-        From counts of the pool's size: half a row more in each cell of P(x), and one row
-        distributed like P(x) more with the wished codes.
-        """
-        if (name, other) not in self._tables:
-            self._tables[name, other] = self._model.block * self._model.marginal((name, other))
-        table = self._tables[name, other]
-        apriori = table.sum(axis=0) + 0.5
-        apriori /= apriori.sum()
-        counts = fit @ table + apriori
-        return np.log(counts / counts.sum() / apriori)
+    def _wished(
+        self, name: str, fit: np.ndarray, number: int, generator: np.random.Generator
+    ) -> np.ndarray:
+        """Wished codes of an attribute, as the model has them; by fit alone if it has none."""
+        codes = np.flatnonzero(fit)
+        if len(codes) == 1:
+            return np.repeat(codes, number)
+        chances = fit * self._model.marginal((name,))
+        chances = chances if chances.any() else fit
+        return generator.choice(len(fit), number, p=chances / chances.sum())
 
 
 def _systematic(weights: np.ndarray, number: int, generator: np.random.Generator) -> np.ndarray:

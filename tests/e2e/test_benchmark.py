@@ -55,6 +55,16 @@ def test_stages_prints_a_line_a_stage():
     assert names == ["stage", *STAGES]
 
 
+def test_conditions_prints_an_error_of_each_frequency_and_the_seconds():
+    sizes = ["--rows", "2000", "--columns", "4", "--cells", "8", "--population", "30000"]
+    printed = command("conditions", *sizes, "--seeds", "1", "--conditions", "2", "--timed", "5")
+    errors, seconds = printed.split("\n\n")
+    frequencies = [line[:14].strip() for line in errors.splitlines()]
+    assert frequencies[:3] == ["frequency", "10 %", "1 %"]
+    assert len(seconds.splitlines()) == 5
+    assert seconds.count(": 500 rows in ") == 5
+
+
 def write_table(folder, name: str, bounds: dict, **columns) -> None:
     """A real table in miniature, with the facts that lie beside it."""
     table = pd.DataFrame(columns)
