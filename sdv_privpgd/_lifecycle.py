@@ -515,7 +515,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         given = {name: known[name] for name in generated if is_wanted(known[name]).all()}
         table = self._table(len(known), columns | given)
         for name in generated:
-            table[name] = given_over(known[name], table[name])
+            table[name] = given_over(known[name], pd.Series(table[name]))
         table.index = conditions.index[possible]
         if progress_bar is not None:
             progress_bar.update(len(table))

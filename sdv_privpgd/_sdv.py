@@ -109,7 +109,10 @@ def as_one(conditions: Sequence[pd.DataFrame]) -> pd.DataFrame:
     names = list(dict.fromkeys(name for frame in frames for name in frame.columns))
     if any(list(frame.columns) != names for frame in frames):
         frames = [
-            frame.astype(object).reindex(columns=names, fill_value=ANYTHING) for frame in frames
+            frame.astype(object)
+            .assign(**{name: ANYTHING for name in names if name not in frame})
+            .reindex(columns=names)
+            for frame in frames
         ]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
@@ -118,7 +121,7 @@ def check_conditions(conditions: pd.DataFrame, schema: Schema) -> None:
     """Raises ``ValueError`` for a range of values that says nothing about its column."""
     modelled = {column.name: column for column in schema.columns}
     for name, cells in conditions.items():
-        for between in cells[is_range(cells)].unique():
+        for between in cells.loc[is_range(cells)].unique():
             if name not in modelled:
                 raise ValueError(
                     f"Column {name!r} is generated: it has no values to choose from, so "

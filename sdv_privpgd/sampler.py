@@ -47,7 +47,7 @@ class Sampler:
         wanted = self._wanted(conditions)
         possible = np.all([np.ones(len(conditions), bool), *(w.possible for w in wanted)], axis=0)
         if not possible.all():
-            wanted = self._wanted(conditions[possible])
+            wanted = self._wanted(conditions.loc[possible])
         codes, positions = self._rows.take(int(np.count_nonzero(possible)))
         codes = self._drawn(codes, wanted)
         axes = self._rows.model.domain.axes(each.name for each in wanted)
@@ -71,6 +71,8 @@ class Sampler:
 
         Conditions that want the same are drawn for together.
         """
+        if not wanted or not len(codes):
+            return codes
         same = np.zeros(len(codes), dtype=np.int64)
         for each in wanted:
             _, wishes = np.unique(each.wishes, return_inverse=True)
@@ -84,7 +86,7 @@ class Sampler:
         )
         generator = np.random.default_rng((self._rows.seed, self._rows.taken))
         drawn = codes.copy()
-        for group in groups if len(codes) else []:
+        for group in groups:
             wishes = {each.name: int(each.wishes[group[0]]) for each in wanted}
             fits = {each.name: each.fit(wishes[each.name]) for each in wanted if wishes[each.name]}
             if fits:

@@ -28,9 +28,9 @@ class Wanted:
         self.name = column.name
         self._ranged = is_range(conditions)
         self._exact = ~self._ranged & is_wanted(conditions)
-        self._values = conditions[self._exact]
+        self._values = conditions.loc[self._exact]
         self._codes, self._positions = transformer.encode(self._values)
-        self._which, ranges = pd.factorize(conditions[self._ranged])
+        self._which, ranges = pd.factorize(conditions.loc[self._ranged])
         self._spans = [span(column, each) for each in ranges]
         self._fits = [shares(column, each) for each in self._spans]
 

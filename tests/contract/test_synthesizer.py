@@ -318,6 +318,15 @@ class TestConditions:
         rows = fitted.sample_remaining_columns(known)
         pd.testing.assert_frame_equal(rows[["ward", "age"]], known, check_dtype=False)
 
+    @pytest.mark.parametrize("dtypes", ["nullable", "category", "object"])
+    def test_known_columns_of_other_dtypes(self, fitted, dtypes):
+        known = sdv_tables.table(30, seed=9).drop(columns="id")
+        other = known.convert_dtypes() if dtypes == "nullable" else known.astype(dtypes)
+        rows = fitted.sample_remaining_columns(other)
+        modelled = list(sdv_tables.PUBLIC_DOMAIN)
+        pd.testing.assert_frame_equal(rows[modelled], known[modelled], check_dtype=False)
+        assert rows[modelled].dtypes.to_dict() == fitted.sample(3)[modelled].dtypes.to_dict()
+
     def test_duplicated_conditions_are_met_each(self, fitted):
         conditions = [
             Condition({"age": 30, "ward": "A"}, num_rows=3),
