@@ -99,13 +99,13 @@ class Column:
         shares = self.cells.shares(low, high)
         return shares if self.merging is None else self.merging.covered(shares)
 
-    def inside(self, codes: np.ndarray, positions: np.ndarray, low: Any, high: Any) -> np.ndarray:
-        """Positions of codes, moved to the part of them that a range covers."""
-        if self.merging is None:
-            return self.cells.inside(codes, positions, low, high)
-        narrowed = self.merging.narrowed(self.cells.shares(low, high))
-        cells, positions = narrowed.at(codes, positions)
-        return self.merging.locate(cells, self.cells.inside(cells, positions, low, high))[1]
+    def within(self, codes: np.ndarray, positions: np.ndarray, low: Any, high: Any) -> np.ndarray:
+        """The values at the positions of the part of each code that a range covers."""
+        if self.merging is not None:
+            narrowed = self.merging.narrowed(self.cells.shares(low, high))
+            codes, positions = narrowed.at(codes, positions)
+        inside = self.cells.inside(codes, positions, low, high)
+        return np.clip(self.cells.at(codes, inside), low, high)  # rounding may lead out of it
 
 
 def describe(name: str, facts: Mapping) -> Column:

@@ -13,6 +13,9 @@ import numpy as np
 
 from sdv_privpgd.cells import BELOW_ONE
 
+_HARDLY = 1e-9
+"""What a cell without any frequency is of its code where only such cells are asked for."""
+
 
 @dataclass(frozen=True)
 class Merging:
@@ -48,12 +51,11 @@ class Merging:
 
     def covered(self, shares: np.ndarray) -> np.ndarray:
         """The part of each code of which so much of each cell is covered."""
-        return np.bincount(self._sorted_codes, weights=self._shares * shares[self._order])
+        return np.bincount(self.codes, weights=self.narrowed(shares).frequencies)
 
     def narrowed(self, shares: np.ndarray) -> "Merging":
-        """The same codes, with so much of each cell."""
-        frequencies = np.empty(len(self.codes))
-        frequencies[self._order] = self._shares * shares[self._order]
+        """The same codes, with so much of each cell. Cells that never occur count a little."""
+        frequencies = (self._shares[self._rank] + _HARDLY) * shares
         return replace(self, frequencies=tuple(frequencies.tolist()))
 
     # Below, the cells are in the order of their codes.

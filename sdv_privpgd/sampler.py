@@ -50,13 +50,15 @@ class Sampler:
             wanted = self._wanted(conditions.loc[possible])
         codes, positions = self._rows.take(int(np.count_nonzero(possible)))
         codes = self._drawn(codes, wanted)
+        decoded = self._decoded(codes, positions)
         axes = self._rows.model.domain.axes(each.name for each in wanted)
         for axis, each in zip(axes, wanted, strict=True):
-            positions[:, axis] = each.place(codes[:, axis], positions[:, axis])
-        decoded = self._decoded(codes, positions)
-        for each in wanted:
-            holds_missing = each.name in self._with_missing
-            decoded[each.name] = each.write(decoded[each.name], holds_missing=holds_missing)
+            decoded[each.name] = each.write(
+                decoded[each.name],
+                codes[:, axis],
+                positions[:, axis],
+                holds_missing=each.name in self._with_missing,
+            )
         return decoded, possible
 
     def _wanted(self, conditions: pd.DataFrame) -> list[Wanted]:

@@ -72,6 +72,13 @@ class ColumnTransformer(BaseTransformer, abc.ABC):
         values = self.column.at(np.where(missing, 0, codes), inside)
         return self._named(self._write(values, holds_missing or bool(missing.any())), missing)
 
+    def within(
+        self, codes: np.ndarray, positions: np.ndarray, span: tuple, *, holds_missing: bool = False
+    ) -> pd.Series:
+        """As ``decode``, but only values of a range, which covers a part of each of the codes."""
+        values = self.column.within(codes, positions, *span)
+        return self._write(values, holds_missing).rename(self.column.name)
+
     def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:
         """The same values as ``decode`` writes them. For those that a user asks for."""
         with quiet():

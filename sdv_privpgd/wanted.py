@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.between import Between, shares, span
-from sdv_privpgd.cells import Interval
 from sdv_privpgd.transformers import ColumnTransformer
 
 ANYTHING = object()
@@ -29,13 +28,13 @@ class Wanted:
         self._ranged = is_range(conditions)
         self._exact = ~self._ranged & is_wanted(conditions)
         self._values = conditions.loc[self._exact]
-        self._codes, self._positions = transformer.encode(self._values)
+        codes, _ = transformer.encode(self._values)
         self._which, ranges = pd.factorize(conditions.loc[self._ranged])
         self._spans = [span(column, each) for each in ranges]
         self._fits = [shares(column, each) for each in self._spans]
 
         self.wishes = np.zeros(len(conditions), dtype=np.int64)
-        self.wishes[self._exact] = 1 + self._codes
+        self.wishes[self._exact] = 1 + codes
         self.wishes[self._ranged] = 1 + column.size + self._which
         self.possible = np.ones(len(conditions), dtype=bool)
         self.possible[self._exact] = transformer.holds(self._values)
@@ -50,32 +49,32 @@ class Wanted:
         fit = self._fits[wish - 1 - size]
         return fit / fit.max()
 
-    def place(self, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """The positions in the cells of codes that fit, moved to what is wanted there."""
-        positions, ranged = positions.copy(), np.flatnonzero(self._ranged)
-        positions[self._exact] = self._positions
-        for index, span in enumerate(self._spans):
-            rows = ranged[self._which == index]
-            positions[rows] = self._transformer.column.inside(codes[rows], positions[rows], *span)
-        return positions
+    def write(
+        self, decoded: pd.Series, codes: np.ndarray, positions: np.ndarray, *, holds_missing: bool
+    ) -> pd.Series:
+        """The column at places whose codes fit, with the values and from the ranges asked for.
 
-    def write(self, decoded: pd.Series, *, holds_missing: bool) -> pd.Series:
-        """The column at places that fit, with each value that was asked for as exact as it was."""
-        if self._ranged.any() and isinstance(self._transformer.column.cells, Interval):
-            decoded[self._ranged] = np.clip(decoded[self._ranged], *self._bounds())
+        A value that was asked for is as exact as it was.
+        """
+        holds_missing = holds_missing or bool(decoded.isna().any())
+        ranged = np.flatnonzero(self._ranged)
+        for index, ends in enumerate(self._spans):
+            rows = ranged[self._which == index]
+            values = self._transformer.within(
+                codes[rows], positions[rows], ends, holds_missing=holds_missing
+            )
+            decoded = _put(decoded, rows, values)
         if self._exact.any():
-            holds_missing = holds_missing or bool(decoded.isna().any())
             values = self._transformer.rewrite(self._values, holds_missing=holds_missing)
-            places = np.arange(len(decoded))
-            places[self._exact] = len(decoded) + np.arange(len(values))
-            both = pd.concat([decoded, values], ignore_index=True)
-            decoded = both.take(places).set_axis(decoded.index)
+            decoded = _put(decoded, np.flatnonzero(self._exact), values)
         return decoded
 
-    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """The first and the last value of each condition's range, as the cells hold values."""
-        first, last = np.array(self._spans).T
-        return first[self._which], last[self._which]
+
+def _put(series: pd.Series, rows: np.ndarray, values: pd.Series) -> pd.Series:
+    """The series with other values in some rows, in a dtype that holds both."""
+    places = np.arange(len(series))
+    places[rows] = len(series) + np.arange(len(values))
+    return pd.concat([series, values], ignore_index=True).take(places).set_axis(series.index)
 
 
 def is_range(conditions: pd.Series) -> np.ndarray:

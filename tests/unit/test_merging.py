@@ -117,6 +117,43 @@ def test_rare_cells_share_the_last_code():
     assert merged_rare([1.0, 2.0], 1).codes == (0, 0)
 
 
+def of_merged_cells():
+    """100 whole numbers in 8 codes; those from 50 to 59 never occur."""
+    facts = {
+        "range_min": 0, "range_max": 99, "decimal_places": 0,
+        "num_bins": 8, "cut_points": list(range(1, 100)),
+        "frequencies": [0 if 50 <= number < 60 else 1 + number % 7 for number in range(100)],
+    }  # fmt: skip
+    (column,) = Schema.from_sdv({"x": {"sdtype": "numerical"}}, public_domain={"x": facts}).columns
+    assert len(column.merging) == 8
+    return column, np.array(facts["frequencies"])
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 99), (13, 27), (48, 61), (40, 40)])
+def test_a_range_covers_of_a_code_what_its_numbers_are_of_it(low, high):
+    column, frequencies = of_merged_cells()
+    inside = np.where((np.arange(100) >= low) & (np.arange(100) <= high), frequencies, 0)
+    codes, _ = column.locate(np.arange(100))
+    expected = np.bincount(codes, inside) / np.bincount(codes, frequencies)
+    assert column.shares(low, high) == pytest.approx(expected, abs=1e-6)
+    covered = np.flatnonzero(column.shares(low, high))
+    places = (np.arange(70_000) + 0.5) / 70_000
+    for code in covered:
+        values = column.within(np.full(70_000, code), places, low, high)
+        drawn = np.bincount(values, minlength=100) / 70_000
+        assert drawn == pytest.approx(
+            np.where(codes == code, inside, 0) / inside[codes == code].sum(), abs=1e-4
+        )
+
+
+def test_a_range_of_numbers_that_never_occur_is_met_all_the_same():
+    column, _ = of_merged_cells()
+    covered = np.flatnonzero(column.shares(52, 55))
+    places = np.linspace(0, BELOW_ONE, 1_000)
+    found = [column.within(np.full(1_000, code), places, 52, 55) for code in covered]
+    assert set(np.concatenate(found)) == {52, 53, 54, 55}
+
+
 def test_merged_codes_are_named_by_their_ends():
     facts = {
         "sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0, "num_bins": 3,
