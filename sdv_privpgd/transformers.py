@@ -272,7 +272,9 @@ class CategoryTransformer(ColumnTransformer):
         series = declared.take(values).reset_index(drop=True)
         if natural.kind == "f" or not holds_missing:
             return series.astype(natural)
-        if natural.kind in "iu":
+        if natural.kind == "u":  # numbers beyond those of int64
+            return series.astype("UInt64")
+        if natural.kind == "i":
             return series.astype(_with_missing(declared.abs().max()))
         return series
 

@@ -11,14 +11,17 @@ Compared with the real table: the numbers that it prints are not private.
 import argparse
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sdv_privpgd.benchmark.declarations import TABLES
 from sdv_privpgd.benchmark.fits import FOLDER
 from sdv_privpgd.benchmark.meters import print_table
-from sdv_privpgd.benchmark.tables import Table, load, rows_and_facts
 from sdv_privpgd.metrics.pairs import l1_by_pair
+
+if TYPE_CHECKING:
+    from sdv_privpgd.benchmark.tables import Table
 
 
 def add_command(commands) -> None:
@@ -34,6 +37,8 @@ def add_command(commands) -> None:
 
 
 def _discovery(arguments: argparse.Namespace) -> None:
+    from sdv_privpgd.benchmark.tables import load, rows_and_facts
+
     rows = []
     for name in arguments.tables:
         table = load(name, arguments.data, arguments.cells)
@@ -61,7 +66,7 @@ def _discovery(arguments: argparse.Namespace) -> None:
 
 
 def _errors(
-    table: Table, facts: dict[str, dict], epsilon: float, seed: int, arm: str
+    table: "Table", facts: dict[str, dict], epsilon: float, seed: int, arm: str
 ) -> dict[str, float]:
     """Half the L1 distances of one fit.
 
@@ -100,7 +105,7 @@ def _errors(
     return errors
 
 
-def _print_columns(table: Table, errors: dict[str, list[dict[str, float]]]) -> None:
+def _print_columns(table: "Table", errors: dict[str, list[dict[str, float]]]) -> None:
     """The means over the seeds, column by column."""
     print(f"{'column':<32}{'alone':>20}{'its pairs':>20}   declared, discovered")
     for name in table.domain.attributes:

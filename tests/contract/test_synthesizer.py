@@ -31,6 +31,7 @@ from sdv_privpgd import (
     PublicDomainError,
 )
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.select.fixed import AllKWay
 
 NEW = {"epsilon": 1.0, "public_domain": sdv_tables.PUBLIC_DOMAIN, **sdv_tables.SMALL}
 
@@ -835,9 +836,11 @@ class TestPenalties:
         assert kept == ["number of rows"]
 
     def test_a_penalty_without_a_statistic_costs_nothing(self):
-        synthesizer = new(penalties=[DifferentiablePenalty(mean_age, weight=1.0)])
+        # A strategy whose questions do not depend on answers.
+        penalties = [DifferentiablePenalty(mean_age, weight=1.0)]
+        synthesizer = new(penalties=penalties, strategy=AllKWay(degree=2))
         synthesizer.fit(sdv_tables.table(100))
-        plain = new()
+        plain = new(strategy=AllKWay(degree=2))
         plain.fit(sdv_tables.table(100))
         assert synthesizer.ledger == plain.ledger
 
@@ -947,12 +950,15 @@ class TestDiscovery:
         assert set(rows["ward"].dropna()) <= {"A", "B", "other"}
         assert 0.99 * 5.0 < synthesizer.ledger.spent() <= 5.0
         named = [charge.what for charge in synthesizer.ledger.charges]
-        assert named[:3] == [
+        discovered = [what for what in named if "undeclared" in what]
+        assert discovered == [
             "categories of undeclared columns",
-            "sizes and precisions of undeclared columns",
+            "sizes of undeclared columns",
+            "precisions of undeclared columns",
             "ranges of undeclared columns",
         ]
-        share = sum(charge.mu_squared for charge in synthesizer.ledger.charges[:3])
+        spent = synthesizer.ledger.charges[: named.index(discovered[-1]) + 1]
+        share = sum(charge.mu_squared for charge in spent)
         assert float(share / synthesizer.ledger.budget) == pytest.approx(0.05)
         assert " open " in synthesizer.privacy_report()
 
@@ -1006,7 +1012,8 @@ class TestPlan:
         synthesizer.fit(sdv_tables.table(200))
         for charge in synthesizer.ledger.charges:
             assert charge.what in plan
-            assert f"{charge.stddev:.6g}" in plan
+            if charge.what != "2-way marginals that promise most":  # that depends on answers
+                assert f"{charge.stddev:.6g}" in plan
 
     def test_more_rows_are_displaced_less(self):
         def worst(num_rows):

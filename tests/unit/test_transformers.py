@@ -82,6 +82,12 @@ def test_a_cell_may_be_missing_beside_a_number_of_any_dtype(dtype, places):
     assert read.tolist() == codes(numerical(0, 9, decimal_places=places), 1, None)
 
 
+def test_categories_beyond_int64_may_be_missing():
+    column = categories(2**64 - 1, 3)
+    written = column.decode(np.array([0, 1, 2]), np.full(3, 0.5))
+    assert written.tolist() == [2**64 - 1, 3, pd.NA]
+
+
 def test_what_is_missing_goes_to_the_first_cell_where_nothing_may_be_missing():
     assert codes(numerical(5, 9, decimal_places=0, range_is_nullable=False), None, "x") == [0, 0]
     assert codes(categories("a", "b", range_is_nullable=False), None, "x") == [0, 0]
