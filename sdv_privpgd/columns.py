@@ -17,6 +17,9 @@ from sdv_privpgd.coercion import LARGEST_WHOLE, plain, quiet
 from sdv_privpgd.dates import EARLIEST, LATEST, has_zone, instants, survive_writing, to_ticks
 from sdv_privpgd.merging import Merging, merged_neighbors, merged_rare
 
+EXACT_IN_FLOAT = 2**53
+"""Whole numbers up to this size are float64 numbers."""
+
 _EXACT_DIGITS = 15
 """Decimal digits that float64 always keeps."""
 
@@ -53,6 +56,8 @@ class Column:
         merging: Which of the cells share a code; ``None`` where each has its own.
         nullable: Whether a value may be missing. Missing has a code of its own, the last one.
         decimal_places: A tick of a numerical column is 10**-decimal_places.
+        increment: A tick of a numerical column is this whole number instead: all of its values
+            are multiples of it. They are integers if ``decimal_places`` is 0, else floats.
         unit: A tick of a datetime column is one of NumPy's units, counted from 1970.
         datetime_format: How a datetime column's strings are written; ``None`` for timestamps.
         utc: Whether dates carry a time zone, which is then UTC.
@@ -64,6 +69,7 @@ class Column:
     merging: Merging | None = None
     nullable: bool = True
     decimal_places: int | None = None
+    increment: int | None = None
     unit: str | None = None
     datetime_format: str | None = None
     utc: bool = False
@@ -106,6 +112,19 @@ class Column:
             codes, positions = narrowed.at(codes, positions)
         inside = self.cells.inside(codes, positions, low, high)
         return np.clip(self.cells.at(codes, inside), low, high)  # rounding may lead out of it
+
+    def numbers(self, values: np.ndarray) -> np.ndarray:
+        """The numbers of a numerical column of which its cells hold ``values``.
+
+        int64 where the column has integers, else the nearest float64 numbers.
+        """
+        if self.increment is not None:
+            values = values * self.increment
+            return values if self.decimal_places == 0 else values.astype(np.float64)
+        if not self.decimal_places:
+            return values
+        # The float64 number nearest to the decimal, which is how literals are read.
+        return values / 10.0**self.decimal_places
 
 
 def describe(name: str, facts: Mapping) -> Column:
@@ -197,6 +216,10 @@ def _numbers(name: str, facts: Mapping) -> dict:
             "must be within 2**62 of zero if decimal_places is 0. Leave decimal_places out for "
             "numbers of that size."
         )
+    if facts.get("increment") is not None:
+        increment = _increment(name, facts, low, high)
+        cells = _ticks_of(name, facts, low, high, Fraction(increment))
+        return {**cells, "decimal_places": places, "increment": increment}
     if places:
         places = _kept_places(int(places), max(abs(low), abs(high)))
     if places is None:
@@ -209,21 +232,40 @@ def _numbers(name: str, facts: Mapping) -> dict:
         inner = tuple(cut for cut in cuts if cut < float(high))
         cells = Interval(float(low), float(high), int(facts["num_bins"]), inner)
         return {"cells": cells, "merging": _merging(name, facts, cells, cuts)}
-    first, last = math.ceil(low * 10**places), math.floor(high * 10**places)
+    cells = _ticks_of(name, facts, low, high, Fraction(1, 10**places))
+    return {**cells, "decimal_places": int(places)}
+
+
+def _ticks_of(name: str, facts: Mapping, low: Fraction, high: Fraction, tick: Fraction) -> dict:
+    """The cells of the multiples of ``tick`` in a range, and which of them share a code."""
+    first, last = math.ceil(low / tick), math.floor(high / tick)
     if first > last:
         raise ValueError(
             f"range_min={facts['range_min']!r} and range_max={facts['range_max']!r} of {name!r} "
-            f"have no number with decimal_places={places} between them. Give more decimal_places."
+            f"have no number with decimal_places={facts.get('decimal_places')!r} and "
+            f"increment={facts.get('increment')!r} between them. Give more decimal_places, a "
+            "smaller increment or a wider range."
         )
     # A number of a cell is at least the cut before it: as ticks, cuts are rounded up.
-    ticks = [math.ceil(cut * 10**places) for cut in _cuts(name, facts, low, high)]
+    ticks = [math.ceil(cut / tick) for cut in _cuts(name, facts, low, high)]
     inner = tuple(sorted({tick for tick in ticks if first < tick <= last}))
     cells = Ticks(first, last, int(facts["num_bins"]), inner)
-    return {
-        "cells": cells,
-        "merging": _merging(name, facts, cells, ticks),
-        "decimal_places": int(places),
-    }
+    return {"cells": cells, "merging": _merging(name, facts, cells, ticks)}
+
+
+def _increment(name: str, facts: Mapping, low: Fraction, high: Fraction) -> int:
+    increment = _number(name, facts, "increment")
+    if increment.denominator > 1 or increment < 1:
+        raise ValueError(
+            f"increment of {name!r} must be a whole number of at least 1, got "
+            f"{facts['increment']!r}."
+        )
+    if facts.get("decimal_places") != 0 and max(abs(low), abs(high)) > EXACT_IN_FLOAT:
+        raise ValueError(
+            f"range_min={facts['range_min']!r} and range_max={facts['range_max']!r} of {name!r} "
+            "must be within 2**53 of zero for floats with an increment. Set decimal_places to 0."
+        )
+    return int(increment)
 
 
 def _merging(

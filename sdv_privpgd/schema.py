@@ -13,6 +13,7 @@ _KEYS = {
         *_RANGE,
         "range_is_nullable",
         "decimal_places",
+        "increment",
         "num_bins",
         "cut_points",
         "frequencies",
@@ -73,6 +74,13 @@ class Schema:
         return cls(tuple(columns_read))
 
     @staticmethod
+    def modelled(
+        columns: Mapping[str, Mapping], keys: Collection[str], public_domain: Mapping[str, Mapping]
+    ) -> list[str]:
+        """The names of the columns that ``from_sdv`` takes in."""
+        return list(_described(columns, keys, public_domain, 1))
+
+    @staticmethod
     def undeclared(
         columns: Mapping[str, Mapping],
         *,
@@ -83,10 +91,15 @@ class Schema:
         """What is known of each column that discovery should look into.
 
         Those for which ``from_sdv`` would raise ``PublicDomainError``, and those of so many
-        declared categories that it matters how frequent each is.
+        declared categories that it matters how frequent each is. An increment is left out: a range
+        is found first.
         """
         described = _described(columns, keys, public_domain, num_bins)
-        return {name: facts for name, facts in described.items() if _lacks(facts) or _many(facts)}
+        return {
+            name: {key: fact for key, fact in facts.items() if key != "increment"}
+            for name, facts in described.items()
+            if _lacks(facts) or _many(facts)
+        }
 
     def domain(self) -> Domain:
         """The domain of the encoded table: one attribute a column, with its number of codes."""

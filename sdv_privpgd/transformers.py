@@ -18,12 +18,10 @@ from rdt.transformers import BaseTransformer
 
 from sdv_privpgd.cells import BELOW_ONE, Categories, Interval, Ticks
 from sdv_privpgd.coercion import indices, quiet, real_numbers, truths, whole_numbers
-from sdv_privpgd.columns import Column
+from sdv_privpgd.columns import EXACT_IN_FLOAT, Column
 from sdv_privpgd.dataset import code_type
 from sdv_privpgd.dates import instants, to_ticks, write_dates
 from sdv_privpgd.schema import Schema
-
-_EXACT_IN_FLOAT = 2**53
 
 _BLOCK = 1 << 18
 """Cells of a column that are read at a time: what is made on the way takes little memory."""
@@ -160,44 +158,48 @@ class RealTransformer(ColumnTransformer):
 
 
 class DecimalTransformer(ColumnTransformer):
-    """Translates a numerical column of integers, or of numbers of declared decimal places."""
+    """Translates a numerical column of integers, of declared decimal places or an increment."""
 
     INPUT_SDTYPE = "numerical"
     SUPPORTED_SDTYPES = ("numerical",)
 
     @property
-    def _ticks(self) -> tuple[Ticks, int]:
-        """The cells and the decimal places of a tick."""
-        cells, places = self.column.cells, self.column.decimal_places
+    def _cells(self) -> Ticks:
+        cells = self.column.cells
         assert isinstance(cells, Ticks)
-        assert places is not None
-        return cells, places
+        return cells
+
+    @property
+    def _scale(self) -> float:
+        """Ticks in a unit; below 1 where a tick is several."""
+        if self.column.increment is not None:
+            return 1 / self.column.increment
+        return 10.0 ** (self.column.decimal_places or 0)
 
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-        cells, places = self._ticks
-        if places == 0:
-            return whole_numbers(series)
+        cells, increment = self._cells, self.column.increment or 1
+        if self.column.decimal_places == 0:
+            numbers, missing = whole_numbers(series)
+            return (numbers + increment // 2) // increment, missing
         numbers, missing = real_numbers(series)
-        scale = 10.0**places
+        scale = self._scale
         inside = np.clip(np.where(missing, 0.0, numbers), cells.first / scale, cells.last / scale)
         return np.rint(inside * scale).astype(np.int64), missing
 
     def _is_declared(self, series: pd.Series) -> np.ndarray:
-        cells, places = self._ticks
+        cells = self._cells
         numbers, missing = real_numbers(series)
-        ticks = numbers * 10.0**places
+        ticks = numbers * self._scale
         inside = (np.rint(ticks) >= cells.first) & (np.rint(ticks) <= cells.last)
         # The nearest float64 of a decimal is a few units of the last place off a whole tick.
         return ~missing & inside & np.isclose(ticks, np.rint(ticks), rtol=1e-14, atol=1e-9)
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
-        cells, places = self._ticks
-        if places:
-            # The float64 number nearest to the decimal, which is how literals are read.
-            return pd.Series(values / 10.0**places)
-        if holds_missing:
-            return pd.Series(values).astype(_with_missing(max(-cells.first, cells.last)))
-        return pd.Series(values)
+        numbers = pd.Series(self.column.numbers(values))
+        if self.column.decimal_places == 0 and holds_missing:
+            ends = self.column.numbers(np.array([self._cells.first, self._cells.last]))
+            return numbers.astype(_with_missing(max(-ends[0], ends[1])))
+        return numbers
 
 
 class DatetimeTransformer(ColumnTransformer):
@@ -310,4 +312,4 @@ def encode_table(columns: Mapping[str, pd.Series], schema: Schema) -> np.ndarray
 
 def _with_missing(largest: int) -> str:
     """The dtype of integers up to a size, and missing."""
-    return "float64" if largest <= _EXACT_IN_FLOAT else "Int64"
+    return "float64" if largest <= EXACT_IN_FLOAT else "Int64"

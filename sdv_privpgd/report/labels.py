@@ -45,8 +45,10 @@ def _of_ticks(column: Column, cells: Ticks) -> tuple[list[str], list[str]]:
         ]
         lows, highs = ([str(date) for date in dates] for dates in written)
     else:
-        places = column.decimal_places or 0
-        lows, highs = ([_decimal(int(tick), places) for tick in end] for end in ends)
+        places, step = column.decimal_places or 0, 1
+        if column.increment is not None:
+            places, step = 0, column.increment
+        lows, highs = ([_decimal(int(tick) * step, places) for tick in end] for end in ends)
     return lows, highs
 
 
