@@ -1,7 +1,7 @@
 """Private-PGM: the graphical model that fits noisy tables best."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.graphical import GraphicalModel
 from sdv_privpgd.synthesize.junction_tree import JunctionTree
 from sdv_privpgd.synthesize.message_passing import MessagePassing
+from sdv_privpgd.zeros import Zeros, possible_cells
 
 _STEPS_AT_ONCE = 50
 """Between two looks at how much the loss has fallen."""
@@ -20,8 +21,14 @@ _STEPS_AT_ONCE = 50
 _LARGEST = 2048.0
 """MiB of the largest junction tree that is fitted; its estimation takes several times as much."""
 
+_ZEROS = 80.0
+"""MiB of a junction tree to which cliques with zeros are added."""
+
 _EXACT = 1e-3
 """Standard deviation, in records, that stands for an answer without noise."""
+
+_IMPOSSIBLE = -500.0
+"""Log-potential of a cell that no row can be in: e**-500 of another's probability."""
 
 _CUT = 0.8
 """What a step's length is multiplied by after one that led uphill."""
@@ -39,10 +46,13 @@ class PrivatePGM:
         steps: The largest number of steps.
         tolerance: The fit ends early once the loss falls by less than this share of itself, or of
             1, in each of two lots of 50 steps.
+        zeros: For some cliques which cells can hold rows at all. The model has nothing in the
+            others, as far as its tree with these cliques stays below 80 MiB or its own size.
     """
 
     steps: int = 2_500
     tolerance: float = 1e-3
+    zeros: Zeros = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.steps, int) or self.steps < 1:
@@ -75,7 +85,12 @@ class PrivatePGM:
         total = estimate_total(domain, measurements).value
         # Tables are summed several times as fast with their longest axes last.
         by_size = domain.project(sorted(domain.attributes, key=lambda name: domain.size((name,))))
-        tables = noisy_tables(by_size, measurements)
+        tables = {
+            clique: replace(
+                table, counts=table.counts * possible_cells(clique, table.counts.shape, self.zeros)
+            )
+            for clique, table in noisy_tables(by_size, measurements).items()
+        }
         tree = JunctionTree.of(by_size, tables)
         size = _megabytes(tree)
         if size > _LARGEST:
@@ -84,13 +99,19 @@ class PrivatePGM:
                 f"{_LARGEST:g}. Measure fewer cliques (strategies MST and AIM do), or fit them "
                 "with ParticleGradientDescent, whose size does not depend on how they overlap."
             )
+        tree, known = self._with_zeros(by_size, tree, tables)
         start = warm_start.potentials if isinstance(warm_start, GraphicalModel) else {}
         potentials = {
-            clique: start.get(clique, np.zeros(by_size.shape(clique))) for clique in tables
+            clique: np.where(
+                possible_cells(clique, by_size.shape(clique), self.zeros),
+                start.get(clique, np.zeros(by_size.shape(clique))),
+                0.0,
+            )
+            for clique in tables
         }
         lots = iter(progress(range(-(-self.steps // _STEPS_AT_ONCE)), "fit"))
         if tables:
-            descent = _Descent(tree, tables, total, potentials)
+            descent = _Descent(tree, tables, total, potentials, known)
             stalls, left = 0, self.steps
             for _ in lots:
                 before = descent.loss
@@ -104,12 +125,38 @@ class PrivatePGM:
             potentials = descent.potentials
         for _ in lots:  # what an early end leaves
             pass
-        centred = {clique: values - values.max() for clique, values in potentials.items()}
+        centred = {
+            clique: values - values.max() for clique, values in _sum(potentials, known).items()
+        }
         return GraphicalModel.of_potentials(domain, tree, centred)
+
+    def _with_zeros(
+        self, domain: Domain, tree: JunctionTree, cliques: Iterable[Clique]
+    ) -> tuple[JunctionTree, dict[Clique, np.ndarray]]:
+        """A tree that holds the cliques with zeros as well, and their log-potentials."""
+        held, known = list(cliques), {}
+        limit = max(_ZEROS, _megabytes(tree))
+        for names, allowed in self.zeros.items():
+            clique = tuple(name for name in domain.attributes if name in names)
+            wider = JunctionTree.of(domain, [*held, clique])
+            if _megabytes(wider) <= limit:
+                tree = wider
+                held.append(clique)
+                possible = possible_cells(clique, domain.shape(clique), {names: allowed})
+                known[clique] = np.where(possible, 0.0, _IMPOSSIBLE)
+        return tree, known
 
 
 def _megabytes(tree: JunctionTree) -> float:
     return tree.num_cells * 8 / 2**20
+
+
+def _sum(
+    potentials: Mapping[Clique, np.ndarray], known: Mapping[Clique, np.ndarray]
+) -> dict[Clique, np.ndarray]:
+    """The potentials of all cliques, with what is known of some."""
+    both = {clique: known[clique] + potentials.get(clique, 0.0) for clique in known}
+    return {**potentials, **both}
 
 
 class _Descent:
@@ -127,9 +174,11 @@ class _Descent:
         tables: Mapping[Clique, NoisyTable],
         total: float,
         potentials: Mapping[Clique, np.ndarray],
+        known: Mapping[Clique, np.ndarray],
     ) -> None:
-        self._passing = MessagePassing(tree=tree, cliques=tuple(tables))
-        self._tables, self._total = tables, total
+        cliques = tuple(dict.fromkeys([*tables, *known]))
+        self._passing = MessagePassing(tree=tree, cliques=cliques)
+        self._tables, self._total, self._known = tables, total, known
         self._precisions = {
             clique: 1 / max(table.variance, _EXACT**2) for clique, table in tables.items()
         }
@@ -163,9 +212,10 @@ class _Descent:
         self, potentials: Mapping[Clique, np.ndarray]
     ) -> tuple[float, dict[Clique, np.ndarray]]:
         """The loss of potentials, and each table's errors in counts."""
+        margins = self._passing.margins(_sum(potentials, self._known))
         errors = {
-            clique: self._total * probabilities - self._tables[clique].counts
-            for clique, probabilities in self._passing.margins(potentials).items()
+            clique: self._total * margins[clique] - table.counts
+            for clique, table in self._tables.items()
         }
         squares = sum(
             self._precisions[clique] * np.vdot(error, error) for clique, error in errors.items()

@@ -36,6 +36,7 @@ from sdv_privpgd.synthesize.particles.visits import (
     memberships,
     transport_visits,
 )
+from sdv_privpgd.zeros import Zeros
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,8 @@ class ParticleGradientDescent:
         finish: Settles what the descent leaves, cell by cell, after the positions are rounded to
             codes; it keeps the attributes that a penalty reads.
         penalties: Terms added to the loss.
+        zeros: For some cliques which cells can hold rows at all. The targets have nothing in the
+            others; a few particles may.
         stratified: Directions that cover the sphere evenly, or independent ones.
         seed: Of all random choices here. Nothing private hangs on it.
         enable_gpu: Whether to use CUDA where there is a device.
@@ -80,6 +83,7 @@ class ParticleGradientDescent:
     projection: Projection = field(default_factory=default_projection)
     finish: ExchangeFinish | None = field(default_factory=ExchangeFinish)
     penalties: tuple[Penalty, ...] = ()
+    zeros: Zeros = field(default_factory=dict, compare=False)
     stratified: bool = True
     seed: int = 0
     enable_gpu: bool = True
@@ -145,7 +149,7 @@ class ParticleGradientDescent:
         """A point cloud that matches the measurements. ``warm_start`` replaces the start."""
         generator = torch.Generator().manual_seed(self.seed)
         require_same_answers(measurements)
-        total, one_way, goals = goals_of(domain, measurements, self.targets)
+        total, one_way, goals = goals_of(domain, measurements, self.targets, self.zeros)
         kernel = choose_kernel(self.kernel, enable_gpu=self.enable_gpu)
         weights = projection_on(kernel.device, self.projection).project_all(
             [SignedTable(goal.centers, goal.values) for goal in goals], generator, progress

@@ -15,6 +15,7 @@ from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.measure import Measurement, noisy_tables
 from sdv_privpgd.synthesize.particles.embedding import embed, nearest_codes
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
+from sdv_privpgd.zeros import Zeros, possible_cells, with_zeros
 
 
 class Goal(NamedTuple):
@@ -30,12 +31,17 @@ TARGETS = ("denoised", "consistent", "raw")
 
 
 def goals_of(
-    domain: Domain, measurements: Sequence[Measurement], kind: str
+    domain: Domain, measurements: Sequence[Measurement], kind: str, zeros: Zeros
 ) -> tuple[float, Mapping[str, np.ndarray], list[Goal]]:
-    """The number of records, 1-way estimates in counts, and a goal per clique."""
+    """The number of records, 1-way estimates in counts, and a goal per clique.
+
+    Cells that no row can be in, by ``zeros``, are in no goal.
+    """
     agreed = consistent_tables(domain, measurements)
     if kind == "denoised":
         agreed = denoised(agreed)
+    if zeros:
+        agreed = with_zeros(agreed, zeros)
     if kind != "raw":
         counts = agreed.tables
         support = {clique: agreed.support(clique) for clique in counts}
@@ -48,9 +54,10 @@ def goals_of(
         }
     goals = []
     for clique, table in counts.items():
-        codes = torch.from_numpy(np.array(list(product(*support[clique]))))
-        values = torch.from_numpy(table[np.ix_(*support[clique])].ravel() / agreed.total)
-        centers = embed(codes, domain.shape(clique), torch.float64)
+        cells = np.array(list(product(*support[clique])))
+        cells = cells[possible_cells(clique, table.shape, zeros)[tuple(cells.T)]]
+        values = torch.from_numpy(table[tuple(cells.T)] / agreed.total)
+        centers = embed(torch.from_numpy(cells), domain.shape(clique), torch.float64)
         goals.append(Goal(domain.axes(clique), centers, values))
     return agreed.total, agreed.one_way, goals
 
