@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
     from sdv_privpgd.synthesize.particles.penalties import DifferentiablePenalty, ProtectedThreshold
     from sdv_privpgd.synthesize.pgm import PrivatePGM
-    from sdv_privpgd.synthesizer import AIMSynthesizer, MSTSynthesizer, PrivPGDSynthesizer
+    from sdv_privpgd.synthesizer import (
+        AIMSynthesizer,
+        FixedCombinations,
+        MSTSynthesizer,
+        PrivPGDSynthesizer,
+    )
 
 _HOMES = {
     "AIM": "sdv_privpgd.select.aim",
@@ -29,6 +34,7 @@ _HOMES = {
     "MWEM": "sdv_privpgd.select.mwem",
     "Between": "sdv_privpgd.between",
     "DifferentiablePenalty": "sdv_privpgd.synthesize.particles.penalties",
+    "FixedCombinations": "sdv_privpgd.synthesizer",
     "Independent": "sdv_privpgd.select.independent",
     "ParticleGradientDescent": "sdv_privpgd.synthesize.particles.descent",
     "PrivPGDSynthesizer": "sdv_privpgd.synthesizer",
@@ -47,6 +53,7 @@ __all__ = [
     "AIMSynthesizer",
     "Between",
     "DifferentiablePenalty",
+    "FixedCombinations",
     "Independent",
     "MSTSynthesizer",
     "ParticleGradientDescent",

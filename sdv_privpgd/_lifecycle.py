@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from sdv import version
+from sdv.cag._errors import ConstraintNotMetError
+from sdv.cag._utils import _validate_constraints_single_table
 from sdv.errors import (
     InvalidDataError,
     InvalidDataTypeError,
@@ -32,7 +34,7 @@ from sdv.sampling import DataFrameCondition
 from sdv.single_table.base import SYNTHESIZER_LOGGER, BaseSingleTableSynthesizer
 from tqdm import tqdm
 
-from sdv_privpgd import _generators, pipeline
+from sdv_privpgd import _constraints, _generators, pipeline
 from sdv_privpgd._sdv import (
     as_one,
     check_conditions,
@@ -55,14 +57,17 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.progress import silent
 from sdv_privpgd.queries import Adjacency, MarginalQuery
+from sdv_privpgd.repair import Predicate
 from sdv_privpgd.report.privacy import plan_report, privacy_report
 from sdv_privpgd.report.release import write_release_page
+from sdv_privpgd.rules import Rule, zeros_of
 from sdv_privpgd.sampler import Sampler
 from sdv_privpgd.schema import MODELLED, PublicDomainError, Schema
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.transformers import ColumnTransformer, encode_table, transformer_for
 from sdv_privpgd.wanted import is_wanted
+from sdv_privpgd.zeros import Zeros
 
 if TYPE_CHECKING:
     from sdv_privpgd.report.evaluation import Evaluation
@@ -138,7 +143,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         self._gives_frames = False
         # Both raise for settings that they cannot work with, before anything is spent.
         self._strategy()
-        self._engine()
+        self._engine({})
         # A domain is asked for at fit: SDV builds synthesizers before it knows their domain.
         with suppress(PublicDomainError):
             self._schema()
@@ -148,8 +153,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         """What is measured."""
 
     @abstractmethod
-    def _engine(self) -> Engine:
-        """What makes a model of the measurements."""
+    def _engine(self, zeros: Zeros) -> Engine:
+        """What makes a model of the measurements, with nothing in cells that hold no row."""
 
     # What is public
 
@@ -164,16 +169,26 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
     def _domain(self, discovered: Mapping[str, Mapping]) -> dict[str, Any]:
         """What is known of the columns, declared or discovered, as ``Schema`` takes it."""
-        described = self._described
-        domain = {} if self.public_domain is None else self.public_domain
+        known = self._declared()
+        described, domain = known["columns"], known["public_domain"]
+        if isinstance(domain, Mapping):
+            domain = _constraints.declared(self._reject_sampling_constraints, described, domain)
         if discovered:
-            domain = dict(domain) | {
-                name: {**facts, **domain.get(name, {})} for name, facts in discovered.items()
+            domain = domain | {
+                name: _constraints.rounded_out({**facts, **domain.get(name, {})})
+                for name, facts in discovered.items()
             }
         if not self.enforce_rounding:
             described, domain = without_rounding(described), without_rounding(domain)
-        keys = self._get_table_metadata()._get_primary_and_alternate_keys()
-        return {"columns": described, "keys": keys, "public_domain": domain}
+        return {**known, "columns": described, "public_domain": domain}
+
+    def _declared(self) -> dict[str, Any]:
+        """What the user said of the columns, as ``Schema`` takes it."""
+        return {
+            "columns": self._described,
+            "keys": self._get_table_metadata()._get_primary_and_alternate_keys(),
+            "public_domain": {} if self.public_domain is None else self.public_domain,
+        }
 
     def _transformers(self) -> dict[str, ColumnTransformer]:
         return {column.name: transformer_for(column) for column in self._schema().columns}
@@ -200,14 +215,57 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             _generators.check_generator(name, transformer)
         super().update_transformers(column_name_to_transformer, table_name)
 
+    # Constraints: declared, so public; the private table is never checked against them
+
     def add_constraints(self, constraints) -> None:
-        """Refuses: SDV fits every constraint on the private table."""
-        if constraints:
-            raise SynthesizerInputError(
-                "Constraints are not supported: SDV learns them from the private table, outside "
-                "the privacy budget. Filter or repair the synthetic rows instead, or use "
-                "penalties."
-            )
+        """Adds constraints of ``sdv.cag`` that all sampled rows will meet after the next fit.
+
+        ``Inequality``, ``Range``, ``FixedIncrements``, ``OneHotEncoding``, subclasses of
+        ``SingleTableProgrammableConstraint`` whose ``is_valid`` decides row by row, and
+        ``sdv_privpgd.FixedCombinations``. They are never fitted: rows of the private table that
+        break them are neither found nor reported.
+
+        Raises:
+            SynthesizerInputError: For a constraint that would have to be learned from the table,
+                that names generated columns, or that the declared values cannot meet.
+            ConstraintNotMetError: SDV's, for one that does not fit the metadata.
+        """
+        modelled = Schema.modelled(**self._declared())
+        added = [
+            _constraints.taken(constraint, self.metadata, modelled)
+            for constraint in _validate_constraints_single_table(constraints, self._fitted)
+        ]
+        before = self._reject_sampling_constraints
+        # SDV's list of constraints that change neither the data nor the metadata.
+        self._reject_sampling_constraints = [*before, *deepcopy(added)]
+        try:
+            with suppress(PublicDomainError):
+                self._limits(self._schema())
+        except BaseException:
+            self._reject_sampling_constraints = before
+            raise
+
+    def validate_constraints(self, synthetic_data) -> None:
+        """Checks synthetic rows. Raises SDV's ``ConstraintNotMetError`` with the rows' numbers."""
+        for constraint in self._reject_sampling_constraints:
+            wrong = ~_constraints.valid_rows(constraint, synthetic_data, self.metadata)
+            if wrong.any():
+                raise ConstraintNotMetError(
+                    f"{constraint!r} is not met by {wrong.sum()} rows; the first of them are "
+                    f"{np.flatnonzero(wrong)[:5].tolist()}."
+                )
+
+    def _limits(self, schema: Schema) -> tuple[Sequence[Rule], Sequence[Predicate]]:
+        """What the constraints say of cells, and of rows."""
+        constraints = self._reject_sampling_constraints
+        return _constraints.rules_of(constraints, schema), _constraints.checks_of(
+            constraints, schema
+        )
+
+    def _validate_transform_constraints(self, table_data, enforce_constraint_fitting=False):
+        """The table as it is: SDV would fit the constraints on it."""
+        del enforce_constraint_fitting
+        return table_data
 
     # Fitting: the only methods that are handed the private table
 
@@ -314,7 +372,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         schema = Schema.from_sdv(**self._domain(discovered), num_bins=self.num_bins)
         if schema.columns:
             curator.recode(Dataset(schema.domain(), encode_table(columns, schema)))
-            pipeline.ask(curator, self._strategy(), self._engine())
+            rules, _ = self._limits(schema)
+            pipeline.ask(curator, self._strategy(), self._engine(zeros_of(rules, schema.domain())))
         tables = [each for each in curator.measurements if isinstance(each.query, MarginalQuery)]
         return plan_report(curator.ledger, num_rows, tables)
 
@@ -369,6 +428,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     def _run(self, curator: Curator, processed_data) -> None:
         """Runs the pipeline on the codes of the table."""
         schema = self._schema()
+        rules, checks = self._limits(schema)
         SYNTHESIZER_LOGGER.info(  # pyright: ignore[reportOptionalMemberAccess]
             {
                 "EVENT": "Fit",
@@ -387,10 +447,10 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             self._release = pipeline.run(
                 curator,
                 self._strategy(),
-                self._engine(),
+                self._engine(zeros_of(rules, schema.domain())),
                 progress=partial(_bars, type(self).__name__) if self.verbose else silent,
             )
-            self._sampler = Sampler(schema, self._release.model, self.seed)
+            self._sampler = Sampler(schema, self._release.model, self.seed, rules, checks)
         self._fitted = True
         self._random_state_set = False
         self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
@@ -503,7 +563,10 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         output_file_path=None,
         keep_extra_columns=False,
     ) -> pd.DataFrame:
-        """One row for each condition that lies in the public domain, under its index."""
+        """One row for each condition that lies in the public domain, under its index.
+
+        Conditions that no row with the constraints can meet are left out, too.
+        """
         del max_tries_per_batch, batch_size, keep_extra_columns  # nothing is rejected
         columns, possible = {}, np.ones(len(conditions), dtype=bool)
         if self._sampler is not None:

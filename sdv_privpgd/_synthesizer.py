@@ -10,6 +10,7 @@ from importlib import import_module
 import pandas as pd
 from sdv.metadata import Metadata
 
+from sdv_privpgd._constraints import FixedCombinations
 from sdv_privpgd._lifecycle import PrivateSynthesizer
 from sdv_privpgd._sdv import check_count, check_flags, check_positive
 from sdv_privpgd.select.aim import AIM
@@ -21,6 +22,7 @@ from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.synthesize.particles.particles import Particles
 from sdv_privpgd.synthesize.pgm import PrivatePGM
+from sdv_privpgd.zeros import Zeros
 
 _STRATEGIES = {
     "all_pairs": AllPairs,
@@ -52,8 +54,9 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
             ``range_is_nullable``, ``decimal_places``, ``datetime_format``, ``num_bins``,
             ``cut_points`` (where the cells of a numerical column begin), ``frequencies`` (how often
             each of these cells, or of the ``range_values``, occurs: where they are many they are
-            merged, and drawn again as often) and ``other_value`` (what all values that are not in
-            ``range_values`` become).
+            merged, and drawn again as often), ``increment`` (a whole number that all values are
+            multiples of) and ``other_value`` (what all values that are not in ``range_values``
+            become).
             Write it from documentation, never from the data. It goes before the metadata.
         public_metadata: Whether the ranges in the metadata are public knowledge as well.
         discovery_share: Part of the budget that finds ranges and categories which are not
@@ -137,12 +140,12 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
             )
         return _STRATEGIES[self.strategy]()
 
-    def _engine(self) -> Engine:
+    def _engine(self, zeros: Zeros) -> Engine:
         # Imported late: reading metadata and making rows from a file need no torch.
         from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 
         engine = ParticleGradientDescent(
-            penalties=self.penalties, seed=self.seed, enable_gpu=self.enable_gpu
+            penalties=self.penalties, zeros=zeros, seed=self.seed, enable_gpu=self.enable_gpu
         )
         if self.num_particles is None:
             return engine
@@ -189,8 +192,8 @@ class MSTSynthesizer(PrivateSynthesizer):
     def _strategy(self) -> Strategy:
         return MST()
 
-    def _engine(self) -> Engine:
-        return PrivatePGM()
+    def _engine(self, zeros: Zeros) -> Engine:
+        return PrivatePGM(zeros=zeros)
 
 
 class AIMSynthesizer(PrivateSynthesizer):
@@ -245,12 +248,12 @@ class AIMSynthesizer(PrivateSynthesizer):
     def _strategy(self) -> Strategy:
         return AIM(max_megabytes=self.max_megabytes)
 
-    def _engine(self) -> Engine:
-        return PrivatePGM()
+    def _engine(self, zeros: Zeros) -> Engine:
+        return PrivatePGM(zeros=zeros)
 
 
 # Pickles name a class by the module that makes sure of SDV, and look it up there: were that
 # module not imported, cloudpickle would write the class itself into the file.
-for _class in (PrivPGDSynthesizer, MSTSynthesizer, AIMSynthesizer):
+for _class in (PrivPGDSynthesizer, MSTSynthesizer, AIMSynthesizer, FixedCombinations):
     _class.__module__ = "sdv_privpgd.synthesizer"
 import_module("sdv_privpgd.synthesizer")

@@ -81,7 +81,7 @@ def _end(column: Column, end: Any, rounded: Callable[[Any], int]) -> Any:
         if number is None or isinstance(column.cells, Interval):
             found = None if number is None else float(number)
         else:
-            found = _tick(column.cells, column.decimal_places or 0, number, rounded)
+            found = _tick(column.cells, column.tick, number, rounded)
     if found is None:
         raise ValueError(
             f"{end!r} is no end of a range in column {column.name!r}, which is {column.sdtype}."
@@ -106,10 +106,9 @@ def _tick_of_date(column: Column, end: Any, rounded: Callable[[Any], int]) -> in
     return int(ticks[0]) + (rounded is math.ceil and bool(begun[0] < moments[0]))
 
 
-def _tick(cells: Ticks, places: int, number: Fraction | float, rounded: Callable) -> int:
+def _tick(cells: Ticks, tick: Fraction, number: Fraction | float, rounded: Callable) -> int:
     """The tick next to a number; one beyond the domain for all numbers that are further out."""
-    scale = Fraction(10) ** places
-    return rounded(min(max(number, (cells.first - 1) / scale), (cells.last + 1) / scale) * scale)
+    return rounded(min(max(number, (cells.first - 1) * tick), (cells.last + 1) * tick) / tick)
 
 
 def _number(end: Any) -> Fraction | float | None:

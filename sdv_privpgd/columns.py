@@ -113,6 +113,13 @@ class Column:
         inside = self.cells.inside(codes, positions, low, high)
         return np.clip(self.cells.at(codes, inside), low, high)  # rounding may lead out of it
 
+    @property
+    def tick(self) -> Fraction:
+        """How far the numbers of a numerical column's ticks are apart."""
+        if self.increment is not None:
+            return Fraction(self.increment)
+        return Fraction(1, 10 ** (self.decimal_places or 0))
+
     def numbers(self, values: np.ndarray) -> np.ndarray:
         """The numbers of a numerical column of which its cells hold ``values``.
 

@@ -1,24 +1,39 @@
 """Rows of a fitted model as the user's columns, one after another or under conditions. Public."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.repair import Predicate, Repair
+from sdv_privpgd.rules import Rule
 from sdv_privpgd.schema import Schema
 from sdv_privpgd.synthesize.conditioning import ConditionalRows
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.stream import RowStream
 from sdv_privpgd.transformers import transformer_for
-from sdv_privpgd.wanted import Wanted
+from sdv_privpgd.wanted import Wanted, put
 
 
 class Sampler:
     """Decodes rows of a model: an endless, repeatable sequence, and rows that meet conditions."""
 
-    def __init__(self, schema: Schema, model: Model, seed: int) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        model: Model,
+        seed: int,
+        rules: Sequence[Rule] = (),
+        predicates: Sequence[Predicate] = (),
+    ) -> None:
         self._columns = schema.columns
-        self._rows = RowStream(model=model, seed=seed)
+        self._repair = (
+            Repair(schema.columns, rules, predicates, self._decoded)
+            if rules or predicates
+            else None
+        )
+        self._rows = RowStream(model=model, seed=seed, repair=self._repair)
+        self._donors: tuple[np.ndarray, np.ndarray] | None = None
         self._transformers = {column.name: transformer_for(column) for column in schema.columns}
         self._with_missing = {
             column.name
@@ -42,7 +57,8 @@ class Sampler:
         """A row for each condition that lies in the public domain, and which ones do; bool.
 
         Cells of conditions are values, ``Between`` or ``ANYTHING``. Conditions on columns that
-        are not modelled are left to the caller.
+        are not modelled are left to the caller. Under constraints those that no row meets
+        together with them are left out as well.
         """
         wanted = self._wanted(conditions)
         possible = np.all([np.ones(len(conditions), bool), *(w.possible for w in wanted)], axis=0)
@@ -59,7 +75,51 @@ class Sampler:
                 positions[:, axis],
                 holds_missing=each.name in self._with_missing,
             )
+        if self._repair is not None:
+            decoded, obeys = self._obeying(decoded, codes, positions, wanted, self._repair)
+            possible[possible] = obeys
         return decoded, possible
+
+    def _obeying(
+        self,
+        decoded: Mapping[str, pd.Series],
+        codes: np.ndarray,
+        positions: np.ndarray,
+        wanted: Sequence[Wanted],
+        repair: Repair,
+    ) -> tuple[dict[str, pd.Series], np.ndarray]:
+        """The rows that meet the constraints, repaired where nothing is wanted; and which do."""
+        names = list(self._transformers)
+        held = np.zeros(codes.shape, dtype=bool)
+        for each in wanted:
+            rows, axis = np.flatnonzero(each.wishes), names.index(each.name)
+            held[rows, axis] = True
+            values = decoded[each.name].iloc[rows]
+            codes[rows, axis], positions[rows, axis] = self._transformers[each.name].encode(values)
+        if self._donors is None:
+            self._donors = self._from_start().block(0)
+        generator = np.random.default_rng((self._rows.seed, self._rows.taken, 1))
+        obeys = np.ones(len(codes), dtype=bool)
+        patterns, which = np.unique(held, axis=0, return_inverse=True)
+        for index, pattern in enumerate(patterns):
+            rows = np.flatnonzero(which.reshape(-1) == index)
+            codes[rows], positions[rows], obeys[rows] = repair(
+                codes[rows],
+                positions[rows],
+                generator,
+                held=[name for name, is_held in zip(names, pattern, strict=True) if is_held],
+                donors=self._donors,
+            )
+        found = self._decoded(codes, positions)
+        for each in wanted:
+            rows = np.flatnonzero(each.wishes)
+            found[each.name] = put(found[each.name], rows, decoded[each.name].iloc[rows])
+        return {
+            name: series.loc[obeys].reset_index(drop=True) for name, series in found.items()
+        }, obeys
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "_donors": None}
 
     def _wanted(self, conditions: pd.DataFrame) -> list[Wanted]:
         return [
@@ -96,7 +156,7 @@ class Sampler:
         return drawn
 
     def _from_start(self) -> RowStream:
-        return RowStream(model=self._rows.model, seed=self._rows.seed)
+        return RowStream(model=self._rows.model, seed=self._rows.seed, repair=self._repair)
 
     def _decoded(self, codes: np.ndarray, positions: np.ndarray) -> dict[str, pd.Series]:
         """The columns of rows of codes and of positions in their cells."""

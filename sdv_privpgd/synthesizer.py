@@ -2,6 +2,11 @@
 
 import sdv  # noqa: F401  (SDV loads its add-ons, this package among them, at the end of its import)
 
-from sdv_privpgd._synthesizer import AIMSynthesizer, MSTSynthesizer, PrivPGDSynthesizer
+from sdv_privpgd._synthesizer import (
+    AIMSynthesizer,
+    FixedCombinations,
+    MSTSynthesizer,
+    PrivPGDSynthesizer,
+)
 
-__all__ = ["AIMSynthesizer", "MSTSynthesizer", "PrivPGDSynthesizer"]
+__all__ = ["AIMSynthesizer", "FixedCombinations", "MSTSynthesizer", "PrivPGDSynthesizer"]

@@ -63,14 +63,14 @@ class Wanted:
             values = self._transformer.within(
                 codes[rows], positions[rows], ends, holds_missing=holds_missing
             )
-            decoded = _put(decoded, rows, values)
+            decoded = put(decoded, rows, values)
         if self._exact.any():
             values = self._transformer.rewrite(self._values, holds_missing=holds_missing)
-            decoded = _put(decoded, np.flatnonzero(self._exact), values)
+            decoded = put(decoded, np.flatnonzero(self._exact), values)
         return decoded
 
 
-def _put(series: pd.Series, rows: np.ndarray, values: pd.Series) -> pd.Series:
+def put(series: pd.Series, rows: np.ndarray, values: pd.Series) -> pd.Series:
     """The series with other values in some rows, in a dtype that holds both."""
     places = np.arange(len(series))
     places[rows] = len(series) + np.arange(len(values))

@@ -7,6 +7,7 @@ from sdv_privpgd.benchmark import (
     adult,
     compare,
     conditions,
+    constraints,
     curves,
     diabetes,
     discovery,
@@ -44,6 +45,7 @@ def main() -> None:
         external,
         show,
         protect,
+        constraints,
     ):
         benchmark.add_command(commands)
     arguments = parser.parse_args()

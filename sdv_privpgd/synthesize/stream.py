@@ -1,5 +1,6 @@
 """An endless, repeatable sequence of rows from a fitted model."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,16 +12,18 @@ from sdv_privpgd.synthesize.engine import Model
 class RowStream:
     """Rows of a model, drawn in blocks so that row i is the same however many are asked at once.
 
-    Public state only: the model, the seed and how many rows were taken.
+    Public state only: the model, the seed and how many rows were taken. ``repair`` may change the
+    codes and positions of a block, by random numbers that are the block's own.
     """
 
     model: Model
     seed: int
+    repair: Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None
     taken: int = 0
     _block: tuple[int, np.ndarray, np.ndarray] | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict:
-        return {"model": self.model, "seed": self.seed, "taken": self.taken, "_block": None}
+        return {**self.__dict__, "_block": None}
 
     def take(self, num_rows: int) -> tuple[np.ndarray, np.ndarray]:
         """The next rows: codes of shape (row, attribute) and positions in [0, 1) in their cells."""
@@ -28,7 +31,7 @@ class RowStream:
         codes, positions = [], []
         start, stop = self.taken, self.taken + num_rows
         for index in range(start // size, -(-stop // size)):
-            block_codes, block_positions = self._rows(index)
+            block_codes, block_positions = self.block(index)
             part = slice(max(start - index * size, 0), min(stop - index * size, size))
             codes.append(block_codes[part])
             positions.append(block_positions[part])
@@ -38,11 +41,14 @@ class RowStream:
             return empty.astype(np.int64), empty
         return np.concatenate(codes), np.concatenate(positions)
 
-    def _rows(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+    def block(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         """The block of that index; the last one is kept."""
         if self._block is None or self._block[0] != index:
-            rows, inside = np.random.SeedSequence((self.seed, index)).spawn(2)
+            rows, inside, repair = np.random.SeedSequence((self.seed, index)).spawn(3)
             codes = self.model.sample(self.model.block, int(rows.generate_state(1)[0]))
             positions = np.random.default_rng(inside).random(codes.shape)
+            if self.repair is not None:
+                generator = np.random.default_rng(repair)
+                codes, positions, _ = self.repair(codes, positions, generator)
             self._block = (index, codes, positions)
         return self._block[1], self._block[2]

@@ -706,13 +706,6 @@ class TestRefusals:
         with pytest.raises(SynthesizerInputError, match="no bound"):
             new().fit(sdv_tables.table(10), weights=[1.0] * 10)
 
-    def test_constraints_are_refused_with_the_reason(self):
-        from sdv.cag import Inequality
-
-        with pytest.raises(SynthesizerInputError, match="private table"):
-            new().add_constraints([Inequality("age", "income")])
-        new().add_constraints([])
-
     @pytest.mark.parametrize("data", [[1, 2], None, "table", np.zeros((3, 2))])
     def test_what_is_not_a_table_is_refused(self, data):
         with pytest.raises(InvalidDataTypeError, match=type(data).__name__):

@@ -1,0 +1,170 @@
+"""Rows in which one column is at most another: which cells can hold them, and where inside. Public.
+
+A pair of cells allows such rows wholly, not at all, or where they overlap in part; there the
+positions decide, and rows in the wrong order are given new ones.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_privpgd.cells import BELOW_ONE
+from sdv_privpgd.columns import Column
+from sdv_privpgd.domain import Clique
+
+_UNITS = ("ns", "us", "s", "m", "h", "D", "M", "Y")
+"""NumPy's units of time that columns have, the finest first."""
+
+_SWEEPS = 4
+"""How often each column of rows in the wrong order may move; one is enough for one order."""
+
+_HALVINGS = 54
+"""Of the positions: down to the smallest difference that float64 has below 1."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """A row's ``low`` is at most its ``high``, or below it if ``strict``, or one is missing.
+
+    Both are numerical columns or both are dates. Dates of different units are below one another
+    if they are so in the coarser unit, which is how SDV compares them.
+    """
+
+    low: Column
+    high: Column
+    strict: bool
+
+    @property
+    def names(self) -> Clique:
+        """The columns that it is about."""
+        return (self.low.name, self.high.name)
+
+    def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Which rows' cells hold values in order, bool."""
+        lowest = self.values(self.low, codes[self.low.name], 0.0)
+        highest = self.values(self.high, codes[self.high.name], BELOW_ONE)
+        return self._missing(codes) | self._in_order(lowest, highest)
+
+    def holds(
+        self, codes: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
+        """Which rows are in order, bool."""
+        low, high = (
+            self.values(column, codes[column.name], places[column.name])
+            for column in (self.low, self.high)
+        )
+        return self._missing(codes) | self._in_order(low, high)
+
+    def zeros(self) -> dict[Clique, np.ndarray]:
+        """The cells of the pair that can hold rows."""
+        low, high = (np.arange(column.size) for column in (self.low, self.high))
+        return {
+            self.names: self.allows({self.low.name: low[:, None], self.high.name: high[None, :]})
+        }
+
+    def values(
+        self, column: Column, codes: np.ndarray, positions: np.ndarray | float
+    ) -> np.ndarray:
+        """What rows are compared by, int64 or float64; anything where they are missing."""
+        codes = np.minimum(codes, column.num_values - 1)
+        values = column.at(codes, np.broadcast_to(positions, codes.shape))
+        if column.unit is not None:
+            return _moments(values, column.unit).astype(f"M8[{self._unit}]").astype(np.int64)
+        numbers = column.numbers(values)
+        whole = self.low.decimal_places == 0 == self.high.decimal_places
+        return numbers if whole else numbers.astype(np.float64)
+
+    def bound(self, values: np.ndarray, upwards: bool) -> np.ndarray:
+        """The nearest values that may be above, or below, the given ones."""
+        if not self.strict:
+            return values
+        if values.dtype.kind == "f":
+            return np.nextafter(values, np.inf if upwards else -np.inf)
+        return values + (1 if upwards else -1)
+
+    @property
+    def _unit(self) -> str:
+        units = [unit for unit in (self.low.unit, self.high.unit) if unit is not None]
+        return max(units, key=_UNITS.index) if self.strict else "ns"
+
+    def _in_order(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        return low < high if self.strict else low <= high
+
+    def _missing(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
+        low, high = (codes[column.name] >= column.num_values for column in (self.low, self.high))
+        return low | high
+
+
+def _moments(ticks: np.ndarray, unit: str) -> np.ndarray:
+    return ticks.astype(np.int64).astype(f"M8[{unit}]")
+
+
+def settle(
+    orders: Sequence[Order],
+    codes: Mapping[str, np.ndarray],
+    places: dict[str, np.ndarray],
+    generator: np.random.Generator,
+    held: Collection[str] = (),
+) -> None:
+    """Moves values inside their cells, in place, until the rows are in order where cells allow it.
+
+    Only values of rows in the wrong order move: one of the two, by chance, to where its cell and
+    the other columns leave it room, evenly. Columns in ``held`` stay as they are.
+    """
+    columns = {column.name: column for order in orders for column in (order.low, order.high)}
+    for _ in range(_SWEEPS):
+        wrong = np.flatnonzero(~np.all([order.holds(codes, places) for order in orders], axis=0))
+        if not wrong.size:
+            return
+        first = generator.random(wrong.size) < 0.5
+        for rows, names in ((wrong[first], list(columns)), (wrong[~first], list(columns)[::-1])):
+            for name in names:
+                if name not in held:
+                    own = [order for order in orders if name in order.names]
+                    _move(columns[name], own, codes, places, rows, generator)
+
+
+def _move(
+    column: Column,
+    orders: Sequence[Order],
+    codes: Mapping[str, np.ndarray],
+    places: dict[str, np.ndarray],
+    rows: np.ndarray,
+    generator: np.random.Generator,
+) -> None:
+    """Moves a column's values of those rows that are in the wrong order with another's."""
+    here = {name: codes[name][rows] for order in orders for name in order.names}
+    now = {name: places[name][rows] for name in here}
+    wrong = ~np.all([order.holds(here, now) for order in orders], axis=0)
+    wrong &= here[column.name] < column.num_values
+    here, now = ({name: each[wrong] for name, each in of.items()} for of in (here, now))
+    own = here[column.name]
+    least, most = np.zeros(own.size), np.full(own.size, BELOW_ONE)
+    for order in orders:
+        is_high = order.high.name == column.name
+        other = order.low if is_high else order.high
+        limit = order.bound(order.values(other, here[other.name], now[other.name]), is_high)
+        free = here[other.name] >= other.num_values
+        at = lambda positions, order=order: order.values(column, own, positions)
+        if is_high:
+            edge = _first(lambda p, at=at, limit=limit: at(p) >= limit, own.size)
+            least = np.where(free, least, np.maximum(least, edge))
+        else:
+            edge = _first(lambda p, at=at, limit=limit: at(p) > limit, own.size)
+            most = np.where(free, most, np.minimum(most, np.nextafter(edge, -1.0)))
+    fits = least <= most
+    drawn = least + generator.random(own.size) * (most - least)
+    chosen = rows[wrong][fits]
+    places[column.name][chosen] = np.clip(drawn, least, most)[fits]
+
+
+def _first(condition: Callable[[np.ndarray], np.ndarray], count: int) -> np.ndarray:
+    """The smallest positions at which a condition that stays true is true; 1 where it never is."""
+    low, high = np.zeros(count), np.ones(count)
+    at_start = condition(low)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        true = condition(np.minimum(middle, BELOW_ONE))
+        low, high = np.where(true, low, middle), np.where(true, middle, high)
+    return np.where(at_start, 0.0, np.where(condition(np.full(count, BELOW_ONE)), high, 1.0))
