@@ -117,9 +117,7 @@ class Repair:
         donors: "_Rows | None",
     ) -> np.ndarray:
         """Which rows obey, once they are repaired in place."""
-        for group in groups(self._rules):
-            self._move(rows, group, held, donors, generator)
-        self._settle(rows, held, generator)
+        self._fit_cells(rows, held, donors, generator)
         obeys = self._obeys(rows)
         self._try_again(rows, obeys, held, generator)
         if obeys.all():
@@ -136,13 +134,29 @@ class Repair:
         for with_values in (False, True):
             bad = np.flatnonzero(~obeys)
             taken = self._nearest(rows.codes[bad], donors.codes, axes, generator)
-            rows.codes[np.ix_(bad, free)] = donors.codes[np.ix_(taken, free)]
+            own = rows.at(bad)
+            own.codes[:, free] = donors.codes[np.ix_(taken, free)]
             if with_values:
-                rows.positions[np.ix_(bad, free)] = donors.positions[np.ix_(taken, free)]
-                obeys[bad] = self._obeys(rows.at(bad))
-            else:
+                own.positions[:, free] = donors.positions[np.ix_(taken, free)]
+            # Beside what is held, what was taken may not do.
+            self._fit_cells(own, held, donors, generator)
+            rows.codes[bad], rows.positions[bad] = own.codes, own.positions
+            obeys[bad] = self._obeys(own)
+            if not with_values:
                 self._try_again(rows, obeys, held, generator)
         return obeys
+
+    def _fit_cells(
+        self,
+        rows: _Rows,
+        held: Collection[str],
+        donors: _Rows | None,
+        generator: np.random.Generator,
+    ) -> None:
+        """Moves codes to cells that can hold rows which obey, and values inside them."""
+        for group in groups(self._rules):
+            self._move(rows, group, held, donors, generator)
+        self._settle(rows, held, generator)
 
     def _names(self) -> str:
         named = [f"{type(rule).__name__} of {list(rule.names)}" for rule in self._rules]

@@ -14,6 +14,7 @@ from sdv.sampling import Condition
 from sdv.utils import load_constraints, load_synthesizer
 
 from sdv_privpgd import FixedCombinations, MSTSynthesizer, PrivPGDSynthesizer
+from sdv_privpgd.repair import ConstraintError
 
 DATE = {"sdtype": "datetime", "datetime_format": "%d/%m/%Y"}
 COLUMNS = {
@@ -40,7 +41,10 @@ DOMAIN = {
     "start": {**YEAR, "num_bins": 6},
     "middle": {**YEAR, "num_bins": 5},
     "end": {**YEAR, "num_bins": 6, "range_is_nullable": False},
+    "red": {"range_min": 0, "range_max": 1},
+    "blue": {"range_values": [0, 1]},
     "country": {"range_values": ["x", "y", "z"]},
+    "city": {"range_values": ["p", "q", "r", "s"]},
 }
 CITIES = [("x", "p"), ("x", "q"), ("y", "r"), (None, "s"), ("z", None)]
 
@@ -81,7 +85,7 @@ def metadata() -> Metadata:
 def table(num_rows: int = 300, seed: int = 0) -> pd.DataFrame:
     """Rows of which most break most of the constraints."""
     rng = np.random.default_rng(seed)
-    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, (3, num_rows)), "D")
+    days = np.datetime64("2020-01-01") + rng.integers(0, 366, (3, num_rows)).astype("m8[D]")
     cities = pd.Series(["p", "q", "r", "s", None], dtype=object)
     return pd.DataFrame(
         {
@@ -152,7 +156,8 @@ def broken(kind: str, rows: pd.DataFrame) -> int:
         "programmable": lambda: ~(rows["low"] + rows["high"] > 150),
     }[kind]()
     if "range" not in kind and kind != "programmable":  # unfitted, SDV's compares texts
-        assert CONSTRAINTS[kind]().is_valid(rows, metadata()).to_numpy().tolist() == valid.tolist()
+        theirs = CONSTRAINTS[kind]().is_valid(rows, metadata())
+        assert np.array_equal(np.asarray(theirs), valid)
     return int((~valid).sum())
 
 
@@ -191,13 +196,14 @@ def test_dates_of_different_units_are_in_sdv_s_order():
         assert constraint.is_valid(synthesizer.sample(2_000), described).all()
 
 
-class TestSampling:
-    @pytest.fixture(scope="class")
-    def fitted(self):
-        synthesizer = new(ALL)
-        synthesizer.fit(table())
-        return synthesizer
+@pytest.fixture(scope="module")
+def fitted():
+    synthesizer = new(ALL)
+    synthesizer.fit(table())
+    return synthesizer
 
+
+class TestSampling:
     def test_rows_do_not_depend_on_how_they_are_asked_for(self, fitted):
         fitted.reset_sampling()
         at_once = fitted.sample(900)
@@ -276,7 +282,7 @@ def test_constraints_are_written_to_a_file_as_sdv_does(tmp_path):
 
 class TestRefusals:
     def test_what_would_be_learned_is_refused_with_the_way_out(self):
-        with pytest.raises(SynthesizerInputError, match="sdv_privpgd.FixedCombinations"):
+        with pytest.raises(SynthesizerInputError, match=r"sdv_privpgd\.FixedCombinations"):
             new([]).add_constraints([cag.FixedCombinations(["country", "city"])])
 
     def test_generated_columns_are_refused(self):
@@ -324,11 +330,6 @@ class TestRefusals:
             new([]).add_constraints([Learned()])
 
     def test_a_predicate_that_no_row_meets_ends_in_an_error(self):
-        synthesizer = new([])
-        synthesizer.add_constraints([Sum(most=-1)])
-        synthesizer.fit(table().dropna())
-        synthesizer._sampler._repair._predicates[0].constraint.most = float("nan")
-
         class Never(Sum):
             def is_valid(self, synthetic_data):
                 return pd.Series(False, index=synthetic_data.index)
@@ -336,8 +337,6 @@ class TestRefusals:
         hopeless = new([])
         hopeless.add_constraints([Never()])
         hopeless.fit(table())
-        with pytest.raises(ValueError) as raised:
+        with pytest.raises(ConstraintError) as raised:  # SDV puts a text of its own first
             hopeless.sample(10)
-        assert "0 of 300 rows of the model meet the constraints Never" in str(
-            raised.value.__cause__
-        )
+        assert "0 of 300 rows of the model meet" in str(raised.value.__cause__)

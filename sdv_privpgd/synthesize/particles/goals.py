@@ -56,6 +56,8 @@ def goals_of(
     for clique, table in counts.items():
         cells = np.array(list(product(*support[clique])))
         cells = cells[possible_cells(clique, table.shape, zeros)[tuple(cells.T)]]
+        if not len(cells):  # what the noise left and what is possible have nothing in common
+            continue
         values = torch.from_numpy(table[tuple(cells.T)] / agreed.total)
         centers = embed(torch.from_numpy(cells), domain.shape(clique), torch.float64)
         goals.append(Goal(domain.axes(clique), centers, values))
