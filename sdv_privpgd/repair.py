@@ -25,6 +25,9 @@ _TRIES = 4
 _DONORS = 2048
 """Rows to take from that are looked at."""
 
+_BESIDE = 256
+"""Rows to take from that are tried beside values that are held."""
+
 _CHUNK = 256
 """Rows that are compared with all donors at a time."""
 
@@ -65,6 +68,10 @@ class _Rows:
     def at(self, which: np.ndarray) -> "_Rows":
         """Those of the rows, copied."""
         return _Rows(self.codes[which], self.positions[which])
+
+    def put(self, which: np.ndarray, rows: "_Rows") -> None:
+        """Writes rows over those."""
+        self.codes[which], self.positions[which] = rows.codes, rows.positions
 
 
 class Repair:
@@ -129,22 +136,59 @@ class Repair:
                     f"{self._names()}. Check that they can be met by the declared values."
                 )
             donors = rows.at(obeys)
-        names = self._constrained()
-        axes, free = self._at(names), self._at(name for name in names if name not in held)
-        for with_values in (False, True):
-            bad = np.flatnonzero(~obeys)
-            taken = self._nearest(rows.codes[bad], donors.codes, axes, generator)
-            own = rows.at(bad)
-            own.codes[:, free] = donors.codes[np.ix_(taken, free)]
-            if with_values:
-                own.positions[:, free] = donors.positions[np.ix_(taken, free)]
-            # Beside what is held, what was taken may not do.
-            self._fit_cells(own, held, donors, generator)
-            rows.codes[bad], rows.positions[bad] = own.codes, own.positions
-            obeys[bad] = self._obeys(own)
-            if not with_values:
-                self._try_again(rows, obeys, held, generator)
+        # Another row's cells first, which leaves values of one's own; then its values, too.
+        bad = np.flatnonzero(~obeys)
+        own = rows.at(bad)
+        self._take(own, donors, held, generator, with_values=False)
+        self._fit_cells(own, held, donors, generator)
+        rows.put(bad, own)
+        obeys[bad] = self._obeys(own)
+        self._try_again(rows, obeys, held, generator)
+        fixed = self._at(held)
+        bad = np.flatnonzero(~obeys)
+        known = np.hstack([rows.codes[bad][:, fixed], rows.positions[bad][:, fixed]])
+        _, which = np.unique(known, axis=0, return_inverse=True)
+        for index in range(int(which.max(initial=-1)) + 1):
+            taking = bad[which.reshape(-1) == index]
+            beside = self._beside(rows.at(taking[:1]), donors, held, generator)
+            if len(beside):
+                own = rows.at(taking)
+                self._take(own, beside, held, generator, with_values=True)
+                rows.put(taking, own)
+                obeys[taking] = True
         return obeys
+
+    def _beside(
+        self, row: _Rows, donors: _Rows, held: Collection[str], generator: np.random.Generator
+    ) -> _Rows:
+        """Donors that obey with the row's values in the columns that are held."""
+        if not held:
+            return donors
+        fixed = self._at(held)
+        tried = donors.at(generator.permutation(len(donors))[:_BESIDE])
+        tried.codes[:, fixed], tried.positions[:, fixed] = (
+            row.codes[:, fixed],
+            row.positions[:, fixed],
+        )
+        self._fit_cells(tried, held, donors, generator)
+        return tried.at(self._obeys(tried))
+
+    def _take(
+        self,
+        rows: _Rows,
+        donors: _Rows,
+        held: Collection[str],
+        generator: np.random.Generator,
+        *,
+        with_values: bool,
+    ) -> None:
+        """Gives rows what the donors nearest to them have in the columns of rules, in place."""
+        names = self._constrained()
+        free = self._at(name for name in names if name not in held)
+        taken = self._nearest(rows.codes, donors.codes, self._at(names), generator)
+        rows.codes[:, free] = donors.codes[np.ix_(taken, free)]
+        if with_values:
+            rows.positions[:, free] = donors.positions[np.ix_(taken, free)]
 
     def _fit_cells(
         self,
