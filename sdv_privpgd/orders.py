@@ -109,20 +109,22 @@ def settle(
 ) -> None:
     """Moves values inside their cells, in place, until the rows are in order where cells allow it.
 
-    Only values of rows in the wrong order move: one of the two, by chance, to where its cell and
-    the other columns leave it room, evenly. Columns in ``held`` stay as they are.
+    Only values of rows in the wrong order move: those without room for the other in its cell, then
+    one of the two, by chance, to where its cell and the other value leave it room, evenly. Columns
+    in ``held`` stay as they are.
     """
     columns = {column.name: column for order in orders for column in (order.low, order.high)}
     for _ in range(_SWEEPS):
         wrong = np.flatnonzero(~np.all([order.holds(codes, places) for order in orders], axis=0))
         if not wrong.size:
             return
+        free = [name for name in columns if name not in held]
+        for name in free:
+            _move(columns[name], orders, codes, places, wrong, generator, fixed=held)
         first = generator.random(wrong.size) < 0.5
-        for rows, names in ((wrong[first], list(columns)), (wrong[~first], list(columns)[::-1])):
+        for rows, names in ((wrong[first], free), (wrong[~first], free[::-1])):
             for name in names:
-                if name not in held:
-                    own = [order for order in orders if name in order.names]
-                    _move(columns[name], own, codes, places, rows, generator)
+                _move(columns[name], orders, codes, places, rows, generator, fixed=columns)
 
 
 def _move(
@@ -132,8 +134,15 @@ def _move(
     places: dict[str, np.ndarray],
     rows: np.ndarray,
     generator: np.random.Generator,
+    *,
+    fixed: Collection[str],
 ) -> None:
-    """Moves a column's values of those rows that are in the wrong order with another's."""
+    """Moves a column's values of those rows that are in the wrong order with another's.
+
+    They go where the values of the fixed columns, and the cells of the others, leave them room;
+    values that are there already stay.
+    """
+    orders = [order for order in orders if column.name in order.names]
     here = {name: codes[name][rows] for order in orders for name in order.names}
     now = {name: places[name][rows] for name in here}
     wrong = ~np.all([order.holds(here, now) for order in orders], axis=0)
@@ -144,7 +153,8 @@ def _move(
     for order in orders:
         is_high = order.high.name == column.name
         other = order.low if is_high else order.high
-        limit = order.bound(order.values(other, here[other.name], now[other.name]), is_high)
+        place = now[other.name] if other.name in fixed else 0.0 if is_high else BELOW_ONE
+        limit = order.bound(order.values(other, here[other.name], place), is_high)
         free = here[other.name] >= other.num_values
         at = lambda positions, order=order: order.values(column, own, positions)
         if is_high:
@@ -153,10 +163,10 @@ def _move(
         else:
             edge = _first(lambda p, at=at, limit=limit: at(p) > limit, own.size)
             most = np.where(free, most, np.minimum(most, np.nextafter(edge, -1.0)))
-    fits = least <= most
     drawn = least + generator.random(own.size) * (most - least)
-    chosen = rows[wrong][fits]
-    places[column.name][chosen] = np.clip(drawn, least, most)[fits]
+    was = now[column.name]
+    moves = (least <= most) & ((was < least) | (was > most))
+    places[column.name][rows[wrong][moves]] = np.clip(drawn, least, most)[moves]
 
 
 def _first(condition: Callable[[np.ndarray], np.ndarray], count: int) -> np.ndarray:

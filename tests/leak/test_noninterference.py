@@ -17,8 +17,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from sdv.cag import FixedIncrements, Inequality, SingleTableProgrammableConstraint
 
-from sdv_privpgd import AIM, MSTSynthesizer, PrivPGDSynthesizer, ProtectedThreshold
+from sdv_privpgd import (
+    AIM,
+    FixedCombinations,
+    MSTSynthesizer,
+    PrivPGDSynthesizer,
+    ProtectedThreshold,
+)
 from sdv_privpgd.keys import KeyColumns
 from sdv_privpgd.privacy import curator
 
@@ -248,6 +255,44 @@ def test_nothing_depends_on_the_table_where_categories_are_many(
     first = observe(synthesizer, table, caplog, capsys)
     assert first["warnings"] == []
     assert first == observe(synthesizer, change(table), caplog, capsys)
+
+
+class Young(SingleTableProgrammableConstraint):
+    """A black box that would give itself away if it were asked of the private table."""
+
+    def fit(self, data, metadata):
+        self.fitted_on = data
+
+    def validate_input_data(self, data):
+        raise AssertionError("asked of the private table")
+
+    def is_valid(self, synthetic_data):
+        assert "CANARY" not in synthetic_data.to_csv()
+        return ~(synthetic_data["age"] > 100)
+
+
+@pytest.mark.parametrize("change", [other_values, nasty])
+@pytest.mark.parametrize("method", [PrivPGDSynthesizer, MSTSynthesizer])
+def test_nothing_depends_on_whether_the_table_meets_constraints(
+    method, change, fixed_answers, caplog, capsys
+):
+    changed = settings()
+    if method is MSTSynthesizer:
+        del changed["num_particles"]
+    synthesizer = method(**changed)
+    synthesizer.add_constraints(
+        [
+            Inequality("age", "income"),
+            FixedIncrements("age", 5),
+            FixedCombinations(["ward", "grade"], [("A", 1), ("B", 2), (None, 3)]),
+            Young(),
+        ]
+    )
+    table = sdv_tables.table(120)
+    first = observe(synthesizer, table, caplog, capsys)
+    meets = table.assign(age=table["age"] // 5 * 5, income=200.0, ward="A", grade=1)
+    for other in (change(table), meets):
+        assert first == observe(synthesizer, other, caplog, capsys)
 
 
 def test_nothing_depends_on_the_table_in_sdv_s_dict_form(fixed_answers, caplog, capsys):
