@@ -5,7 +5,7 @@ from what the user declared are enforced on synthetic rows; the others are refus
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,30 +66,29 @@ class FixedCombinations(cag.FixedCombinations):
             for name, own in zip(self.column_names, values, strict=True)
         }
 
-    def _is_valid(self, data: Mapping[str, pd.DataFrame], metadata: Metadata) -> dict:
+    def are_listed(self, table: pd.DataFrame) -> pd.Series:
+        """Which rows of a table have a declared combination."""
         listed = set(map(tuple, self.combinations))
+        own = table[self.column_names].astype(object)
+        rows = own.where(own.notna(), None).itertuples(index=False, name=None)
+        return pd.Series([row in listed for row in rows], index=own.index, dtype=bool)
+
+    def _is_valid(self, data: Mapping[str, pd.DataFrame], metadata: Metadata) -> dict:
         valid = {name: pd.Series(True, index=table.index) for name, table in data.items()}
         name = str(self._get_single_table_name(metadata))
-        own = data[name][self.column_names].astype(object)
-        rows = own.where(own.notna(), None).itertuples(index=False, name=None)
-        valid[name] = pd.Series([row in listed for row in rows], index=own.index, dtype=bool)
-        return valid
+        return {**valid, name: self.are_listed(data[name])}
 
 
 @dataclass(frozen=True)
 class RowCheck:
-    """What a programmable constraint's ``is_valid`` says of rows."""
+    """What a constraint says of rows, under the name of its class."""
 
-    constraint: cag.SingleTableProgrammableConstraint
-
-    @property
-    def name(self) -> str:
-        """The name of the user's class."""
-        return type(self.constraint).__name__
+    name: str
+    is_valid: Callable[[pd.DataFrame], Any]
 
     def __call__(self, columns: Mapping[str, pd.Series]) -> np.ndarray:
         """Which rows are valid, bool."""
-        valid = pd.Series(self.constraint.is_valid(pd.DataFrame(dict(columns))))
+        valid = pd.Series(self.is_valid(pd.DataFrame(dict(columns))))
         if len(valid) != len(next(iter(columns.values()))):
             raise ValueError(f"is_valid gave {len(valid)} answers, not one a row")
         return valid.eq(True).to_numpy(dtype=bool, na_value=False)
@@ -229,15 +228,19 @@ def rules_of(constraints: Sequence[BaseConstraint], schema: Schema) -> list[Rule
 
 
 def checks_of(constraints: Sequence[BaseConstraint], schema: Schema) -> list[RowCheck]:
-    """What the programmable constraints decide of rows, tried out on rows of the schema.
+    """What has to be decided of rows, not of cells; tried out on rows of the schema.
 
+    That is what programmable constraints say, and combinations of values that share a code.
     Raises ``SynthesizerInputError`` for one that cannot decide them.
     """
-    found = [
-        RowCheck(constraint.programmable_constraint)
-        for constraint in constraints
-        if isinstance(constraint, ProgrammableConstraintHarness)
-    ]
+    merged = {column.name for column in schema.columns if column.merging is not None}
+    found = []
+    for constraint in constraints:
+        if isinstance(constraint, ProgrammableConstraintHarness):
+            own = constraint.programmable_constraint
+            found.append(RowCheck(type(own).__name__, own.is_valid))
+        elif isinstance(constraint, FixedCombinations) and merged & set(constraint.column_names):
+            found.append(RowCheck(type(constraint).__name__, constraint.are_listed))
     if not found or not schema.columns:
         return found
     tried = {
