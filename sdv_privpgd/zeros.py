@@ -30,6 +30,14 @@ def possible_cells(clique: Clique, shape: tuple[int, ...], zeros: Zeros) -> np.n
     return possible
 
 
+def few_choices(allowed: np.ndarray) -> bool:
+    """Whether a code of a pair's attribute goes with at most two of the other's.
+
+    So it is where one of several columns is 1, or where categories say the same in two columns.
+    """
+    return allowed.ndim == 2 and max(allowed.sum(axis=0).max(), allowed.sum(axis=1).max()) <= 2
+
+
 def with_zeros(tables: ConsistentTables, zeros: Zeros) -> ConsistentTables:
     """The same tables, 0 in cells that no row can be in."""
     one_way = dict(tables.one_way)

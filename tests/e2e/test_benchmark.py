@@ -65,6 +65,15 @@ def test_conditions_prints_an_error_of_each_frequency_and_the_seconds():
     assert seconds.count(": 500 rows in ") == 5
 
 
+def test_constraints_prints_the_errors_and_no_broken_row():
+    printed = command(
+        "constraints", "--cases", "Range: three dates", "--rows", "500", "--seeds", "1"
+    )
+    header, row = (line for line in printed.splitlines() if line)
+    assert header.split()[-2:] == ["ratio", "broken"]
+    assert row.split()[-1] == "0"
+
+
 def write_table(folder, name: str, bounds: dict, **columns) -> None:
     """A real table in miniature, with the facts that lie beside it."""
     table = pd.DataFrame(columns)

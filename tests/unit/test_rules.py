@@ -15,7 +15,7 @@ from sdv_privpgd.repair import Repair
 from sdv_privpgd.rules import Combinations, OneHot, groups, zeros_of
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.pgm import PrivatePGM
-from sdv_privpgd.zeros import possible_cells, with_zeros
+from sdv_privpgd.zeros import few_choices, possible_cells, with_zeros
 
 
 def numbers(name, low, high, bins, **facts):
@@ -163,6 +163,13 @@ def test_possible_cells_of_wider_and_turned_cliques():
     wide = possible_cells(("b", "c", "a"), (6, 3, 6), ZEROS)
     assert (wide == (np.arange(6)[:, None, None] >= np.arange(6))).all()
     assert possible_cells(("a", "c"), (6, 3), ZEROS).all()
+
+
+def test_choices_are_few_where_codes_go_with_at_most_two():
+    assert few_choices(np.array([[True, True], [True, False]]))
+    assert few_choices(np.eye(5, dtype=bool))
+    assert not few_choices(ZEROS["a", "b"])
+    assert not few_choices(np.eye(8, dtype=bool).reshape(2, 4, 8))
 
 
 def test_a_graphical_model_has_nothing_in_impossible_cells():

@@ -431,3 +431,37 @@ def test_coordinates_outside_go_to_the_nearest_inside(hyper_transformer):
         name = each.columns[0]
         wild = pd.DataFrame({name: [-1.0, size + 3.0, np.nan, np.inf, size - 0.5]})
         assert each.reverse_transform(wild)[name].isna().tolist() == [False, True, True, True, True]
+
+
+class TestIncrements:
+    @pytest.mark.parametrize("places", [0, None, 2])
+    def test_values_are_multiples(self, places):
+        column = numerical(-7, 1_000, increment=25, num_bins=7, decimal_places=places)
+        codes = np.repeat(np.arange(column.column.num_values), 500)
+        values = column.decode(codes, np.tile(np.linspace(0, 1, 501)[:-1], len(codes) // 500))
+        assert set(values) == set(range(0, 1_001, 25))
+        assert values.dtype == (np.int64 if places == 0 else np.float64)
+
+    @pytest.mark.parametrize("places", [0, None, 2])
+    def test_other_numbers_go_to_the_nearest_multiple(self, places):
+        column = numerical(0, 100, increment=10, num_bins=32, decimal_places=places)
+        series = pd.Series([3, 7, 100, 104, -20, 1e300, np.nan])
+        codes, _ = column.encode(series)
+        assert codes.tolist() == [0, 1, 10, 10, 0, 10, 11]
+        assert column.holds(series).tolist() == [False, False, True, False, False, False, True]
+
+    def test_codes_and_positions_come_back(self):
+        column = numerical(0, 10_000, increment=7, decimal_places=0)
+        values = pd.Series(np.arange(0, 10_000, 7))
+        pd.testing.assert_series_equal(
+            column.decode(*column.encode(values)), values, check_names=False
+        )
+
+    def test_a_range_without_a_multiple_and_a_wrong_increment_are_refused(self):
+        with pytest.raises(ValueError, match="increment=10 between them"):
+            numerical(1, 9, increment=10)
+        for wrong in (0, -1, 2.5, "x", float("inf")):
+            with pytest.raises(ValueError, match="increment of 'x'"):
+                numerical(1, 9, increment=wrong)
+        with pytest.raises(ValueError, match="2\\*\\*53"):
+            numerical(0, 2**60, increment=10)

@@ -20,7 +20,7 @@ from sdv_privpgd.synthesize.particles.distributed import (
     split_over_processes,
 )
 from sdv_privpgd.synthesize.particles.embedding import draw_codes, nearest_codes
-from sdv_privpgd.synthesize.particles.finish import ExchangeFinish
+from sdv_privpgd.synthesize.particles.finish import STAYS_EMPTY, ExchangeFinish
 from sdv_privpgd.synthesize.particles.goals import TARGETS, goals_of, packed, probabilities
 from sdv_privpgd.synthesize.particles.kernels import KERNELS, Kernel, choose_kernel
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
@@ -36,7 +36,7 @@ from sdv_privpgd.synthesize.particles.visits import (
     memberships,
     transport_visits,
 )
-from sdv_privpgd.zeros import Zeros
+from sdv_privpgd.zeros import Zeros, few_choices
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class ParticleGradientDescent:
             codes; it keeps the attributes that a penalty reads.
         penalties: Terms added to the loss.
         zeros: For some cliques which cells can hold rows at all. The targets have nothing in the
-            others; a few particles may.
+            others; a few particles may, unless the codes that they could change to are few.
         stratified: Directions that cover the sphere evenly, or independent ones.
         seed: Of all random choices here. Nothing private hangs on it.
         enable_gpu: Whether to use CUDA where there is a device.
@@ -169,6 +169,9 @@ class ParticleGradientDescent:
         if finish is not None and goals:
             fixed = {name for each in self.penalties for name in each.attributes(domain)}
             full = probabilities(domain, goals, weights)
+            for clique in full.keys() & self.zeros.keys():
+                if few_choices(self.zeros[clique]):
+                    full[clique][~self.zeros[clique]] = STAYS_EMPTY
             codes = finish(codes, domain, full, self.seed, fixed=fixed)
         return Particles(domain=domain, codes=codes, losses=curve)
 

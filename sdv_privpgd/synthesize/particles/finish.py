@@ -28,7 +28,7 @@ class ExchangeFinish:
 
     Only codes with support are proposed: those with a positive sum in some table. Cells of
     target 0 repel through their residuals; a cell that must stay empty whatever it costs gets a
-    target of -1.
+    target of -1, which the sums leave out. Particles leave it for any code with the same chance.
 
     Attributes:
         sweeps: At most so many; it ends when a sweep moves nothing. After a descent two reach
@@ -85,6 +85,9 @@ class ExchangeFinish:
         )
 
 
+STAYS_EMPTY = -1.0
+"""The target of a cell that is to be empty whatever it costs."""
+
 _LARGEST_BLOCK = 4096
 """Particles that score their codes at once. Large blocks pay for waking the threads."""
 
@@ -101,7 +104,7 @@ def supported_codes(
         for clique, table in targets.items():
             if attribute in clique:
                 others = tuple(axis for axis, name in enumerate(clique) if name != attribute)
-                supported |= table.sum(axis=others) > 0
+                supported |= table.sum(axis=others, where=table != STAYS_EMPTY) > 0
         moves = attribute not in fixed and supported.any()
         supports.append(np.flatnonzero(supported) if moves else None)
     return supports
