@@ -174,8 +174,9 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         if isinstance(domain, Mapping):
             domain = _constraints.declared(self._reject_sampling_constraints, described, domain)
         if discovered:
+            # Discovery has kept what was declared, but for a format that cannot write the dates.
             domain = domain | {
-                name: _constraints.rounded_out({**facts, **domain.get(name, {})})
+                name: _constraints.rounded_out({**domain.get(name, {}), **facts})
                 for name, facts in discovered.items()
             }
         if not self.enforce_rounding:

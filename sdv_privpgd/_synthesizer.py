@@ -52,7 +52,7 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         public_domain: ``{column: {...}}`` with ``range_min`` and ``range_max`` (numerical,
             datetime) or ``range_values`` (categorical, ordinal), and optionally
             ``range_is_nullable``, ``decimal_places``, ``datetime_format``, ``num_bins``,
-            ``cut_points`` (where the cells of a numerical column begin), ``frequencies`` (how often
+            ``cut_points`` (where the cells of numbers or dates begin), ``frequencies`` (how often
             each of these cells, or of the ``range_values``, occurs: where they are many they are
             merged, and drawn again as often), ``increment`` (a whole number that all values are
             multiples of) and ``other_value`` (what all values that are not in ``range_values``

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -235,7 +235,7 @@ def _numbers(name: str, facts: Mapping) -> dict:
                 f"range_min={facts['range_min']!r} and range_max={facts['range_max']!r} of "
                 f"{name!r} are further apart than float64 can say. Give a narrower range."
             )
-        cuts = [float(cut) for cut in _cuts(name, facts, low, high)]
+        cuts = [float(cut) for cut in _cuts(name, facts, low, high, _numbers_cut)]
         inner = tuple(cut for cut in cuts if cut < float(high))
         cells = Interval(float(low), float(high), int(facts["num_bins"]), inner)
         return {"cells": cells, "merging": _merging(name, facts, cells, cuts)}
@@ -254,10 +254,15 @@ def _ticks_of(name: str, facts: Mapping, low: Fraction, high: Fraction, tick: Fr
             "smaller increment or a wider range."
         )
     # A number of a cell is at least the cut before it: as ticks, cuts are rounded up.
-    ticks = [math.ceil(cut / tick) for cut in _cuts(name, facts, low, high)]
-    inner = tuple(sorted({tick for tick in ticks if first < tick <= last}))
+    cuts = [math.ceil(cut / tick) for cut in _cuts(name, facts, low, high, _numbers_cut)]
+    return _ticks(name, facts, first, last, cuts)
+
+
+def _ticks(name: str, facts: Mapping, first: int, last: int, cuts: list[int]) -> dict:
+    """The cells of whole numbers that begin with the cuts, and which of them share a code."""
+    inner = tuple(sorted({cut for cut in cuts if first < cut <= last}))
     cells = Ticks(first, last, int(facts["num_bins"]), inner)
-    return {"cells": cells, "merging": _merging(name, facts, cells, ticks)}
+    return {"cells": cells, "merging": _merging(name, facts, cells, cuts)}
 
 
 def _increment(name: str, facts: Mapping, low: Fraction, high: Fraction) -> int:
@@ -303,20 +308,24 @@ def _frequencies(name: str, facts: Mapping, key: str, number: int) -> list[float
     return [float(value) for value in read]
 
 
-def _cuts(name: str, facts: Mapping, low: Fraction, high: Fraction) -> list[Fraction]:
-    """The numbers that a new cell begins with; none for cells of equal width."""
+def _cuts(name: str, facts: Mapping, low: Any, high: Any, read: Callable) -> list:
+    """The numbers or dates that a new cell begins with; none for cells of equal width."""
     values = facts.get("cut_points")
     if values is None:
         return []
-    if not isinstance(values, list | tuple | np.ndarray):
+    if not isinstance(values, list | tuple | np.ndarray | pd.Index):
         raise ValueError(f"cut_points of {name!r} must be a list, got {values!r}.")
-    cuts = [_number(name, {"cut_points": value}, "cut_points") for value in values]
+    cuts = read(name, facts, "cut_points", values)
     if any(a >= b for a, b in pairwise([low, *cuts])) or (cuts and cuts[-1] > high):
         raise ValueError(
             f"cut_points of {name!r} must ascend from above range_min={facts['range_min']!r} to "
             f"range_max={facts['range_max']!r}, got {list(values)!r}."
         )
     return cuts
+
+
+def _numbers_cut(name: str, facts: Mapping, key: str, values: Sequence) -> list[Fraction]:  # noqa: ARG001
+    return [_number(name, {key: value}, key) for value in values]
 
 
 def _number(name: str, facts: Mapping, key: str) -> Fraction:
@@ -354,7 +363,9 @@ def _dates(name: str, facts: Mapping) -> dict:
             f"datetime_format of {name!r} must be a string of directives like '%Y-%m-%d', "
             f"got {datetime_format!r}."
         )
-    bounds = np.array([_moment(name, facts, key) for key in ("range_min", "range_max")])
+    bounds = np.array(
+        [_moments(name, facts, key, [facts[key]])[0] for key in ("range_min", "range_max")]
+    )
     _check_order(name, facts, *bounds)
     if datetime_format is None:
         unit = _unit_of_bounds(bounds)
@@ -363,7 +374,10 @@ def _dates(name: str, facts: Mapping) -> dict:
         unit = unit_of_format(datetime_format)
         utc = has_zone(datetime_format)
     first, last = to_ticks(bounds, unit).tolist()
-    cells = Ticks(first, last, int(facts["num_bins"]))
+    moments = np.array(_cuts(name, facts, *bounds, _moments), dtype=np.int64)
+    cuts = (to_ticks(moments - 1, unit) + 1).tolist()  # rounded up, as those of numbers
+    found = _ticks(name, facts, first, last, cuts)
+    cells = found["cells"]
     if datetime_format is not None:
         ends = np.concatenate((cells.starts, cells.starts + cells.widths - 1))
         if not survive_writing(ends, unit, datetime_format):
@@ -372,21 +386,22 @@ def _dates(name: str, facts: Mapping) -> dict:
                 f"range_min={facts['range_min']!r} to range_max={facts['range_max']!r}: read "
                 "again, some are other dates. Use a format that names each part of the date."
             )
-    return {"cells": cells, "unit": unit, "datetime_format": datetime_format, "utc": utc}
+    return {**found, "unit": unit, "datetime_format": datetime_format, "utc": utc}
 
 
-def _moment(name: str, facts: Mapping, key: str) -> int:
-    """A bound of a datetime column in nanoseconds since 1970."""
-    bound, datetime_format = facts[key], facts.get("datetime_format")
+def _moments(name: str, facts: Mapping, key: str, dates: Sequence) -> list[int]:
+    """Bounds or cuts of a datetime column in nanoseconds since 1970."""
+    datetime_format = facts.get("datetime_format")
     with quiet():
-        moments, missing = instants(pd.Series([bound], dtype=object), datetime_format)
-    if missing[0] or moments[0] in (EARLIEST, LATEST):
+        moments, missing = instants(pd.Series(dates, dtype=object), datetime_format)
+    unread = missing | np.isin(moments, (EARLIEST, LATEST))
+    if unread.any():
         written = "" if datetime_format is None else f" written as {datetime_format!r}"
         raise ValueError(
             f"{key} of {name!r} must be a date after 1678-01-01 and before 2262-04-12{written}, "
-            f"got {bound!r}."
+            f"got {dates[unread.argmax()]!r}."
         )
-    return int(moments[0])
+    return moments.tolist()
 
 
 def _is_aware(bound: Any) -> bool:
@@ -394,12 +409,16 @@ def _is_aware(bound: Any) -> bool:
 
 
 def _unit_of_bounds(bounds: np.ndarray) -> str:
-    """Days or seconds if both bounds are whole ones, else nanoseconds."""
+    """Days or seconds if both bounds are whole ones, else nanoseconds.
+
+    Microseconds in a range of so many nanoseconds that int64 cannot count them.
+    """
     moments = bounds.astype("datetime64[ns]")
     for unit in ("D", "s"):
         if np.array_equal(moments, moments.astype(f"datetime64[{unit}]")):
             return unit
-    return "ns"
+    first, last = bounds.tolist()
+    return "ns" if last - first < np.iinfo(np.int64).max else "us"
 
 
 def unit_of_format(datetime_format: str) -> str:

@@ -59,6 +59,11 @@ def write_dates(
     return texts.to_numpy(dtype=object)[positions]
 
 
+def is_aware(dtype: Any) -> bool:
+    """Whether all dates of a column of the dtype carry a time zone, which is public."""
+    return getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None) is not None
+
+
 def has_zone(datetime_format: str) -> bool:
     """Whether dates that are written in the format carry a time zone."""
     return re.search("%[zZ]", datetime_format) is not None

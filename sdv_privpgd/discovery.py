@@ -19,7 +19,7 @@ from sdv_privpgd.cells import Categories, SignedPowers
 from sdv_privpgd.coercion import decimal_places, key_counts, quiet, real_numbers
 from sdv_privpgd.columns import Column, describe
 from sdv_privpgd.dataset import Dataset
-from sdv_privpgd.dates import precisions
+from sdv_privpgd.dates import has_zone, is_aware, precisions
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.findings import (
     MOST_PLACES,
@@ -41,12 +41,14 @@ _DELTA_SHARE = Fraction(1, 10)
 """Part of delta that is kept for the thresholds; it costs less than 1 % of noise."""
 
 _FIRST_SHARE = Fraction(2, 5)
-"""Part of discovery's budget that the first look takes. A fifth to three fifths give errors on
-Adult and Bank within 10 % of each other."""
+"""Part of discovery's budget that the first look takes. A fifth to three fifths gave errors, over
+3 seeds, within 4 % of each other on Adult and within 10 % on Bank."""
 
 _OF_KEYS, _OF_GRIDS = 4, 2
 """Parts of the first look for each column of categories, and for each grid. A precision has one
 part, and so has the number of rows where it is private: they are hard to miss."""
+
+_FORMATTED = ("datetime_format", "range_min", "range_max")
 
 _SURE = 2.0
 """So many standard deviations of rows must have other values for these to be asked for."""
@@ -124,7 +126,8 @@ def discover(
             continue
         if column.sdtype == "datetime":
             if column.datetime_format != known.get("datetime_format"):
-                known = {"sdtype": "datetime"}  # a bound in the format that was given up
+                # A bound is in the format that was given up.
+                known = {key: fact for key, fact in known.items() if key not in _FORMATTED}
             precision = {"datetime_format": column.datetime_format}
         else:
             places = column.decimal_places
@@ -142,8 +145,9 @@ def _fine(name: str, facts: Mapping) -> Column:
         written = facts.get("datetime_format")
         if written is None:
             raise
+        zone = "UTC" if has_zone(written) else None
         ends = {
-            key: str(pd.to_datetime(facts[key], format=written, utc=True).tz_localize(None))
+            key: str(pd.to_datetime(facts[key], format=written, utc=True).tz_convert(zone))
             for key in ("range_min", "range_max")
         }
         return describe(name, {**known, **ends, "datetime_format": None})
@@ -179,11 +183,13 @@ class _FirstLook:
         keys: The values of columns of categories.
         dataset: The codes of numbers and dates on the first grid, and of how precise they are
             where that is not known.
+        aware: The columns whose dtype says that dates have a time zone. Public.
     """
 
     known: Mapping[str, Mapping]
     keys: KeyColumns
     dataset: Dataset
+    aware: frozenset[str]
 
     @classmethod
     def at(cls, columns: Mapping[str, pd.Series], known: Mapping[str, Mapping]) -> "_FirstLook":
@@ -204,7 +210,8 @@ class _FirstLook:
         num_records = len(next(iter(columns.values())))
         table = np.column_stack(codes) if codes else np.empty((num_records, 0), np.uint16)
         dataset = Dataset(Domain(tuple(sizes), tuple(sizes.values())), table)
-        return cls(known=known, keys=listed, dataset=dataset)
+        aware = frozenset(name for name in known if is_aware(columns[name].dtype))
+        return cls(known=known, keys=listed, dataset=dataset, aware=aware)
 
     def values(
         self, curator: Curator, mu_squared: Fraction
@@ -250,7 +257,12 @@ class _FirstLook:
         return {
             name: {
                 **facts,
-                **roughly(facts, answer_of[_grid(name)], answer_of.get(_precision(name))),
+                **roughly(
+                    facts,
+                    answer_of[_grid(name)],
+                    answer_of.get(_precision(name)),
+                    utc=name in self.aware,
+                ),
             }
             for name, facts in _on_grids(self.known).items()
         }

@@ -9,9 +9,17 @@ import pandas as pd
 from scipy.stats import norm
 
 from sdv_privpgd.cells import Interval, SignedPowers, Ticks
-from sdv_privpgd.coercion import LARGEST_WHOLE
+from sdv_privpgd.coercion import LARGEST_WHOLE, quiet
 from sdv_privpgd.columns import MOST_CATEGORIES, Column, unit_of_format
-from sdv_privpgd.dates import EARLIEST, LATEST, has_zone, survive_writing, to_ticks, write_dates
+from sdv_privpgd.dates import (
+    EARLIEST,
+    LATEST,
+    has_zone,
+    instants,
+    survive_writing,
+    to_ticks,
+    write_dates,
+)
 from sdv_privpgd.keys import Key, in_order
 from sdv_privpgd.measure import Measurement, NoisyTable
 from sdv_privpgd.support import pooled, supported_one_way
@@ -43,18 +51,23 @@ UNITS = ("D", "s", "ns")
 """Of ``dates.precisions``."""
 
 
-def roughly(facts: Mapping, grid: Measurement, precision: Measurement | None) -> dict:
-    """The range of a number or date on the first grid and its precision, if that was asked for."""
+def roughly(
+    facts: Mapping, grid: Measurement, precision: Measurement | None, *, utc: bool = False
+) -> dict:
+    """The range of a number or date on the first grid, where to cut it and its precision.
+
+    The precision if that was asked for; ``utc`` says that dates without a format have a time zone.
+    """
     inside = _significant(grid, grid.answer.size - 1)
     ends = int(inside[0]), int(inside[-1])
     fine = None
     if precision is not None:
         fine = int(_significant(precision, precision.answer.size - 1)[-1])
     if facts["sdtype"] == "datetime":
-        return {**_rough_dates(facts, ends, fine), "num_bins": _FINE_CELLS}
-    found = _within(facts, _rough_numbers(facts, ends, grid.answer[:-1], fine))
-    low, high = found["range_min"], found["range_max"]
-    cuts = [cut for cut in found.get("cut_points", []) if low < cut <= high]
+        found = _rough_dates(facts, ends, grid.answer[:-1], fine, utc)
+    else:
+        found = _within(facts, _rough_numbers(facts, ends, grid.answer[:-1], fine))
+    cuts = _inside({**facts, **found}, found.get("cut_points", []))
     return {**found, "cut_points": cuts or None, "num_bins": _SINGLE}
 
 
@@ -71,14 +84,13 @@ def looked_into(column: Column, answer: Measurement, facts: Mapping) -> dict:
     before, after = (_may_hold(tail, answer.stddev, total) for tail in tails)
     first, last = 0 if before else first, size - 1 if after else last
     found = _within(facts, _range(column, (first, last)))
-    found["range_is_nullable"] = bool(supported[size] > 0)
-    if column.sdtype == "numerical" and facts.get("cut_points") is None:
-        low, high = found["range_min"], found["range_max"]
-        cuts = [float(cut) for cut in _starts(column)[first + 1 : last + 1]]
-        found["cut_points"] = [cut for cut in cuts if low < cut <= high]
-        if cuts and found["cut_points"] == cuts:
-            inner = NoisyTable(table.counts[first : last + 1], table.variance)
-            found["frequencies"] = pooled(inner).tolist()
+    if facts.get("range_is_nullable") is None:
+        found["range_is_nullable"] = bool(supported[size] > 0)
+    cuts = _starts(column)[first + 1 : last + 1]
+    found["cut_points"] = _inside({**facts, **found}, cuts)
+    if cuts and found["cut_points"] == cuts:
+        inner = NoisyTable(table.counts[first : last + 1], table.variance)
+        found["frequencies"] = pooled(inner).tolist()
     return found
 
 
@@ -179,59 +191,89 @@ def _exactly(edge: float) -> float | int:
     return max(int(edge), 1 - LARGEST_WHOLE) if edge == int(edge) else float(edge)
 
 
-def _rough_dates(facts: Mapping, ends: tuple[int, int], precision: int | None) -> dict:
-    """The range of years of the first grid; no format where it cannot write them."""
-    first = int(YEARS.starts[ends[0]])
-    last = int(YEARS.starts[ends[1]] + YEARS.widths[ends[1]]) - 1
+def _rough_dates(
+    facts: Mapping, ends: tuple[int, int], counts: np.ndarray, precision: int | None, utc: bool
+) -> dict:
+    """The range of years of the first grid and its cuts; no format where it cannot write them."""
+    first, last = ends
+    edges = np.append(YEARS.starts, YEARS.last + 1)[first : last + 2]
+    low, high = int(edges[0]) * _DAY, int(edges[-1] - 1) * _DAY
     unit = "D" if precision is None else UNITS[min(precision, len(UNITS) - 1)]
     written = facts.get("datetime_format")
+    own = unit if written is None else unit_of_format(written)
     if written is not None:
-        own = unit_of_format(written)
-        bounds = to_ticks(np.array([first, last]) * _DAY, own)
+        utc = utc or has_zone(written)
+        bounds = to_ticks(np.array([low, high]), own)
         if not survive_writing(bounds, own, written):
-            return {**_dated(first * _DAY, last * _DAY, unit, None), "datetime_format": None}
-    return _within(facts, _dated(first * _DAY, last * _DAY, unit, written))
+            written, own = None, unit
+    found = _dated(low, high, unit, written, utc)
+    if written == facts.get("datetime_format"):
+        found = _within(facts, found)
+    cuts = _cut_years(edges, counts[first : last + 1], own)
+    return {**found, "datetime_format": written, "cut_points": cuts}
 
 
-def _dated(first: int, last: int, unit: str, datetime_format: str | None) -> dict:
+def _cut_years(edges: np.ndarray, counts: np.ndarray, unit: str) -> list[np.datetime64]:
+    """Where to cut years, given as days, into cells of whole units, and not below seconds.
+
+    Nowhere if the dates are so few that each has a cell.
+    """
+    unit = "s" if unit in ("us", "ns") else unit
+    ticks = to_ticks(edges * _DAY, unit)
+    if ticks[-1] - ticks[0] < _SINGLE:
+        return []
+    cuts = np.ceil(_fine_cuts(ticks.astype(np.float64), counts, 1.0)).astype(np.int64)
+    return list(np.unique(cuts).astype(f"datetime64[{unit}]").astype("datetime64[ns]"))
+
+
+def _dated(first: int, last: int, unit: str, datetime_format: str | None, utc: bool) -> dict:
     """A range in SDV's words of days, or of moments, in nanoseconds since 1970."""
-    if datetime_format is not None:
-        ends = write_dates(
-            np.array([first, last]), "ns", datetime_format, has_zone(datetime_format)
-        )
-        return {"range_min": str(ends[0]), "range_max": str(ends[1])}
-    # Bounds that are whole days would be read as a column of days.
-    beyond = {"D": 0, "s": _DAY - 10**9, "ns": _DAY - 1}[unit]
-    high = last + (beyond if last % _DAY == 0 else 0)
-    return {
-        "range_min": str(np.datetime64(first, "ns")),
-        "range_max": str(np.datetime64(high, "ns")),
-    }
+    if datetime_format is None and last % _DAY == 0:
+        # Bounds that are whole days would be read as a column of days.
+        last += _DAY - int(np.timedelta64(1, unit) / np.timedelta64(1, "ns"))
+    low, high = _words(np.array([first, last]), "ns", datetime_format, utc)
+    return {"range_min": low, "range_max": high}
+
+
+def _words(ticks: np.ndarray, unit: str, datetime_format: str | None, utc: bool) -> list[str]:
+    """Dates as they are declared; with an offset where they have a time zone."""
+    return [str(date) for date in write_dates(ticks, unit, datetime_format, utc)]
 
 
 def _within(facts: Mapping, found: dict) -> dict:
     """What was found, with a bound that was declared in its place, and the other not beyond it."""
     declared = {key: facts[key] for key in ("range_min", "range_max") if facts.get(key) is not None}
     merged = {**found, **declared}
-
-    def place(key: str) -> Any:
-        value = merged[key]
-        if facts["sdtype"] == "numerical":
-            return value
-        return pd.to_datetime(value, format=facts.get("datetime_format"), utc=True)
-
-    if declared and place("range_min") > place("range_max"):
+    low, high = _places(facts, [merged["range_min"], merged["range_max"]])
+    if declared and low > high:
         (bound,) = declared.values()
         merged |= {"range_min": bound, "range_max": bound}
     return merged
 
 
-def _starts(column: Column) -> np.ndarray:
-    """The smallest number of each cell of a numerical column."""
+def _inside(facts: Mapping, cuts: list) -> list:
+    """The cuts that lie in the range."""
+    low, high, *places = _places(facts, [facts["range_min"], facts["range_max"], *cuts])
+    return [cut for cut, place in zip(cuts, places, strict=True) if low < place <= high]
+
+
+def _places(facts: Mapping, values: list) -> list:
+    """Public numbers as they are, dates in nanoseconds since 1970."""
+    if facts["sdtype"] == "numerical":
+        return values
+    with quiet():
+        return instants(pd.Series(values, dtype=object), facts.get("datetime_format"))[0].tolist()
+
+
+def _starts(column: Column) -> list:
+    """The smallest number or date of each cell."""
     if isinstance(column.cells, Interval):
-        return column.cells.edges
+        return column.cells.edges.tolist()
     assert isinstance(column.cells, Ticks)
-    return column.cells.starts / 10 ** (column.decimal_places or 0)
+    starts = column.cells.starts
+    if column.unit is not None:
+        return _words(starts, column.unit, column.datetime_format, column.utc)
+    return (starts / 10 ** (column.decimal_places or 0)).tolist()
 
 
 def _range(column: Column, ends: tuple[int, int]) -> dict:
@@ -249,7 +291,7 @@ def _range(column: Column, ends: tuple[int, int]) -> dict:
     if column.sdtype == "datetime":
         unit = column.unit or "D"
         low, high = np.array([low, high]).astype(f"M8[{unit}]").astype("M8[ns]").astype(int)
-        return _dated(int(low), int(high), unit, column.datetime_format)
+        return _dated(int(low), int(high), unit, column.datetime_format, column.utc)
     scale = 10 ** (column.decimal_places or 0)
     if scale == 1:
         return {"range_min": low, "range_max": high}

@@ -8,17 +8,10 @@ from sdv_privpgd.columns import MOST_CATEGORIES, Column, check_num_bins, describ
 from sdv_privpgd.domain import Domain
 
 _RANGE = ("range_min", "range_max")
+_CELLS = (*_RANGE, "range_is_nullable", "num_bins", "cut_points", "frequencies")
 _KEYS = {
-    "numerical": (
-        *_RANGE,
-        "range_is_nullable",
-        "decimal_places",
-        "increment",
-        "num_bins",
-        "cut_points",
-        "frequencies",
-    ),
-    "datetime": (*_RANGE, "range_is_nullable", "datetime_format", "num_bins"),
+    "numerical": (*_CELLS, "decimal_places", "increment"),
+    "datetime": (*_CELLS, "datetime_format"),
     "categorical": ("range_values", "other_value", "range_is_nullable", "frequencies"),
     "ordinal": ("range_values", "other_value", "range_is_nullable", "frequencies"),
     "boolean": ("range_is_nullable",),
@@ -55,9 +48,10 @@ class Schema:
             keys: Columns that are primary or alternate keys. They are not modelled.
             public_domain: Facts on columns that take the place of the metadata's, in SDV's words
                 and with ``num_bins`` for a column's number of cells.
-            num_bins: The number of cells of columns that do not name theirs. A numerical column
-                may have ``cut_points`` instead, which its cells but the first begin with. If it has
-                ``frequencies`` of these cells and they are many, they are merged to that number.
+            num_bins: The number of cells of columns that do not name theirs. Numbers and dates
+                may have ``cut_points`` instead, which the cells but the first begin with. If there
+                are ``frequencies`` of these cells and they are many, they are merged to that
+                number.
 
         Raises:
             PublicDomainError: if modelled columns lack their range or categories.
@@ -123,10 +117,18 @@ def _described(
     }
     public_domain = {} if public_domain is None else public_domain
     _check_public_domain(public_domain, columns, sdtypes)
-    return {
+    described = {
         name: {"num_bins": num_bins, **columns[name], **public_domain.get(name, {})}
         for name in sdtypes
     }
+    for name, facts in described.items():
+        for key in ("cut_points", "frequencies"):
+            if facts.get(key) is not None and _lacks(facts):
+                raise ValueError(
+                    f"public_domain[{name!r}] has {key}, which are about cells that nobody "
+                    f"declared. Declare {' and '.join(_needed(facts))} as well, or leave them out."
+                )
+    return described
 
 
 def _check_public_domain(

@@ -1,7 +1,8 @@
 """What comes back for each type of column that SDV's users have, with detected metadata.
 
 The rows are so many that what is public about a column is found; dtypes follow from what is
-declared or found, never from the private column.
+declared or found, never from the private column: but whether all of its dates have a time zone, its
+dtype says.
 """
 
 import datetime
@@ -62,13 +63,24 @@ DATES = {
     "days": (DAY, "datetime64[ns]"),
     "seconds": (HOUR.astype("M8[s]"), "datetime64[ns]"),
     "Arrow's timestamps": (HOUR.astype("timestamp[us][pyarrow]"), "datetime64[ns]"),
+    "dates of a time zone": (HOUR.dt.tz_localize("Asia/Tokyo"), "datetime64[ns, UTC]"),
+    "Arrow's dates of a time zone": (
+        HOUR.astype("timestamp[us][pyarrow]").dt.tz_localize("Asia/Tokyo"),
+        "datetime64[ns, UTC]",
+    ),
+    "moments with time zones as objects": (
+        HOUR.dt.tz_localize("Asia/Tokyo").astype(object),
+        "datetime64[ns]",
+    ),
     "Arrow's days": (DAY.astype(arrow(pa.date32())), "datetime64[ns]"),
     "formatted days": (DAY.dt.strftime("%Y-%m-%d"), "object"),
     "day objects": (DAY.dt.date, "object"),
 }
 
 
-def came_back(column: pd.Series, **facts) -> tuple[pd.Series, str]:
+def came_back(
+    column: pd.Series, public_domain: dict | None = None, **facts
+) -> tuple[pd.Series, str]:
     """The synthetic column and its sdtype: as in ``facts``, or as SDV detects it."""
     table = pd.DataFrame({"x": column, "y": TRUTH})
     if facts:
@@ -77,7 +89,9 @@ def came_back(column: pd.Series, **facts) -> tuple[pd.Series, str]:
         with np.errstate(all="ignore"):  # SDV rounds in the column's own precision
             metadata = Metadata.detect_from_dataframes({"table": table})
     sdtype = metadata.tables["table"].columns["x"]["sdtype"]
-    synthesizer = PrivPGDSynthesizer(metadata, 20.0, strategy="independent", num_particles=500)
+    synthesizer = PrivPGDSynthesizer(
+        metadata, 20.0, public_domain=public_domain, strategy="independent", num_particles=500
+    )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The ranges or categories")
         synthesizer.fit(table)
@@ -111,10 +125,19 @@ def test_dates_have_the_real_ones_range_and_format(name):
     rows, sdtype = came_back(real)
     assert sdtype == "datetime"
     assert rows.dtype == dtype
-    dates = pd.to_datetime(rows)
+    dates = pd.to_datetime(rows, utc=True).dt.tz_convert(None)
     assert dates.between("2019-12-01", "2022-08-31").mean() > 0.98
     if dtype == "object":
         assert rows.str.fullmatch(r"\d{4}-\d{2}-\d{2}").all()
+
+
+def test_a_format_that_cannot_write_the_dates_is_given_up_where_it_was_declared_too():
+    """Two digits are read as years from 1969 to 2068."""
+    real = DAY - pd.Timedelta(days=25_000)
+    facts = {"datetime_format": "%d.%m.%y"}
+    rows, _ = came_back(real, {"x": facts}, sdtype="datetime")
+    assert rows.dtype == "datetime64[ns]"
+    assert rows.between("1951-06-01", "1954-03-01").mean() > 0.98
 
 
 @pytest.mark.parametrize("sdtype", ["numerical", "categorical", "datetime"])

@@ -244,6 +244,39 @@ def test_nothing_depends_on_the_table_where_nothing_is_declared(
     assert first == observe(synthesizer, change(table), caplog, capsys, known)
 
 
+def seen_in_tokyo(table):
+    """The dtype, with its time zone, is as public as the column's name."""
+    return table.assign(seen=pd.to_datetime(table["seen"]).dt.tz_localize("Asia/Tokyo"))
+
+
+@pytest.mark.parametrize(
+    "change", [other_values, missing_cells, all_missing, other_row_order, constant]
+)
+def test_nothing_but_the_dtype_s_time_zone_depends_on_dates_that_nobody_declared(
+    change, fixed_answers, caplog, capsys
+):
+    domain = {name: facts for name, facts in sdv_tables.PUBLIC_DOMAIN.items() if name != "seen"}
+    synthesizer = PrivPGDSynthesizer(**settings(public_domain=domain))
+    table = sdv_tables.table(120)
+    first = observe(synthesizer, seen_in_tokyo(table), caplog, capsys)
+    assert first["dtypes"]["seen"] == "datetime64[ns, UTC]"
+    assert first == observe(synthesizer, seen_in_tokyo(change(table)), caplog, capsys)
+
+
+@pytest.mark.parametrize("change", OTHER_TABLES)
+def test_nothing_depends_on_the_table_where_cells_of_dates_are_declared(
+    change, fixed_answers, caplog, capsys
+):
+    weeks = pd.date_range("2020-01-08", "2020-12-31", freq="7D").strftime("%Y-%m-%d").tolist()
+    seen = {"cut_points": weeks, "frequencies": [*range(len(weeks)), 99], "num_bins": 8}
+    domain = {**sdv_tables.PUBLIC_DOMAIN, "seen": {**sdv_tables.PUBLIC_DOMAIN["seen"], **seen}}
+    synthesizer = PrivPGDSynthesizer(**settings(public_domain=domain))
+    table = sdv_tables.table(120)
+    assert observe(synthesizer, table, caplog, capsys) == observe(
+        synthesizer, change(table), caplog, capsys
+    )
+
+
 @pytest.mark.parametrize("change", OTHER_TABLES)
 def test_nothing_depends_on_the_table_where_categories_are_many(
     change, fixed_answers, caplog, capsys

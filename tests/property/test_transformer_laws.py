@@ -48,10 +48,15 @@ def numerical(draw, least_places=None):
     shares = draw(st.just([]) | st.lists(st.floats(0, 1), max_size=4))
     cuts = sorted({float(low) + share * (float(high) - float(low)) for share in shares})
     facts["cut_points"] = [cut for cut in cuts if low < cut <= high]
+    return described(draw(with_frequencies(facts)), draw(st.integers(1, 40)))
+
+
+@st.composite
+def with_frequencies(draw, facts):
+    """The facts on a column's cells, and perhaps how often each occurs."""
     size = len(facts["cut_points"]) + 1
-    if draw(st.booleans()):
-        facts["frequencies"] = draw(st.lists(st.floats(0, 1e6), min_size=size, max_size=size))
-    return described(facts, draw(st.integers(1, 40)))
+    frequencies = st.none() | st.lists(st.floats(0, 1e6), min_size=size, max_size=size)
+    return {**facts, "frequencies": draw(frequencies)}
 
 
 @st.composite
@@ -59,11 +64,16 @@ def dated(draw):
     moments = st.datetimes(datetime.datetime(1700, 1, 2), datetime.datetime(2200, 1, 1))
     low, high = sorted([draw(moments), draw(moments)])
     datetime_format = draw(st.sampled_from(FORMATS))
-    facts = {"sdtype": "datetime", "datetime_format": datetime_format}
+    shares = draw(st.just([]) | st.lists(st.floats(0.01, 0.99), max_size=4))
+    # Bounds are cut off to what the format writes, months at most: the first cut lies above.
+    wide = high - low > datetime.timedelta(days=9_000)
+    cuts = sorted({low + share * (high - low) for share in shares}) if wide else []
+    facts = {"sdtype": "datetime", "datetime_format": datetime_format, "cut_points": cuts}
     if datetime_format is not None:
         utc = datetime.timezone.utc
         low, high = (each.replace(tzinfo=utc).strftime(datetime_format) for each in (low, high))
-    return described({**facts, "range_min": low, "range_max": high}, draw(st.integers(1, 40)))
+    facts = draw(with_frequencies({**facts, "range_min": low, "range_max": high}))
+    return described(facts, draw(st.integers(1, 40)))
 
 
 @st.composite

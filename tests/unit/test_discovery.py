@@ -329,12 +329,22 @@ class TestNumbers:
         schema = Schema.from_sdv({"x": {"sdtype": sdtype}}, public_domain={"x": facts})
         assert schema.domain().sizes[0] >= 1
 
-    @pytest.mark.parametrize("sdtype", ["numerical", "datetime"])
-    @pytest.mark.parametrize("facts", [{}, {"range_min": 5}, {"decimal_places": 0}])
+    @pytest.mark.parametrize(
+        ("sdtype", "facts"),
+        [
+            ("numerical", {}),
+            ("numerical", {"range_min": 5}),
+            ("numerical", {"decimal_places": 0}),
+            ("datetime", {}),
+            ("datetime", {"range_min": "1999-05-05"}),
+            ("datetime", {"range_max": "1999-05-05T10:00:00.5+01:00"}),
+            ("datetime", {"datetime_format": "%d.%m.%Y", "range_max": "05.05.1999"}),
+            ("datetime", {"datetime_format": "%y%m"}),
+            ("datetime", {"datetime_format": "%Y-%m-%d %H:%M:%S.%f %z"}),
+        ],
+    )
     def test_whatever_the_noise_says_makes_a_schema(self, sdtype, facts):
         """Nothing but noise: 60 draws, so that each end of the grid is among the ranges."""
-        if sdtype == "datetime":
-            facts = {"range_min": "1999-05-05"} if facts.get("range_min") else {}
         for seed in range(60):
             found_facts, _ = found(
                 [1, 2.5] * 4, {"sdtype": sdtype, **facts}, epsilon=0.01, seed=seed
@@ -373,6 +383,68 @@ class TestDates:
         slack = pd.Timedelta(days=12)  # four or five years in 256 cells, twice
         assert abs(pd.Timestamp(facts["range_min"]) - pd.Timestamp("2021-03-01")) < slack
         assert abs(pd.Timestamp(facts["range_max"]) - pd.Timestamp(last)) < slack
+
+    def test_frequent_days_of_a_cell_are_drawn_more_often(self):
+        """Of 600 days in 32 cells each first of a month holds some 300 of 20,000 rows."""
+        rng = np.random.default_rng(0)
+        days = pd.Series(pd.date_range("2021-03-04", periods=600))
+        firsts = days[days.dt.day == 1]
+        drawn_from = np.concatenate([rng.choice(firsts, 6_000), rng.choice(days, 14_000)])
+        facts, _ = found(drawn_from, {"sdtype": "datetime", "range_min": "2021-01-01"})
+        (column,) = described("datetime", facts)
+        assert len(facts["cut_points"]) + 1 == len(facts["frequencies"]) > 200
+        assert column.num_values == 32
+        transformer = transformer_for(column)
+        codes, _ = transformer.encode(pd.Series(drawn_from))
+        drawn = transformer.decode(codes, rng.random(ROWS))
+        real, made = ((pd.Series(each).dt.day == 1).mean() for each in (drawn_from, drawn))
+        # Fine cells have two to four days, codes about 19: evenly drawn days would give 0.03 to
+        # 0.1 of them, days of a fine cell drawn evenly 0.1 to 0.2.
+        assert real > 0.3
+        assert made > 0.1
+
+    def test_wide_ranges_are_cut_finely_where_the_dates_are(self):
+        """Three of four rows lie in the last two of 40 years."""
+        rng = np.random.default_rng(0)
+        ages = np.where(rng.random(ROWS) < 0.75, 700, 15_000) * rng.random(ROWS)
+        days = pd.Timestamp("2024-12-31") - pd.to_timedelta(ages.astype(int), unit="D")
+        facts, _ = found(pd.Series(days), {"sdtype": "datetime"}, epsilon=1.0)
+        assert sum(cut > "2023" for cut in facts["cut_points"]) > 40
+        (column,) = described("datetime", facts)
+        starts = np.flatnonzero(np.diff(column.merging.codes)) + 1
+        begun = column.cells.starts[starts].astype("M8[D]")
+        assert np.count_nonzero(begun > np.datetime64("2023-01-01")) > 12
+
+    @pytest.mark.parametrize("written", ["%d.%m.%Y", "%Y-%m", "%Y"])
+    def test_the_cuts_are_in_the_format(self, written):
+        days = pd.Series(pd.date_range("1981-01-01", periods=14_000)).dt.strftime(written)
+        described_as = {"sdtype": "datetime", "datetime_format": written}
+        facts, _ = found(np.random.default_rng(0).choice(days, ROWS), described_as)
+        cuts = pd.to_datetime(pd.Series(facts["cut_points"]), format=written)
+        assert cuts.is_monotonic_increasing
+        assert len(facts["frequencies"]) == len(cuts) + 1
+        assert len(cuts) > (30 if written == "%Y" else 200)
+
+    @pytest.mark.parametrize(
+        "dtype", ["datetime64[ns, Europe/Vienna]", "timestamp[us, tz=Asia/Tokyo][pyarrow]"]
+    )
+    def test_the_time_zone_of_a_dtype_makes_dates_utc(self, dtype):
+        hours = pd.date_range("2020-01-01", periods=9_000, freq="h", tz="UTC")
+        dates = pd.Series(np.random.default_rng(0).choice(hours, ROWS)).astype(dtype)
+        facts, _ = found(dates, {"sdtype": "datetime"})
+        assert facts["range_min"].endswith("+00:00")
+        assert described("datetime", facts)[0].utc
+        facts, _ = found(dates, {"sdtype": "datetime", "range_min": "2020-01-01"})
+        assert described("datetime", facts)[0].utc
+        facts, _ = found(dates.astype(object), {"sdtype": "datetime"})
+        assert not described("datetime", facts)[0].utc
+
+    def test_what_was_declared_of_missing_dates_stays(self):
+        days = pd.Series(pd.date_range("1950-01-01", periods=ROWS))
+        known = {"sdtype": "datetime", "range_is_nullable": True}
+        for facts in ({}, {"datetime_format": "%m/%d/%y"}):  # a format that is given up
+            facts, _ = found(days, {**known, **facts})
+            assert "range_is_nullable" not in facts
 
     def test_a_format_that_was_declared_writes_the_range(self):
         days = pd.date_range("1999-01-01", periods=400).strftime("%d.%m.%Y")

@@ -140,6 +140,52 @@ def test_cut_points_begin_cells():
     assert Schema.from_sdv({"x": real}).columns[0].cells.edges.tolist() == [0, 0.1, 0.5, 1]
 
 
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        ["2020-01-05", "2020-01-09"],
+        [datetime.date(2020, 1, 5), np.datetime64("2020-01-09")],
+        pd.to_datetime(["2020-01-05", "2020-01-09"]),
+        ["2020-01-04 12:00", "2020-01-08 00:00:01"],  # rounded up to days, which the bounds are
+    ],
+)
+def test_cut_points_begin_cells_of_dates(cuts):
+    cells = dates("2020-01-01", "2020-01-09", cut_points=cuts).cells
+    first = (datetime.date(2020, 1, 1) - datetime.date(1970, 1, 1)).days
+    assert cells.starts.tolist() == [first, first + 4, first + 8]
+    assert cells.widths.tolist() == [4, 4, 1]
+
+
+def test_cut_points_of_dates_are_in_the_format_and_rounded_up_to_what_it_writes():
+    cells = dates("01.2020", "12.2020", "%m.%Y", cut_points=["03.2020"]).cells
+    assert cells.widths.tolist() == [2, 10]
+    cuts = [datetime.date(2020, 3, 2), datetime.date(2020, 4, 1)]  # one after rounding
+    column = dates(
+        "01.2020", "12.2020", "%m.%Y", cut_points=cuts, frequencies=[1, 2, 3], num_bins=1
+    )
+    assert column.cells.widths.tolist() == [3, 9]
+    assert column.merging is None
+
+
+def test_declared_frequencies_merge_the_cells_of_dates():
+    days = pd.date_range("2020-01-01", "2020-04-09")
+    often = [1000 if day.day == 13 else 1 for day in days]
+    column = dates(days[0], days[-1], cut_points=days[1:], frequencies=often, num_bins=8)
+    assert column.num_values == 8
+    codes, _ = column.locate(np.arange(100) + column.cells.first)
+    assert all(
+        np.count_nonzero(codes == codes[place]) == 1 for place in np.flatnonzero(days.day == 13)
+    )
+
+
+@pytest.mark.parametrize("key", ["cut_points", "frequencies"])
+@pytest.mark.parametrize("name", ["income", "born"])
+def test_cells_are_declared_with_their_range(name, key):
+    facts = {"sdtype": COLUMNS[name]["sdtype"], "range_min": COLUMNS[name]["range_min"]}
+    message = refusal({name: {key: [5]}}, {name: facts})
+    assert [word for word in (key, name, "range_max") if word not in message] == []
+
+
 def test_what_is_not_among_the_values_may_have_a_value_of_its_own():
     facts = {"sdtype": "categorical", "range_values": ["a"], "other_value": "other"}
     column = Schema.from_sdv({"x": facts}).columns[0]
@@ -188,7 +234,11 @@ def test_a_key_needs_no_domain():
         ({"age": {"cut_points": [17]}}, ["cut_points", "17"]),
         ({"age": {"cut_points": [91]}}, ["cut_points", "91"]),
         ({"age": {"cut_points": ["x"]}}, ["cut_points", "number"]),
-        ({"born": {"cut_points": [1]}}, ["'cut_points'", "datetime"]),
+        ({"job": {"cut_points": ["cook"]}}, ["'cut_points'", "categorical"]),
+        ({"born": {"cut_points": ["1950-01-01", 1]}}, ["cut_points", "date", "%Y-%m-%d", "got 1"]),
+        ({"born": {"cut_points": ["1920-01-01"]}}, ["cut_points", "ascend", "1920-01-01"]),
+        ({"born": {"cut_points": "1950-01-01"}}, ["cut_points", "list", "1950-01-01"]),
+        ({"born": {"cut_points": ["1950-01-01"], "frequencies": [1]}}, ["frequencies", "2"]),
         ({"job": {"other_value": ["x"]}}, ["other_value", "['x']"]),
         ({"job": {"range_values": ["a"], "other_value": "a"}}, ["other_value", "'a'"]),
         ({"age": {"range_is_nullable": "no"}}, ["range_is_nullable", "'no'"]),
@@ -318,6 +368,14 @@ def test_a_format_says_the_resolution(datetime_format, unit):
 )
 def test_without_a_format_the_bounds_say_the_resolution(low, unit):
     assert dates(low, "2020-12-31").unit == unit
+
+
+def test_the_width_of_a_cell_fits_int64():
+    """292 years of nanoseconds do, 500 do not."""
+    described = dates("1700-01-01 00:00:00.5", "2200-01-01", num_bins=1)
+    assert described.unit == "us"
+    assert described.cells.widths.tolist() == [described.cells.last - described.cells.first + 1]
+    assert dates("1720-01-01 00:00:00.5", "2011-01-01", num_bins=1).unit == "ns"
 
 
 @pytest.mark.parametrize(
