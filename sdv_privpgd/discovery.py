@@ -17,9 +17,10 @@ import pandas as pd
 
 from sdv_privpgd.cells import Categories, SignedPowers
 from sdv_privpgd.coercion import decimal_places, key_counts, quiet, real_numbers
-from sdv_privpgd.columns import Column, describe
+from sdv_privpgd.columns import Column
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.dates import has_zone, is_aware, precisions
+from sdv_privpgd.declaring import describe
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.findings import (
     MOST_PLACES,

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from sdv_privpgd.cells import Interval, SignedPowers, Ticks
 from sdv_privpgd.coercion import LARGEST_WHOLE, quiet
-from sdv_privpgd.columns import MOST_CATEGORIES, Column, unit_of_format
+from sdv_privpgd.columns import Column
 from sdv_privpgd.dates import (
     EARLIEST,
     LATEST,
@@ -20,6 +20,7 @@ from sdv_privpgd.dates import (
     to_ticks,
     write_dates,
 )
+from sdv_privpgd.declaring import MOST_CATEGORIES, unit_of_format
 from sdv_privpgd.keys import Key, in_order
 from sdv_privpgd.measure import Measurement, NoisyTable
 from sdv_privpgd.support import pooled, supported_one_way

@@ -4,7 +4,8 @@ from collections.abc import Collection, Mapping, Sized
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from sdv_privpgd.columns import MOST_CATEGORIES, Column, check_num_bins, describe
+from sdv_privpgd.columns import Column
+from sdv_privpgd.declaring import MOST_CATEGORIES, check_num_bins, describe
 from sdv_privpgd.domain import Domain
 
 _RANGE = ("range_min", "range_max")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.cells import SignedPowers
 from sdv_privpgd.coercion import canonical, cells, decimal_places, key_counts
-from sdv_privpgd.columns import describe
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.dates import precisions
+from sdv_privpgd.declaring import describe
 from sdv_privpgd.discovery import discover, reserved_delta
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.keys import KeyColumns

@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sdv_privpgd.columns import describe
 from sdv_privpgd.consistency import consistent_tables
+from sdv_privpgd.declaring import describe
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.measure import Measurement
 from sdv_privpgd.orders import Order, settle
