@@ -61,10 +61,12 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         public_metadata: Whether the ranges in the metadata are public knowledge as well.
         discovery_share: Part of the budget that finds ranges and categories which are not
             declared, privately; 0 for a ``PublicDomainError`` instead. Categories cost a tenth of
-            ``delta`` as well. Values that few rows have become ``'other'``. It also finds how
-            frequent declared categories are where they are more than 256: rare ones share a cell,
-            and are drawn from it as often. At 0 neighbors in the declared order share cells evenly.
-        num_bins: Equal-width cells of a numerical or datetime column.
+            ``delta`` as well. Values that few rows have become ``'other'``. Dates of a dtype with a
+            time zone come back in UTC. It also finds how frequent declared categories are where
+            they are more than 256: rare ones share a cell, and are drawn from it as often. At 0
+            neighbors in the declared order share cells evenly.
+        num_bins: Cells of a numerical or datetime column: of equal width where the range alone is
+            declared, narrower where there are more rows if it is discovered.
         strategy: What is measured: ``'all_pairs'`` (and, where the noise is loud, all columns),
             ``'independent'`` (each column alone), ``'mst'``, ``'aim'`` or ``'mwem'``, or a
             ``Strategy`` with settings of its own.

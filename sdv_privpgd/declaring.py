@@ -270,10 +270,9 @@ def _dates(name: str, facts: Mapping) -> dict:
             f"datetime_format of {name!r} must be a string of directives like '%Y-%m-%d', "
             f"got {datetime_format!r}."
         )
-    bounds = np.array(
-        [_moments(name, facts, key, [facts[key]])[0] for key in ("range_min", "range_max")]
-    )
-    _check_order(name, facts, *bounds)
+    low, high = (_moments(name, facts, key, [facts[key]])[0] for key in ("range_min", "range_max"))
+    _check_order(name, facts, low, high)
+    bounds = np.array([low, high])
     if datetime_format is None:
         unit = _unit_of_bounds(bounds)
         utc = any(_is_aware(facts[key]) for key in ("range_min", "range_max"))
@@ -281,7 +280,6 @@ def _dates(name: str, facts: Mapping) -> dict:
         unit = unit_of_format(datetime_format)
         utc = has_zone(datetime_format)
     first, last = to_ticks(bounds, unit).tolist()
-    low, high = bounds.tolist()
     moments = np.array(_cuts(name, facts, low, high, _moments), dtype=np.int64)
     cuts = (to_ticks(moments - 1, unit) + 1).tolist()  # rounded up, as those of numbers
     found = _ticks(name, facts, first, last, cuts)

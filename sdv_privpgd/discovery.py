@@ -50,6 +50,7 @@ _OF_KEYS, _OF_GRIDS = 4, 2
 part, and so has the number of rows where it is private: they are hard to miss."""
 
 _FORMATTED = ("datetime_format", "range_min", "range_max")
+"""What is no longer known of dates whose format is given up."""
 
 _SURE = 2.0
 """So many standard deviations of rows must have other values for these to be asked for."""
@@ -127,12 +128,12 @@ def discover(
             continue
         if column.sdtype == "datetime":
             if column.datetime_format != known.get("datetime_format"):
-                # A bound is in the format that was given up.
                 known = {key: fact for key, fact in known.items() if key not in _FORMATTED}
             precision = {"datetime_format": column.datetime_format}
         else:
             places = column.decimal_places
-            precision = {} if places is None else {"decimal_places": places}
+            found_out = places is not None and known.get("decimal_places") is None
+            precision = {"decimal_places": places} if found_out else {}
         facts[name] = {**precision, **looked_into(column, answer, known)}
     return facts
 

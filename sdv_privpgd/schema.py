@@ -126,8 +126,8 @@ def _described(
         for key in ("cut_points", "frequencies"):
             if facts.get(key) is not None and _lacks(facts):
                 raise ValueError(
-                    f"public_domain[{name!r}] has {key}, which are about cells that nobody "
-                    f"declared. Declare {' and '.join(_needed(facts))} as well, or leave them out."
+                    f"{key} of {name!r} are about cells that nobody declared. Declare "
+                    f"{' and '.join(_needed(facts))} as well, or leave {key} out."
                 )
     return described
 
