@@ -260,6 +260,11 @@ class TestNumbers:
         assert "decimal_places" not in facts
         assert -4.2 < facts["range_min"] < -1.5 < 1.5 < facts["range_max"] < 4.2
 
+    def test_decimal_places_that_were_declared_stay(self):
+        numbers = np.random.default_rng(0).integers(0, 10**10, ROWS) / 4
+        facts, _ = found(numbers, {"sdtype": "numerical", "decimal_places": 6})
+        assert "decimal_places" not in facts  # 5 are kept up to 2**33, the end of the fine grid
+
     def test_a_frequent_number_has_a_cell_of_its_own(self):
         rng = np.random.default_rng(0)
         numbers = np.where(rng.random(ROWS) < 0.4, 40, rng.integers(1, 100, ROWS))
