@@ -228,6 +228,7 @@ def test_values_on_the_lattice_come_back_exactly(column, data):
 @given(numerical().filter(lambda column: isinstance(column.column.cells, Interval)), st.data())
 def test_real_values_come_back_as_nearly_as_floats_allow(column, data):
     cells = column.column.cells
+    assume(column.column.merging is None)  # of a code's cells some hardly occur, or never
     reals = np.array(data.draw(st.lists(st.floats(cells.low, cells.high), min_size=1)))
     back = column.decode(*column.encode(pd.Series(reals)))
     scale = max(abs(cells.low), abs(cells.high))
