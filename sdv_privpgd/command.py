@@ -12,6 +12,7 @@ import json
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +108,9 @@ def _synthesize(arguments: argparse.Namespace) -> None:
     for path in (arguments.out, arguments.report, arguments.model):
         if path is not None and not path.parent.is_dir():
             raise _CommandError(f"There is no folder {path.parent}.")
+    for path in (arguments.table, arguments.out):
+        if path.suffix in _PARQUET and find_spec("pyarrow") is None:
+            raise _CommandError(f"{path} needs pyarrow: pip install pyarrow.")
     table = _read_table(arguments.table)
     metadata = _metadata(arguments.metadata, table)
     synthesizer = _synthesizer(arguments, metadata)

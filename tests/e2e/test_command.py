@@ -118,6 +118,14 @@ def test_what_others_say_of_a_cell_is_withheld(csv, tmp_path, capsys, monkeypatc
     assert SECRET not in said
 
 
+@pytest.mark.parametrize("names", [("table.parquet", "out.csv"), ("table.csv", "out.parquet")])
+def test_parquet_without_pyarrow_is_told_before_a_row_is_read(names, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sdv_privpgd.command.find_spec", lambda name: None)
+    table, out = (tmp_path / name for name in names)
+    assert run("synthesize", table, "--epsilon", 1, "--out", out) == 1
+    assert "needs pyarrow: pip install pyarrow." in capsys.readouterr().err
+
+
 def test_types_that_sdv_cannot_detect_are_asked_for(tmp_path, capsys):
     pd.DataFrame({"time": pd.to_timedelta([1, 2], "h"), "note": [SECRET, ""]}).to_parquet(
         tmp_path / "table.parquet"
