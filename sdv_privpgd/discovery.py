@@ -198,8 +198,7 @@ class _FirstLook:
         codes: list[np.ndarray] = []
         sizes: dict[str, int] = {}
         with quiet():
-            keys = {name: key_counts(columns[name]) for name in _with_keys(known)}
-            listed = KeyColumns.counted(keys)
+            keys = KeyColumns({name: key_counts(columns[name]) for name in _with_keys(known)})
             for name, facts in _on_grids(known).items():
                 is_date, series = facts["sdtype"] == "datetime", columns[name]
                 sizes[_grid(name)] = len(YEARS if is_date else SignedPowers()) + 1
@@ -213,7 +212,7 @@ class _FirstLook:
         table = np.column_stack(codes) if codes else np.empty((num_records, 0), np.uint16)
         dataset = Dataset(Domain(tuple(sizes), tuple(sizes.values())), table)
         aware = frozenset(name for name in known if is_aware(columns[name].dtype))
-        return cls(known=known, keys=listed, dataset=dataset, aware=aware)
+        return cls(known=known, keys=keys, dataset=dataset, aware=aware)
 
     def values(
         self, curator: Curator, mu_squared: Fraction

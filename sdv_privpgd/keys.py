@@ -17,20 +17,13 @@ class KeyColumns:
 
     __slots__ = ("_counts", "names")
 
-    def __init__(self, columns: Mapping[str, Iterable[Key | None]]) -> None:
-        """Takes values in their one spelling; ``None`` is missing."""
-        self.names = tuple(columns)
-        self._counts = {
-            name: _added((key, 1) for key in values) for name, values in columns.items()
-        }
+    def __init__(self, columns: Mapping[str, Iterable[tuple[Key | None, int]]]) -> None:
+        """Takes values in their one spelling and how many records have them.
 
-    @classmethod
-    def counted(cls, columns: Mapping[str, Iterable[tuple[Key | None, int]]]) -> "KeyColumns":
-        """Takes values and how many records have them; the same one may come again."""
-        keys = cls({})
-        keys.names = tuple(columns)
-        keys._counts = {name: _added(counts) for name, counts in columns.items()}
-        return keys
+        ``None`` is missing. The same value may come again.
+        """
+        self.names = tuple(columns)
+        self._counts = {name: _added(counts) for name, counts in columns.items()}
 
     def __repr__(self) -> str:
         return f"KeyColumns({self.names!r})"

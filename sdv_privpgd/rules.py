@@ -40,8 +40,23 @@ class Rule(Protocol):
         ...
 
 
+class _OfCells:
+    """A rule that cells decide: places in them say nothing."""
+
+    def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Which rows' cells hold values that obey, bool."""
+        raise NotImplementedError
+
+    def holds(
+        self, codes: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
+        """Which rows obey: what ``allows`` says."""
+        del places
+        return self.allows(codes)
+
+
 @dataclass(frozen=True, eq=False)
-class Combinations:
+class Combinations(_OfCells):
     """Some columns together have one of the listed combinations of codes, shape (entry, column)."""
 
     names: Clique
@@ -54,13 +69,6 @@ class Combinations:
         _, keys = np.unique(np.concatenate([rows, self.codes]), axis=0, return_inverse=True)
         keys = keys.reshape(-1)
         return np.isin(keys[: len(rows)], keys[len(rows) :])
-
-    def holds(
-        self, codes: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]
-    ) -> np.ndarray:
-        """Which rows obey: what ``allows`` says, for places say nothing here."""
-        del places
-        return self.allows(codes)
 
     def zeros(self) -> dict[Clique, np.ndarray]:
         """The listed cells of each pair, and of all columns together."""
@@ -76,7 +84,7 @@ class Combinations:
 
 
 @dataclass(frozen=True, eq=False)
-class OneHot:
+class OneHot(_OfCells):
     """Exactly one of the columns is 1, and the others are 0.
 
     ``zero`` and ``one`` say which codes of each column are these values, bool.
@@ -93,13 +101,6 @@ class OneHot:
             [zero[codes[name]] for name, zero in zip(self.names, self.zero, strict=True)]
         )
         return (ones | zeros).all(axis=0) & (ones.sum(axis=0) == 1)
-
-    def holds(
-        self, codes: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]
-    ) -> np.ndarray:
-        """Which rows obey: what ``allows`` says, for these cells are one value each."""
-        del places
-        return self.allows(codes)
 
     def zeros(self) -> dict[Clique, np.ndarray]:
         """The cells of each pair that can hold rows."""

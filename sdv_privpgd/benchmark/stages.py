@@ -91,7 +91,7 @@ def _keys(num_rows: int) -> Stage:
     columns = {
         name: pd.Series(words[codes[:, axis]]) for axis, name in enumerate(domain.attributes)
     }
-    return lambda: KeyColumns.counted({name: key_counts(c) for name, c in columns.items()})
+    return lambda: KeyColumns({name: key_counts(c) for name, c in columns.items()})
 
 
 def _encode(num_rows: int) -> Stage:

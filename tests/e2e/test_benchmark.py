@@ -88,10 +88,11 @@ def write_table(folder, name: str, bounds: dict, **columns) -> None:
     table.to_parquet(folder / f"{name}.parquet")
 
 
-def test_diabetes_prints_its_stages_and_its_error(tmp_path):
+def write_patients(folder):
+    """Three columns of Diabetes and its keys."""
     rng = np.random.default_rng(0)
     write_table(
-        tmp_path,
+        folder,
         "diabetes_130us",
         {"time_in_hospital": [1, 14]},
         encounter_id=np.arange(200),
@@ -100,6 +101,10 @@ def test_diabetes_prints_its_stages_and_its_error(tmp_path):
         time_in_hospital=rng.integers(1, 15, 200),
         readmitted=rng.choice(["NO", "<30", ">30"], 200),
     )
+
+
+def test_diabetes_prints_its_stages_and_its_error(tmp_path):
+    write_patients(tmp_path)
     printed = command("diabetes", "--data", str(tmp_path), "--num-particles", "100")
     names, values = (line.split() for line in printed.splitlines()[-2:])
     assert "200 rows, 3 columns" in printed
@@ -108,17 +113,7 @@ def test_diabetes_prints_its_stages_and_its_error(tmp_path):
 
 
 def test_discovery_prints_what_it_costs_to_declare_nothing(tmp_path):
-    rng = np.random.default_rng(0)
-    write_table(
-        tmp_path,
-        "diabetes_130us",
-        {"time_in_hospital": [1, 14]},
-        encounter_id=np.arange(200),
-        patient_nbr=np.arange(200),
-        race=rng.choice(["?", "A", "B"], 200),
-        time_in_hospital=rng.integers(1, 15, 200),
-        readmitted=rng.choice(["NO", "<30", ">30"], 200),
-    )
+    write_patients(tmp_path)
     chosen = ["--tables", "diabetes", "--epsilons", "9", "--seeds", "1", "--by-column"]
     lines = command("discovery", "--data", str(tmp_path), *chosen).splitlines()
     row = dict(zip(lines[0].split(), lines[1].split(), strict=False))

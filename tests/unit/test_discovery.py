@@ -60,6 +60,11 @@ def described(sdtype, facts):
     return Schema.from_sdv({"x": {"sdtype": sdtype}}, public_domain={"x": facts}).columns
 
 
+def one_by_one(column):
+    """The keys of a column, each cell read by itself."""
+    return KeyColumns({"x": ((canonical(cell), 1) for cell in column)})
+
+
 class TestThresholds:
     @pytest.mark.parametrize("adjacency", Adjacency)
     @pytest.mark.parametrize("shape", [(1, 1), (14, 1), (3, 5)])
@@ -109,7 +114,7 @@ class TestKeys:
             1,
             np.int8(2),
         ]
-        keys = KeyColumns({"x": map(canonical, cells)})
+        keys = one_by_one(cells)
         assert keys.counts("x") == [
             (True, 1), (1, 1), (2, 4), (2.5, 1), ("a", 2), ("b", 1), (b"b", 1), (None, 2)
         ]  # fmt: skip
@@ -117,10 +122,10 @@ class TestKeys:
     @given(st.lists(st.sampled_from(CELLS), max_size=30))
     def test_counting_by_distinct_cells_changes_nothing(self, cells):
         series = pd.Series(cells, dtype=object)
-        one_by_one = KeyColumns({"x": map(canonical, cells)}).counts("x")
-        together = KeyColumns.counted({"x": key_counts(series)}).counts("x")
+        apart = one_by_one(cells).counts("x")
+        together = KeyColumns({"x": key_counts(series)}).counts("x")
         assert [(type(key), key, n) for key, n in together] == [
-            (type(key), key, n) for key, n in one_by_one
+            (type(key), key, n) for key, n in apart
         ]
 
     @pytest.mark.parametrize(
@@ -129,18 +134,18 @@ class TestKeys:
     )  # fmt: skip
     def test_the_dtype_changes_nothing_but_what_it_cannot_hold(self, dtype):
         series = pd.Series([1, 0, 1, 1], dtype=object).astype(dtype)
-        expected = KeyColumns({"x": map(canonical, cells(series))}).counts("x")
-        assert KeyColumns.counted({"x": key_counts(series)}).counts("x") == expected
+        expected = one_by_one(cells(series)).counts("x")
+        assert KeyColumns({"x": key_counts(series)}).counts("x") == expected
         assert sum(number for _, number in expected) == 4
 
     def test_missing_categories_are_missing(self):
         series = pd.Series(["a", None, "b", "a"], dtype="category")
-        counted = KeyColumns.counted({"x": key_counts(series)}).counts("x")
+        counted = KeyColumns({"x": key_counts(series)}).counts("x")
         assert counted == [("a", 2), ("b", 1), (None, 1)]
 
     @given(st.lists(st.one_of(st.integers(-3, 3), st.sampled_from("ab"), st.none()), max_size=30))
     def test_the_order_of_rows_changes_nothing(self, cells):
-        there, back = (KeyColumns({"x": order}).counts("x") for order in (cells, cells[::-1]))
+        there, back = (one_by_one(order).counts("x") for order in (cells, cells[::-1]))
         assert there == back
 
     @pytest.mark.parametrize(
@@ -152,7 +157,7 @@ class TestKeys:
     def test_they_show_nothing_and_stay_where_they_are(self):
         import pickle
 
-        keys = KeyColumns({"x": ["secret"]})
+        keys = one_by_one(["secret"])
         assert "secret" not in repr(keys)
         with pytest.raises(TypeError, match="private"):
             pickle.dumps(keys)
@@ -170,7 +175,7 @@ class TestNeighbors:
         fewer = [*cells[:row], *cells[row + 1 :]]
 
         def counts(column):
-            listed = KeyColumns({"x": map(canonical, column)}).counts("x")
+            listed = one_by_one(column).counts("x")
             return {(type(key), key): number for key, number in listed}
 
         def distance(a, b):
@@ -196,9 +201,7 @@ class TestTheCurator:
             ledger,
             words=np.random.default_rng(1).bytes,
         )
-        curator.recode(
-            Dataset(Domain((), ()), np.empty((0, 0), np.uint8)), keys=KeyColumns({"x": cells})
-        )
+        curator.recode(Dataset(Domain((), ()), np.empty((0, 0), np.uint8)), keys=one_by_one(cells))
         return curator
 
     def test_frequent_values_are_released_with_noise_and_rare_ones_leave_no_trace(self):
