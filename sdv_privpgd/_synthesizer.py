@@ -67,9 +67,9 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
             neighbors in the declared order share cells evenly.
         num_bins: Cells of a numerical or datetime column: of equal width where the range alone is
             declared, narrower where there are more rows if it is discovered.
-        strategy: What is measured: ``'all_pairs'`` (and, where the noise is loud, all columns),
-            ``'independent'`` (each column alone), ``'mst'``, ``'aim'`` or ``'mwem'``, or a
-            ``Strategy`` with settings of its own.
+        strategy: What is measured: ``'all_pairs'`` (also triples, over a few groups of values
+            each, and where the noise is loud all columns alone), ``'independent'`` (each column
+            alone), ``'mst'``, ``'aim'`` or ``'mwem'``, or a ``Strategy`` with settings of its own.
         num_particles: Synthetic records that are fitted. ``None``: a part of the rows, at most
             100,000 and fewer for many columns.
         penalties: Penalties of the descent (``ProtectedThreshold``, ``DifferentiablePenalty``).

@@ -13,11 +13,13 @@ from itertools import combinations
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.grouping import Grouping
 from sdv_privpgd.measure import (
     Measurement,
     NoisyTable,
     averaged,
     estimate_total,
+    grouped_tables,
     margin_estimates,
     noisy_tables,
 )
@@ -31,13 +33,14 @@ class ConsistentTables:
     ``one_way`` holds each attribute's non-negative marginal, 0 for values without support.
     ``tables`` may have negative cells; cells with an unsupported value are exactly 0. All arrays
     are float64, axes in domain order, and each sums to ``total``. ``variances`` are those of the
-    noise in a cell as it was measured.
+    noise in a cell as it was measured. ``grouped`` are the tables over groups, as measured.
     """
 
     total: float
     one_way: Mapping[str, np.ndarray]
     tables: Mapping[Clique, np.ndarray]
     variances: Mapping[Clique, float]
+    grouped: Mapping[Grouping, Mapping[Clique, NoisyTable]]
 
     def support(self, clique: Clique) -> tuple[np.ndarray, ...]:
         """For each attribute of a clique the codes that have support, ascending."""
@@ -48,7 +51,8 @@ def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> Co
     """The consistent tables of all cliques that were measured."""
     noisy = noisy_tables(domain, measurements)
     total = estimate_total(domain, measurements).value
-    margins = margin_estimates(noisy, 1)
+    grouped = grouped_tables(domain, measurements)
+    margins = _one_way_estimates(noisy, grouped)
     one_way = {
         attribute: supported_one_way(margins.get((attribute,)), size, total)
         for attribute, size in zip(domain.attributes, domain.sizes, strict=True)
@@ -68,7 +72,33 @@ def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> Co
         one_way=one_way,
         tables=tables,
         variances={clique: table.variance for clique, table in noisy.items()},
+        grouped=grouped,
     )
+
+
+def _one_way_estimates(
+    noisy: Mapping[Clique, NoisyTable], grouped: Mapping[Grouping, Mapping[Clique, NoisyTable]]
+) -> dict[Clique, NoisyTable]:
+    """Each 1-way marginal that tables hold: its cells from those over codes, its sums from all.
+
+    What tables over groups say of a group's sum is combined with the sum of its cells by inverse
+    variance, and the difference spread evenly over the cells. Their variance stays as it is: it
+    hardly falls where groups have more than a few codes.
+    """
+    found = margin_estimates(noisy, 1)
+    for grouping, tables in grouped.items():
+        for clique, sums in margin_estimates(tables, 1).items():
+            groups = grouping[clique[0]]
+            sizes = np.bincount(groups)
+            own = found.get(clique)
+            if own is None:
+                found[clique] = NoisyTable((sums.counts / sizes)[groups], sums.variance)
+            elif own.variance > 0:
+                known = grouping.sums(own.counts, clique)
+                weights = sizes * own.variance / (sizes * own.variance + sums.variance)
+                shift = weights * (sums.counts - known) / sizes
+                found[clique] = NoisyTable(own.counts + shift[groups], own.variance)
+    return found
 
 
 def _reconciled(

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.grouping import Grouping
 
 _BLOCK = 1 << 16
 """Records that are counted at a time: their cells fit the cache."""
@@ -54,17 +55,24 @@ class Dataset:
         (table,) = self.counts_of([clique])
         return table
 
-    def counts_of(self, cliques: Iterable[Clique]) -> list[np.ndarray]:
+    def counts_of(
+        self, cliques: Iterable[Clique], grouping: Grouping | None = None
+    ) -> list[np.ndarray]:
         """The int64 table of each clique, from one pass over the records. Private.
 
+        With a grouping, which must fit the domain, its groups are counted in place of the codes.
         Besides the tables it needs no memory that grows with the records or the cliques.
         """
         cliques = list(cliques)
-        shapes = [self.domain.shape(clique) for clique in cliques]
-        axes_of = [self.domain.axes(clique) for clique in cliques]
+        domain = self.domain if grouping is None else grouping.domain
+        shapes = [domain.shape(clique) for clique in cliques]
+        axes_of = [domain.axes(clique) for clique in cliques]
         tables = [np.zeros(math.prod(shape), dtype=np.int64) for shape in shapes]
         for start in range(0, self._codes.shape[1], _BLOCK):
             block = self._codes[:, start : start + _BLOCK]
+            if grouping is not None:
+                columns = zip(grouping.attributes, self.domain.axes(domain.attributes), strict=True)
+                block = np.stack([grouping[name][block[axis]] for name, axis in columns])
             cells = np.empty(block.shape[1], dtype=np.int64)
             leading, begun = (), np.zeros_like(cells)
             for axes, shape, table in zip(axes_of, shapes, tables, strict=True):

@@ -10,6 +10,9 @@ the table is the product of its marginals times a factor that varies from cell t
 smoothly. The denoised table is the posterior mean: the smaller a direction's signal is beside the
 noise, the less is left of it.
 
+Where tables over groups of codes were measured as well, the posterior knows their sums, too: a
+group's sum has much less noise in a table over few groups than as the sum of a pair's many cells.
+
 Tables of other degrees stay as they are. Everything here is post-processing of noisy answers:
 public and free.
 """
@@ -21,6 +24,7 @@ import numpy as np
 
 from sdv_privpgd.consistency import ConsistentTables
 from sdv_privpgd.domain import Clique
+from sdv_privpgd.measure import margin_estimates
 
 _STEPS = 10
 """Of the EM algorithm. Ten to thirty give errors within 3 % of each other on Adult and Bank."""
@@ -40,9 +44,10 @@ _SMALLEST = 1e-12
 def denoised(tables: ConsistentTables) -> ConsistentTables:
     """The same tables with less noise in the pairs, and with the same marginals."""
     bases, residuals = _residuals(tables)
+    sums = _group_sums(tables, bases)
     found = dict(tables.tables)
     for residual, signal in zip(residuals, _signals(tables, bases, residuals), strict=True):
-        clique, mean = residual.clique, signal.mean(residual)
+        clique, mean = residual.clique, signal.mean(residual, sums.get(residual.clique, ()))
         rows, columns = (bases[name] for name in clique)
         found[clique] = _independent(tables, clique)
         found[clique][np.ix_(*tables.support(clique))] += rows @ mean @ columns.T
@@ -87,6 +92,19 @@ class _Residual:
 
 
 @dataclass(frozen=True)
+class _GroupSums:
+    """Noisy values of ``rows @ R_ab @ columns.T``, R_ab in the coordinates of ``_Residual``.
+
+    They are the residual's sums over groups, in coordinates without their zero sums.
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    variance: float
+
+
+@dataclass(frozen=True)
 class _Covariance:
     """K = directions diag(variances) directions^T, of trace 1."""
 
@@ -123,10 +141,52 @@ class _Signal:
         seen = self.row.directions.T @ residual.values @ self.column.directions
         return kept * seen, kept * residual.variance
 
-    def mean(self, residual: _Residual) -> np.ndarray:
-        """The expected residual once it was seen, in its own coordinates."""
-        mean, _ = self.posterior(residual)
+    def mean(self, residual: _Residual, sums: "Sequence[_GroupSums]") -> np.ndarray:
+        """The expected residual once it and sums of it were seen, in its own coordinates.
+
+        The sums are taken one after the other, as if what one set leaves uncertain had no
+        correlations; for a single set that is exact.
+        """
+        mean, variance = self.posterior(residual)
+        for seen in sums:
+            rows, columns = seen.rows @ self.row.directions, seen.columns @ self.column.directions
+            size = seen.values.size
+            # The covariance of rows @ R @ columns.T, as a matrix over its cells.
+            spread = np.einsum(
+                "ia,ka,ab,jb,lb->ijkl", rows, rows, variance, columns, columns, optimize=True
+            ).reshape(size, size)
+            surprise = (seen.values - rows @ mean @ columns.T).ravel()
+            # Groups without a supported code make it singular if their sums have no noise.
+            told = np.linalg.pinv(spread + seen.variance * np.eye(size), hermitian=True) @ surprise
+            mean = mean + variance * (rows.T @ told.reshape(seen.values.shape) @ columns)
         return self.row.directions @ mean @ self.column.directions.T
+
+
+def _group_sums(
+    tables: ConsistentTables, bases: Mapping[str, np.ndarray]
+) -> dict[Clique, list[_GroupSums]]:
+    """What the tables over groups say of each pair's residual: one set of sums a grouping."""
+    found: dict[Clique, list[_GroupSums]] = {}
+    for grouping, measured in tables.grouped.items():
+        for clique, sums in margin_estimates(measured, 2).items():
+            if not all(name in bases for name in clique) or min(sums.counts.shape) < 2:
+                continue
+            apart = sums.counts - grouping.sums(_independent(tables, clique), clique)
+            contrasts = [_contrasts(size).T for size in sums.counts.shape]
+            maps = []
+            for name, own in zip(clique, contrasts, strict=True):
+                groups = grouping[name][np.flatnonzero(tables.one_way[name])]
+                member = (groups == np.arange(own.shape[1])[:, None]).astype(np.float64)
+                maps.append(own @ member @ bases[name])
+            found.setdefault(clique, []).append(
+                _GroupSums(
+                    rows=maps[0],
+                    columns=maps[1],
+                    values=contrasts[0] @ apart @ contrasts[1].T,
+                    variance=sums.variance,
+                )
+            )
+    return found
 
 
 def _independent(tables: ConsistentTables, clique: Clique) -> np.ndarray:

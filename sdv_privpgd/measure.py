@@ -10,7 +10,8 @@ from itertools import combinations
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.queries import CountQuery, MarginalQuery, Query
+from sdv_privpgd.grouping import Grouping
+from sdv_privpgd.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Query
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,13 +42,36 @@ def noisy_tables(domain: Domain, measurements: Iterable[Measurement]) -> dict[Cl
     """One table a clique; a clique that was measured again is averaged by inverse variance."""
     found: dict[Clique, list[NoisyTable]] = {}
     for measurement in measurements:
-        if not isinstance(measurement.query, MarginalQuery):
-            continue
-        axes = domain.axes(measurement.query.clique)
-        clique = tuple(domain.attributes[axis] for axis in sorted(axes))
-        counts = measurement.answer.transpose(np.argsort(axes)).astype(np.float64)
-        found.setdefault(clique, []).append(NoisyTable(counts, measurement.stddev**2))
+        if isinstance(measurement.query, MarginalQuery):
+            clique, table = _in_order(domain, measurement.query.clique, measurement)
+            found.setdefault(clique, []).append(table)
     return {clique: averaged(tables) for clique, tables in found.items()}
+
+
+def grouped_tables(
+    domain: Domain, measurements: Iterable[Measurement]
+) -> dict[Grouping, dict[Clique, NoisyTable]]:
+    """What ``noisy_tables`` gives, of the tables over groups: for each grouping its own."""
+    found: dict[Grouping, dict[Clique, list[NoisyTable]]] = {}
+    for measurement in measurements:
+        query = measurement.query
+        if isinstance(query, GroupedMarginalQuery):
+            clique, table = _in_order(domain, query.clique, measurement)
+            found.setdefault(query.grouping, {}).setdefault(clique, []).append(table)
+    return {
+        grouping: {clique: averaged(those) for clique, those in tables.items()}
+        for grouping, tables in found.items()
+    }
+
+
+def _in_order(
+    domain: Domain, clique: Clique, measurement: Measurement
+) -> tuple[Clique, NoisyTable]:
+    """The answer about a clique, with its attributes in the domain's order."""
+    axes = domain.axes(clique)
+    ordered = tuple(domain.attributes[axis] for axis in sorted(axes))
+    counts = measurement.answer.transpose(np.argsort(axes)).astype(np.float64)
+    return ordered, NoisyTable(counts, measurement.stddev**2)
 
 
 def margin_estimates(noisy: Mapping[Clique, NoisyTable], degree: int) -> dict[Clique, NoisyTable]:
@@ -91,9 +115,14 @@ def estimate_total(domain: Domain, measurements: Sequence[Measurement]) -> Total
         for measurement in measurements
         if isinstance(measurement.query, CountQuery)
     ]
+    measured = [
+        noisy_tables(domain, measurements),
+        *grouped_tables(domain, measurements).values(),
+    ]
     estimates += [
         NoisyTable(table.counts.sum(keepdims=True).reshape(1), table.variance * table.counts.size)
-        for table in noisy_tables(domain, measurements).values()
+        for tables in measured
+        for table in tables.values()
     ]
     if not estimates:
         raise ValueError("The number of rows cannot be estimated: no count and no table measured.")

@@ -10,6 +10,7 @@ import numpy as np
 
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.grouping import Grouping
 
 
 class Adjacency(Enum):
@@ -69,6 +70,30 @@ class MarginalQuery:
 
     def answer(self, dataset: Dataset) -> np.ndarray:
         return dataset.counts(self.clique)
+
+
+@dataclass(frozen=True)
+class GroupedMarginalQuery:
+    """The table of counts of a clique, over the groups of its codes."""
+
+    clique: Clique
+    grouping: Grouping
+
+    def describe(self) -> str:
+        return "marginal of " + " x ".join(self.clique) + " in groups"
+
+    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """1 when a record is added or removed; 2 when it moves from one cell to another."""
+        return 2 if adjacency is Adjacency.REPLACE_ONE else 1
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        """One axis an attribute. Raises ``ValueError`` if the groups are not of this domain."""
+        self.grouping.require(domain)
+        return self.grouping.domain.shape(self.clique)
+
+    def answer(self, dataset: Dataset) -> np.ndarray:
+        (table,) = dataset.counts_of([self.clique], self.grouping)
+        return table
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -215,10 +240,19 @@ class SigmoidSumQuery:
 
 
 def answers(queries: Sequence[Query], dataset: Dataset) -> list[np.ndarray]:
-    """The exact answer of each query, int64. Private. All marginals take one pass together."""
-    cliques = [query.clique for query in queries if isinstance(query, MarginalQuery)]
-    tables = iter(dataset.counts_of(cliques) if cliques else ())
+    """The exact answer of each query, int64. Private. Marginals of one grouping take one pass."""
+    asked: dict[Grouping | None, list[Clique]] = {}
+    for query in queries:
+        if isinstance(query, MarginalQuery | GroupedMarginalQuery):
+            asked.setdefault(_grouping(query), []).append(query.clique)
+    tables = {key: iter(dataset.counts_of(cliques, key)) for key, cliques in asked.items()}
     return [
-        next(tables) if isinstance(query, MarginalQuery) else query.answer(dataset)
+        next(tables[_grouping(query)])
+        if isinstance(query, MarginalQuery | GroupedMarginalQuery)
+        else query.answer(dataset)
         for query in queries
     ]
+
+
+def _grouping(query: MarginalQuery | GroupedMarginalQuery) -> Grouping | None:
+    return query.grouping if isinstance(query, GroupedMarginalQuery) else None

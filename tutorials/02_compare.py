@@ -1,7 +1,8 @@
 """Compare three methods at one epsilon on one table, and read the pages.
 
-PrivPGD measures all pairs of columns, MST a tree of pairs that it chooses privately, Independent
-each column alone. All three have the same guarantee; they differ in what they do with it.
+PrivPGD measures all pairs of columns and, coarsely, triples; MST a tree of pairs that it chooses
+privately; Independent each column alone. All three have the same guarantee; they differ in what
+they do with it.
 
 Each leaves two pages for a browser. ``02_<method>.html`` is public: what was spent, how loud the
 noise is, and how well the rows fit the noisy answers. ``02_<method>_not_private.html`` compares

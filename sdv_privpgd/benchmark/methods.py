@@ -1,10 +1,10 @@
 """The methods of the comparison: a name, its strategy and engine, and the epsilon that it spends.
 
 "published" means the paper's configuration of the particles (Donhauser et al. 2024, section 4.1).
-"PrivPGD" measures all pairs and, where the noise is loud, all columns; a name like "PrivPGD-AIM" is
-another strategy with our particles, and a strategy's name alone is that strategy with its authors'
-engine, Private-PGM. "PrivPGD-without-x" is the default with one of its parts left out
-(``ABLATIONS``).
+"PrivPGD" measures all pairs, coarse triples and, where the noise is loud, all columns; a name like
+"PrivPGD-AIM" is another strategy with our particles, and a strategy's name alone is that strategy
+with its authors' engine, Private-PGM. "PrivPGD-without-x" is the default with one of its parts left
+out (``ABLATIONS``).
 """
 
 import math
@@ -22,9 +22,10 @@ ABLATIONS: dict[str, dict] = {
     "PrivPGD-without-finish": {"finish": None},
     "PrivPGD-without-columns": {},
     "PrivPGD-without-second-round": {},
+    "PrivPGD-without-triples": {},
 }
 """What is changed of the engine of the default; "columns" are the questions about one alone, and
-they and the second round of pairs are the strategy's."""
+they, the second round of pairs and the triples are the strategy's."""
 
 METHODS = (
     "PrivPGD", "PrivPGD-published", "PrivPGD-published-noise",
@@ -108,6 +109,7 @@ class Method:
         return AllPairs(
             columns=self.name != "PrivPGD-without-columns",
             first_share=Fraction(1 if self.name == "PrivPGD-without-second-round" else "2/3"),
+            triples=Fraction(0 if self.name == "PrivPGD-without-triples" else "1/10"),
         )
 
     def engine(self, seed: int) -> Engine:

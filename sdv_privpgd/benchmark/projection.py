@@ -68,7 +68,7 @@ def simulated_targets(num_columns: int, num_cells: int, epsilon: float) -> list[
     ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
     curator = Curator(dataset, ledger)
     measurements = AllKWay(degree=2).run(curator, ParticleGradientDescent())
-    _, _, goals = goals_of(curator.domain, measurements, "consistent", {})
+    goals = goals_of(curator.domain, measurements, "consistent", {}).each
     return [SignedTable(goal.centers, goal.values) for goal in goals]
 
 

@@ -14,10 +14,15 @@ from interpreted import (
 )
 
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.grouping import Grouping
+from sdv_privpgd.interactions import GroupedTarget
 from sdv_privpgd.synthesize.particles import batched_finish
 from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
+from sdv_privpgd.synthesize.particles.levels import Levels, tables_of
 
 DOMAIN = Domain(("a", "b", "c"), (3, 4, 5))
+GROUPING = Grouping(("a", "b", "c"), ((0, 1, 1), (0, 0, 1, 1), (1, 0, 0, 1, 2)))
+WEIGHT = 0.25
 MIXED = (("b",), ("c", "a"), ("a", "b", "c"))
 
 
@@ -39,6 +44,20 @@ def marginals(cliques, *, noise=0.0, domain=DOMAIN, seed=0):
     return found
 
 
+def grouped_of(cliques, **options):
+    """The tables over groups of the distribution that ``marginals`` has."""
+    return {
+        GROUPING: {
+            clique: GroupedTarget(GROUPING.sums(table, clique), WEIGHT)
+            for clique, table in marginals(cliques, **options).items()
+        }
+    }
+
+
+def groups_of(codes):
+    return np.stack([GROUPING[name][codes[:, axis]] for axis, name in enumerate("abc")], axis=1)
+
+
 def independent(num_particles, domain=DOMAIN, seed=1):
     return np.random.default_rng(seed).integers(0, domain.sizes, (num_particles, len(domain)))
 
@@ -48,11 +67,15 @@ def counts(codes, clique, domain=DOMAIN):
     return np.bincount(cells, minlength=domain.size(clique)).reshape(domain.shape(clique))
 
 
-def objective(codes, targets, domain=DOMAIN):
-    return sum(
+def objective(codes, targets, domain=DOMAIN, grouped=None):
+    own = sum(
         ((target * len(codes) - counts(codes, clique, domain)) ** 2).sum()
         for clique, target in targets.items()
     )
+    for grouping, tables in (grouped or {}).items():
+        values = {clique: target.values for clique, target in tables.items()}
+        own += WEIGHT * objective(groups_of(codes), values, grouping.domain)
+    return own
 
 
 @needs_triton
@@ -62,11 +85,19 @@ def test_no_batch_raises_the_squares_and_the_books_stay_exact(device):
 
     targets = marginals(MIXED, noise=0.01)
     every = [np.arange(size) for size in DOMAIN.sizes]
-    codes = torch.from_numpy(np.ascontiguousarray(independent(200).T, dtype=np.int32)).to(device)
-    lacks, unit = batched_finish._lacks(codes, DOMAIN, targets, every)
-    views = [batched_finish._view(axis, DOMAIN, targets, every, device) for axis in range(3)]
+    grouped = grouped_of((("a", "b", "c"), ("a", "c")), noise=0.01)
+    levels, tables = (
+        Levels.of(DOMAIN, every, grouped),
+        tables_of(DOMAIN, targets, {}, every, grouped),
+    )
+    codes = torch.from_numpy(levels.codes(independent(200).T)).to(device)
+    lacks, unit = batched_finish._lacks(codes, 3, tables)
+    views = [batched_finish._view(axis, levels, tables, device) for axis in range(3)]
     buffers = Buffers.of(110, max(len(view.places) for view in views), device)
-    squares = [int(lacks.long().square().sum())]
+    weights = torch.cat(
+        [torch.full((own.values.size,), round(256 * own.weight)) for own in tables]
+    ).to(device)
+    squares = [int((weights * lacks.long().square()).sum())]
     for number, (first, axis) in enumerate([(0, 0), (0, 2), (110, 2), (110, 1)]):
         before = codes.clone()
         launch_batch(
@@ -79,12 +110,14 @@ def test_no_batch_raises_the_squares_and_the_books_stay_exact(device):
             unit=unit,
             seed=16 * number,
         )
-        recounted, _ = batched_finish._lacks(codes, DOMAIN, targets, every)
+        np.testing.assert_array_equal(codes.cpu(), levels.codes(codes[:3].cpu().numpy()))
+        recounted, _ = batched_finish._lacks(codes, 3, tables)
         assert torch.equal(lacks, recounted)
-        squares.append(int(lacks.long().square().sum()))
+        squares.append(int((weights * lacks.long().square()).sum()))
         assert squares[-1] < squares[-2]
         moved = (codes != before).cpu()
-        assert set(moved.nonzero()[:, 0].tolist()) == {axis}
+        assert set(moved.nonzero()[:, 0].tolist()) == {axis, 3 + axis}
+        moved = moved[:3]
         assert moved[:, first : first + 110].sum() == moved.sum() == int(buffers.moved)
         assert not buffers.flow.any()
         assert not buffers.nested.any()
@@ -134,6 +167,23 @@ def test_two_sweeps_reach_what_is_reached_one_by_one(device, monkeypatch):
         reached = objective(other, targets, domain)
         assert reached < 0.05 * objective(codes, targets, domain)
         assert objective(found, targets, domain) < 1.05 * reached
+
+
+@needs_triton
+@pytest.mark.gpu
+def test_tables_over_groups_are_reached_like_those_over_codes(device, monkeypatch):
+    monkeypatch.setattr(batched_finish, "_BLOCKS", 3)
+    targets, codes = marginals(DOMAIN.cliques(1)), independent(400)
+    grouped = grouped_of((("a", "b", "c"),))
+    finishes = [BatchedFinish(sweeps=3, device=str(device))]
+    if importlib.util.find_spec("numba") is not None:
+        from sdv_privpgd.synthesize.particles.finish import ExchangeFinish
+
+        finishes.append(ExchangeFinish(sweeps=3))
+    before = objective(codes, targets, grouped=grouped)
+    for finish in finishes:
+        found = finish(codes, DOMAIN, targets, 0, grouped=grouped)
+        assert objective(found, targets, grouped=grouped) < 0.05 * before
 
 
 @needs_triton
@@ -197,7 +247,8 @@ from triton.compiler import ASTSource
 from sdv_privpgd.synthesize.particles.kernels import triton_exchange
 
 types = {"changes": "*i64", "seed": "i64"}
-names = "lacks proposals subsets flow nested moved codes starts axes strides"
+names = "lacks proposals subsets flow nested moved codes starts rows strides maps levels "
+names += "weights cell_weights"
 types |= dict.fromkeys(names.split(), "*i32")
 sizes = {"SUBSETS": 4, "TERMS": 2, "CODES": 32, "BLOCK": 128}
 for name in ("propose", "crowd", "join", "weigh", "move"):

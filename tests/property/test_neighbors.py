@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.grouping import Grouping
 from sdv_privpgd.queries import (
     Adjacency,
     CountQuery,
+    GroupedMarginalQuery,
     MarginalQuery,
     ModelErrorQuery,
     SigmoidSumQuery,
@@ -42,9 +44,24 @@ def neighbors(draw, rows=1):
 
 
 @st.composite
+def groupings(draw, domain):
+    """Groups of any codes, neighbors or not, numbered in the order of their first codes."""
+    groups = {}
+    for attribute, size in zip(domain.attributes, domain.sizes, strict=True):
+        own = draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
+        groups[attribute] = np.array([sorted(set(own)).index(group) for group in own])
+    return Grouping.of(groups)
+
+
+@st.composite
 def queries(draw, domain):
     degree = draw(st.integers(0, len(domain)))
-    marginals = [MarginalQuery(clique) for clique in domain.cliques(degree)]
+    grouping = draw(groupings(domain))
+    marginals = [
+        query
+        for clique in domain.cliques(degree)
+        for query in (MarginalQuery(clique), GroupedMarginalQuery(clique, grouping))
+    ]
     coefficient = st.floats(-1e6, 1e6)
     weights = draw(st.dictionaries(st.sampled_from(domain.attributes), coefficient, min_size=1))
     statistic = SigmoidSumQuery.of(weights, draw(coefficient), draw(coefficient))

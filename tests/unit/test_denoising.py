@@ -112,6 +112,7 @@ def test_the_order_of_attributes_and_tables_does_not_matter():
             one_way=consistent.one_way,
             tables={clique[::-1]: t.T for clique, t in reversed(consistent.tables.items())},
             variances={clique[::-1]: v for clique, v in consistent.variances.items()},
+            grouped={},
         )
     )
     for clique, table in found.tables.items():

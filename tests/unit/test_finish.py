@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.grouping import Grouping
+from sdv_privpgd.interactions import GroupedTarget
 from sdv_privpgd.synthesize.particles import residuals
 from sdv_privpgd.synthesize.particles.finish import ExchangeFinish, nearest
 from sdv_privpgd.synthesize.particles.residuals import Residuals
@@ -52,6 +54,36 @@ def worst_l1(codes, targets, domain=DOMAIN):
     )
 
 
+GROUPING = Grouping(tuple("abcd"), ((0, 1), (0, 1, 1), (0, 0, 1, 1), (1, 0, 2, 0, 1)))
+OTHER = Grouping(("d", "b"), ((0, 0, 0, 1, 1), (1, 0, 1)))
+
+
+WEIGHT = 0.5
+
+
+def grouped_of(table):
+    """Tables over the groups of two groupings."""
+    found = {}
+    for grouping, cliques in ((GROUPING, (("a", "b", "d"), ("d", "c"))), (OTHER, (("b", "d"),))):
+        tables = marginals(table, cliques)
+        found[grouping] = {
+            clique: GroupedTarget(grouping.sums(own, clique), WEIGHT)
+            for clique, own in tables.items()
+        }
+    return found
+
+
+def grouped_objective(codes, grouped):
+    total = 0.0
+    for grouping, targets in grouped.items():
+        axes = DOMAIN.axes(grouping.attributes)
+        names = zip(grouping.attributes, axes, strict=True)
+        groups = np.stack([grouping[name][codes[:, axis]] for name, axis in names], axis=1)
+        values = {clique: target.values for clique, target in targets.items()}
+        total += WEIGHT * objective(groups, values, domain=grouping.domain)
+    return total
+
+
 MIXED = (("b",), ("a", "c"), ("d", "a"), ("b", "c", "d"))
 
 
@@ -93,23 +125,36 @@ def test_the_books_agree_with_recounted_tables():
     targets, weights = marginals(joint(), MIXED), {("d", "a"): 0.5}
     every = [np.arange(size) for size in DOMAIN.sizes]
     codes = np.ascontiguousarray(independent(5_000).T, dtype=np.int32)
-    books = Residuals.of(codes, DOMAIN, targets, weights, every)
-    moved = [books.sweep(codes, np.array([2, 0, 3, 1]), key, 256) for key in range(4)]
+    grouped = grouped_of(joint())
+    books = Residuals.of(codes, DOMAIN, targets, weights, every, grouped)
+    moved = [books.sweep(np.array([2, 0, 3, 1]), key, 256) for key in range(4)]
     assert moved[0] > 1_000
-    recounted = Residuals.of(codes, DOMAIN, targets, weights, every)
+    recounted = Residuals.of(books.codes[:4], DOMAIN, targets, weights, every, grouped)
+    np.testing.assert_array_equal(books.codes, recounted.codes)
     np.testing.assert_allclose(books.values, recounted.values, rtol=0, atol=0.01)
 
 
 def test_at_the_end_no_move_lowers_the_objective():
     weights = {("a", "c"): 0.3, ("b", "c", "d"): 2.0}
-    targets = marginals(joint(), MIXED)
-    codes = ExchangeFinish(sweeps=1_000)(independent(60), DOMAIN, targets, 0, weights=weights)
-    reached = objective(codes, targets, weights)
+    targets, grouped = marginals(joint(), MIXED), grouped_of(joint())
+    codes = ExchangeFinish(sweeps=1_000)(
+        independent(60), DOMAIN, targets, 0, weights=weights, grouped=grouped
+    )
+    reached = objective(codes, targets, weights) + grouped_objective(codes, grouped)
     for particle, axis in product(range(60), range(4)):
         for code in range(DOMAIN.sizes[axis]):
             changed = codes.copy()
             changed[particle, axis] = code
-            assert objective(changed, targets, weights) >= reached - 1e-4
+            own = objective(changed, targets, weights) + grouped_objective(changed, grouped)
+            assert own >= reached - 1e-4
+
+
+def test_tables_over_groups_are_reached_to_a_few_particles():
+    targets, grouped = marginals(joint(), DOMAIN.cliques(1)), grouped_of(joint())
+    codes = independent(5_000)
+    moved = ExchangeFinish(sweeps=15)(codes, DOMAIN, targets, 0, grouped=grouped)
+    assert grouped_objective(moved, grouped) < 1e-5 * grouped_objective(codes, grouped)
+    assert objective(moved, targets) < 1e-4 * objective(codes, targets)
 
 
 def test_codes_without_support_are_left_and_never_chosen():
@@ -187,3 +232,9 @@ def test_errors_name_the_argument_and_the_value():
         ExchangeFinish(sweeps=-1)
     with pytest.raises(ValueError, match=r"needs shape \(2, 3\), got \(3, 2\)"):
         ExchangeFinish()(independent(5), DOMAIN, {("a", "b"): np.zeros((3, 2))}, 0)
+    grouped = {GROUPING: {("a", "b"): GroupedTarget(np.zeros((2, 3)))}}
+    with pytest.raises(ValueError, match=r"The target of \('a', 'b'\) needs shape \(2, 2\)"):
+        ExchangeFinish()(independent(5), DOMAIN, {}, 0, grouped=grouped)
+    grouped = {Grouping(("b",), ((0,),)): {}}
+    with pytest.raises(ValueError, match="'b' has 3 codes and groups for 1 of them"):
+        ExchangeFinish()(independent(5), DOMAIN, {}, 0, grouped=grouped)

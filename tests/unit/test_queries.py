@@ -7,9 +7,11 @@ import pytest
 
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.grouping import Grouping
 from sdv_privpgd.queries import (
     Adjacency,
     CountQuery,
+    GroupedMarginalQuery,
     MarginalQuery,
     Query,
     SigmoidSumQuery,
@@ -18,6 +20,7 @@ from sdv_privpgd.queries import (
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 GRID = SigmoidSumQuery.GRID
+GROUPING = Grouping(("a", "b", "c"), ((0, 1), (0, 0, 1), (1, 0, 0, 2)))
 
 
 def change(query, before, after):
@@ -27,7 +30,12 @@ def change(query, before, after):
 
 @pytest.mark.parametrize(
     "query",
-    [MarginalQuery(("b", "a")), CountQuery(), SigmoidSumQuery.of({"a": 1.0}, 0.3, 5.0)],
+    [
+        MarginalQuery(("b", "a")),
+        GroupedMarginalQuery(("b", "a"), GROUPING),
+        CountQuery(),
+        SigmoidSumQuery.of({"a": 1.0}, 0.3, 5.0),
+    ],
 )
 def test_answers_are_int64_of_the_stated_shape(query, dataset, domain):
     assert isinstance(query, Query)
@@ -59,7 +67,11 @@ def test_the_sensitivities_are_attained(domain, codes):
     full, other = Dataset(domain, base), Dataset(domain, moved)
     short = Dataset(domain, base[1:])
     for degree in (1, 2, 3):
-        workload = [MarginalQuery(clique) for clique in domain.cliques(degree)]
+        workload = [
+            query
+            for clique in domain.cliques(degree)
+            for query in (MarginalQuery(clique), GroupedMarginalQuery(clique, GROUPING))
+        ]
         for query in workload:
             assert change(query, full, other) == 2
             assert change(query, full, short) == 1

@@ -15,6 +15,7 @@ from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.select import triples
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.approximation import affordable, expected_noise
@@ -27,7 +28,8 @@ from sdv_privpgd.synthesize.engine import Engine, Model
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 HUGE = 1e4
-ONE_ROUND = AllPairs(first_share=Fraction(1))
+ONE_ROUND = AllPairs(first_share=Fraction(1), triples=Fraction(0))
+PAIRS = AllPairs(columns=False, triples=Fraction(0))
 STRATEGIES = [AllPairs(), Independent(), MST(), AIM(rounds_per_attribute=2), MWEM()]
 
 
@@ -461,7 +463,7 @@ class TestAllPairs:
     def test_the_second_round_asks_again_about_what_depends(self, adjacency):
         """Attributes next to each other in the chain depend most."""
         pairs = list(Domain(tuple("abcde"), (3,) * 5).cliques(2))
-        asked, shares = self.shares(2.0, adjacency=adjacency, strategy=AllPairs(columns=False))
+        asked, shares = self.shares(2.0, adjacency=adjacency, strategy=PAIRS)
         assert asked[:10] == pairs
         again = asked[10:]
         assert again
@@ -473,7 +475,7 @@ class TestAllPairs:
     @pytest.mark.parametrize("epsilon", [0.05, 1.0, 10.0])
     def test_no_answer_of_the_second_round_is_noisier_than_the_first(self, epsilon):
         curator = open_curator(chain(), epsilon=epsilon)
-        measured = AllPairs(columns=False).run(curator, MaximumEntropy())
+        measured = PAIRS.run(curator, MaximumEntropy())
         assert max(each.stddev for each in measured[10:]) <= measured[0].stddev
         assert curator.ledger.remaining == 0
 
@@ -481,10 +483,45 @@ class TestAllPairs:
         """Without two values nothing can depend, and the budget is there to be spent."""
         constant = Dataset(Domain(tuple("abc"), (1, 1, 2)), np.zeros((50, 3), np.int64))
         curator = open_curator(constant, epsilon=1.0)
-        assert len(AllPairs(columns=False).run(curator, MaximumEntropy())) > 3
+        assert len(PAIRS.run(curator, MaximumEntropy())) > 3
         assert curator.ledger.remaining == 0
 
     @pytest.mark.parametrize("share", [0, -1, 1.5])
     def test_a_share_of_the_first_round_outside_its_range_is_refused(self, share):
         with pytest.raises(ValueError, match="first_share must be above 0 and at most 1, got"):
             AllPairs(first_share=share)
+
+    @pytest.mark.parametrize("share", [1, -0.1])
+    def test_a_share_of_the_triples_outside_its_range_is_refused(self, share):
+        with pytest.raises(ValueError, match="triples must be at least 0 and below 1, got"):
+            AllPairs(triples=share)
+
+    @pytest.mark.parametrize("adjacency", [REPLACE, ADD])
+    def test_triples_take_their_share_last_in_groups_of_about_equal_counts(self, adjacency):
+        domain = Domain(tuple("abcd"), (12, 5, 3, 1))
+        codes = np.random.default_rng(0).integers(0, domain.sizes, (5_000, 4))
+        curator = open_curator(Dataset(domain, codes), epsilon=2.0, adjacency=adjacency)
+        measured = AllPairs(columns=False).run(curator, MaximumEntropy())
+        charge = curator.ledger.charges[-1]
+        assert charge.mu_squared / curator.ledger.budget == Fraction(1, 10)
+        assert curator.ledger.remaining == 0
+        assert charge.num_queries == 1  # an attribute of one value is in none
+        query = measured[-1].query
+        assert query.clique == ("a", "b", "c")
+        assert query.grouping.domain.sizes == (4, 4, 3, 1)
+        np.testing.assert_array_equal(query.grouping["a"], np.repeat([0, 1, 2, 3], 3))
+        assert not any(len(each.query.clique) > 2 for each in measured[:-1])
+
+    def test_of_many_triples_those_with_the_strongest_pairs_are_measured(self, monkeypatch):
+        monkeypatch.setattr(triples, "_MOST", 3)
+        curator = open_curator(chain(20_000), epsilon=5.0)
+        measured = AllPairs().run(curator, MaximumEntropy())
+        asked = [each.query.clique for each in measured if len(each.query.clique) == 3]
+        assert asked == [("a", "b", "c"), ("a", "b", "e"), ("b", "c", "d")]
+
+    def test_two_attributes_have_no_triple(self):
+        two = Dataset(Domain(("a", "b"), (3, 2)), np.zeros((50, 2), np.int64))
+        curator = open_curator(two, epsilon=1.0)
+        measured = AllPairs().run(curator, MaximumEntropy())
+        assert {each.query.clique for each in measured} == {("a", "b")}
+        assert curator.ledger.remaining == 0

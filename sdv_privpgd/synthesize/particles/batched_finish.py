@@ -1,7 +1,7 @@
 """The exchange finish on CUDA: batches of particles move together, by Triton's kernels."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.interactions import GroupedTargets
 from sdv_privpgd.synthesize.particles.finish import nearest, require_tables, supported_codes
+from sdv_privpgd.synthesize.particles.levels import Levels, Table, tables_of
 
 if TYPE_CHECKING:
     from sdv_privpgd.synthesize.particles.kernels.triton_exchange import View
@@ -23,8 +25,8 @@ class BatchedFinish:
 
     There the proposals of a block are tried one by one. Here random subsets of them are tried as
     a whole (see ``kernels.triton_exchange``), and one moves only if it lowers the squared lacks,
-    which are integers: up to the rounding of the targets to 1/256 of a particle, no batch raises
-    the objective. One device and seed always give the same codes; another device may draw others,
+    which are integers: up to the rounding of targets and weights to 1/256, no batch raises the
+    objective. One device and seed always give the same codes; another device may draw others,
     because it adds up the scores that proposals are drawn by in another order.
 
     Attributes:
@@ -42,13 +44,15 @@ class BatchedFinish:
         targets: Mapping[Clique, np.ndarray],
         seed: int,
         *,
+        grouped: GroupedTargets | None = None,
         fixed: Collection[str] = (),
     ) -> np.ndarray:
         """Codes of shape (particle, attribute) that fit the targets better (``ExchangeFinish``)."""
         # Here, because Triton need not be installed where there is no device.
         from sdv_privpgd.synthesize.particles.kernels.triton_exchange import Buffers, launch_batch
 
-        require_tables(domain, targets)
+        grouped = grouped or {}
+        require_tables(domain, targets, grouped)
         supports = supported_codes(domain, targets, fixed)
         values = [
             np.arange(size) if support is None else support
@@ -61,9 +65,11 @@ class BatchedFinish:
             [nearest(codes[:, axis], support) for axis, support in enumerate(values)]
         ).astype(np.int32)
         device = torch.device(self.device)
-        moving = torch.from_numpy(compact).to(device)
-        lacks, unit = _lacks(moving, domain, targets, values)
-        views = {axis: _view(axis, domain, targets, values, device) for axis in movable}
+        levels = Levels.of(domain, values, grouped)
+        tables = tables_of(domain, targets, {}, values, grouped)
+        moving = torch.from_numpy(levels.codes(compact)).to(device)
+        lacks, unit = _lacks(moving, len(domain), tables)
+        views = {axis: _view(axis, levels, tables, device) for axis in movable}
         block = -(-len(codes) // min(_BLOCKS, len(codes)))
         most_cells = max(len(view.places) for view in views.values())
         buffers = Buffers.of(block, most_cells, device)
@@ -86,7 +92,7 @@ class BatchedFinish:
                     )
             if not int(buffers.moved):
                 break
-        compact = moving.cpu().numpy()
+        compact = moving[: len(domain)].cpu().numpy()
         return np.stack(
             [support[row] for support, row in zip(values, compact, strict=True)], axis=1
         )
@@ -100,58 +106,48 @@ _FINEST = 8
 
 
 def _lacks(
-    codes: Int[Tensor, "attribute particle"],
-    domain: Domain,
-    targets: Mapping[Clique, np.ndarray],
-    values: list[np.ndarray],
+    codes: Int[Tensor, "row particle"], num_attributes: int, tables: Sequence[Table]
 ) -> tuple[Int[Tensor, " cell"], int]:
     """What all tables lack, target * particles - counts, end to end, and its units a particle."""
     num_particles = codes.shape[1]
-    largest = max(1.0, *(float(np.abs(table).max()) for table in targets.values()))
+    largest = max(1.0, *(float(np.abs(table.values).max()) for table in tables))
     most = math.ceil((largest + 1) * num_particles)
     unit = 1 << min(_FINEST, max(31 - most.bit_length(), 0))
     lacks = []
-    for clique, table in targets.items():
-        axes = domain.axes(clique)
-        shape = [len(values[axis]) for axis in axes]
+    for table in tables:
+        shape = table.values.shape
         cells = torch.zeros(num_particles, dtype=torch.int64, device=codes.device)
-        for axis, size in zip(axes, shape, strict=True):
-            cells = cells * size + codes[axis]
+        for row, size in zip(table.rows(num_attributes), shape, strict=True):
+            cells = cells * size + codes[row]
         ones = torch.ones_like(cells, dtype=torch.int32)
         counts = ones.new_zeros(math.prod(shape)).index_add_(0, cells, ones)
-        goals = np.asarray(table, dtype=np.float64)[np.ix_(*(values[axis] for axis in axes))]
-        goals = np.rint(goals.ravel() * (num_particles * unit)).astype(np.int32)
+        goals = np.rint(table.values.ravel() * (num_particles * unit)).astype(np.int32)
         lacks.append(torch.from_numpy(goals).to(codes.device) - unit * counts)
     return torch.cat(lacks), unit
 
 
-def _view(
-    axis: int,
-    domain: Domain,
-    targets: Mapping[Clique, np.ndarray],
-    values: list[np.ndarray],
-    device: torch.device,
-) -> "View":
+def _view(axis: int, levels: Levels, tables: Sequence[Table], device: torch.device) -> "View":
     """The tables that contain an attribute, as the kernels read them."""
-    from sdv_privpgd.synthesize.particles.kernels.triton_exchange import View
+    from sdv_privpgd.synthesize.particles.kernels.triton_exchange import WEIGHT, View
 
-    terms = max(len(clique) for clique in targets) - 1
-    places, starts, axes, strides = [], [], [], []
+    num_attributes = levels.widths.shape[1]
+    terms = max(len(table.axes) for table in tables) - 1
+    places, starts, level_of, rows, strides, weights = [], [], [], [], [], []
     start = offset = 0
-    for clique, table in targets.items():
-        members = domain.axes(clique)
-        shape = [len(values[member]) for member in members]
-        size = math.prod(shape)
-        if axis in members:
-            others = [place for place, member in enumerate(members) if member != axis]
-            order = [*others, members.index(axis)]
-            table = np.arange(offset, offset + size).reshape(shape).transpose(order)
-            places.append(table.ravel())
+    for table in tables:
+        shape, size = table.values.shape, table.values.size
+        if axis in table.axes:
+            last = table.axes.index(axis)
+            others = [place for place in range(len(shape)) if place != last]
+            cells = np.arange(offset, offset + size).reshape(shape).transpose([*others, last])
+            places.append(cells.ravel())
             starts.append(start)
+            level_of.append(table.level)
+            weights.append(max(round(WEIGHT * table.weight), 1))
             missing = [0] * (terms - len(others))
-            axes.append([*(members[place] for place in others), *missing])
+            rows.append([*(table.rows(num_attributes)[place] for place in others), *missing])
             strides.append(
-                [*(math.prod(table.shape[i + 1 :]) for i in range(len(others))), *missing]
+                [*(math.prod(cells.shape[i + 1 :]) for i in range(len(others))), *missing]
             )
             start += size
         offset += size
@@ -159,11 +155,15 @@ def _view(
     def integers(found: list) -> Int[Tensor, "..."]:
         return torch.tensor(found, dtype=torch.int32, device=device)
 
+    size = int(levels.widths[0, axis])
     return View(
         axis=axis,
-        size=len(values[axis]),
+        maps=integers(levels.maps[:, axis, :size].tolist()),
         places=torch.from_numpy(np.concatenate(places)).to(device),
         starts=integers(starts),
-        axes=integers(axes),
+        levels=integers(level_of),
+        rows=integers(rows),
         strides=integers(strides),
+        weights=integers(weights),
+        cell_weights=integers(np.repeat(weights, [len(cells) for cells in places]).tolist()),
     )

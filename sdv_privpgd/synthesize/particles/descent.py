@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.interactions import grouped_targets
 from sdv_privpgd.measure import Measurement
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.queries import Query
@@ -149,7 +150,7 @@ class ParticleGradientDescent:
         """A point cloud that matches the measurements. ``warm_start`` replaces the start."""
         generator = torch.Generator().manual_seed(self.seed)
         require_same_answers(measurements)
-        total, one_way, goals = goals_of(domain, measurements, self.targets, self.zeros)
+        agreed, goals = goals_of(domain, measurements, self.targets, self.zeros)
         kernel = choose_kernel(self.kernel, enable_gpu=self.enable_gpu)
         weights = projection_on(kernel.device, self.projection).project_all(
             [SignedTable(goal.centers, goal.values) for goal in goals], generator, progress
@@ -157,7 +158,8 @@ class ParticleGradientDescent:
         losses = [(each.weight, each.loss(domain, measurements)) for each in self.penalties]
         number = self.num_particles
         if number is None:
-            number = default_number(total, len(goals))
+            number = default_number(agreed.total, len(goals))
+        one_way = agreed.one_way
         positions, curve = self._start(domain, number, one_way, warm_start, generator), {}
         if goals:
             targets = packed(goals, weights)
@@ -169,10 +171,11 @@ class ParticleGradientDescent:
         if finish is not None and goals:
             fixed = {name for each in self.penalties for name in each.attributes(domain)}
             full = probabilities(domain, goals, weights)
+            grouped = grouped_targets(agreed, full) if self.targets != "raw" else {}
             for clique in full.keys() & self.zeros.keys():
                 if few_choices(self.zeros[clique]):
                     full[clique][~self.zeros[clique]] = STAYS_EMPTY
-            codes = finish(codes, domain, full, self.seed, fixed=fixed)
+            codes = finish(codes, domain, full, self.seed, grouped=grouped, fixed=fixed)
         return Particles(domain=domain, codes=codes, losses=curve)
 
     def _start(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.interactions import GroupedTargets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,19 +51,21 @@ class ExchangeFinish:
         seed: int,
         *,
         weights: Mapping[Clique, float] | None = None,
+        grouped: GroupedTargets | None = None,
         fixed: Collection[str] = (),
     ) -> np.ndarray:
         """Codes of shape (particle, attribute) that fit the targets better.
 
-        ``targets`` holds probabilities or signed measures, axes in the clique's order. Without
-        ``weights`` all tables count alike. Attributes in ``fixed`` or in no table stay as they
-        are, which leaves any function of theirs as it is. Other codes without support move to
-        the nearest that has some.
+        ``targets`` holds probabilities or signed measures, axes in the clique's order; ``grouped``
+        the same over groups of codes, with weights. Without ``weights`` the others count alike.
+        Attributes in ``fixed`` or in no table stay as they are, which leaves any function of theirs
+        as it is. Other codes without support move to the nearest that has some.
         """
         # Here, because its compiler need not be installed where CUDA does this work.
         from sdv_privpgd.synthesize.particles.residuals import Residuals
 
-        require_tables(domain, targets)
+        grouped = grouped or {}
+        require_tables(domain, targets, grouped)
         supports = supported_codes(domain, targets, fixed)
         movable = np.array([support is not None for support in supports])
         every = [np.arange(size) for size in domain.sizes]
@@ -72,17 +75,16 @@ class ExchangeFinish:
         compact = np.stack(
             [nearest(codes[:, axis], support) for axis, support in enumerate(values)]
         ).astype(np.int32)
-        residuals = Residuals.of(compact, domain, targets, weights or {}, values)
+        residuals = Residuals.of(compact, domain, targets, weights or {}, values, grouped)
         # A cloud of few particles has small blocks, or all would move on stale residuals.
         block = min(_LARGEST_BLOCK, max(1, -(-len(codes) // _FEWEST_BLOCKS)))
         rng = np.random.default_rng(seed)
         for _ in range(self.sweeps):
             order = rng.permutation(np.flatnonzero(movable))
-            if not residuals.sweep(compact, order, int(rng.integers(2**63)), block):
+            if not residuals.sweep(order, int(rng.integers(2**63)), block):
                 break
-        return np.stack(
-            [support[row] for support, row in zip(values, compact, strict=True)], axis=1
-        )
+        moved = residuals.codes[: len(domain)]
+        return np.stack([support[row] for support, row in zip(values, moved, strict=True)], axis=1)
 
 
 STAYS_EMPTY = -1.0
@@ -117,11 +119,17 @@ def nearest(codes: np.ndarray, support: np.ndarray) -> np.ndarray:
     return np.where(np.abs(codes - support[lower]) <= np.abs(support[upper] - codes), lower, upper)
 
 
-def require_tables(domain: Domain, targets: Mapping[Clique, np.ndarray]) -> None:
+def require_tables(
+    domain: Domain, targets: Mapping[Clique, np.ndarray], grouped: GroupedTargets
+) -> None:
     """Raises ``ValueError`` for a target that has not its clique's shape."""
-    for clique, table in targets.items():
-        if table.shape != domain.shape(clique):
+    for grouping in grouped:
+        grouping.require(domain)
+    shapes = [(domain, clique, table.shape) for clique, table in targets.items()]
+    for grouping, own in grouped.items():
+        shapes += [(grouping.domain, clique, target.values.shape) for clique, target in own.items()]
+    for over, clique, shape in shapes:
+        if shape != over.shape(clique):
             raise ValueError(
-                f"The target of {clique!r} needs shape {domain.shape(clique)!r}, "
-                f"got {table.shape!r}."
+                f"The target of {clique!r} needs shape {over.shape(clique)!r}, got {shape!r}."
             )

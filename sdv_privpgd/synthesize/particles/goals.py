@@ -1,6 +1,6 @@
 """The tables that a fit aims at: from noisy answers to signed measures, and on to targets."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.consistency import consistent_tables
+from sdv_privpgd.consistency import ConsistentTables, consistent_tables
 from sdv_privpgd.denoising import denoised
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.measure import Measurement, noisy_tables
@@ -26,17 +26,19 @@ class Goal(NamedTuple):
     values: Float[Tensor, " cell"]
 
 
+class Goals(NamedTuple):
+    """What a fit aims at, and the tables in counts that it comes from."""
+
+    tables: ConsistentTables
+    each: list[Goal]
+
+
 TARGETS = ("denoised", "consistent", "raw")
 """Which tables are aimed at: made to agree and denoised, made to agree, or as measured."""
 
 
-def goals_of(
-    domain: Domain, measurements: Sequence[Measurement], kind: str, zeros: Zeros
-) -> tuple[float, Mapping[str, np.ndarray], list[Goal]]:
-    """The number of records, 1-way estimates in counts, and a goal per clique.
-
-    Cells that no row can be in, by ``zeros``, are in no goal.
-    """
+def goals_of(domain: Domain, measurements: Sequence[Measurement], kind: str, zeros: Zeros) -> Goals:
+    """A goal per clique. Cells that no row can be in, by ``zeros``, are in none."""
     agreed = consistent_tables(domain, measurements)
     if kind == "denoised":
         agreed = denoised(agreed)
@@ -61,7 +63,7 @@ def goals_of(
         values = torch.from_numpy(table[tuple(cells.T)] / agreed.total)
         centers = embed(torch.from_numpy(cells), domain.shape(clique), torch.float64)
         goals.append(Goal(domain.axes(clique), centers, values))
-    return agreed.total, agreed.one_way, goals
+    return Goals(agreed, goals)
 
 
 def probabilities(

@@ -7,6 +7,8 @@ import numpy as np
 from numba import njit, prange
 
 from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.interactions import GroupedTargets
+from sdv_privpgd.synthesize.particles.levels import Levels, tables_of
 
 _NUM_CHUNKS = 32
 """Parts of a block for the threads. Fixed, though the result would not depend on it."""
@@ -19,17 +21,22 @@ for each other after each block: on a busy machine smaller work takes them longe
 class Residuals(NamedTuple):
     """weight * (target * particles - counts) of all tables, once for each of their attributes.
 
-    View t serves one attribute, the last of its axes, so that its codes are neighbors in memory:
-    the cell of a particle lies at offsets[t] + the sum of strides * codes over the view's terms,
-    the attribute itself the last of them. Views are ordered by attribute, those of one clique
-    are siblings.
+    ``codes``, ``maps`` and ``widths`` are those of ``Levels``.
+
+    View t is a table of one level and serves one attribute, the last of its axes, so that its codes
+    are neighbors in memory: the cell of a particle lies at offsets[t] + the sum of strides * codes
+    over the view's terms, whose ``axes`` are rows of ``codes``, the attribute itself the last of
+    them. Views are ordered by attribute and level, those of one table are siblings.
     """
 
+    codes: np.ndarray
+    maps: np.ndarray
+    widths: np.ndarray
     values: np.ndarray
-    sizes: np.ndarray
     first_view: np.ndarray
     offsets: np.ndarray
     weights: np.ndarray
+    levels: np.ndarray
     first_term: np.ndarray
     axes: np.ndarray
     strides: np.ndarray
@@ -45,45 +52,54 @@ class Residuals(NamedTuple):
         targets: Mapping[Clique, np.ndarray],
         weights: Mapping[Clique, float],
         supports: Sequence[np.ndarray],
+        grouped: GroupedTargets | None = None,
     ) -> "Residuals":
-        """The residuals of compact codes of shape (attribute, particle)."""
+        """The residuals of compact codes of shape (attribute, particle).
+
+        ``grouped`` are targets over groups of the codes.
+        """
         num_particles = codes.shape[1]
-        sizes = np.array([len(support) for support in supports], dtype=np.int64)
-        views: list[tuple[int, Clique, tuple[int, ...]]] = []
-        for axis, attribute in enumerate(domain.attributes):
-            for clique in targets:
-                if attribute in clique:
-                    others = [other for other in domain.axes(clique) if other != axis]
-                    views.append((axis, clique, (*others, axis)))
+        levels = Levels.of(domain, supports, grouped or {})
+        codes, num_levels = levels.codes(codes), len(levels.maps)
+        tables = tables_of(domain, targets, weights, supports, grouped or {})
+        views = [
+            (axis, table) for axis in range(len(domain)) for table in tables if axis in table.axes
+        ]
         values, offsets, terms, strides, start = [], [], [], [], 0
-        for _, clique, axes in views:
-            shape = tuple(int(sizes[axis]) for axis in axes)
-            members = domain.axes(clique)
-            table = np.asarray(targets[clique], dtype=np.float64)
-            table = table.transpose([members.index(axis) for axis in axes])
-            table = table[np.ix_(*(supports[axis] for axis in axes))]
-            cells = np.ravel_multi_index(tuple(codes[list(axes)]), shape)
-            counts = np.bincount(cells, minlength=table.size)
-            values.append(weights.get(clique, 1.0) * (table.ravel() * num_particles - counts))
+        for axis, table in views:
+            last = table.axes.index(axis)
+            order = [*(place for place in range(len(table.axes)) if place != last), last]
+            goals = table.values.transpose(order)
+            rows = [table.rows(len(domain))[place] for place in order]
+            cells = np.ravel_multi_index(tuple(codes[rows]), goals.shape)
+            counts = np.bincount(cells, minlength=goals.size)
+            values.append(table.weight * (goals.ravel() * num_particles - counts))
             offsets.append(start)
-            terms.append(axes)
-            strides.append([int(np.prod(shape[place + 1 :])) for place in range(len(shape))])
-            start += table.size
+            terms.append(rows)
+            strides.append([int(np.prod(goals.shape[place + 1 :])) for place in range(goals.ndim)])
+            start += goals.size
+        views_of: dict[int, list[int]] = {}
+        for number, (_, table) in enumerate(views):
+            views_of.setdefault(id(table), []).append(number)
         siblings = [
             [
-                (other, strides[other][axes.index(axis)])
-                for other, (_, theirs, axes) in enumerate(views)
-                if theirs == clique
+                (other, strides[other][terms[other].index(table.level * len(domain) + axis)])
+                for other in views_of[id(table)]
             ]
-            for axis, clique, _ in views
+            for axis, table in views
         ]
-        owners = np.array([axis for axis, _, _ in views], dtype=np.int64)
+        owners = np.array(
+            [axis * num_levels + table.level for axis, table in views], dtype=np.int64
+        )
         return cls(
+            codes=codes,
+            maps=levels.maps,
+            widths=levels.widths,
             values=np.concatenate([np.empty(0), *values]).astype(np.float32),
-            sizes=sizes,
-            first_view=np.searchsorted(owners, np.arange(len(domain) + 1)),
+            first_view=np.searchsorted(owners, np.arange(len(domain) * num_levels + 1)),
             offsets=np.array(offsets, dtype=np.int64),
-            weights=np.array([weights.get(clique, 1.0) for _, clique, _ in views], np.float32),
+            weights=np.array([table.weight for _, table in views], np.float32),
+            levels=np.array([table.level for _, table in views], dtype=np.int64),
             first_term=_starts(terms),
             axes=_flat(terms),
             strides=_flat(strides),
@@ -92,29 +108,33 @@ class Residuals(NamedTuple):
             own_strides=_flat([[stride for _, stride in those] for those in siblings]),
         )
 
-    def sweep(self, codes: np.ndarray, order: np.ndarray, key: int, block: int) -> int:
-        """Moves codes of shape (attribute, particle) in place; returns how many moved."""
-        scores = np.zeros((_NUM_CHUNKS, int(self.sizes.max(initial=1))), dtype=np.float32)
+    def sweep(self, order: np.ndarray, key: int, block: int) -> int:
+        """Moves the codes, attribute by attribute in this order; returns how many moved."""
+        scores = np.zeros((_NUM_CHUNKS, 2, self.maps.shape[2]), dtype=np.float32)
         proposals = np.zeros(block, dtype=np.int32)
-        owners = np.repeat(np.arange(len(self.sizes)), np.diff(self.first_view))
-        in_parallel = codes.shape[1] * float(self.sizes[owners].sum()) >= _PARALLEL_FROM
-        return int(_sweep(codes, order, np.uint64(key), scores, proposals, in_parallel, *self))
+        num_levels, num_axes = self.widths.shape
+        owners = np.repeat(np.arange(num_axes * num_levels), np.diff(self.first_view))
+        read = float(self.widths.T.ravel()[owners].sum())
+        in_parallel = self.codes.shape[1] * read >= _PARALLEL_FROM
+        return int(_sweep(order, np.uint64(key), scores, proposals, in_parallel, *self))
 
 
 @njit(cache=True)
 @no_type_check
 def _sweep(
-    codes,
     order,
     key,
     scores,
     proposals,
     in_parallel,
+    codes,
+    maps,
+    widths,
     values,
-    sizes,
     first_view,
     offsets,
     weights,
+    levels,
     first_term,
     axes,
     strides,
@@ -124,69 +144,92 @@ def _sweep(
 ):
     """One sweep: the attributes in this order, block by block of particles."""
     num_moved = 0
+    num_levels, num_axes, _ = maps.shape
     places = (offsets, first_term, axes, strides)
+    views = (first_view, weights, maps, widths)
     for first in range(0, codes.shape[1], len(proposals)):
         last = min(codes.shape[1], first + len(proposals))
         for axis in order:
-            begin, end = first_view[axis], first_view[axis + 1]
-            need = np.float32(0)
-            for t in range(begin, end):
-                need += weights[t]
-            block = (first, last, axis, begin, end, sizes[axis], need)
+            block = (first, last, axis)
             if in_parallel:
-                _score_in_parallel(codes, values, places, key, block, scores, proposals)
+                _score_in_parallel(codes, values, places, views, key, block, scores, proposals)
             else:
-                _score(codes, values, places, key, block, first, last, scores[0], proposals)
+                _score(codes, values, places, views, key, block, first, last, scores[0], proposals)
+            begin, end = first_view[axis * num_levels], first_view[(axis + 1) * num_levels]
             for i in range(first, last):
                 new = proposals[i - first]
                 if new < 0:
                     continue
                 old = codes[axis, i]
-                gain = -need
+                gain = np.float32(0)
                 for t in range(begin, end):
-                    row = _row(codes, i, t, places)
-                    gain += values[row + new] - values[row + old]
+                    there, here = maps[levels[t], axis, new], maps[levels[t], axis, old]
+                    if there != here:
+                        row = _row(codes, i, t, places)
+                        gain += values[row + there] - values[row + here] - weights[t]
                 if gain <= 0:
                     continue
                 num_moved += 1
                 for t in range(begin, end):
+                    there, here = maps[levels[t], axis, new], maps[levels[t], axis, old]
+                    if there == here:
+                        continue
                     for place in range(first_sibling[t], first_sibling[t + 1]):
                         sibling = siblings[place]
                         at = _row(codes, i, sibling, places)
                         at += codes[axes[first_term[sibling + 1] - 1], i]
                         values[at] += weights[t]
-                        values[at + (new - old) * own_strides[place]] -= weights[t]
-                codes[axis, i] = new
+                        values[at + (there - here) * own_strides[place]] -= weights[t]
+                for level in range(num_levels):
+                    codes[level * num_axes + axis, i] = maps[level, axis, new]
     return num_moved
 
 
 @njit(cache=True, parallel=True)
 @no_type_check
-def _score_in_parallel(codes, values, places, key, block, scores, proposals):
+def _score_in_parallel(codes, values, places, views, key, block, scores, proposals):
     """``_score`` for a block, whose particles are split between the threads."""
     first, last = block[0], block[1]
     chunk = -(-(last - first) // len(scores))
     for part in prange(len(scores)):
         start = min(last, first + part * chunk)
         stop = min(last, start + chunk)
-        _score(codes, values, places, key, block, start, stop, scores[part], proposals)
+        _score(codes, values, places, views, key, block, start, stop, scores[part], proposals)
 
 
 @njit(cache=True)
 @no_type_check
-def _score(codes, values, places, key, block, start, stop, score, proposals):
+def _score(codes, values, places, views, key, block, start, stop, scores, proposals):
     """Proposes for particles of a block an improving code of one attribute; -1 for none."""
-    first, _, axis, begin, end, size, need = block
+    first, _, axis = block
+    first_view, weights, maps, widths = views
+    num_levels = len(maps)
+    size = widths[0, axis]
+    score, part = scores[0], scores[1]
     for i in range(start, stop):
+        old = codes[axis, i]
         for b in range(size):
             score[b] = 0
-        for t in range(begin, end):
-            row = _row(codes, i, t, places)
-            lacks = values[row : row + size]
+        for level in range(num_levels):
+            begin = first_view[axis * num_levels + level]
+            end = first_view[axis * num_levels + level + 1]
+            own, width = maps[level, axis], widths[level, axis]
+            if begin == end:
+                continue
+            for b in range(width):
+                part[b] = 0
+            need = np.float32(0)
+            for t in range(begin, end):
+                row = _row(codes, i, t, places)
+                lacks = values[row : row + width]
+                for b in range(width):
+                    part[b] += lacks[b]
+                need += weights[t]
+            # Only a move to another code of the level takes the particle out of its cell.
+            part[own[old]] += need
             for b in range(size):
-                score[b] += lacks[b]
-        level = score[codes[axis, i]] + need
-        proposals[i - first] = _improving(score[:size], level, _mixed(key, i, axis))
+                score[b] += part[own[b]]
+        proposals[i - first] = _improving(score[:size], score[old], _mixed(key, i, axis))
 
 
 @njit(cache=True)
