@@ -199,6 +199,15 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         self.validate(data)
         _generators.assign(self._data_processor, self._described, self._transformers())
 
+    def _auto_assign_transformers(self, data):
+        """Refuses the part in a synthesizer of several tables, which calls this before its fit."""
+        del data
+        raise SynthesizerInputError(
+            f"{type(self).__name__} cannot work inside a synthesizer of several tables: the budget "
+            "would be spent anew on the rows of each parent. Synthesize one table; if its rows are "
+            "joined from several, rows_per_person says how many one person may have."
+        )
+
     def update_transformers(self, column_name_to_transformer, table_name=None) -> None:
         """Replaces the generators of columns that are generated (keys, ids, personal data).
 
@@ -528,7 +537,9 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             table.columns = self._original_columns
         return table if self._gives_frames else {self._table_name: table}
 
-    def _sample_with_progress_bar(self, num_rows, *args, **kwargs) -> pd.DataFrame:
+    def _sample_with_progress_bar(
+        self, num_rows, *args, show_progress_bar=True, **kwargs
+    ) -> pd.DataFrame:
         if isinstance(num_rows, bool) or not isinstance(num_rows, (int, np.integer)):
             raise ValueError(
                 "You must specify the number of rows to sample as a whole number "
@@ -538,7 +549,9 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             raise ValueError(f"num_rows must be 0 or more, got {num_rows}.")
         if num_rows == 0:
             return self._table(0, self._sampled(0))
-        return super()._sample_with_progress_bar(int(num_rows), *args, **kwargs)
+        return super()._sample_with_progress_bar(
+            int(num_rows), *args, show_progress_bar=show_progress_bar and self.verbose, **kwargs
+        )
 
     def _sample_rows(self, num_rows, *args, **kwargs) -> tuple[pd.DataFrame, int]:
         """Every row is valid at once: SDV's retries have nothing to do."""

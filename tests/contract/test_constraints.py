@@ -238,6 +238,16 @@ class TestSampling:
             rows = fitted.sample_remaining_columns(known)
         assert rows[["low", "high"]].to_numpy().tolist() == [[20, 40]]
 
+    def test_no_bar_is_shown_unless_it_was_asked_for(self, fitted, capsys):
+        fitted.sample(10, batch_size=5)
+        assert capsys.readouterr().err == ""
+        fitted.verbose = True
+        try:
+            fitted.sample(10)
+        finally:
+            fitted.verbose = False
+        assert "Sampling rows" in capsys.readouterr().err
+
     def test_the_metadata_stays_the_user_s(self, fitted):
         assert fitted.get_metadata("modified").to_dict() == fitted.get_metadata().to_dict()
         assert list(fitted.sample(3).columns) == list(COLUMNS)
@@ -246,6 +256,30 @@ class TestSampling:
         rows = fitted.sample(20).assign(low=90, high=10)
         with pytest.raises(ConstraintNotMetError, match="20 rows"):
             fitted.validate_constraints(rows)
+
+
+def test_combinations_of_values_that_share_a_code_are_told_apart():
+    """300 towns have 256 codes, neighbors one: with them go two districts of one code, too."""
+    towns = [f"town {number:03}" for number in range(300)]
+    listed = [(town, number % 3) for number, town in enumerate(towns)]
+    columns = {"town": {"sdtype": "categorical"}, "district": {"sdtype": "categorical"}}
+    domain = {
+        "town": {"range_values": towns, "frequencies": [1.0] * 300, "range_is_nullable": False},
+        "district": {"range_values": [0, 1, 2], "range_is_nullable": False},
+    }
+    described = sdv_tables.metadata_of(columns)
+    synthesizer = PrivPGDSynthesizer(described, 5.0, public_domain=domain, **sdv_tables.SMALL)
+    synthesizer.add_constraints([FixedCombinations(list(columns), listed)])
+    rng = np.random.default_rng(0)
+    synthesizer.fit(pd.DataFrame({"town": rng.choice(towns, 500), "district": 0}))
+    rows = synthesizer.sample(3_000)
+    assert set(rows.itertuples(index=False, name=None)) <= set(listed)
+    merged = set(towns[255:])
+    assert rows["town"].isin(merged).sum() > 50
+    known = pd.DataFrame({"town": towns[250:], "district": 1})
+    with pytest.warns(UserWarning, match="Only able to sample"):
+        met = synthesizer.sample_remaining_columns(known)
+    assert set(met["town"]) == {town for town, district in listed[250:] if district == 1}
 
 
 def test_nothing_declared_is_enough():

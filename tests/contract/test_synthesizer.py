@@ -19,6 +19,7 @@ from sdv.errors import (
     VersionError,
 )
 from sdv.metadata import Metadata
+from sdv.multi_table import HMASynthesizer
 from sdv.sampling import Condition, DataFrameCondition
 from sdv.utils import load_synthesizer
 
@@ -691,6 +692,33 @@ class TestRefusals:
         metadata = Metadata.load_from_dict({"tables": {"first": one, "second": one}})
         with pytest.raises(SynthesizerInputError, match="2 tables"):
             PrivPGDSynthesizer(metadata, 1.0)
+
+    def test_a_place_in_a_synthesizer_of_several_tables_is_refused(self):
+        key = {"id": {"sdtype": "id"}, "a": {"sdtype": "boolean"}}
+        metadata = Metadata.load_from_dict(
+            {
+                "tables": {
+                    "parent": {"columns": key, "primary_key": "id"},
+                    "child": {"columns": key},
+                },
+                "relationships": [
+                    {
+                        "parent_table_name": "parent",
+                        "child_table_name": "child",
+                        "parent_primary_key": "id",
+                        "child_foreign_key": "id",
+                    }
+                ],
+            }
+        )
+        parent = pd.DataFrame({"id": [1, 2], "a": [True, False]})
+        child = pd.DataFrame({"id": [1, 2, 2, 1], "a": [True, False, True, False]})
+        synthesizer = HMASynthesizer(metadata)
+        own = boolean(metadata=Metadata.load_from_dict({"tables": {"child": {"columns": key}}}))
+        synthesizer._table_synthesizers["child"] = own
+        with pytest.raises(SynthesizerInputError, match="inside a synthesizer of several tables"):
+            synthesizer.fit({"parent": parent, "child": child})
+        assert not own.ledger.charges
 
     def test_sequences_are_refused_with_the_reason(self):
         columns = {"who": {"sdtype": "id"}, "a": {"sdtype": "boolean"}}
