@@ -7,6 +7,7 @@ from what the user declared are enforced on synthetic rows; the others are refus
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -193,21 +194,41 @@ def rounded_out(facts: Mapping) -> dict:
     return {**facts, **ends}
 
 
+def widened(
+    constraints: Sequence[BaseConstraint], schema: Schema, undeclared: Mapping[str, Mapping]
+) -> Schema:
+    """The schema with room for rows in order, where no row of the discovered ranges is.
+
+    ``undeclared`` says of the columns that were looked into what was known: a declared bound stays.
+    """
+    columns = {column.name: column for column in schema.columns}
+    for constraint in constraints:
+        if not isinstance(constraint, cag.Inequality | cag.Range):
+            continue
+        for low, high in combinations(_names(constraint), 2):
+            for name, bound in ((high, "range_max"), (low, "range_min")):
+                order = Order(columns[low], columns[high], bool(constraint.strict_boundaries))
+                is_free = name in undeclared and undeclared[name].get(bound) is None
+                if is_free and not order.zeros()[order.names].any():
+                    columns[name] = order.widened(name)
+    return Schema(tuple(columns.values()))
+
+
 def rules_of(constraints: Sequence[BaseConstraint], schema: Schema) -> list[Rule]:
-    """What the constraints say of the cells of the columns.
+    """What the constraints say of the cells of the columns, if the schema has all of theirs.
 
     Raises ``SynthesizerInputError`` for one that no row of the declared values can meet.
     """
     columns = {column.name: column for column in schema.columns}
     found: list[Rule] = []
     for constraint in constraints:
+        if not columns.keys() >= set(_names(constraint)):
+            continue
         own = [columns[name] for name in _names(constraint)]
         rules: list[Rule] = []
         if isinstance(constraint, cag.Inequality | cag.Range):
             strict = bool(constraint.strict_boundaries)
-            rules = [
-                Order(low, high, strict) for at, low in enumerate(own) for high in own[at + 1 :]
-            ]
+            rules = [Order(low, high, strict) for low, high in combinations(own, 2)]
         elif isinstance(constraint, cag.OneHotEncoding):
             rules = [
                 OneHot(

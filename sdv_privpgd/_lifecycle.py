@@ -165,7 +165,21 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
     def _schema(self) -> Schema:
         """The modelled columns. Raises ``PublicDomainError`` where a domain is not declared."""
-        return Schema.from_sdv(**self._domain(self._discovered), num_bins=self.num_bins)
+        return self._schema_with(self._discovered)
+
+    def _schema_with(self, discovered: Mapping[str, Mapping]) -> Schema:
+        schema = Schema.from_sdv(**self._domain(discovered), num_bins=self.num_bins)
+        if not discovered:
+            return schema
+        return _constraints.widened(self._reject_sampling_constraints, schema, self._undeclared())
+
+    def _declared_schema(self) -> Schema:
+        """The modelled columns whose domain is declared."""
+        known = self._domain({})
+        lacking = without_domain(Schema.undeclared(**known, num_bins=self.num_bins))
+        for key in ("columns", "public_domain"):
+            known[key] = {name: facts for name, facts in known[key].items() if name not in lacking}
+        return Schema.from_sdv(**known, num_bins=self.num_bins)
 
     def _domain(self, discovered: Mapping[str, Mapping]) -> dict[str, Any]:
         """What is known of the columns, declared or discovered, as ``Schema`` takes it."""
@@ -249,6 +263,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         # SDV's list of constraints that change neither the data nor the metadata.
         self._reject_sampling_constraints = [*before, *deepcopy(added)]
         try:
+            _constraints.rules_of(self._reject_sampling_constraints, self._declared_schema())
             with suppress(PublicDomainError):
                 self._limits(self._schema())
         except BaseException:
@@ -379,7 +394,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         undeclared = self._undeclared()
         curator = Curator(_NO_TABLE, self._opened(reserved_delta(undeclared, self.delta)))
         discovered = discover(columns, undeclared, curator, Fraction(self.discovery_share))
-        schema = Schema.from_sdv(**self._domain(discovered), num_bins=self.num_bins)
+        schema = self._schema_with(discovered)
         if schema.columns:
             curator.recode(Dataset(schema.domain(), encode_table(columns, schema)))
             rules, _ = self._limits(schema)

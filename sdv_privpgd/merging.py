@@ -46,8 +46,16 @@ class Merging:
         # The sum of a large code and a position near 1 could round up to the next code.
         reached = np.minimum(codes + positions, np.nextafter(codes + 1.0, 0.0))
         found = np.searchsorted(edges, reached, side="right") - 1
-        inside = (reached - edges[found]) / self._shares[held[found]]
+        shares = self._shares[held[found]]
+        # A cell that is all of its code has the code's positions, to the last bit.
+        inside = np.where(shares == 1, positions, (reached - edges[found]) / shares)
         return self._order[held[found]], np.clip(inside, 0.0, BELOW_ONE)
+
+    def split(self, cell: int) -> "Merging":
+        """The codes of neighbors, of which none goes on over the start of a cell but the first."""
+        codes = np.array(self.codes)
+        codes[cell:] += codes[cell] == codes[cell - 1]
+        return replace(self, codes=tuple(codes.tolist()))
 
     def covered(self, shares: np.ndarray) -> np.ndarray:
         """The part of each code of which so much of each cell is covered."""

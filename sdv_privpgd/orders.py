@@ -4,13 +4,17 @@ A pair of cells allows such rows wholly, not at all, or where they overlap in pa
 positions decide, and rows in the wrong order are given new ones.
 """
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
-from sdv_privpgd.cells import BELOW_ONE
-from sdv_privpgd.columns import Column
+from sdv_privpgd.cells import BELOW_ONE, Categories, Interval
+from sdv_privpgd.coercion import LARGEST_WHOLE
+from sdv_privpgd.columns import EXACT_IN_FLOAT, Column
+from sdv_privpgd.dates import survive_writing
 from sdv_privpgd.domain import Clique
 
 _UNITS = ("ns", "us", "s", "m", "h", "D", "M", "Y")
@@ -21,6 +25,9 @@ _SWEEPS = 4
 
 _HALVINGS = 54
 """Of the positions: down to the smallest difference that float64 has below 1."""
+
+_STEPS = 2**50
+"""So many places of a cell are told apart for sure: it may end this part of its width too early."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,10 @@ class Order:
     ) -> np.ndarray:
         """What rows are compared by, int64 or float64; anything where they are missing."""
         codes = np.minimum(codes, column.num_values - 1)
-        values = column.at(codes, np.broadcast_to(positions, codes.shape))
+        return self._compared(column, column.at(codes, np.broadcast_to(positions, codes.shape)))
+
+    def _compared(self, column: Column, values: np.ndarray) -> np.ndarray:
+        """What values that the cells hold are compared by."""
         if column.unit is not None:
             return _moments(values, column.unit).astype(f"M8[{self._unit}]").astype(np.int64)
         numbers = column.numbers(values)
@@ -83,6 +93,41 @@ class Order:
             return np.nextafter(values, np.inf if upwards else -np.inf)
         return values + (1 if upwards else -1)
 
+    def widened(self, name: str) -> Column:
+        """The column of that name, its first or last cell with room for all values of the other.
+
+        The same column where it cannot hold the new end, or its ``datetime_format`` not write it.
+        """
+        upwards = name == self.high.name
+        column, other = (self.high, self.low) if upwards else (self.low, self.high)
+        code, place = (other.num_values - 1, BELOW_ONE) if upwards else (0, 0.0)
+        end = self.bound(self.values(other, np.array([code]), place), upwards)
+        cells, merging = column.cells, column.merging
+        assert not isinstance(cells, Categories)
+        if isinstance(cells, Interval):
+            bound = float(end[0])
+            if upwards:
+                bound += (bound - float(cells.edges[len(cells) - 1])) / _STEPS
+            cells = replace(cells, **{"high" if upwards else "low": bound})
+        else:
+            tick = self._tick(column, end, upwards)
+            if upwards:
+                tick += (tick - int(cells.starts[-1])) // _STEPS
+            if not _holds(column, tick):
+                return column
+            cells = replace(cells, **{"last" if upwards else "first": tick})
+        if merging is not None:  # cells that never occur have no place in a code of others
+            merging = merging.split(len(cells) - 1 if upwards else 1)
+        return replace(column, cells=cells, merging=merging)
+
+    def _tick(self, column: Column, end: np.ndarray, upwards: bool) -> int:
+        """The tick of a column at, or next above or below, a value that rows are compared by."""
+        if column.unit is None:
+            steps = Fraction(end[0].item()) / column.tick
+            return math.ceil(steps) if upwards else math.floor(steps)
+        ticks = end.astype(f"M8[{self._unit}]").astype(f"M8[{column.unit}]").astype(np.int64)
+        return int(ticks[0]) + bool(upwards and self._compared(column, ticks)[0] < end[0])
+
     @property
     def _unit(self) -> str:
         units = [unit for unit in (self.low.unit, self.high.unit) if unit is not None]
@@ -94,6 +139,16 @@ class Order:
     def _missing(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
         low, high = (codes[column.name] >= column.num_values for column in (self.low, self.high))
         return low | high
+
+
+def _holds(column: Column, tick: int) -> bool:
+    """Whether a column of ticks can hold this one, and write it as it writes dates."""
+    if column.unit is None:
+        largest = LARGEST_WHOLE if column.decimal_places == 0 else EXACT_IN_FLOAT
+        return abs(tick) * (column.increment or 1) < largest
+    if column.datetime_format is None:
+        return True
+    return survive_writing(np.array([tick]), column.unit, column.datetime_format)
 
 
 def _moments(ticks: np.ndarray, unit: str) -> np.ndarray:

@@ -296,6 +296,60 @@ def test_nothing_declared_is_enough():
         assert broken(kind, rows) == 0
 
 
+BEHIND = {
+    "whole": (np.arange(50, 90), np.arange(40)),
+    "whole against real": (np.arange(50, 90), np.linspace(-3, 2.5, 40)),
+    "real against decimals": (np.linspace(50, 90, 40), np.arange(40) / 10),
+    "days against months": (
+        pd.date_range("2020-03-01", periods=40).strftime("%Y-%m-%d"),
+        pd.date_range("2016-01-01", periods=40, freq="MS").strftime("%Y-%m"),
+    ),
+}
+"""Values of which each of the first is above each of the second."""
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("discovered", [("low", "high"), ("low",), ("high",)])
+@pytest.mark.parametrize("kind", BEHIND)
+def test_discovered_ranges_in_the_wrong_order_are_widened(kind, discovered, strict):
+    low, high = BEHIND[kind]
+    facts = {"sdtype": "numerical"}, {"sdtype": "numerical"}
+    if kind == "days against months":
+        facts = (
+            {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+            {"sdtype": "datetime", "datetime_format": "%Y-%m"},
+        )
+    data = pd.DataFrame({"low": low, "high": high}).sample(4_000, replace=True, random_state=0)
+    plain = {name: data[name].to_numpy().tolist() for name in data}
+    domain = {
+        name: {"range_is_nullable": False}
+        if name in discovered
+        else {"range_min": min(values), "range_max": max(values), "range_is_nullable": False}
+        for name, values in plain.items()
+    }
+    described = sdv_tables.metadata_of(dict(zip(("low", "high"), facts, strict=True)))
+    synthesizer = PrivPGDSynthesizer(described, 5.0, public_domain=domain, **sdv_tables.SMALL)
+    constraint = cag.Inequality("low", "high", strict_boundaries=strict)
+    synthesizer.add_constraints([constraint])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The ranges or categories")
+        synthesizer.fit(data)
+    rows = synthesizer.sample(500)
+    assert constraint.is_valid(rows, described).all()
+    assert rows.notna().to_numpy().all()
+    for name in domain.keys() - set(discovered):
+        assert rows[name].between(min(plain[name]), max(plain[name])).all()
+
+
+def test_a_plan_needs_no_range_for_an_order():
+    """The ranges that noise alone makes up are in any order."""
+    names = ("low", "high", "real", "start", "middle", "end")
+    domain = {name: {"range_is_nullable": False} for name in names}
+    synthesizer = new(["strict", "mixed", "range"], public_domain={**DOMAIN, **domain})
+    for _ in range(5):
+        assert "2-way marginals" in synthesizer.plan(100)
+
+
 def test_constraints_after_a_fit_take_effect_at_the_next_one():
     synthesizer = new([])
     synthesizer.fit(table())
@@ -345,6 +399,17 @@ class TestRefusals:
         with pytest.raises(SynthesizerInputError, match="cannot be met"):
             synthesizer.add_constraints([cag.Inequality("low", "high")])
         assert synthesizer.get_constraints() == []
+
+    def test_so_it_is_where_other_columns_are_not_declared(self):
+        domain = {
+            "low": {"range_min": 10, "range_max": 20, "range_is_nullable": False},
+            "high": {"range_min": 0, "range_max": 5, "range_is_nullable": False},
+        }
+        synthesizer = new([], public_domain=domain)
+        with pytest.raises(SynthesizerInputError, match="cannot be met"):
+            synthesizer.add_constraints([cag.Inequality("low", "high")])
+        assert synthesizer.get_constraints() == []
+        synthesizer.add_constraints([cag.Inequality("low", "real")])
 
     def test_combinations_of_undeclared_values_are_refused(self):
         with pytest.raises(SynthesizerInputError, match=r"\['w'\] of 'country'"):

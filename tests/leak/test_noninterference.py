@@ -328,6 +328,27 @@ def test_nothing_depends_on_whether_the_table_meets_constraints(
         assert first == observe(synthesizer, other, caplog, capsys)
 
 
+@pytest.mark.parametrize("change", OTHER_TABLES)
+def test_nothing_depends_on_the_table_where_a_constraint_widens_a_range(
+    change, fixed_answers, caplog, capsys
+):
+    domain = {
+        **sdv_tables.PUBLIC_DOMAIN,
+        "age": {"range_max": 110, "decimal_places": 0, "range_is_nullable": False},
+        "income": {"range_min": -(2.0**50), "range_max": -(2.0**49), "range_is_nullable": False},
+    }
+    synthesizer = PrivPGDSynthesizer(**settings(public_domain=domain))
+    table = sdv_tables.table(120)
+    freely = copy.deepcopy(synthesizer)
+    with pytest.warns(UserWarning, match="not declared"):
+        freely.fit(table)
+    assert freely.sample(500)["age"].min() > -(2.0**49), "nothing to widen"
+    synthesizer.add_constraints([Inequality("age", "income")])
+    known = KNOWN[["ward"]]
+    first = observe(synthesizer, table, caplog, capsys, known)
+    assert first == observe(synthesizer, change(table), caplog, capsys, known)
+
+
 def test_nothing_depends_on_the_table_in_sdv_s_dict_form(fixed_answers, caplog, capsys):
     synthesizer = PrivPGDSynthesizer(**settings())
     table = sdv_tables.table(120)

@@ -43,6 +43,17 @@ def test_every_position_of_a_code_is_in_one_of_its_cells(merging, position, data
     assert merging.frequencies[cells[0]] > 0 or held == 0
 
 
+@given(FREQUENCIES, st.data())
+def test_a_split_cuts_one_code_and_no_other(frequencies, data):
+    merging = merged_neighbors(frequencies, data.draw(st.integers(1, 40)))
+    for cell in range(1, len(frequencies)):
+        split = merging.split(cell)
+        starts = np.flatnonzero(np.diff(merging.codes)) + 1
+        assert set(np.flatnonzero(np.diff(split.codes)) + 1) == {*starts, cell}
+        assert max(np.diff(split.codes)) == 1
+        assert split.frequencies == merging.frequencies
+
+
 @given(mergings(), POSITIONS)
 def test_a_cell_that_occurs_is_found_again(merging, position):
     cells = np.flatnonzero(merging.frequencies)
