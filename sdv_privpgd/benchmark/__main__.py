@@ -19,6 +19,7 @@ from sdv_privpgd.benchmark import (
     scale,
     show,
     stages,
+    undeclared,
 )
 
 
@@ -36,6 +37,7 @@ def main() -> None:
         acs,
         diabetes,
         discovery,
+        undeclared,
         curves,
         kernels,
         gpu,

@@ -55,6 +55,18 @@ def test_stages_prints_a_line_a_stage():
     assert names == ["stage", *STAGES]
 
 
+def test_undeclared_prints_a_line_a_table(tmp_path):
+    table = mixed_table(400).assign(key=[f"key-{row}" for row in range(400)])
+    table.to_parquet(tmp_path / "mixed.parquet")
+    where = ["--data", str(tmp_path), "--tables", "mixed"]
+    header, line = command("undeclared", *where, "--rows", "300", "--num-particles", "100").split(
+        "\n"
+    )[:2]
+    found = dict(zip(header.split(), line.split(), strict=False))
+    assert found["size"] == f"300x{len(MIXED_COLUMNS)}"
+    assert 0 < float(line.split()[-1]) < 1
+
+
 def test_conditions_prints_an_error_of_each_frequency_and_the_seconds():
     sizes = ["--rows", "2000", "--columns", "4", "--cells", "8", "--population", "30000"]
     printed = command("conditions", *sizes, "--seeds", "1", "--conditions", "2", "--timed", "5")
