@@ -127,3 +127,10 @@ def test_the_total_is_also_estimated_from_groups():
     total = estimate_total(DOMAIN, [count, triple])
     assert abs(total.value - ROWS) < 60
     assert total.stddev < 7
+
+
+def test_a_target_weighs_in_inverse_proportion_to_its_noise():
+    for coarse, weight in ((50.0, 0.01), (1.0, 1.0), (0.0, 1.0)):
+        tables = consistent_tables(DOMAIN, measured(joint(), 5.0, coarse=coarse))
+        found = grouped_targets(tables, {})[GROUPING][TRIPLE]
+        assert found.weight == pytest.approx(weight)

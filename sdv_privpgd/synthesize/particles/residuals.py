@@ -13,6 +13,9 @@ from sdv_privpgd.synthesize.particles.levels import Levels, tables_of
 _NUM_CHUNKS = 32
 """Parts of a block for the threads. Fixed, though the result would not depend on it."""
 
+_ROW = 8
+"""Finding a particle's row of a view takes as long as reading so many residuals."""
+
 _PARALLEL_FROM = 1e9
 """Residuals read in a sweep from which threads are used, about half a second's work. They wait
 for each other after each block: on a busy machine smaller work takes them longer than one."""
@@ -114,7 +117,7 @@ class Residuals(NamedTuple):
         proposals = np.zeros(block, dtype=np.int32)
         num_levels, num_axes = self.widths.shape
         owners = np.repeat(np.arange(num_axes * num_levels), np.diff(self.first_view))
-        read = float(self.widths.T.ravel()[owners].sum())
+        read = float((self.widths.T.ravel()[owners] + _ROW).sum())
         in_parallel = self.codes.shape[1] * read >= _PARALLEL_FROM
         return int(_sweep(order, np.uint64(key), scores, proposals, in_parallel, *self))
 
