@@ -73,7 +73,8 @@ def _target(
     freedom = _freedom(margins, measured.counts.shape)
     signal = max((beyond**2).sum() / max(freedom, 1) - measured.variance, 0.0)
     kept = signal / (signal + measured.variance) if signal else 0.0
-    variances = [own for other, own in tables.variances.items() if set(other) <= set(clique)]
+    parts = (part for size in range(len(clique) + 1) for part in combinations(clique, size))
+    variances = [tables.variances[part] for part in parts if part in tables.variances]
     weight = 1.0
     if variances and measured.variance:
         weight = min(float(np.mean(variances)) / measured.variance, 1.0)

@@ -34,9 +34,9 @@ class SpyDataset(Dataset):
         assert self.curator.ledger.charges, "the table was read before it was paid for"
         self.reads += 1
 
-    def counts_of(self, cliques):
+    def counts_of(self, cliques, grouping=None):
         self._read()
-        return super().counts_of(cliques)
+        return super().counts_of(cliques, grouping)
 
     def num_records(self):
         self._read()
@@ -102,7 +102,7 @@ def test_a_share_that_buys_only_absurd_noise_is_refused_before_reading(spied, mu
 
 def test_a_charge_stays_on_the_books_when_reading_fails(domain, codes):
     class Broken(Dataset):
-        def counts_of(self, cliques):
+        def counts_of(self, cliques, grouping=None):
             raise RuntimeError("broken")
 
     curator = open_curator(Broken(domain, codes))
