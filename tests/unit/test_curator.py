@@ -11,11 +11,18 @@ import pytest
 
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.grouping import Grouping
 from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import SAMPLING_DELTA, rounded_gaussian
-from sdv_privpgd.queries import Adjacency, CountQuery, MarginalQuery, SigmoidSumQuery
+from sdv_privpgd.queries import (
+    Adjacency,
+    CountQuery,
+    GroupedMarginalQuery,
+    MarginalQuery,
+    SigmoidSumQuery,
+)
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 
@@ -58,7 +65,13 @@ def spied(domain, codes):
     return make
 
 
-QUERIES = [MarginalQuery(("a", "b")), CountQuery(), SigmoidSumQuery.of({"c": 1.0}, 0.2, 9.0)]
+GROUPING = Grouping(("a", "c"), ((0, 1), (0, 0, 1, 2)))
+QUERIES = [
+    MarginalQuery(("a", "b")),
+    GroupedMarginalQuery(("c", "a"), GROUPING),
+    CountQuery(),
+    SigmoidSumQuery.of({"c": 1.0}, 0.2, 9.0),
+]
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -89,6 +102,14 @@ def test_an_unknown_attribute_costs_nothing_and_reads_nothing(spied):
     spy = spied(REPLACE)
     with pytest.raises(ValueError, match="not in the domain"):
         spy.curator.measure([MarginalQuery(("x",))], spy.curator.ledger.budget, what="x")
+    assert (spy.reads, spy.curator.ledger.charges) == (0, ())
+
+
+def test_groups_of_another_domain_cost_nothing_and_read_nothing(spied):
+    spy = spied(REPLACE)
+    query = GroupedMarginalQuery(("b",), Grouping(("b",), ((0, 1),)))
+    with pytest.raises(ValueError, match="'b' has 3 codes and groups for 2 of them"):
+        spy.curator.measure([query], spy.curator.ledger.budget, what="b")
     assert (spy.reads, spy.curator.ledger.charges) == (0, ())
 
 
@@ -166,7 +187,7 @@ def test_queries_of_different_kinds_add_their_squares(dataset):
     curator.measure(QUERIES, curator.ledger.budget, what="all")
     (charge,) = curator.ledger.charges
     grid = SigmoidSumQuery.GRID**2
-    assert dict(charge.sensitivity_squared) == {REPLACE: 2 + 0 + grid, ADD: 1 + 1 + grid}
+    assert dict(charge.sensitivity_squared) == {REPLACE: 2 + 2 + 0 + grid, ADD: 3 + grid}
 
 
 @pytest.mark.parametrize("rows", [2, 5, 37])
@@ -265,7 +286,7 @@ def test_an_empty_table_is_measured_like_any_other(domain, adjacency):
     empty = Dataset(domain, np.zeros((0, 3), dtype=np.int64))
     curator = open_curator(empty, adjacency=adjacency)
     measurements = curator.measure(QUERIES, curator.ledger.budget, what="all")
-    assert [m.answer.shape for m in measurements] == [(2, 3), (1,), (1,)]
+    assert [m.answer.shape for m in measurements] == [(2, 3), (3, 2), (1,), (1,)]
 
 
 @pytest.mark.parametrize("take", [pickle.dumps, copy.copy, copy.deepcopy])
