@@ -56,7 +56,7 @@ from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.progress import silent
-from sdv_privpgd.queries import Adjacency, MarginalQuery
+from sdv_privpgd.queries import Adjacency, GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.repair import Predicate
 from sdv_privpgd.report.privacy import plan_report, privacy_report
 from sdv_privpgd.report.release import write_release_page
@@ -399,7 +399,11 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             curator.recode(Dataset(schema.domain(), encode_table(columns, schema)))
             rules, _ = self._limits(schema)
             pipeline.ask(curator, self._strategy(), self._engine(zeros_of(rules, schema.domain())))
-        tables = [each for each in curator.measurements if isinstance(each.query, MarginalQuery)]
+        tables = [
+            each
+            for each in curator.measurements
+            if isinstance(each.query, MarginalQuery | GroupedMarginalQuery)
+        ]
         return plan_report(curator.ledger, num_rows, tables)
 
     def preprocess(self, data) -> dict[str, pd.DataFrame]:

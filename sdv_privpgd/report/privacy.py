@@ -73,7 +73,7 @@ def plan_report(ledger: PrivacyLedger, num_rows: int, tables: Sequence[Measureme
     Args:
         ledger: Of the questions.
         num_rows: The number of rows that was assumed.
-        tables: The marginals that were asked for.
+        tables: The marginals that were asked for, over codes or groups of them.
     """
     # Half the mean L1 norm of the noise beside the rows, before anything takes noise out.
     shares: dict[int, list[float]] = {}
