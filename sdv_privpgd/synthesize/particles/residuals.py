@@ -1,5 +1,6 @@
 """What the particles lack in each cell, kept up to date while they move code by code."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, no_type_check
 
@@ -8,7 +9,7 @@ from numba import njit, prange
 
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.interactions import GroupedTargets
-from sdv_privpgd.synthesize.particles.levels import Levels, tables_of
+from sdv_privpgd.synthesize.particles.levels import Levels, Table, tables_of
 
 _NUM_CHUNKS = 32
 """Parts of a block for the threads. Fixed, though the result would not depend on it."""
@@ -61,39 +62,38 @@ class Residuals(NamedTuple):
 
         ``grouped`` are targets over groups of the codes.
         """
-        num_particles = codes.shape[1]
         levels = Levels.of(domain, supports, grouped or {})
         codes, num_levels = levels.codes(codes), len(levels.maps)
         tables = tables_of(domain, targets, weights, supports, grouped or {})
+        lacks = [table.weight * _lacks(table, codes, len(domain)) for table in tables]
         views = [
-            (axis, table) for axis in range(len(domain)) for table in tables if axis in table.axes
+            (axis, number)
+            for axis in range(len(domain))
+            for number, table in enumerate(tables)
+            if axis in table.axes
         ]
         values, offsets, terms, strides, start = [], [], [], [], 0
-        for axis, table in views:
-            last = table.axes.index(axis)
-            order = [*(place for place in range(len(table.axes)) if place != last), last]
-            goals = table.values.transpose(order)
-            rows = [table.rows(len(domain))[place] for place in order]
-            cells = np.ravel_multi_index(tuple(codes[rows]), goals.shape)
-            counts = np.bincount(cells, minlength=goals.size)
-            values.append(table.weight * (goals.ravel() * num_particles - counts))
-            offsets.append(start)
-            terms.append(rows)
-            strides.append([int(np.prod(goals.shape[place + 1 :])) for place in range(goals.ndim)])
-            start += goals.size
         views_of: dict[int, list[int]] = {}
-        for number, (_, table) in enumerate(views):
-            views_of.setdefault(id(table), []).append(number)
+        for axis, number in views:
+            views_of.setdefault(number, []).append(len(terms))
+            axes = tables[number].axes
+            last = axes.index(axis)
+            order = [*(place for place in range(len(axes)) if place != last), last]
+            own = lacks[number].transpose(order)
+            values.append(own.ravel())
+            offsets.append(start)
+            terms.append([tables[number].rows(len(domain))[place] for place in order])
+            strides.append([math.prod(own.shape[place + 1 :]) for place in range(own.ndim)])
+            start += own.size
         siblings = [
             [
-                (other, strides[other][terms[other].index(table.level * len(domain) + axis)])
-                for other in views_of[id(table)]
+                (other, strides[other][terms[other].index(terms[view][-1])])
+                for other in views_of[number]
             ]
-            for axis, table in views
+            for view, (_, number) in enumerate(views)
         ]
-        owners = np.array(
-            [axis * num_levels + table.level for axis, table in views], dtype=np.int64
-        )
+        levels_of = np.array([tables[number].level for _, number in views], dtype=np.int64)
+        owners = np.array([axis * num_levels for axis, _ in views], dtype=np.int64) + levels_of
         return cls(
             codes=codes,
             maps=levels.maps,
@@ -101,8 +101,8 @@ class Residuals(NamedTuple):
             values=np.concatenate([np.empty(0), *values]).astype(np.float32),
             first_view=np.searchsorted(owners, np.arange(len(domain) * num_levels + 1)),
             offsets=np.array(offsets, dtype=np.int64),
-            weights=np.array([table.weight for _, table in views], np.float32),
-            levels=np.array([table.level for _, table in views], dtype=np.int64),
+            weights=np.array([tables[number].weight for _, number in views], np.float32),
+            levels=levels_of,
             first_term=_starts(terms),
             axes=_flat(terms),
             strides=_flat(strides),
@@ -120,6 +120,14 @@ class Residuals(NamedTuple):
         read = float((self.widths.T.ravel()[owners] + _ROW).sum())
         in_parallel = self.codes.shape[1] * read >= _PARALLEL_FROM
         return int(_sweep(order, np.uint64(key), scores, proposals, in_parallel, *self))
+
+
+def _lacks(table: Table, codes: np.ndarray, num_attributes: int) -> np.ndarray:
+    """What a table lacks in each cell: target * particles - counts, float32."""
+    shape = table.values.shape
+    cells = np.ravel_multi_index(tuple(codes[table.rows(num_attributes)]), shape)
+    counts = np.bincount(cells, minlength=table.values.size).reshape(shape)
+    return (table.values * codes.shape[1] - counts).astype(np.float32)
 
 
 @njit(cache=True)
@@ -224,9 +232,8 @@ def _score(codes, values, places, views, key, block, start, stop, scores, propos
             need = np.float32(0)
             for t in range(begin, end):
                 row = _row(codes, i, t, places)
-                lacks = values[row : row + width]
                 for b in range(width):
-                    part[b] += lacks[b]
+                    part[b] += values[row + b]
                 need += weights[t]
             # Only a move to another code of the level takes the particle out of its cell.
             part[own[old]] += need
