@@ -84,8 +84,12 @@ def generate(processor: DataProcessor, num_rows: int, names: list[str]) -> Mappi
     return {name: pd.Series(made[name]) for name in names}
 
 
-def check_generator(name: str, transformer: BaseTransformer) -> None:
-    """Raises ``SynthesizerInputError`` for a transformer that would learn from the table."""
+def check_generator(name: str, transformer: BaseTransformer | None) -> None:
+    """Raises ``SynthesizerInputError`` for what is no generator, or would learn from the table."""
+    if not isinstance(transformer, BaseTransformer):
+        raise SynthesizerInputError(
+            f"Column '{name}' needs a generator such as AnonymizedFaker, got {transformer!r}."
+        )
     if not transformer.is_generator() or isinstance(transformer, PseudoAnonymizedFaker):
         raise SynthesizerInputError(
             f"Transformer {type(transformer).__name__} for column '{name}' would learn from the "

@@ -915,6 +915,7 @@ class TestTransformers:
             ("age", FloatFormatter()),
             ("mail", UniformEncoder()),
             ("mail", PseudoAnonymizedFaker()),
+            ("mail", None),
         ):
             with pytest.raises(SynthesizerInputError, match=name):
                 synthesizer.update_transformers({name: transformer})
