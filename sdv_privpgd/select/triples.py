@@ -29,15 +29,13 @@ them, and so does the noise of each."""
 def measure_triples(
     curator: Curator, mu_squared: Fraction, *, progress: Progress
 ) -> list[Measurement]:
-    """One measurement a triple. The groups, and which triples if there are many, are chosen.
+    """One measurement a triple, of a domain that has some (``has_triples``).
 
     Groups hold about equal shares of the records. Where triples are more than 400, they are those
     whose pairs depend most on each other. Both are decided by noisy answers only.
     """
     tables = consistent_tables(curator.domain, curator.measurements)
     triples = _strongest(curator.domain, tables)
-    if not triples:
-        return []
     grouping = Grouping.of(
         {name: equal_groups(counts, _GROUPS) for name, counts in tables.one_way.items()}
     )

@@ -16,9 +16,10 @@ class ExchangeFinish:
     The objective is the sum over cliques of weight * |target * particles - counts|^2. A move
     from code a to b in one attribute changes it by 2 * (S_a - S_b + W), where S sums the
     weighted residuals of the particle's cells over the tables that contain the attribute, and W
-    sums their weights. One pass along the rows of those tables therefore scores every code at
-    once: where iterative proportional fitting (GUM in Zhang et al. 2021, section 5) edits one
-    table at a time, a move here must pay in all tables together.
+    sums their weights; tables over groups take part where a and b are of two groups. One pass
+    along the rows of those tables therefore scores every code at once: where iterative
+    proportional fitting (GUM in Zhang et al. 2021, section 5) edits one table at a time, a move
+    here must pay in all tables together.
 
     A sweep visits every code of every particle. The particles of a block score their codes, in
     parallel where it pays, against the residuals at the block's start, and each draws one of its
