@@ -430,8 +430,9 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
     def _share_of(self, undeclared: Mapping[str, Mapping]) -> Fraction:
         """The part of the budget for discovery: each column that is looked into has its own."""
-        modelled = len(Schema.modelled(**self._declared()))
-        return Fraction(self.discovery_share) * Fraction(len(undeclared), max(modelled, 1))
+        modelled = Schema.modelled(**self._declared())
+        asked = sum(self._described[name]["sdtype"] != "boolean" for name in modelled)
+        return Fraction(self.discovery_share) * Fraction(len(undeclared), max(asked, 1))
 
     def _opened(self, reserved: Fraction = Fraction(0)) -> PrivacyLedger:
         """The empty books of a fit."""
