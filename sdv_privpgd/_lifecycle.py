@@ -551,22 +551,17 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 self._ledger = booked(self._ledger, ledger, curator.ledger)
 
     def _warn_of_refit(self, composed: PrivacyLedger) -> None:
-        kept = (
-            ""
-            if self._unfinished is None
-            else (
-                " The last one failed after it had paid: finish() makes use of its answers instead."
-            )
-        )
+        kept = " One failed after it had paid: finish() makes use of its answers instead."
         warnings.warn(
             f"This synthesizer was fitted before. Together the fits spend epsilon "
-            f"{composed.epsilon:.4g} at delta {composed.delta:g} on the people in the table.{kept}",
+            f"{composed.epsilon:.4g} at delta {composed.delta:g} on the people in the table."
+            f"{kept if self._unfinished is not None else ''}",
             stacklevel=5,
         )
 
     def _keep(self, curator: Curator, error: BaseException, *, is_new: bool) -> None:
         """Keeps what a failed fit has paid for, if it is of use to ``finish``, and says so."""
-        if not (curator.ledger.charges and (is_new or self._answered is not None)):
+        if not (curator.ledger.mu_squared and (is_new or self._answered is not None)):
             return
         self._unfinished = Unfinished(
             of_table={name: vars(self)[name] for name in _OF_TABLE},

@@ -38,7 +38,7 @@ class Unfinished:
         """What can be done with it."""
         if not self.has_tables:
             return (
-                "What was discovered is kept: finish(data) with the same table spends what is left "
+                "What was paid for is kept: finish(data) with the same table spends what is left "
                 "of the budget, and asks for nothing twice."
             )
         more = " With the same table, finish(data), what is left of the budget is spent as well."

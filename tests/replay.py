@@ -22,6 +22,10 @@ _NEVER = -(10**12)
 """The noisy number of rows of a value that the recorded table has not: no threshold lets it by."""
 
 
+_MISSING = type(None), None
+"""The one value that is given out whatever its number."""
+
+
 @dataclass
 class Release:
     """One charge and what it paid for."""
@@ -31,6 +35,8 @@ class Release:
     """For each answer its numbers by cell, or by value and its type."""
     released: list[dict] = field(default_factory=list)
     """The same, with noise."""
+    given: list[dict] = field(default_factory=list)
+    """What the curator gave out of these."""
     stddevs: list[float] = field(default_factory=list)
     drawn: list[np.ndarray] = field(default_factory=list)
     """All noise that was drawn for it."""
@@ -100,11 +106,18 @@ def run(do: Callable[[], Any], monkeypatch, *, answers: Tape | None = None) -> T
     def measure(self, queries, mu_squared, *, what, **settings):
         queries = tuple(queries)
         tape.asked.append(("measure", tuple(map(repr, queries)), mu_squared, what))
-        return real["measure"](self, queries, mu_squared, what=what, **settings)
+        measured = real["measure"](self, queries, mu_squared, what=what, **settings)
+        if queries:
+            tape.releases[-1].given = [_by_cell(each.answer) for each in measured]
+        return measured
 
     def discover(self, mu_squared, delta, **settings):
         found = real["discover"](self, mu_squared, delta, **settings)
         tape.asked.append(("discover", mu_squared, delta, repr(settings), repr(found)))
+        if found:
+            tape.releases[-1].given = [
+                {(type(key), key): number for key, number in values} for values in found.values()
+            ]
         return found
 
     def select(self, scores, mu_squared, *, what):
@@ -125,6 +138,10 @@ def run(do: Callable[[], Any], monkeypatch, *, answers: Tape | None = None) -> T
     return tape
 
 
+def _by_cell(answer: np.ndarray) -> dict:
+    return dict(zip(np.ndindex(answer.shape), answer.ravel().tolist(), strict=True))
+
+
 def require_fresh_noise_as_charged(tape: Tape, adjacency: Adjacency, rows_per_person: int) -> None:
     """Each answer has noise of its own, of the scale in the books, which pays for what they say."""
     used: set[int] = set()
@@ -137,7 +154,13 @@ def require_fresh_noise_as_charged(tape: Tape, adjacency: Adjacency, rows_per_pe
             assert len(release.scores) == charge.num_queries
             assert not release.exact, "a choice reveals no number"
             continue
-        assert len(release.exact) == charge.num_queries, charge
+        assert len(release.exact) == len(release.given) == charge.num_queries, charge
+        for noisy, given in zip(release.released, release.given, strict=True):
+            assert given == {
+                cell: number
+                for cell, number in noisy.items()
+                if charge.threshold is None or number >= charge.threshold or cell == _MISSING
+            }
         if charge.is_exact:
             assert squared == 0
             assert not release.drawn
