@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 
 _STATE_VERSION = 4
 
-_OF_TABLE = ("_discovered", "_gives_frames", "_original_columns")
+_OF_TABLE = ("_discovered", "_doubts", "_gives_frames", "_original_columns")
 """What a fit keeps of its table, all of it public. It goes with the model."""
 
 _NO_TABLE = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
@@ -137,6 +137,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             locales=["en_US"] if locales is None else locales,
         )
         self._discovered: Mapping[str, Mapping] = {}
+        self._doubts: Mapping[str, str] = {}
         self._ledger: PrivacyLedger | None = None
         self._release: pipeline.Release | None = None
         self._sampler: Sampler | None = None
@@ -436,8 +437,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             table = data[self._table_name] if isinstance(data, dict) else data
             self._gives_frames = not isinstance(data, dict)
             self._original_columns = original_names(table, list(self._described))
-            share = Fraction(self.discovery_share)
-            self._discovered = discover(columns, undeclared, curator, share)
+            share = self._share_of(undeclared)
+            self._discovered, self._doubts = discover(columns, undeclared, curator, share)
             self._run(curator, self.preprocess(data))
 
     def finish(self, data=None) -> None:
@@ -479,7 +480,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         columns = dict.fromkeys(self._described, pd.Series([None] * num_rows, dtype=object))
         undeclared = self._undeclared()
         curator = Curator(_NO_TABLE, self._opened(reserved_delta(undeclared, self.delta)))
-        discovered = discover(columns, undeclared, curator, Fraction(self.discovery_share))
+        discovered, _ = discover(columns, undeclared, curator, self._share_of(undeclared))
         schema = self._schema_with(discovered)
         if schema.columns:
             curator.recode(Dataset(schema.domain(), encode_table(columns, schema)))
@@ -514,6 +515,11 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         if not self.discovery_share:
             return {}
         return Schema.undeclared(**self._domain({}), num_bins=self.num_bins)
+
+    def _share_of(self, undeclared: Mapping[str, Mapping]) -> Fraction:
+        """The part of the budget for discovery: each column that is looked into has its own."""
+        modelled = len(Schema.modelled(**self._declared()))
+        return Fraction(self.discovery_share) * Fraction(len(undeclared), max(modelled, 1))
 
     def _opened(self, reserved: Fraction = Fraction(0)) -> PrivacyLedger:
         """The empty books of a fit."""
