@@ -1035,7 +1035,7 @@ class TestDiscovery:
         def fail(*args, **kwargs):
             raise RuntimeError("out of memory")
 
-        monkeypatch.setattr("sdv_privpgd._lifecycle.pipeline.run", fail)
+        monkeypatch.setattr("sdv_privpgd._lifecycle.pipeline.fit", fail)
         other = self.table().assign(ward="C", age=99)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the second fit, and of what is not declared
