@@ -9,9 +9,10 @@ import datetime
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -50,6 +51,7 @@ from sdv_privpgd._sdv import (
 )
 from sdv_privpgd.coercion import has_sdtype
 from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.differences import OrderedPair, chosen, differences_of
 from sdv_privpgd.discovery import discover, reserved_delta, without_domain
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
@@ -64,6 +66,7 @@ from sdv_privpgd.rules import Rule, zeros_of
 from sdv_privpgd.sampler import Sampler
 from sdv_privpgd.schema import MODELLED, PublicDomainError, Schema
 from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.transformers import ColumnTransformer, encode_table, transformer_for
 from sdv_privpgd.wanted import is_wanted
@@ -75,7 +78,7 @@ if TYPE_CHECKING:
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
 
-_STATE_VERSION = 3
+_STATE_VERSION = 4
 
 _NO_TABLE = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
 """What a curator holds before the table has codes."""
@@ -137,6 +140,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         self.seed = check_count("seed", seed, least=0)
         self.verbose = verbose
         self._discovered: Mapping[str, Mapping] = {}
+        self._shapes: Mapping[str, Sequence[float]] = {}
+        self._fitted_schema = Schema(())
         self._ledger: PrivacyLedger | None = None
         self._release: pipeline.Release | None = None
         self._sampler: Sampler | None = None
@@ -172,6 +177,25 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         if not discovered:
             return schema
         return _constraints.widened(self._reject_sampling_constraints, schema, self._undeclared())
+
+    def _ordered(self) -> list[OrderedPair]:
+        """The pairs of columns whose difference is modelled."""
+        pairs = _constraints.ordered_pairs(self._reject_sampling_constraints)
+        kept = self._kept_columns()
+        return chosen(pair for pair in pairs if not {pair.low, pair.high} & kept)
+
+    def _kept_columns(self) -> Collection[str]:
+        """Columns of which rows must have what the model says."""
+        return frozenset()
+
+    def _with_differences(
+        self, schema: Schema, shapes: Mapping[str, Sequence[float]] | None
+    ) -> Schema:
+        """The columns and their differences: all that has codes."""
+        found = differences_of(
+            self._ordered(), schema.columns, num_bins=self.num_bins, shapes=shapes
+        )
+        return replace(schema, differences=found)
 
     def _declared_schema(self) -> Schema:
         """The modelled columns whose domain is declared."""
@@ -287,6 +311,11 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             constraints, schema
         )
 
+    @staticmethod
+    def _zeros(schema: Schema, rules: Sequence[Rule]) -> Zeros:
+        """Which cells of the attributes' tables no row is in."""
+        return zeros_of([*rules, *schema.differences], schema.domain())
+
     def _validate_transform_constraints(self, table_data, enforce_constraint_fitting=False):
         """The table as it is: SDV would fit the constraints on it."""
         del enforce_constraint_fitting
@@ -370,18 +399,30 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 "metadata has them from documentation and not from the data.",
                 stacklevel=2,
             )
-        before = self._discovered
+        before = self._discovered, self._shapes
         try:
             with self._curator(reserved_delta(undeclared, self.delta)) as curator:
-                share = Fraction(self.discovery_share)
-                self._discovered = discover(columns, undeclared, curator, share)
+                self._discovered, self._shapes = self._found(columns, undeclared, curator)
                 self._run(curator, self.preprocess(data))
         except BaseException:
-            self._discovered = before  # an earlier model's codes go with it
+            self._discovered, self._shapes = before  # an earlier model's codes go with it
             raise
         self._gives_frames = not isinstance(data, dict)
         table = data[self._table_name] if isinstance(data, dict) else data
         self._original_columns = original_names(table, list(self._described))
+
+    def _found(
+        self,
+        columns: Mapping[str, pd.Series],
+        undeclared: Mapping[str, Mapping],
+        curator: Curator,
+    ) -> tuple[Mapping[str, Mapping], Mapping[str, Sequence[float]]]:
+        """What was not declared of columns, and how differences are distributed. Public."""
+        share = Fraction(self.discovery_share)
+        apart = share * part_for_shapes(len(self._ordered()), len(undeclared))
+        discovered = discover(columns, undeclared, curator, share - apart)
+        fine = self._with_differences(self._schema_with(discovered), None).differences
+        return discovered, find_shapes(columns, fine, curator, curator.ledger.budget * apart)
 
     def plan(self, num_rows: int) -> str:
         """What a fit to so many rows would ask, and how loud its answers would be. Public.
@@ -393,12 +434,12 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         columns = dict.fromkeys(self._described, pd.Series([None] * num_rows, dtype=object))
         undeclared = self._undeclared()
         curator = Curator(_NO_TABLE, self._opened(reserved_delta(undeclared, self.delta)))
-        discovered = discover(columns, undeclared, curator, Fraction(self.discovery_share))
-        schema = self._schema_with(discovered)
+        discovered, shapes = self._found(columns, undeclared, curator)
+        schema = self._with_differences(self._schema_with(discovered), shapes)
         if schema.columns:
             curator.recode(Dataset(schema.domain(), encode_table(columns, schema)))
-            rules, _ = self._limits(schema)
-            pipeline.ask(curator, self._strategy(), self._engine(zeros_of(rules, schema.domain())))
+            zeros = self._zeros(schema, self._limits(schema)[0])
+            pipeline.ask(curator, self._strategy(), self._engine(zeros))
         tables = [
             each
             for each in curator.measurements
@@ -407,11 +448,14 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         return plan_report(curator.ledger, num_rows, tables)
 
     def preprocess(self, data) -> dict[str, pd.DataFrame]:
-        """The table as codes, one column a modelled column. As private as the table itself.
+        """The table as codes, one column an attribute. As private as the table itself.
+
+        Attributes are the modelled columns, and differences of those that are in order.
 
         The frame is read-only, so that ``fit_processed_data`` needs no copy: change a copy of it.
         """
-        columns, schema = self._open(data), self._schema()
+        columns = self._open(data)
+        schema = self._with_differences(self._schema(), self._shapes)
         codes = encode_table(columns, schema)
         names = pd.Index(schema.domain().attributes)
         return {self._table_name: pd.DataFrame(codes, columns=names, copy=False)}
@@ -456,7 +500,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
     def _run(self, curator: Curator, processed_data) -> None:
         """Runs the pipeline on the codes of the table."""
-        schema = self._schema()
+        schema = self._with_differences(self._schema(), self._shapes)
         rules, checks = self._limits(schema)
         SYNTHESIZER_LOGGER.info(  # pyright: ignore[reportOptionalMemberAccess]
             {
@@ -476,10 +520,19 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             self._release = pipeline.run(
                 curator,
                 self._strategy(),
-                self._engine(zeros_of(rules, schema.domain())),
+                self._engine(self._zeros(schema, rules)),
                 progress=partial(_bars, type(self).__name__) if self.verbose else silent,
             )
-            self._sampler = Sampler(schema, self._release.model, self.seed, rules, checks)
+            # A difference of which nothing was asked is not one that the model knows.
+            asked = {
+                name
+                for each in curator.measurements
+                if isinstance(each.query, MarginalQuery | GroupedMarginalQuery)
+                for name in each.query.clique
+            }
+            known = [each for each in schema.differences if each.name in asked]
+            self._sampler = Sampler(schema, self._release.model, self.seed, rules, checks, known)
+        self._fitted_schema = schema
         self._fitted = True
         self._random_state_set = False
         self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
@@ -629,7 +682,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         noisy answers. It is one file and asks for nothing over a network.
         """
         self._require_fitted()
-        return write_release_page(self._release, self.ledger, self._schema(), path)
+        return write_release_page(self._release, self.ledger, self._fitted_schema, path)
 
     def evaluate(self, real_data, *, path: str | Path = "report_not_private.html") -> "Evaluation":
         """Compares as many synthetic rows with the real table, and writes a page. Not private.

@@ -1,0 +1,414 @@
+"""Differences of two columns in order, each an attribute of its own. Public arithmetic.
+
+The cells of two dates say next to nothing of the days between them. So what is between is modelled
+as well: a row's difference follows from the row's two cells, nothing is learned. When rows are
+decoded, one of the two columns is the other one and the difference.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sdv_privpgd.cells import BELOW_ONE, Categories, Interval, Ticks
+from sdv_privpgd.coercion import LARGEST_WHOLE
+from sdv_privpgd.columns import EXACT_IN_FLOAT, Column
+from sdv_privpgd.domain import Clique
+from sdv_privpgd.merging import Merging, merged_neighbors
+from sdv_privpgd.orders import UNITS
+
+FINE = 128
+"""Cells of a difference whose shape is looked for."""
+
+_FEWEST = 8
+"""Codes of a difference, however few its columns have."""
+
+_MOST = 6
+"""Differences of a table: each makes all answers a little noisier. Other orders have none."""
+
+_SMALL = 1e-6
+"""Real differences below this part of the largest are as good as none."""
+
+
+_HARDLY = 1e-9
+"""How frequent, as a part of all rows, cells are that seem to hold none."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a row's ``high`` is above its ``low``; missing where one of them is.
+
+    ``column`` has the cells of it, in steps that both columns' values are whole multiples of: dates
+    have the finer of two units. Where a column has real numbers, so has the difference.
+    """
+
+    low: Column
+    high: Column
+    column: Column
+
+    @property
+    def name(self) -> str:
+        """The attribute's name."""
+        return self.column.name
+
+    def between(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """The differences of what the columns' cells hold, each clipped to its column's range."""
+        own, other = (
+            self._steps(column, np.clip(values, *_ends(column)))
+            for column, values in ((self.low, low), (self.high, high))
+        )
+        return np.clip(other - own, *_ends(self.column))
+
+    def zeros(self) -> dict[Clique, np.ndarray]:
+        """The cells of each column and the difference that can hold rows, bool."""
+        return {
+            (own.name, self.name): self._possible(own, other)
+            for own, other in ((self.low, self.high), (self.high, self.low))
+        }
+
+    def _possible(self, own: Column, other: Column) -> np.ndarray:
+        """Which codes of a column and the difference leave the other column a value."""
+        sign = 1 if own is self.low else -1
+        least, most = (self._at(own, position) for position in (0.0, BELOW_ONE))
+        near, far = (self._at(self.column, position) for position in (0.0, BELOW_ONE))
+        near, far = (near, far) if sign > 0 else (far, near)
+        first, last = self.ends_of(other)
+        allowed = np.zeros((own.size, self.column.size), dtype=bool)
+        allowed[: own.num_values, : self.column.num_values] = (
+            least[:, None] + sign * near <= last
+        ) & (most[:, None] + sign * far >= first)
+        if self.column.nullable:
+            allowed[: own.num_values, -1] = other.nullable
+            allowed[own.num_values :, -1] = True
+        return allowed
+
+    def _at(self, column: Column, position: float) -> np.ndarray:
+        """The steps at a position of each of a column's codes."""
+        codes = np.arange(column.num_values)
+        return self._steps(column, column.at(codes, np.full(codes.shape, position)))
+
+    def put(
+        self,
+        known: str,
+        codes: Mapping[str, np.ndarray],
+        places: Mapping[str, np.ndarray],
+        *,
+        moves: bool,
+    ) -> None:
+        """Writes the column that is not ``known``, in place, where the row has all three.
+
+        A value that would be out of its column's range is its end. First, if it ``moves``, the
+        known value goes where its cell leaves the difference room, evenly.
+        """
+        upwards = known == self.low.name
+        own, other = (self.low, self.high) if upwards else (self.high, self.low)
+        rows = np.flatnonzero(
+            np.all([codes[c.name] < c.num_values for c in (own, other, self.column)], axis=0)
+        )
+        code, place = codes[known][rows], places[known][rows]
+        step = self.column.at(codes[self.name][rows], places[self.name][rows])
+        step = step if upwards else -step
+        if moves:
+            place = self._moved(own, code, place, self.ends_of(other)[int(upwards)] - step, upwards)
+            places[known][rows] = place
+        reached = self._steps(own, own.at(code, place)) + step
+        found = np.clip(self._values(other, reached, upwards), *_ends(other))
+        codes[other.name][rows], places[other.name][rows] = other.locate(found)
+
+    def _moved(
+        self, own: Column, code: np.ndarray, place: np.ndarray, limit: np.ndarray, upwards: bool
+    ) -> np.ndarray:
+        """Positions of values up to a limit, or from it on, where the cell has any."""
+        value = self._steps(own, own.at(code, place))
+        beyond = value > limit if upwards else value < limit
+        edge_code, edge = own.locate(
+            np.clip(self._values(own, limit, not upwards), *_ends(own))
+        )
+        inside = place * edge if upwards else edge + place * (1 - edge)
+        return np.where(beyond & (edge_code == code), np.minimum(inside, BELOW_ONE), place)
+
+    @cached_property
+    def unit(self) -> str:
+        """Of dates the finer unit."""
+        return min((str(self.low.unit), str(self.high.unit)), key=UNITS.index)
+
+    def ends_of(self, column: Column) -> np.ndarray:
+        """The first and the last of a column's steps."""
+        return self._steps(column, np.array(_ends(column)))
+
+    def _steps(self, column: Column, values: np.ndarray) -> np.ndarray:
+        """What a column's cells hold, in steps of the difference: int64, or float64 numbers."""
+        if column is self.column:
+            return values
+        if column.unit is not None:
+            moments = values.astype(np.int64).astype(f"M8[{column.unit}]")
+            return moments.astype(f"M8[{self.unit}]").astype(np.int64)
+        if isinstance(self.column.cells, Interval):
+            return column.numbers(values).astype(np.float64)
+        return values * int(column.tick / self.column.tick)
+
+    def _values(self, column: Column, steps: np.ndarray, upwards: bool) -> np.ndarray:
+        """What a column's cells hold at so many steps, or next above or below."""
+        if isinstance(column.cells, Interval):
+            return steps
+        if column.unit is not None:
+            moments = steps.astype(f"M8[{self.unit}]").astype(f"M8[{column.unit}]")
+            values = moments.astype(np.int64)
+            return values + (self._steps(column, values) < steps) if upwards else values
+        if isinstance(self.column.cells, Interval):
+            ticks = steps / float(column.tick)
+            return (np.ceil if upwards else np.floor)(ticks).astype(np.int64)
+        many = int(column.tick / self.column.tick)
+        return -(-steps // many) if upwards else steps // many
+
+
+def difference_of(
+    low: Column, high: Column, *, strict: bool, name: str, num_cells: int
+) -> Difference | None:
+    """The difference of two columns in cells that widen from the smallest on.
+
+    None where it says nothing new: each value of both has a cell, or only one difference can be.
+    None, too, where it is too large for whole numbers.
+    """
+    facts = _described(low, high)
+    empty = Column(name=name, sdtype="numerical", cells=Interval(0.0, 1.0, 1), **facts)
+    if facts["decimal_places"] is None and facts["increment"] is None:
+        largest = _largest(Difference(low, high, empty))
+        if not 0 < largest < math.inf:
+            return None
+        return Difference(low, high, replace(empty, cells=_real_cells(largest, num_cells)))
+    draft = Difference(low, high, replace(empty, cells=Ticks(0, 0, 1)))
+    if not _fits(draft) or all(_is_exact(column) for column in (low, high)):
+        return None
+    smallest, largest = int(strict), _largest(draft)
+    if largest <= smallest:
+        return None
+    return replace(draft, column=replace(empty, cells=_cells(smallest, largest, num_cells)))
+
+
+def _largest(draft: Difference) -> Any:
+    """The largest difference of values in the columns' ranges."""
+    return (draft.ends_of(draft.high)[1] - draft.ends_of(draft.low)[0]).item()
+
+
+def _described(low: Column, high: Column) -> dict[str, Any]:
+    """The facts on a difference that make its step one of both columns."""
+    nullable = low.nullable or high.nullable
+    real = any(isinstance(column.cells, Interval) for column in (low, high))
+    places = max(low.decimal_places or 0, high.decimal_places or 0)
+    increment = None
+    if low.increment is not None and high.increment is not None:
+        places, increment = 0, math.gcd(low.increment, high.increment)
+    return {
+        "nullable": nullable,
+        "decimal_places": None if real else places,
+        "increment": increment,
+    }
+
+
+def _fits(draft: Difference) -> bool:
+    """Whether the steps of both columns, and their differences, are exact."""
+    real = any(column.decimal_places not in (None, 0) for column in (draft.low, draft.high))
+    largest = EXACT_IN_FLOAT if real else LARGEST_WHOLE
+    if draft.low.unit is not None:
+        ends = [
+            int(np.datetime64(end, column.unit).astype("M8[s]").astype(np.int64))
+            for column in (draft.low, draft.high)
+            for end in _ends(column)
+        ]
+        per_second = np.timedelta64(1, "s") / np.timedelta64(1, draft.unit) if (
+            draft.unit in ("s", "us", "ns")
+        ) else 1
+        return (max(ends) - min(ends) + 1) * per_second < largest
+    ends = [
+        end * int(column.tick / draft.column.tick)
+        for column in (draft.low, draft.high)
+        for end in _ends(column)
+    ]
+    return max(ends) - min(ends) < largest and max(map(abs, ends)) < largest
+
+
+def _is_exact(column: Column) -> bool:
+    """Whether each value of a column has a code."""
+    cells = column.cells
+    return isinstance(cells, Ticks) and cells.last - cells.first < column.num_values
+
+
+def _ends(column: Column) -> tuple[Any, Any]:
+    """The first and the last of what a column's cells hold."""
+    assert not isinstance(column.cells, Categories)
+    return column.cells.ends
+
+
+def _cells(smallest: int, largest: int, number: int) -> Ticks:
+    """About so many cells, one a step at first, then each wider than the one before."""
+    if largest - smallest < number:
+        return Ticks(smallest, largest, number)
+    slow, fast = 1.0, float(largest - smallest + 1)
+    for _ in range(50):
+        factor = (slow + fast) / 2
+        if len(_widening(smallest, largest, factor, number)) < number:
+            fast = factor
+        else:
+            slow = factor
+    return Ticks(smallest, largest, number, tuple(_widening(smallest, largest, fast, number)))
+
+
+def _widening(smallest: int, largest: int, factor: float, most: int) -> list[int]:
+    """The starts of cells but the first, each so many times as far as the one before."""
+    found, step = [], 1
+    while smallest + step <= largest and len(found) < most:
+        found.append(smallest + step)
+        step = max(step + 1, math.ceil(step * factor))
+    return found
+
+
+def _real_cells(largest: float, number: int) -> Interval:
+    """So many cells, each so many times as far as the one before."""
+    cuts = largest * np.geomspace(_SMALL, 1.0, number)[:-1]
+    return Interval(0.0, largest, number, tuple(cuts.tolist()))
+
+
+def merged(difference: Difference, frequencies: Sequence[float], num_bins: int) -> Difference:
+    """The difference with at most so many codes, once it is known how frequent its cells are.
+
+    Those before the first and after the last that hold rows have no code of their own: the noise of
+    a code of very large differences would be seen in every mean.
+    """
+    held = np.flatnonzero(frequencies)
+    first, last = int(held[0]), int(held[-1])
+    inner = merged_neighbors(frequencies[first : last + 1], num_bins)
+    codes = np.pad(inner.codes, (first, len(frequencies) - 1 - last), mode="edge")
+    least = sum(frequencies) * _HARDLY
+    merging = Merging(tuple(codes.tolist()), tuple(max(each, least) for each in frequencies))
+    return replace(difference, column=replace(difference.column, merging=merging))
+
+
+@dataclass(frozen=True)
+class OrderedPair:
+    """Two columns of a constraint, by name."""
+
+    low: str
+    high: str
+    strict: bool
+
+    @property
+    def name(self) -> str:
+        """What the difference is called."""
+        return f"{self.high} - {self.low}"
+
+
+def chosen(pairs: Iterable[OrderedPair]) -> list[OrderedPair]:
+    """The pairs that get a difference: the first ones, none that follows from others."""
+    group: dict[str, str] = {}
+
+    def first(name: str) -> str:
+        while group.setdefault(name, name) != name:
+            name = group[name]
+        return name
+
+    found = []
+    for pair in pairs:
+        low, high = first(pair.low), first(pair.high)
+        if low != high and len(found) < _MOST:
+            group[high] = low
+            found.append(pair)
+    return found
+
+
+def differences_of(
+    pairs: Iterable[OrderedPair],
+    columns: Iterable[Column],
+    *,
+    num_bins: int,
+    shapes: Mapping[str, Sequence[float]] | None,
+) -> tuple[Difference, ...]:
+    """The differences of pairs of columns.
+
+    With ``shapes``, how frequent each of ``FINE`` cells is, these are merged; without, for a pair
+    whose shape is not known, cells widen. Without any (None), the fine ones are given.
+    """
+    by_name = {column.name: column for column in columns}
+    found = []
+    for pair in chosen(pairs):
+        own = by_name[pair.low], by_name[pair.high]
+        name = pair.name
+        while name in by_name:  # a column of the user's has the name
+            name += "'"
+        make = lambda number, own=own, pair=pair, name=name: difference_of(
+            *own, strict=pair.strict, name=name, num_cells=number
+        )
+        fine = make(FINE)
+        if fine is None:
+            continue
+        shape = None if shapes is None else shapes.get(name)
+        codes = max(num_bins, _FEWEST)
+        if shapes is None:
+            found.append(fine)
+        elif shape is not None and len(shape) == len(fine.column.cells):
+            found.append(merged(fine, shape, codes))
+        else:
+            found.append(make(codes))
+    return tuple(found)
+
+
+def put_differences(
+    differences: Sequence[Difference],
+    codes: Mapping[str, np.ndarray],
+    places: Mapping[str, np.ndarray],
+    held: Collection[str] = (),
+) -> None:
+    """Makes columns in order the others and the differences, in place.
+
+    Columns in ``held`` stay as they are and decide. Of columns that belong together and of which
+    none is held, the one with the finest cells does.
+    """
+    settled = set(held)
+    while left := [d for d in differences if not {d.low.name, d.high.name} <= settled]:
+        known = [d for d in left if {d.low.name, d.high.name} & settled]
+        if not known:
+            root = _finest(left[0], left)
+            settled.add(root)
+            continue
+        difference = known[0]
+        (name,) = {difference.low.name, difference.high.name} & settled
+        (other,) = {difference.low.name, difference.high.name} - settled
+        alone = sum(name in (d.low.name, d.high.name) for d in differences) == 1
+        difference.put(name, codes, places, moves=alone and name not in held)
+        settled.add(other)
+
+
+def _finest(difference: Difference, differences: Sequence[Difference]) -> str:
+    """Of the columns that belong to a difference's the one with the finest cells."""
+    together = {difference.low.name: difference.low, difference.high.name: difference.high}
+    for _ in differences:
+        for each in differences:
+            if {each.low.name, each.high.name} & together.keys():
+                together |= {each.low.name: each.low, each.high.name: each.high}
+    return min(together, key=lambda name: _mean_width(together[name]))
+
+
+def _mean_width(column: Column) -> float:
+    """How wide the code of a value is on average, in seconds or as a number."""
+    cells, merging = column.cells, column.merging
+    if isinstance(cells, Interval):
+        widths = np.diff(cells.edges)
+    else:
+        assert isinstance(cells, Ticks)
+        tick = float(column.tick) if column.unit is None else _SECONDS[column.unit]
+        widths = cells.widths * tick
+    if merging is None:
+        return float(widths.mean())
+    of_codes = np.bincount(merging.codes, weights=widths)
+    masses = np.bincount(merging.codes, weights=merging.frequencies)
+    return float(np.average(of_codes, weights=masses if masses.sum() > 0 else None))
+
+
+_SECONDS = {
+    "ns": 1e-9, "us": 1e-6, "s": 1.0, "m": 60.0, "h": 3_600.0, "D": 86_400.0, "M": 2.63e6,
+    "Y": 3.156e7,
+}  # fmt: skip
