@@ -20,7 +20,7 @@ from sdv.metadata import Metadata
 
 from sdv_privpgd.cells import BELOW_ONE
 from sdv_privpgd.columns import Column
-from sdv_privpgd.differences import OrderedPair
+from sdv_privpgd.ordered import OrderedPair
 from sdv_privpgd.orders import Order
 from sdv_privpgd.rules import Combinations, OneHot, Rule
 from sdv_privpgd.schema import Schema

@@ -51,9 +51,9 @@ from sdv_privpgd._sdv import (
 )
 from sdv_privpgd.coercion import has_sdtype
 from sdv_privpgd.dataset import Dataset
-from sdv_privpgd.differences import OrderedPair, chosen, differences_of
 from sdv_privpgd.discovery import discover, reserved_delta, without_domain
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.ordered import OrderedPair, chosen, differences_of
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -181,7 +181,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     def _ordered(self) -> list[OrderedPair]:
         """The pairs of columns whose difference is modelled."""
         pairs = _constraints.ordered_pairs(self._reject_sampling_constraints)
-        kept = self._kept_columns()
+        kept = set(self._kept_columns())
         return chosen(pair for pair in pairs if not {pair.low, pair.high} & kept)
 
     def _kept_columns(self) -> Collection[str]:

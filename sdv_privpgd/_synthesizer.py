@@ -3,7 +3,7 @@
 With ``_lifecycle.py`` and ``synthesizer.py`` the only importers of SDV.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 
@@ -13,6 +13,8 @@ from sdv.metadata import Metadata
 from sdv_privpgd._constraints import FixedCombinations
 from sdv_privpgd._lifecycle import PrivateSynthesizer
 from sdv_privpgd._sdv import check_count, check_flags, check_positive
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.schema import Schema
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.independent import Independent
@@ -152,6 +154,11 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         if self.num_particles is None:
             return engine
         return replace(engine, num_particles=self.num_particles)
+
+    def _kept_columns(self) -> Collection[str]:
+        names = tuple(Schema.modelled(**self._declared()))
+        domain = Domain(names, (1,) * len(names))
+        return {name for penalty in self.penalties for name in penalty.attributes(domain)}
 
     def get_loss_values(self) -> pd.DataFrame:
         """How far the particles were from the noisy tables after some epochs. Public.

@@ -6,9 +6,8 @@ decoded, one of the two columns is the other one and the difference.
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -21,18 +20,11 @@ from sdv_privpgd.domain import Clique
 from sdv_privpgd.merging import Merging, merged_neighbors
 from sdv_privpgd.orders import UNITS
 
-FINE = 128
-"""Cells of a difference whose shape is looked for."""
-
-_FEWEST = 8
-"""Codes of a difference, however few its columns have."""
-
-_MOST = 6
-"""Differences of a table: each makes all answers a little noisier. Other orders have none."""
-
 _SMALL = 1e-6
 """Real differences below this part of the largest are as good as none."""
 
+_IN_A_SECOND = {"us": 10**6, "ns": 10**9}
+"""NumPy's units of time below a second."""
 
 _HARDLY = 1e-9
 """How frequent, as a part of all rows, cells are that seem to hold none."""
@@ -102,7 +94,7 @@ class Difference:
         """Writes the column that is not ``known``, in place, where the row has all three.
 
         A value that would be out of its column's range is its end. First, if it ``moves``, the
-        known value goes where its cell leaves the difference room, evenly.
+        known value goes to where the difference has room: in its cell, evenly, or to the nearest.
         """
         upwards = known == self.low.name
         own, other = (self.low, self.high) if upwards else (self.high, self.low)
@@ -113,23 +105,23 @@ class Difference:
         step = self.column.at(codes[self.name][rows], places[self.name][rows])
         step = step if upwards else -step
         if moves:
-            place = self._moved(own, code, place, self.ends_of(other)[int(upwards)] - step, upwards)
-            places[known][rows] = place
+            limit = self.ends_of(other)[int(upwards)] - step
+            code, place = self._moved(own, code, place, limit, upwards)
+            codes[known][rows], places[known][rows] = code, place
         reached = self._steps(own, own.at(code, place)) + step
         found = np.clip(self._values(other, reached, upwards), *_ends(other))
         codes[other.name][rows], places[other.name][rows] = other.locate(found)
 
     def _moved(
         self, own: Column, code: np.ndarray, place: np.ndarray, limit: np.ndarray, upwards: bool
-    ) -> np.ndarray:
-        """Positions of values up to a limit, or from it on, where the cell has any."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Codes and positions of values up to a limit, or from it on."""
         value = self._steps(own, own.at(code, place))
         beyond = value > limit if upwards else value < limit
-        edge_code, edge = own.locate(
-            np.clip(self._values(own, limit, not upwards), *_ends(own))
-        )
-        inside = place * edge if upwards else edge + place * (1 - edge)
-        return np.where(beyond & (edge_code == code), np.minimum(inside, BELOW_ONE), place)
+        nearest, edge = own.locate(np.clip(self._values(own, limit, not upwards), *_ends(own)))
+        inside = np.minimum(place * edge if upwards else edge + place * (1 - edge), BELOW_ONE)
+        moved = np.where(nearest == code, inside, edge)
+        return np.where(beyond, nearest, code), np.where(beyond, moved, place)
 
     @cached_property
     def unit(self) -> str:
@@ -212,23 +204,24 @@ def _described(low: Column, high: Column) -> dict[str, Any]:
 
 def _fits(draft: Difference) -> bool:
     """Whether the steps of both columns, and their differences, are exact."""
-    real = any(column.decimal_places not in (None, 0) for column in (draft.low, draft.high))
-    largest = EXACT_IN_FLOAT if real else LARGEST_WHOLE
+    columns = draft.low, draft.high
     if draft.low.unit is not None:
-        ends = [
-            int(np.datetime64(end, column.unit).astype("M8[s]").astype(np.int64))
-            for column in (draft.low, draft.high)
-            for end in _ends(column)
+        moments = [
+            np.array(column.cells.ends).astype(f"M8[{column.unit}]").astype("M8[s]")
+            for column in columns
+            if isinstance(column.cells, Ticks)
         ]
-        per_second = np.timedelta64(1, "s") / np.timedelta64(1, draft.unit) if (
-            draft.unit in ("s", "us", "ns")
-        ) else 1
-        return (max(ends) - min(ends) + 1) * per_second < largest
+        seconds = np.concatenate(moments).astype(np.int64)
+        return int(seconds.max() - seconds.min() + 1) * _IN_A_SECOND.get(draft.unit, 1) < (
+            LARGEST_WHOLE
+        )
     ends = [
-        end * int(column.tick / draft.column.tick)
-        for column in (draft.low, draft.high)
+        int(end) * int(column.tick / draft.column.tick)
+        for column in columns
         for end in _ends(column)
     ]
+    real = any(column.decimal_places not in (None, 0) for column in columns)
+    largest = EXACT_IN_FLOAT if real else LARGEST_WHOLE
     return max(ends) - min(ends) < largest and max(map(abs, ends)) < largest
 
 
@@ -286,129 +279,3 @@ def merged(difference: Difference, frequencies: Sequence[float], num_bins: int) 
     least = sum(frequencies) * _HARDLY
     merging = Merging(tuple(codes.tolist()), tuple(max(each, least) for each in frequencies))
     return replace(difference, column=replace(difference.column, merging=merging))
-
-
-@dataclass(frozen=True)
-class OrderedPair:
-    """Two columns of a constraint, by name."""
-
-    low: str
-    high: str
-    strict: bool
-
-    @property
-    def name(self) -> str:
-        """What the difference is called."""
-        return f"{self.high} - {self.low}"
-
-
-def chosen(pairs: Iterable[OrderedPair]) -> list[OrderedPair]:
-    """The pairs that get a difference: the first ones, none that follows from others."""
-    group: dict[str, str] = {}
-
-    def first(name: str) -> str:
-        while group.setdefault(name, name) != name:
-            name = group[name]
-        return name
-
-    found = []
-    for pair in pairs:
-        low, high = first(pair.low), first(pair.high)
-        if low != high and len(found) < _MOST:
-            group[high] = low
-            found.append(pair)
-    return found
-
-
-def differences_of(
-    pairs: Iterable[OrderedPair],
-    columns: Iterable[Column],
-    *,
-    num_bins: int,
-    shapes: Mapping[str, Sequence[float]] | None,
-) -> tuple[Difference, ...]:
-    """The differences of pairs of columns.
-
-    With ``shapes``, how frequent each of ``FINE`` cells is, these are merged; without, for a pair
-    whose shape is not known, cells widen. Without any (None), the fine ones are given.
-    """
-    by_name = {column.name: column for column in columns}
-    found = []
-    for pair in chosen(pairs):
-        own = by_name[pair.low], by_name[pair.high]
-        name = pair.name
-        while name in by_name:  # a column of the user's has the name
-            name += "'"
-        make = lambda number, own=own, pair=pair, name=name: difference_of(
-            *own, strict=pair.strict, name=name, num_cells=number
-        )
-        fine = make(FINE)
-        if fine is None:
-            continue
-        shape = None if shapes is None else shapes.get(name)
-        codes = max(num_bins, _FEWEST)
-        if shapes is None:
-            found.append(fine)
-        elif shape is not None and len(shape) == len(fine.column.cells):
-            found.append(merged(fine, shape, codes))
-        else:
-            found.append(make(codes))
-    return tuple(found)
-
-
-def put_differences(
-    differences: Sequence[Difference],
-    codes: Mapping[str, np.ndarray],
-    places: Mapping[str, np.ndarray],
-    held: Collection[str] = (),
-) -> None:
-    """Makes columns in order the others and the differences, in place.
-
-    Columns in ``held`` stay as they are and decide. Of columns that belong together and of which
-    none is held, the one with the finest cells does.
-    """
-    settled = set(held)
-    while left := [d for d in differences if not {d.low.name, d.high.name} <= settled]:
-        known = [d for d in left if {d.low.name, d.high.name} & settled]
-        if not known:
-            root = _finest(left[0], left)
-            settled.add(root)
-            continue
-        difference = known[0]
-        (name,) = {difference.low.name, difference.high.name} & settled
-        (other,) = {difference.low.name, difference.high.name} - settled
-        alone = sum(name in (d.low.name, d.high.name) for d in differences) == 1
-        difference.put(name, codes, places, moves=alone and name not in held)
-        settled.add(other)
-
-
-def _finest(difference: Difference, differences: Sequence[Difference]) -> str:
-    """Of the columns that belong to a difference's the one with the finest cells."""
-    together = {difference.low.name: difference.low, difference.high.name: difference.high}
-    for _ in differences:
-        for each in differences:
-            if {each.low.name, each.high.name} & together.keys():
-                together |= {each.low.name: each.low, each.high.name: each.high}
-    return min(together, key=lambda name: _mean_width(together[name]))
-
-
-def _mean_width(column: Column) -> float:
-    """How wide the code of a value is on average, in seconds or as a number."""
-    cells, merging = column.cells, column.merging
-    if isinstance(cells, Interval):
-        widths = np.diff(cells.edges)
-    else:
-        assert isinstance(cells, Ticks)
-        tick = float(column.tick) if column.unit is None else _SECONDS[column.unit]
-        widths = cells.widths * tick
-    if merging is None:
-        return float(widths.mean())
-    of_codes = np.bincount(merging.codes, weights=widths)
-    masses = np.bincount(merging.codes, weights=merging.frequencies)
-    return float(np.average(of_codes, weights=masses if masses.sum() > 0 else None))
-
-
-_SECONDS = {
-    "ns": 1e-9, "us": 1e-6, "s": 1.0, "m": 60.0, "h": 3_600.0, "D": 86_400.0, "M": 2.63e6,
-    "Y": 3.156e7,
-}  # fmt: skip

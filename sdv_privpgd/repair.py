@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns import Column
-from sdv_privpgd.differences import Difference, put_differences
+from sdv_privpgd.differences import Difference
+from sdv_privpgd.ordered import put_differences
 from sdv_privpgd.orders import Order, settle
 from sdv_privpgd.rules import Rule, groups
 

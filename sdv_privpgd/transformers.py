@@ -317,9 +317,7 @@ def encode_table(columns: Mapping[str, pd.Series], schema: Schema) -> np.ndarray
     return codes.T
 
 
-def _between(
-    difference: Difference, columns: Mapping[str, pd.Series], part: slice
-) -> np.ndarray:
+def _between(difference: Difference, columns: Mapping[str, pd.Series], part: slice) -> np.ndarray:
     """The codes of some rows' differences."""
     (low, no_low), (high, no_high) = (
         transformer_for(column).read(columns[column.name].iloc[part])
