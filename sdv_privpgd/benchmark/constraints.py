@@ -2,9 +2,9 @@
 
 Real tables (of the rows that meet a constraint, nearly all of each) and a simulated one are fitted
 with and without it. The error is half the mean L1 distance over all pairs of columns, on the cells
-of the fit without. Columns in order have another error, in values and not in cells: how far quantiles of
-their differences are from the real ones, on average, as a part of the real mean. The settings are
-those of the synthesizers; every fit has fresh noise.
+of the fit without. Columns in order have another error, in values and not in cells: how far the
+quantiles of their differences are from the real ones on average, as a part of the real mean. The
+settings are those of the synthesizers; every fit has fresh noise.
 """
 
 import argparse
