@@ -140,6 +140,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         self.seed = check_count("seed", seed, least=0)
         self.verbose = verbose
         self._discovered: Mapping[str, Mapping] = {}
+        self._doubts: Mapping[str, str] = {}
         self._shapes: Mapping[str, Sequence[float]] = {}
         self._fitted_schema = Schema(())
         self._ledger: PrivacyLedger | None = None
@@ -399,13 +400,15 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 "metadata has them from documentation and not from the data.",
                 stacklevel=2,
             )
-        before = self._discovered, self._shapes
+        before = self._discovered, self._doubts, self._shapes
         try:
             with self._curator(reserved_delta(undeclared, self.delta)) as curator:
-                self._discovered, self._shapes = self._found(columns, undeclared, curator)
+                found = self._found(columns, undeclared, curator)
+                self._discovered, self._doubts, self._shapes = found
                 self._run(curator, self.preprocess(data))
         except BaseException:
-            self._discovered, self._shapes = before  # an earlier model's codes go with it
+            # An earlier model's codes go with them.
+            self._discovered, self._doubts, self._shapes = before
             raise
         self._gives_frames = not isinstance(data, dict)
         table = data[self._table_name] if isinstance(data, dict) else data
@@ -416,13 +419,14 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         columns: Mapping[str, pd.Series],
         undeclared: Mapping[str, Mapping],
         curator: Curator,
-    ) -> tuple[Mapping[str, Mapping], Mapping[str, Sequence[float]]]:
-        """What was not declared of columns, and how differences are distributed. Public."""
-        share = Fraction(self.discovery_share)
-        apart = share * part_for_shapes(len(self._ordered()), len(undeclared))
-        discovered = discover(columns, undeclared, curator, share - apart)
+    ) -> tuple[Mapping[str, Mapping], Mapping[str, str], Mapping[str, Sequence[float]]]:
+        """What was not declared, what is in doubt of it, and the shapes of differences. Public."""
+        apart = part_for_shapes(len(self._ordered()), len(Schema.modelled(**self._declared())))
+        share = self._share_of(undeclared) * (1 - apart)
+        discovered, doubts = discover(columns, undeclared, curator, share)
         fine = self._with_differences(self._schema_with(discovered), None).differences
-        return discovered, find_shapes(columns, fine, curator, curator.ledger.budget * apart)
+        budget = curator.ledger.budget * Fraction(self.discovery_share) * apart
+        return discovered, doubts, find_shapes(columns, fine, curator, budget)
 
     def plan(self, num_rows: int) -> str:
         """What a fit to so many rows would ask, and how loud its answers would be. Public.
@@ -434,7 +438,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         columns = dict.fromkeys(self._described, pd.Series([None] * num_rows, dtype=object))
         undeclared = self._undeclared()
         curator = Curator(_NO_TABLE, self._opened(reserved_delta(undeclared, self.delta)))
-        discovered, shapes = self._found(columns, undeclared, curator)
+        discovered, _, shapes = self._found(columns, undeclared, curator)
         schema = self._with_differences(self._schema_with(discovered), shapes)
         if schema.columns:
             curator.recode(Dataset(schema.domain(), encode_table(columns, schema)))
@@ -470,6 +474,11 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         if not self.discovery_share:
             return {}
         return Schema.undeclared(**self._domain({}), num_bins=self.num_bins)
+
+    def _share_of(self, undeclared: Mapping[str, Mapping]) -> Fraction:
+        """The part of the budget for discovery: each column that is looked into has its own."""
+        modelled = len(Schema.modelled(**self._declared()))
+        return Fraction(self.discovery_share) * Fraction(len(undeclared), max(modelled, 1))
 
     def _opened(self, reserved: Fraction = Fraction(0)) -> PrivacyLedger:
         """The empty books of a fit."""

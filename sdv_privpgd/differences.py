@@ -105,21 +105,21 @@ class Difference:
         step = self.column.at(codes[self.name][rows], places[self.name][rows])
         step = step if upwards else -step
         if moves:
-            limit = self.ends_of(other)[int(upwards)] - step
-            code, place = self._moved(own, code, place, limit, upwards)
+            for is_most, end in enumerate(self.ends_of(other)):
+                code, place = self._moved(own, code, place, end - step, bool(is_most))
             codes[known][rows], places[known][rows] = code, place
         reached = self._steps(own, own.at(code, place)) + step
         found = np.clip(self._values(other, reached, upwards), *_ends(other))
         codes[other.name][rows], places[other.name][rows] = other.locate(found)
 
     def _moved(
-        self, own: Column, code: np.ndarray, place: np.ndarray, limit: np.ndarray, upwards: bool
+        self, own: Column, code: np.ndarray, place: np.ndarray, limit: np.ndarray, is_most: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Codes and positions of values up to a limit, or from it on."""
+        """Codes and positions of values that are at most a limit, or at least."""
         value = self._steps(own, own.at(code, place))
-        beyond = value > limit if upwards else value < limit
-        nearest, edge = own.locate(np.clip(self._values(own, limit, not upwards), *_ends(own)))
-        inside = np.minimum(place * edge if upwards else edge + place * (1 - edge), BELOW_ONE)
+        beyond = value > limit if is_most else value < limit
+        nearest, edge = own.locate(np.clip(self._values(own, limit, not is_most), *_ends(own)))
+        inside = np.minimum(place * edge if is_most else edge + place * (1 - edge), BELOW_ONE)
         moved = np.where(nearest == code, inside, edge)
         return np.where(beyond, nearest, code), np.where(beyond, moved, place)
 

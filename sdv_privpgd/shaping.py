@@ -22,8 +22,8 @@ from sdv_privpgd.schema import Schema
 from sdv_privpgd.support import pooled
 from sdv_privpgd.transformers import encode_table
 
-_LARGEST_PART = Fraction(2, 5)
-"""Of discovery's budget, for a difference: its shape alone is looked for, not its range."""
+_PARTS = 2
+"""Parts of discovery's budget for a difference, of which a column has one: a tail is thin."""
 
 _FALSE_ALARMS = 1e-3
 """Chance that some run of cells without rows seems to hold some."""
@@ -31,13 +31,16 @@ _FALSE_ALARMS = 1e-3
 _LIKELY = 2.0
 """So many standard deviations of its sum above 0 the next run of a tail must be."""
 
+_NEXT = (1, 2, 4)
+"""How many cells such a run may have: longer ones reach as far as noise likes."""
+
 _HARDLY = 1e-6
 """What a cell between others counts at least, beside the most frequent one."""
 
 
 def part_for_shapes(number: int, others: int) -> Fraction:
     """The part of discovery's budget for so many differences, beside other columns."""
-    return min(Fraction(number, max(number + others, 1)), number * _LARGEST_PART)
+    return Fraction(_PARTS * number, max(_PARTS * number + others, 1))
 
 
 def find_shapes(
@@ -102,10 +105,13 @@ def _held(counts: np.ndarray, stddev: float) -> slice | None:
     places = np.flatnonzero(found)
     if not places.size:
         return None
-    first, end, length = int(places[0]), int(places[-1]) + 1, 1
-    while length <= counts.size - end:
-        if counts[end : end + length].sum() > _LIKELY * stddev * math.sqrt(length):
-            end, length = end + length, 1
-        else:
-            length += 1
-    return slice(first, end)
+    return slice(int(places[0]), _end_of_tail(counts, int(places[-1]) + 1, stddev))
+
+
+def _end_of_tail(counts: np.ndarray, end: int, stddev: float) -> int:
+    """Where cells that likely hold rows end: those right after the ones that surely do."""
+    for length in _NEXT:
+        tail = counts[end : end + length]
+        if tail.size == length and tail.sum() > _LIKELY * stddev * math.sqrt(length):
+            return _end_of_tail(counts, end + length, stddev)
+    return end
