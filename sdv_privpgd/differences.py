@@ -91,18 +91,24 @@ class Difference:
         *,
         moves: bool,
     ) -> None:
-        """Writes the column that is not ``known``, in place, where the row has all three.
+        """Writes the column that is not ``known``, in place, where the row has both.
+
+        A row whose difference is missing all the same takes that of another row.
 
         A value that would be out of its column's range is its end. First, if it ``moves``, the
         known value goes to where the difference has room: in its cell, evenly, or to the nearest.
         """
         upwards = known == self.low.name
         own, other = (self.low, self.high) if upwards else (self.high, self.low)
-        rows = np.flatnonzero(
-            np.all([codes[c.name] < c.num_values for c in (own, other, self.column)], axis=0)
-        )
+        rows = np.flatnonzero(np.all([codes[c.name] < c.num_values for c in (own, other)], axis=0))
+        there = np.flatnonzero(codes[self.name][rows] < self.column.num_values)
+        if not there.size:
+            return
+        lent = np.arange(rows.size)
+        lacks = codes[self.name][rows] == self.column.num_values
+        lent[lacks] = np.resize(there, int(lacks.sum()))
         code, place = codes[known][rows], places[known][rows]
-        step = self.column.at(codes[self.name][rows], places[self.name][rows])
+        step = self.column.at(codes[self.name][rows[lent]], places[self.name][rows[lent]])
         step = step if upwards else -step
         if moves:
             for is_most, end in enumerate(self.ends_of(other)):
