@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -53,7 +52,7 @@ from sdv_privpgd.coercion import has_sdtype
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.discovery import discover, reserved_delta, without_domain
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.ordered import OrderedPair, chosen, differences_of
+from sdv_privpgd.ordered import OrderedPair, chosen, differences_of, told_apart
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -193,10 +192,13 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         self, schema: Schema, shapes: Mapping[str, Sequence[float]] | None
     ) -> Schema:
         """The columns and their differences: all that has codes."""
-        found = differences_of(
-            self._ordered(), schema.columns, num_bins=self.num_bins, shapes=shapes
+        pairs = self._ordered()
+        named = {name for pair in pairs for name in (pair.low, pair.high)}
+        columns = tuple(
+            told_apart(column) if column.name in named else column for column in schema.columns
         )
-        return replace(schema, differences=found)
+        found = differences_of(pairs, columns, num_bins=self.num_bins, shapes=shapes)
+        return Schema(columns, found)
 
     def _declared_schema(self) -> Schema:
         """The modelled columns whose domain is declared."""

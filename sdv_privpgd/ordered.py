@@ -1,7 +1,7 @@
 """Which columns in order have a difference, and rows made of it and one of the columns. Public."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,9 @@ _FEWEST = 8
 
 _MOST = 6
 """Differences of a table: each makes all answers a little noisier. Other orders have none."""
+
+_HARDLY = 1e-9
+"""How frequent, as a part of all rows, a cell is at least that a sum may fall in."""
 
 _MUCH = 1.5
 """So many times as wide must the cells of a column be, for a later one to decide in its place."""
@@ -94,6 +97,16 @@ def differences_of(
         else:
             found.append(make(codes))
     return tuple(found)
+
+
+def told_apart(column: Column) -> Column:
+    """The column, each of whose values has a place: also those that seem never to occur."""
+    merging = column.merging
+    if merging is None:
+        return column
+    least = max(sum(merging.frequencies), 1.0) * _HARDLY
+    frequencies = tuple(max(each, least) for each in merging.frequencies)
+    return replace(column, merging=replace(merging, frequencies=frequencies))
 
 
 def put_differences(
