@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from sdv.metadata import Metadata
 from sdv_privpgd.cells import BELOW_ONE
 from sdv_privpgd.columns import Column
 from sdv_privpgd.declaring import describe
+from sdv_privpgd.ordered import OrderedPair
 from sdv_privpgd.orders import Order
 from sdv_privpgd.rules import Combinations, OneHot, Rule
 from sdv_privpgd.schema import Schema
@@ -214,6 +215,16 @@ def widened(
                 if is_free and not order.zeros()[order.names].any():
                     columns[name] = order.widened(name)
     return Schema(tuple(columns.values()))
+
+
+def ordered_pairs(constraints: Sequence[BaseConstraint]) -> list[OrderedPair]:
+    """The columns that constraints put in order, each with the next one."""
+    return [
+        OrderedPair(low, high, bool(constraint.strict_boundaries))
+        for constraint in constraints
+        if isinstance(constraint, cag.Inequality | cag.Range)
+        for low, high in pairwise(_names(constraint))
+    ]
 
 
 def rules_of(constraints: Sequence[BaseConstraint], schema: Schema) -> list[Rule]:

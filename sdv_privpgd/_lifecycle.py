@@ -10,7 +10,7 @@ import os
 import threading
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from fractions import Fraction
@@ -54,6 +54,7 @@ from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.discovery import discover, reserved_delta, without_domain
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.measure import Measurement
+from sdv_privpgd.ordered import OrderedPair, chosen, differences_of, told_apart
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -66,6 +67,7 @@ from sdv_privpgd.rules import Rule, zeros_of
 from sdv_privpgd.sampler import Sampler
 from sdv_privpgd.schema import MODELLED, PublicDomainError, Schema
 from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.transformers import ColumnTransformer, encode_table, transformer_for
 from sdv_privpgd.unfinished import Unfinished, booked, note_on
@@ -80,7 +82,14 @@ if TYPE_CHECKING:
 
 _STATE_VERSION = 4
 
-_OF_TABLE = ("_discovered", "_doubts", "_gives_frames", "_original_columns")
+_OF_TABLE = (
+    "_discovered",
+    "_doubts",
+    "_fitted_schema",
+    "_gives_frames",
+    "_original_columns",
+    "_shapes",
+)
 """What a fit keeps of its table, all of it public. It goes with the model."""
 
 _NO_TABLE = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
@@ -138,6 +147,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         )
         self._discovered: Mapping[str, Mapping] = {}
         self._doubts: Mapping[str, str] = {}
+        self._shapes: Mapping[str, Sequence[float]] = {}
+        self._fitted_schema = Schema(())
         self._ledger: PrivacyLedger | None = None
         self._release: pipeline.Release | None = None
         self._sampler: Sampler | None = None
@@ -212,6 +223,28 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         if not discovered:
             return schema
         return _constraints.widened(self._reject_sampling_constraints, schema, self._undeclared())
+
+    def _ordered(self) -> list[OrderedPair]:
+        """The pairs of columns whose difference is modelled."""
+        pairs = _constraints.ordered_pairs(self._reject_sampling_constraints)
+        kept = set(self._kept_columns())
+        return chosen(pair for pair in pairs if not {pair.low, pair.high} & kept)
+
+    def _kept_columns(self) -> Collection[str]:
+        """Columns of which rows must have what the model says."""
+        return frozenset()
+
+    def _with_differences(
+        self, schema: Schema, shapes: Mapping[str, Sequence[float]] | None
+    ) -> Schema:
+        """The columns and their differences: all that has codes."""
+        pairs = self._ordered()
+        named = {name for pair in pairs for name in (pair.low, pair.high)}
+        columns = tuple(
+            told_apart(column) if column.name in named else column for column in schema.columns
+        )
+        found = differences_of(pairs, columns, num_bins=self.num_bins, shapes=shapes)
+        return Schema(columns, found)
 
     def _declared_schema(self) -> Schema:
         """The modelled columns whose domain is declared."""
@@ -349,6 +382,11 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             constraints, schema
         )
 
+    @staticmethod
+    def _zeros(schema: Schema, rules: Sequence[Rule]) -> Zeros:
+        """Which cells of the attributes' tables no row is in."""
+        return zeros_of([*rules, *schema.differences], schema.domain())
+
     def _validate_transform_constraints(self, table_data, enforce_constraint_fitting=False):
         """The table as it is: SDV would fit the constraints on it."""
         del enforce_constraint_fitting
@@ -437,8 +475,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             table = data[self._table_name] if isinstance(data, dict) else data
             self._gives_frames = not isinstance(data, dict)
             self._original_columns = original_names(table, list(self._described))
-            share = self._share_of(undeclared)
-            self._discovered, self._doubts = discover(columns, undeclared, curator, share)
+            found = self._found(columns, undeclared, curator)
+            self._discovered, self._doubts, self._shapes = found
             self._run(curator, self.preprocess(data))
 
     def finish(self, data=None) -> None:
@@ -460,14 +498,29 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             if kept is None:
                 raise NotFittedError("There is nothing to finish: no fit failed after it had paid.")
             self._check_questions()
+            schema = self._schema_with(kept.of_table["_discovered"])
             kept.require(
-                self._schema_with(kept.of_table["_discovered"]), with_data=data is not None
+                self._with_differences(schema, kept.of_table["_shapes"]), with_data=data is not None
             )
             if data is not None:
                 self._open(data)
             with self._curator(begun=kept.ledger) as curator:
                 vars(self).update(kept.of_table)
                 self._run(curator, None if data is None else self.preprocess(data), kept.answers)
+
+    def _found(
+        self,
+        columns: Mapping[str, pd.Series],
+        undeclared: Mapping[str, Mapping],
+        curator: Curator,
+    ) -> tuple[Mapping[str, Mapping], Mapping[str, str], Mapping[str, Sequence[float]]]:
+        """What was not declared, what is in doubt of it, and the shapes of differences. Public."""
+        apart = part_for_shapes(len(self._ordered()), len(Schema.modelled(**self._declared())))
+        share = self._share_of(undeclared) * (1 - apart)
+        discovered, doubts = discover(columns, undeclared, curator, share)
+        fine = self._with_differences(self._schema_with(discovered), None).differences
+        budget = curator.ledger.budget * Fraction(self.discovery_share) * apart
+        return discovered, doubts, find_shapes(columns, fine, curator, budget)
 
     def plan(self, num_rows: int) -> str:
         """What a fit to so many rows would ask, and how loud its answers would be. Public.
@@ -480,13 +533,13 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         columns = dict.fromkeys(self._described, pd.Series([None] * num_rows, dtype=object))
         undeclared = self._undeclared()
         curator = Curator(_NO_TABLE, self._opened(reserved_delta(undeclared, self.delta)))
-        discovered, _ = discover(columns, undeclared, curator, self._share_of(undeclared))
-        schema = self._schema_with(discovered)
+        discovered, _, shapes = self._found(columns, undeclared, curator)
+        schema = self._with_differences(self._schema_with(discovered), shapes)
         if schema.columns:
             curator.recode(Dataset(schema.domain(), encode_table(columns, schema)))
             met, _ = _constraints.met_by(self._reject_sampling_constraints, schema)
-            rules = _constraints.rules_of(met, schema)
-            pipeline.ask(curator, self._strategy(), self._engine(zeros_of(rules, schema.domain())))
+            zeros = self._zeros(schema, _constraints.rules_of(met, schema))
+            pipeline.ask(curator, self._strategy(), self._engine(zeros))
         tables = [
             each
             for each in curator.measurements
@@ -495,11 +548,14 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         return plan_report(curator.ledger, num_rows, tables)
 
     def preprocess(self, data) -> dict[str, pd.DataFrame]:
-        """The table as codes, one column a modelled column. As private as the table itself.
+        """The table as codes, one column an attribute. As private as the table itself.
+
+        Attributes are the modelled columns, and differences of those that are in order.
 
         The frame is read-only, so that ``fit_processed_data`` needs no copy: change a copy of it.
         """
-        columns, schema = self._open(data), self._schema()
+        columns = self._open(data)
+        schema = self._with_differences(self._schema(), self._shapes)
         codes = encode_table(columns, schema)
         names = pd.Index(schema.domain().attributes)
         return {self._table_name: pd.DataFrame(codes, columns=names, copy=False)}
@@ -580,7 +636,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
     def _run(self, curator: Curator, processed_data, known: Sequence[Measurement] = ()) -> None:
         """Runs the pipeline on the codes of the table, or without it on what is known."""
-        schema = self._schema()
+        schema = self._with_differences(self._schema(), self._shapes)
         rules, checks = self._limits_found(schema)
         SYNTHESIZER_LOGGER.info(  # pyright: ignore[reportOptionalMemberAccess]
             {
@@ -595,14 +651,23 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         _generators.fit(self._data_processor, self._described, self._transformers())
         if schema.columns:
             progress = partial(_bars, type(self).__name__) if self.verbose else silent
-            engine = self._engine(zeros_of(rules, schema.domain()))
+            engine = self._engine(self._zeros(schema, rules))
             curator.recode(self._coded(schema, processed_data), known=known)
             self._answered = schema
             if processed_data is not None:
                 pipeline.ask(curator, self._strategy(), engine, progress=progress)
             release = pipeline.fit(pipeline.Answers.of(curator, engine), engine, progress=progress)
-            sampler = Sampler(schema, release.model, self.seed, rules, checks)
+            # A difference of which nothing was asked is not one that the model knows.
+            asked = {
+                name
+                for each in curator.measurements
+                if isinstance(each.query, MarginalQuery | GroupedMarginalQuery)
+                for name in each.query.clique
+            }
+            known_differences = [each for each in schema.differences if each.name in asked]
+            sampler = Sampler(schema, release.model, self.seed, rules, checks, known_differences)
             self._release, self._sampler = release, sampler
+        self._fitted_schema = schema
         self._fitted = True
         self._random_state_set = False
         self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
@@ -761,7 +826,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         noisy answers. It is one file and asks for nothing over a network.
         """
         self._require_fitted()
-        return write_release_page(self._release, self.ledger, self._schema(), path)
+        return write_release_page(self._release, self.ledger, self._fitted_schema, path)
 
     def evaluate(self, real_data, *, path: str | Path = "report_not_private.html") -> "Evaluation":
         """Compares as many synthetic rows with the real table, and writes a page. Not private.

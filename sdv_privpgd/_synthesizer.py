@@ -3,7 +3,7 @@
 With ``_lifecycle.py`` and ``synthesizer.py`` the only importers of SDV.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 
@@ -165,6 +165,11 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         if self.num_particles is None:
             return engine
         return replace(engine, num_particles=self.num_particles)
+
+    def _kept_columns(self) -> Collection[str]:
+        names = tuple(Schema.modelled(**self._declared()))
+        domain = Domain(names, (1,) * len(names))
+        return {name for penalty in self.penalties for name in penalty.attributes(domain)}
 
     def get_loss_values(self) -> pd.DataFrame:
         """How far the particles were from the noisy tables after some epochs. Public.
