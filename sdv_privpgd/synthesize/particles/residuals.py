@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, no_type_check
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.interactions import GroupedTargets
+from sdv_privpgd.synthesize.particles.compiler import njit
 from sdv_privpgd.synthesize.particles.levels import Levels, Table, tables_of
 
 _NUM_CHUNKS = 32
@@ -130,7 +131,7 @@ def _lacks(table: Table, codes: np.ndarray, num_attributes: int) -> np.ndarray:
     return (table.values * codes.shape[1] - counts).astype(np.float32)
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _sweep(
     order,
@@ -196,7 +197,7 @@ def _sweep(
     return num_moved
 
 
-@njit(cache=True, parallel=True)
+@njit(parallel=True)
 @no_type_check
 def _score_in_parallel(codes, values, places, views, key, block, scores, proposals):
     """``_score`` for a block, whose particles are split between the threads."""
@@ -208,7 +209,7 @@ def _score_in_parallel(codes, values, places, views, key, block, scores, proposa
         _score(codes, values, places, views, key, block, start, stop, scores[part], proposals)
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _score(codes, values, places, views, key, block, start, stop, scores, proposals):
     """Proposes for particles of a block an improving code of one attribute; -1 for none."""
@@ -242,7 +243,7 @@ def _score(codes, values, places, views, key, block, start, stop, scores, propos
         proposals[i - first] = _improving(score[:size], score[old], _mixed(key, i, axis))
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _row(codes, particle, view, places):
     """Where the residuals of a particle begin in a view, one per code of its attribute."""
@@ -253,7 +254,7 @@ def _row(codes, particle, view, places):
     return at
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _improving(score, level, word):
     """A code whose score exceeds the level, drawn in proportion to the excess; -1 for none."""
@@ -276,7 +277,7 @@ def _improving(score, level, word):
     return chosen
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _mixed(key, particle, axis):
     """64 random bits for a particle's attribute: SplitMix64's finalizer (Steele et al. 2014)."""
