@@ -6,14 +6,14 @@ table's columns to the encoders alone.
 """
 
 import datetime
+import inspect
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,37 +32,39 @@ from sdv.errors import (
 from sdv.metadata import Metadata
 from sdv.sampling import DataFrameCondition
 from sdv.single_table.base import SYNTHESIZER_LOGGER, BaseSingleTableSynthesizer
-from tqdm import tqdm
 
-from sdv_privpgd import _constraints, _generators, pipeline
+from sdv_privpgd import _constraints, _generators, forecast, pipeline
 from sdv_privpgd._sdv import (
     as_one,
+    bars_shown,
     check_conditions,
     check_count,
-    check_flags,
+    check_flag,
     check_share,
     column_names,
     given_over,
     named_by_text,
     original_names,
     public_copy,
+    refuse_several_tables,
     without_rounding,
 )
-from sdv_privpgd.coercion import has_sdtype
+from sdv_privpgd.bar import Bar
+from sdv_privpgd.coercion import has_sdtype, plain
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.discovery import discover, reserved_delta, without_domain
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.progress import silent
+from sdv_privpgd.progress import Progress, Stage, expect, silent
 from sdv_privpgd.queries import Adjacency, GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.repair import Predicate
 from sdv_privpgd.report.privacy import plan_report, privacy_report
 from sdv_privpgd.report.release import write_release_page
 from sdv_privpgd.rules import Rule, zeros_of
 from sdv_privpgd.sampler import Sampler
-from sdv_privpgd.schema import MODELLED, PublicDomainError, Schema
+from sdv_privpgd.schema import MODELLED, PublicDomainError, Schema, check_facts
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.transformers import ColumnTransformer, encode_table, transformer_for
@@ -96,6 +98,18 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         SynthesizerInputError: For metadata of several tables, of sequences or composite keys.
     """
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # Of ``__init__``, in place of the one that ``__new__`` has to have.
+        own = inspect.signature(cls.__init__)
+        cls.__signature__ = own.replace(parameters=list(own.parameters.values())[1:])
+
+    def __new__(cls, *args: Any, **kwargs: Any):
+        """Refuses to be a part of a synthesizer of several tables, with the reason."""
+        del args
+        refuse_several_tables(cls.__name__, kwargs)
+        return super().__new__(cls)
+
     def __init__(
         self,
         metadata: Metadata,
@@ -114,7 +128,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         enforce_rounding: bool = True,
         locales: Sequence[str] | str | None = None,
     ) -> None:
-        check_flags(public_metadata=public_metadata, verbose=verbose)
+        public_metadata = check_flag("public_metadata", public_metadata)
         self.epsilon = check_epsilon(epsilon)
         self.delta = check_delta(delta)
         self.adjacency = Adjacency.parse(adjacency).value
@@ -126,8 +140,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             )
         super().__init__(
             metadata=public_copy(metadata, keep_ranges=public_metadata),
-            enforce_min_max_values=enforce_min_max_values,
-            enforce_rounding=enforce_rounding,
+            enforce_min_max_values=plain(enforce_min_max_values),
+            enforce_rounding=plain(enforce_rounding),
             locales=["en_US"] if locales is None else locales,
         )
         self.public_domain = named_by_text(deepcopy(public_domain))
@@ -135,7 +149,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         self.discovery_share = check_share("discovery_share", discovery_share)
         self.num_bins = check_count("num_bins", num_bins)
         self.seed = check_count("seed", seed, least=0)
-        self.verbose = verbose
+        self.verbose = check_flag("verbose", verbose)
         self._discovered: Mapping[str, Mapping] = {}
         self._ledger: PrivacyLedger | None = None
         self._release: pipeline.Release | None = None
@@ -185,8 +199,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         """What is known of the columns, declared or discovered, as ``Schema`` takes it."""
         known = self._declared()
         described, domain = known["columns"], known["public_domain"]
-        if isinstance(domain, Mapping):
-            domain = _constraints.declared(self._reject_sampling_constraints, described, domain)
+        check_facts(domain)
+        domain = _constraints.declared(self._reject_sampling_constraints, described, domain)
         if discovered:
             # Discovery has kept what was declared, but for a format that cannot write the dates.
             domain = domain | {
@@ -372,10 +386,16 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             )
         before = self._discovered
         try:
-            with self._curator(reserved_delta(undeclared, self.delta)) as curator:
+            with (
+                self._shown() as progress,
+                self._curator(reserved_delta(undeclared, self.delta)) as curator,
+            ):
+                num_rows = self._known_rows(columns.values())
+                self._begin(progress, lambda: self._foretold(undeclared, num_rows))
                 share = Fraction(self.discovery_share)
-                self._discovered = discover(columns, undeclared, curator, share)
-                self._run(curator, self.preprocess(data))
+                self._discovered = discover(columns, undeclared, curator, share, progress=progress)
+                expect(progress, lambda: self._foretold({}, num_rows))
+                self._run(curator, self._encoded(columns, progress), progress)
         except BaseException:
             self._discovered = before  # an earlier model's codes go with it
             raise
@@ -411,15 +431,58 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
         The frame is read-only, so that ``fit_processed_data`` needs no copy: change a copy of it.
         """
-        columns, schema = self._open(data), self._schema()
-        codes = encode_table(columns, schema)
+        return self._encoded(self._open(data), silent)
+
+    def _encoded(
+        self, columns: Mapping[str, pd.Series], progress: Progress
+    ) -> dict[str, pd.DataFrame]:
+        schema = self._schema()
+        codes = encode_table(columns, schema, progress)
         names = pd.Index(schema.domain().attributes)
         return {self._table_name: pd.DataFrame(codes, columns=names, copy=False)}
 
     def fit_processed_data(self, processed_data) -> None:
         """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call."""
-        with self._curator() as curator:
-            self._run(curator, processed_data)
+        with self._shown() as progress, self._curator() as curator:
+            num_rows = self._known_rows([processed_data[self._table_name]])
+            self._begin(progress, lambda: self._foretold({}, num_rows))
+            self._run(curator, processed_data, progress)
+
+    @contextmanager
+    def _shown(self) -> Iterator[Progress]:
+        """One bar for a whole fit, if it is to be seen."""
+        if not self.verbose:
+            yield silent
+            return
+        with Bar(type(self).__name__.removesuffix("Synthesizer")) as bar:
+            yield bar
+
+    def _begin(self, progress: Progress, foretold: Callable[[], Sequence[Stage]]) -> None:
+        """Says what is to come, before a row is read."""
+        expect(progress, foretold)
+
+    def _known_rows(self, columns: Collection[Sized]) -> int:
+        """The number of rows where it is public, else a usual one: a bar must not tell it."""
+        if Adjacency.parse(self.adjacency) is Adjacency.ADD_REMOVE:
+            return forecast.USUAL_ROWS
+        return len(next(iter(columns), ()))
+
+    def _foretold(self, undeclared: Mapping[str, Mapping], num_rows: int) -> list[Stage]:
+        """The stages of a fit, where these columns are still to be looked into."""
+        lacking = without_domain(undeclared)
+        known = self._declared_schema() if lacking else self._schema()
+        sizes = {column.name: column.size for column in known.columns}
+        for name in lacking:
+            sizes[name] = forecast.usual_size(undeclared[name])
+        domain = Domain(tuple(sizes), tuple(sizes.values()))
+        strategy, engine = self._strategy(), self._engine({})
+        cliques = forecast.cliques_of(domain, strategy)
+        return [
+            *forecast.looking(num_rows, len(undeclared)),
+            *forecast.encoding(num_rows, [self._described[name]["sdtype"] for name in sizes]),
+            *forecast.asking(domain, num_rows, strategy),
+            *forecast.fitting(domain, num_rows, cliques, engine),
+        ]
 
     def _undeclared(self) -> dict[str, dict]:
         """What is known of each column whose domain is to be found privately."""
@@ -454,7 +517,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                     self._ledger.followed_by(curator.ledger) if self._ledger else curator.ledger
                 )
 
-    def _run(self, curator: Curator, processed_data) -> None:
+    def _run(self, curator: Curator, processed_data, progress: Progress) -> None:
         """Runs the pipeline on the codes of the table."""
         schema = self._schema()
         rules, checks = self._limits(schema)
@@ -477,7 +540,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 curator,
                 self._strategy(),
                 self._engine(zeros_of(rules, schema.domain())),
-                progress=partial(_bars, type(self).__name__) if self.verbose else silent,
+                progress=progress,
             )
             self._sampler = Sampler(schema, self._release.model, self.seed, rules, checks)
         self._fitted = True
@@ -524,9 +587,10 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         self._validate_fit_before_sample()
         # One frame: SDV goes through those of different columns one by one, copying all rows.
         together = as_one(self._make_condition_dfs(conditions))
-        sampled = super().sample_from_conditions(
-            [DataFrameCondition(together)], max_tries_per_batch, batch_size, output_folder_path
-        )
+        with bars_shown(self.verbose):
+            sampled = super().sample_from_conditions(
+                [DataFrameCondition(together)], max_tries_per_batch, batch_size, output_folder_path
+            )
         return self._as_fitted(sampled, rename=True)
 
     def sample_remaining_columns(
@@ -537,12 +601,13 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         The result holds the caller's own rows and is exactly as private as they are.
         """
         self._validate_fit_before_sample()
-        sampled = super().sample_remaining_columns(
-            known_columns.set_axis(column_names(known_columns), axis=1),
-            max_tries_per_batch,
-            batch_size,
-            output_folder_path,
-        )
+        with bars_shown(self.verbose):
+            sampled = super().sample_remaining_columns(
+                known_columns.set_axis(column_names(known_columns), axis=1),
+                max_tries_per_batch,
+                batch_size,
+                output_folder_path,
+            )
         return self._as_fitted(sampled, rename=True)
 
     def _validate_conditions_unseen_columns(self, conditions) -> None:
@@ -684,13 +749,3 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 f"version of sdv-privpgd reads {_STATE_VERSION}. Install the version that wrote it."
             )
         vars(self).update({k: v for k, v in state.items() if k != "_state_version"})
-
-
-def _bars(synthesizer: str, items, stage: str):
-    """One progress bar a stage, with an estimate of the time left.
-
-    The estimate is from the last dozen or so of its updates: a slow first step (compilation) is
-    soon forgotten, and steps of unequal length are averaged.
-    """
-    method = synthesizer.removesuffix("Synthesizer")
-    return tqdm(items, desc=f"{method}: {stage:<8}", unit="step", smoothing=0.1)

@@ -3,16 +3,18 @@
 With ``_lifecycle.py`` and ``synthesizer.py`` the only importers of SDV.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 
 import pandas as pd
 from sdv.metadata import Metadata
 
+from sdv_privpgd import forecast
 from sdv_privpgd._constraints import FixedCombinations
 from sdv_privpgd._lifecycle import PrivateSynthesizer
-from sdv_privpgd._sdv import check_count, check_flags, check_positive
+from sdv_privpgd._sdv import check_count, check_flag, check_positive
+from sdv_privpgd.progress import Progress, Stage, expect, one_step
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.independent import Independent
@@ -108,13 +110,12 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         enforce_rounding: bool = True,
         locales: Sequence[str] | str | None = None,
     ) -> None:
-        check_flags(enable_gpu=enable_gpu)
         if num_particles is not None:
-            check_count("num_particles", num_particles)
+            num_particles = check_count("num_particles", num_particles)
         self.strategy = strategy
         self.num_particles = num_particles
         self.penalties = tuple(penalties)
-        self.enable_gpu = enable_gpu
+        self.enable_gpu = check_flag("enable_gpu", enable_gpu)
         super().__init__(
             metadata,
             epsilon,
@@ -152,6 +153,17 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         if self.num_particles is None:
             return engine
         return replace(engine, num_particles=self.num_particles)
+
+    def _begin(self, progress: Progress, foretold: Callable[[], Sequence[Stage]]) -> None:
+        """Compiles first, where the machine has not compiled before."""
+        # Imported late: reading metadata and making rows from a file need no torch.
+        from sdv_privpgd.synthesize.particles import warmup
+
+        if warmup.must_compile(enable_gpu=self.enable_gpu):
+            expect(progress, lambda: [*forecast.compiling(), *foretold()])
+            with one_step(progress, "compile"):
+                warmup.compile_all()
+        super()._begin(progress, foretold)
 
     def get_loss_values(self) -> pd.DataFrame:
         """How far the particles were from the noisy tables after some epochs. Public.

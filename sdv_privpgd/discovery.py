@@ -93,7 +93,7 @@ def discover(
         return {}
     measured = [name for name in undeclared if name not in _with_keys(undeclared)]
     budget = curator.ledger.budget * share
-    first = _FirstLook.at(columns, undeclared)
+    first = _FirstLook.at(columns, undeclared, progress)
     curator.recode(first.dataset, keys=first.keys)
     found, open_keys = first.values(curator, budget * _FIRST_SHARE)
     rough = first.facts(curator, budget * _FIRST_SHARE, progress)
@@ -114,7 +114,7 @@ def discover(
     fine = {name: _fine(name, {**undeclared[name], **rough.get(name, {})}) for name in measured}
     schema = Schema(tuple(fine.values()))
     domain = schema.domain()
-    curator.recode(Dataset(domain, encode_table(columns, schema)))
+    curator.recode(Dataset(domain, encode_table(columns, schema, progress)))
     answers = curator.measure(
         [MarginalQuery(clique) for clique in domain.cliques(1)],
         left,
@@ -194,13 +194,19 @@ class _FirstLook:
     aware: frozenset[str]
 
     @classmethod
-    def at(cls, columns: Mapping[str, pd.Series], known: Mapping[str, Mapping]) -> "_FirstLook":
+    def at(
+        cls, columns: Mapping[str, pd.Series], known: Mapping[str, Mapping], progress: Progress
+    ) -> "_FirstLook":
         codes: list[np.ndarray] = []
         sizes: dict[str, int] = {}
         with quiet():
-            keys = KeyColumns({name: key_counts(columns[name]) for name in _with_keys(known)})
-            for name, facts in _on_grids(known).items():
-                is_date, series = facts["sdtype"] == "datetime", columns[name]
+            counts, grids = {}, _on_grids(known)
+            for name in progress([*_with_keys(known), *grids], "look"):
+                if name not in grids:
+                    counts[name] = list(key_counts(columns[name]))
+                    continue
+                facts, series = grids[name], columns[name]
+                is_date = facts["sdtype"] == "datetime"
                 sizes[_grid(name)] = len(YEARS if is_date else SignedPowers()) + 1
                 grid = _years(name, facts, series) if is_date else _powers(series)
                 codes.append(grid.astype(np.uint16))
@@ -208,6 +214,7 @@ class _FirstLook:
                     sizes[_precision(name)] = len(UNITS) + 1 if is_date else MOST_PLACES + 3
                     fine = precisions(series) if is_date else decimal_places(series, MOST_PLACES)
                     codes.append(fine.astype(np.uint16))
+            keys = KeyColumns(counts)
         num_records = len(next(iter(columns.values())))
         table = np.column_stack(codes) if codes else np.empty((num_records, 0), np.uint16)
         dataset = Dataset(Domain(tuple(sizes), tuple(sizes.values())), table)

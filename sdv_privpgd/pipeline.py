@@ -1,14 +1,16 @@
 """The whole way from a private table to a public release, on one page."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.measure import Measurement
+from sdv_privpgd.forecast import fitting
+from sdv_privpgd.measure import Measurement, estimate_total
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.queries import CountQuery
+from sdv_privpgd.progress import Progress, Stage, expect, silent
+from sdv_privpgd.queries import CountQuery, MarginalQuery
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine, Model
 
@@ -43,13 +45,22 @@ def run(
     """
     domain = curator.domain
     asked = ask(curator, strategy, engine, progress=progress)
-    model = engine.fit(domain, [*asked.count, *asked.statistics, *asked.tables], progress=progress)
+    answers = [*asked.count, *asked.statistics, *asked.tables]
+    expect(progress, lambda: _left(domain, answers, engine))
+    model = engine.fit(domain, answers, progress=progress)
     return Release(
         domain=domain,
         ledger=curator.ledger,
         measurements=tuple(asked.count) if asked.statistics else (*asked.count, *asked.tables),
         model=model,
     )
+
+
+def _left(domain: Domain, answers: Sequence[Measurement], engine: Engine) -> list[Stage]:
+    """What a fit to these answers is foretold to take."""
+    cliques = [each.query.clique for each in answers if isinstance(each.query, MarginalQuery)]
+    total = estimate_total(domain, answers).value
+    return fitting(domain, total, list(dict.fromkeys(cliques)), engine)
 
 
 @dataclass(frozen=True, kw_only=True)

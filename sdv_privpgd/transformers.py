@@ -21,6 +21,7 @@ from sdv_privpgd.coercion import indices, quiet, real_numbers, truths, whole_num
 from sdv_privpgd.columns import EXACT_IN_FLOAT, Column
 from sdv_privpgd.dataset import code_type
 from sdv_privpgd.dates import instants, to_ticks, write_dates
+from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.schema import Schema
 
 _BLOCK = 1 << 18
@@ -292,7 +293,9 @@ def transformer_for(column: Column) -> ColumnTransformer:
     )
 
 
-def encode_table(columns: Mapping[str, pd.Series], schema: Schema) -> np.ndarray:
+def encode_table(
+    columns: Mapping[str, pd.Series], schema: Schema, progress: Progress = silent
+) -> np.ndarray:
     """The codes of a private table, shape (record, attribute), in the schema's order.
 
     They lie attribute by attribute in one immutable array of the smallest type, which
@@ -301,7 +304,7 @@ def encode_table(columns: Mapping[str, pd.Series], schema: Schema) -> np.ndarray
     domain = schema.domain()
     num_records = len(columns[domain.attributes[0]]) if domain.attributes else 0
     codes = np.empty((len(domain), num_records), dtype=code_type(domain))
-    for own, column in zip(codes, schema.columns, strict=True):
+    for own, column in zip(codes, progress(schema.columns, "encode"), strict=True):
         transformer, series = transformer_for(column), columns[column.name]
         for start in range(0, num_records, _BLOCK):
             part = slice(start, start + _BLOCK)

@@ -92,9 +92,9 @@ class ParticleGradientDescent:
 
     def __post_init__(self) -> None:
         if self.num_particles is not None:
-            _require_integer("num_particles", self.num_particles, 1)
+            self._keep_integer("num_particles", 1)
         for name in ("epochs", "num_slices", "batch_size"):
-            _require_integer(name, getattr(self, name), 0 if name == "epochs" else 1)
+            self._keep_integer(name, 0 if name == "epochs" else 1)
         if not 0 <= self.mask_probability < 1:
             raise ValueError(f"mask_probability must lie in [0, 1), got {self.mask_probability!r}.")
         for name, choices in (
@@ -104,6 +104,12 @@ class ParticleGradientDescent:
         ):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {choices!r}, got {getattr(self, name)!r}.")
+
+    def _keep_integer(self, name: str, least: int) -> None:
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+        object.__setattr__(self, name, int(value))
 
     @classmethod
     def as_published(cls, **changes: Any) -> "ParticleGradientDescent":
@@ -150,7 +156,7 @@ class ParticleGradientDescent:
         """A point cloud that matches the measurements. ``warm_start`` replaces the start."""
         generator = torch.Generator().manual_seed(self.seed)
         require_same_answers(measurements)
-        agreed, goals = goals_of(domain, measurements, self.targets, self.zeros)
+        agreed, goals = goals_of(domain, measurements, self.targets, self.zeros, progress)
         kernel = choose_kernel(self.kernel, enable_gpu=self.enable_gpu)
         weights = projection_on(kernel.device, self.projection).project_all(
             [SignedTable(goal.centers, goal.values) for goal in goals], generator, progress
@@ -175,7 +181,9 @@ class ParticleGradientDescent:
             for clique in full.keys() & self.zeros.keys():
                 if few_choices(self.zeros[clique]):
                     full[clique][~self.zeros[clique]] = STAYS_EMPTY
-            codes = finish(codes, domain, full, self.seed, grouped=grouped, fixed=fixed)
+            codes = finish(
+                codes, domain, full, self.seed, grouped=grouped, fixed=fixed, progress=progress
+            )
         return Particles(domain=domain, codes=codes, losses=curve)
 
     def _start(
@@ -295,8 +303,3 @@ def _follow(
         columns = torch.tensor(pull.columns, device=positions.device)
         positions.index_add_(0, columns, move(pull, elapsed)).clamp_(0, 1)
     return positions
-
-
-def _require_integer(name: str, value: int, least: int) -> None:
-    if not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")

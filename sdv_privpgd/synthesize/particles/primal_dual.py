@@ -83,7 +83,7 @@ class CompiledProjection(CertifiedSolver):
             scales = largest / np.maximum(gaps, SMALLEST_GAP * largest)  # squares of the dual's
             norm = _norm(order, (gaps * np.sqrt(scales)).astype(np.float32))
             ratio = PRIMAL_SHARE * way / math.sqrt(gaps.size)
-            distance, lower_bound = _improve(
+            distance, lower_bound = improve(
                 signed,
                 order,
                 gaps,
@@ -103,7 +103,7 @@ class CompiledProjection(CertifiedSolver):
 # compiling otherwise, on every new machine.
 @njit(nogil=True)
 @no_type_check
-def _improve(
+def improve(
     signed, order, gaps, narrow, primal_step, dual_steps, max_steps, tolerance, precision,
     best, distance,
 ):  # fmt: skip

@@ -1,7 +1,7 @@
 """What the particles lack in each cell, kept up to date while they move code by code."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, no_type_check
 
 import numpy as np
@@ -14,6 +14,9 @@ from sdv_privpgd.synthesize.particles.levels import Levels, Table, tables_of
 
 _NUM_CHUNKS = 32
 """Parts of a block for the threads. Fixed, though the result would not depend on it."""
+
+_STRETCHES = 50
+"""Parts of a sweep, whose end is told; each is at least a block."""
 
 _ROW = 8
 """Finding a particle's row of a view takes as long as reading so many residuals."""
@@ -112,15 +115,25 @@ class Residuals(NamedTuple):
             own_strides=_flat([[stride for _, stride in those] for those in siblings]),
         )
 
-    def sweep(self, order: np.ndarray, key: int, block: int) -> int:
-        """Moves the codes, attribute by attribute in this order; returns how many moved."""
+    def sweep(self, order: np.ndarray, key: int, block: int) -> Iterator[tuple[float, int]]:
+        """Moves the codes, attribute by attribute in this order, block by block of particles.
+
+        After some blocks it gives the share of the sweep that is done, and how many moved in them.
+        """
         scores = np.zeros((_NUM_CHUNKS, 2, self.maps.shape[2]), dtype=np.float32)
         proposals = np.zeros(block, dtype=np.int32)
         num_levels, num_axes = self.widths.shape
         owners = np.repeat(np.arange(num_axes * num_levels), np.diff(self.first_view))
         read = float((self.widths.T.ravel()[owners] + _ROW).sum())
-        in_parallel = self.codes.shape[1] * read >= _PARALLEL_FROM
-        return int(_sweep(order, np.uint64(key), scores, proposals, in_parallel, *self))
+        number = self.codes.shape[1]
+        in_parallel = number * read >= _PARALLEL_FROM
+        stretch = block * -(-number // (block * _STRETCHES))
+        for start in range(0, number, stretch):
+            stop = min(number, start + stretch)
+            moved = sweep_blocks(
+                order, np.uint64(key), scores, proposals, in_parallel, start, stop, *self
+            )
+            yield stop / number, int(moved)
 
 
 def _lacks(table: Table, codes: np.ndarray, num_attributes: int) -> np.ndarray:
@@ -133,12 +146,14 @@ def _lacks(table: Table, codes: np.ndarray, num_attributes: int) -> np.ndarray:
 
 @njit()
 @no_type_check
-def _sweep(
+def sweep_blocks(
     order,
     key,
     scores,
     proposals,
     in_parallel,
+    start,
+    stop,
     codes,
     maps,
     widths,
@@ -154,13 +169,13 @@ def _sweep(
     siblings,
     own_strides,
 ):
-    """One sweep: the attributes in this order, block by block of particles."""
+    """A stretch of a sweep: the attributes in this order, block by block of particles."""
     num_moved = 0
     num_levels, num_axes, _ = maps.shape
     places = (offsets, first_term, axes, strides)
     views = (first_view, weights, maps, widths)
-    for first in range(0, codes.shape[1], len(proposals)):
-        last = min(codes.shape[1], first + len(proposals))
+    for first in range(start, stop, len(proposals)):
+        last = min(stop, first + len(proposals))
         for axis in order:
             block = (first, last, axis)
             if in_parallel:
