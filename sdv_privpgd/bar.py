@@ -27,6 +27,9 @@ _TRUST = 0.15
 """The share of all foretold seconds as much as which the forecast itself is believed: early steps
 say little of how fast the machine is."""
 
+_END = 0.99
+"""Where the last stage ends; the bar is full once all is done."""
+
 
 class Bar:
     """A ``Progress`` that shows one bar over all stages, to be used as a context manager.
@@ -102,8 +105,7 @@ class Bar:
         to_come = sum(planned.seconds for planned in self._planned)
         if self._now.seconds:
             part = self._now.seconds / (self._now.seconds + to_come)
-            position = self._begun_at + (1 - self._begun_at) * part * share
-            self._shown.n = max(self._shown.n, min(position, 1.0))
+            self._shown.n = self._begun_at + (_END - self._begun_at) * part * share
         self._shown.update(0)
 
     def _seconds_left(self, elapsed: float) -> float:

@@ -29,7 +29,7 @@ USUAL_ROWS = 50_000
 
 _CATEGORIES = 12
 
-_COMPILE = 12.0
+_COMPILE = 15.0
 _LOOK, _ENCODE, _DATE = 1e-7, 1e-7, 1e-6  # a cell; dates are text more often than not
 _COUNT, _NOISE = 4e-9, 5e-7  # a row of a table; a cell
 _PAIR, _PRODUCT = 4e-4, 3e-8  # a pair whose noise is looked into; its a * b * (a + b)
