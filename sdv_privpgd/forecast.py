@@ -30,16 +30,17 @@ USUAL_ROWS = 50_000
 _CATEGORIES = 12
 
 _COMPILE = 15.0
-_LOOK, _ENCODE, _DATE = 1e-7, 1e-7, 1e-6  # a cell; dates are text more often than not
+_LOOK, _ENCODE, _DATE = 1e-7, 1.5e-7, 1e-6  # a cell; dates are text more often than not
 _COUNT, _NOISE = 4e-9, 5e-7  # a row of a table; a cell
-_PAIR, _PRODUCT = 4e-4, 3e-8  # a pair whose noise is looked into; its a * b * (a + b)
-_PROJECT = 4.5e-5  # a cell, on one core
-_DESCEND = 1.1e-8  # a particle of a table and epoch, on one core
-_START = 0.3
-_FINISH = 4e-9  # a residual read, on one core
-_SPREAD = 1e9
-"""Residuals from which a sweep is spread over the cores."""
-_LOTS, _STEP, _CELL = 20, 3e-4, 1e-8  # lots of 50 steps; a clique; a cell of a model's tables
+_PAIR, _PRODUCT = 1e-3, 3e-7  # a pair whose noise is looked into; its a * b * (a + b)
+_PROJECT = 6e-5  # a cell, on one core
+_DESCEND = 1.7e-8  # a particle of a table and epoch, on one core
+_START = 0.5
+_FINISH, _MOST_READ = 7e-9, 20_000
+"""A residual that a particle reads in a sweep. Of more than so many, fewer lead to a move, and they
+are read on all cores."""
+_GROUPED = 4e-3  # a triple, before the first sweep
+_LOTS, _STEP, _CELL = 8, 6e-5, 1e-8  # lots of 50 steps; a clique; a cell of a model's tables
 _ROUND = 0.35  # a round of an adaptive strategy, for each MiB that its model may have at the end
 
 
@@ -151,21 +152,19 @@ def _particles(
         Stage("denoise", _comparing(domain)) if engine.targets == "denoised" else None,
         Stage("project", 0.1 + _PROJECT * cells / cores),
         Stage("descend", _START + _DESCEND * steps / cores),
-        _settling(domain, number, cliques, engine, cores) if engine.finish else None,
+        _settling(domain, number, cliques, engine) if engine.finish else None,
     ]
     return [stage for stage in stages if stage is not None]
 
 
-def _settling(
-    domain: Domain, number: int, cliques: Sequence[Clique], engine: Any, cores: int
-) -> Stage:
+def _settling(domain: Domain, number: int, cliques: Sequence[Clique], engine: Any) -> Stage:
     """The finish: each particle reads a row of each of its tables, once an attribute."""
     triples = min(math.comb(len(domain), 3), MOST)
     read = 3 * triples * (GROUPS + 8) + sum(
         size + 8 for clique in cliques for size in domain.shape(clique)
     )
-    seconds = 0.3 + _FINISH * number * read * engine.finish.sweeps
-    return Stage("finish", seconds / cores if number * read >= _SPREAD else seconds)
+    sweep = _FINISH * number * min(read, _MOST_READ)
+    return Stage("finish", 0.2 + _GROUPED * triples + sweep * engine.finish.sweeps)
 
 
 def _counting(domain: Domain, cliques: Sequence[Clique], num_rows: float) -> float:

@@ -18,7 +18,7 @@ from sdv_privpgd.zeros import Zeros, possible_cells
 _STEPS_AT_ONCE = 50
 """Between two looks at how much the loss has fallen."""
 
-_USUAL_LOTS = 10
+_USUAL_LOTS = 5
 """After so many lots a fit is taken to be half done."""
 
 _LARGEST = 2048.0
@@ -125,7 +125,7 @@ class PrivatePGM:
                 stalls = stalls + 1 if is_stalled else 0
                 if stalls == 2:
                     break
-                # Most fits end early, after some ten lots.
+                # Most fits end early, after some five or ten lots.
                 shares.reach(lot / (lot + _USUAL_LOTS))
             potentials = descent.potentials
         shares.reach(1.0)

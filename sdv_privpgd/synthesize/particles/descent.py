@@ -92,9 +92,9 @@ class ParticleGradientDescent:
 
     def __post_init__(self) -> None:
         if self.num_particles is not None:
-            self._keep_integer("num_particles", 1)
+            _require_integer("num_particles", self.num_particles, 1)
         for name in ("epochs", "num_slices", "batch_size"):
-            self._keep_integer(name, 0 if name == "epochs" else 1)
+            _require_integer(name, getattr(self, name), 0 if name == "epochs" else 1)
         if not 0 <= self.mask_probability < 1:
             raise ValueError(f"mask_probability must lie in [0, 1), got {self.mask_probability!r}.")
         for name, choices in (
@@ -104,12 +104,6 @@ class ParticleGradientDescent:
         ):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {choices!r}, got {getattr(self, name)!r}.")
-
-    def _keep_integer(self, name: str, least: int) -> None:
-        value = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
-        object.__setattr__(self, name, int(value))
 
     @classmethod
     def as_published(cls, **changes: Any) -> "ParticleGradientDescent":
@@ -303,3 +297,8 @@ def _follow(
         columns = torch.tensor(pull.columns, device=positions.device)
         positions.index_add_(0, columns, move(pull, elapsed)).clamp_(0, 1)
     return positions
+
+
+def _require_integer(name: str, value: int, least: int) -> None:
+    if not isinstance(value, int) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
