@@ -46,11 +46,12 @@ from sdv_privpgd._sdv import (
     named_by_text,
     original_names,
     public_copy,
+    python_s,
     refuse_several_tables,
     without_rounding,
 )
 from sdv_privpgd.bar import Bar
-from sdv_privpgd.coercion import has_sdtype, plain
+from sdv_privpgd.coercion import has_sdtype
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.discovery import discover, reserved_delta, without_domain
 from sdv_privpgd.domain import Domain
@@ -140,8 +141,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             )
         super().__init__(
             metadata=public_copy(metadata, keep_ranges=public_metadata),
-            enforce_min_max_values=plain(enforce_min_max_values),
-            enforce_rounding=plain(enforce_rounding),
+            enforce_min_max_values=python_s(enforce_min_max_values),
+            enforce_rounding=python_s(enforce_rounding),
             locales=["en_US"] if locales is None else locales,
         )
         self.public_domain = named_by_text(deepcopy(public_domain))

@@ -6,7 +6,7 @@ from copy import deepcopy
 from functools import partial
 from math import inf
 from types import SimpleNamespace
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -84,6 +84,11 @@ def check_flag(name: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
+
+
+def python_s(value: Any) -> Any:
+    """A truth of NumPy's as a bool, anything else as it is: SDV checks it."""
+    return bool(value) if isinstance(value, np.bool_) else value
 
 
 def check_count(name: str, value: object, *, least: int = 1) -> int:
