@@ -78,7 +78,7 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         enable_gpu: Whether CUDA is used when there is one.
         seed: Of what comes after the noisy answers, the sampled rows above all. The noise and
             the private choices come from the operating system and have no seed.
-        verbose: Whether progress bars are shown. They count steps that the domain fixes.
+        verbose: Whether a bar shows how far a fit is, and SDV its own while rows are sampled.
         enforce_min_max_values: Taken for SDV's sake: values never leave the declared range.
         enforce_rounding: Whether ``decimal_places`` is respected; ``False`` gives plain floats.
         locales: Locales of generated personal data; ``None`` is ``['en_US']``.
