@@ -6,15 +6,15 @@ table's columns to the encoders alone.
 """
 
 import datetime
+import inspect
 import os
 import threading
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,22 +33,24 @@ from sdv.errors import (
 from sdv.metadata import Metadata
 from sdv.sampling import DataFrameCondition
 from sdv.single_table.base import SYNTHESIZER_LOGGER, BaseSingleTableSynthesizer
-from tqdm import tqdm
 
-from sdv_privpgd import _constraints, _generators, pipeline
+from sdv_privpgd import _constraints, _generators, forecast, pipeline
 from sdv_privpgd._sdv import (
     as_one,
+    bars_shown,
     check_conditions,
     check_count,
-    check_flags,
+    check_flag,
     check_share,
     column_names,
     given_over,
     named_by_text,
     original_names,
     public_copy,
+    refuse_several_tables,
     without_rounding,
 )
+from sdv_privpgd.bar import Bar
 from sdv_privpgd.coercion import has_sdtype
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.discovery import discover, reserved_delta, without_domain
@@ -58,14 +60,14 @@ from sdv_privpgd.ordered import OrderedPair, chosen, differences_of, told_apart
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.progress import silent
+from sdv_privpgd.progress import Progress, Stage, expect, silent
 from sdv_privpgd.queries import Adjacency, GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.repair import Predicate
 from sdv_privpgd.report.privacy import plan_report, privacy_report
 from sdv_privpgd.report.release import write_release_page
 from sdv_privpgd.rules import Rule, zeros_of
 from sdv_privpgd.sampler import Sampler
-from sdv_privpgd.schema import MODELLED, PublicDomainError, Schema
+from sdv_privpgd.schema import MODELLED, PublicDomainError, Schema, check_facts
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.synthesize.engine import Engine
@@ -110,6 +112,18 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         ValueError: For an argument outside its range; the message names value and remedy.
         SynthesizerInputError: For metadata of several tables, of sequences or composite keys.
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # Of ``__init__``, in place of the one that ``__new__`` has to have.
+        own = inspect.signature(cls.__init__)
+        cls.__signature__ = own.replace(parameters=list(own.parameters.values())[1:])
+
+    def __new__(cls, *args: Any, **kwargs: Any):
+        """Refuses to be a part of a synthesizer of several tables, with the reason."""
+        del args
+        refuse_several_tables(cls.__name__, kwargs)
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -168,12 +182,13 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
         All of them can be set on the object, so every fit checks them as the constructor does.
         """
-        check_flags(
-            public_metadata=self.public_metadata,
-            verbose=self.verbose,
-            enforce_min_max_values=self.enforce_min_max_values,
-            enforce_rounding=self.enforce_rounding,
-        )
+        for name in (
+            "public_metadata",
+            "verbose",
+            "enforce_min_max_values",
+            "enforce_rounding",
+        ):
+            setattr(self, name, check_flag(name, getattr(self, name)))
         self.epsilon = check_epsilon(self.epsilon)
         self.delta = check_delta(self.delta)
         self.adjacency = Adjacency.parse(self.adjacency).value
@@ -258,8 +273,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         """What is known of the columns, declared or discovered, as ``Schema`` takes it."""
         known = self._declared()
         described, domain = known["columns"], known["public_domain"]
-        if isinstance(domain, Mapping):
-            domain = _constraints.declared(self._reject_sampling_constraints, described, domain)
+        check_facts(domain)
+        domain = _constraints.declared(self._reject_sampling_constraints, described, domain)
         if discovered:
             # Discovery has kept what was declared, but for a format that cannot write the dates.
             domain = domain | {
@@ -471,13 +486,19 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 "metadata has them from documentation and not from the data.",
                 stacklevel=2,
             )
-        with self._curator(reserved_delta(undeclared, self.delta)) as curator:
+        with (
+            self._shown() as progress,
+            self._curator(reserved_delta(undeclared, self.delta)) as curator,
+        ):
+            num_rows = self._known_rows(columns.values())
+            self._begin(progress, lambda: self._foretold(undeclared, num_rows))
             table = data[self._table_name] if isinstance(data, dict) else data
             self._gives_frames = not isinstance(data, dict)
             self._original_columns = original_names(table, list(self._described))
-            found = self._found(columns, undeclared, curator)
+            found = self._found(columns, undeclared, curator, progress)
             self._discovered, self._doubts, self._shapes = found
-            self._run(curator, self.preprocess(data))
+            expect(progress, lambda: self._foretold({}, num_rows))
+            self._run(curator, self._encoded(columns, progress), progress)
 
     def finish(self, data=None) -> None:
         """Finishes a fit that failed, or was interrupted, after it had paid for noisy answers.
@@ -502,25 +523,28 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             kept.require(
                 self._with_differences(schema, kept.of_table["_shapes"]), with_data=data is not None
             )
-            if data is not None:
-                self._open(data)
-            with self._curator(begun=kept.ledger) as curator:
+            columns = None if data is None else self._open(data)
+            with self._shown() as progress, self._curator(begun=kept.ledger) as curator:
                 vars(self).update(kept.of_table)
-                self._run(curator, None if data is None else self.preprocess(data), kept.answers)
+                num_rows = self._known_rows([] if columns is None else columns.values())
+                self._begin(progress, lambda: self._foretold({}, num_rows))
+                codes = None if columns is None else self._encoded(columns, progress)
+                self._run(curator, codes, progress, kept.answers)
 
     def _found(
         self,
         columns: Mapping[str, pd.Series],
         undeclared: Mapping[str, Mapping],
         curator: Curator,
+        progress: Progress = silent,
     ) -> tuple[Mapping[str, Mapping], Mapping[str, str], Mapping[str, Sequence[float]]]:
         """What was not declared, what is in doubt of it, and the shapes of differences. Public."""
         apart = part_for_shapes(len(self._ordered()), len(Schema.modelled(**self._declared())))
         share = self._share_of(undeclared) * (1 - apart)
-        discovered, doubts = discover(columns, undeclared, curator, share)
+        discovered, doubts = discover(columns, undeclared, curator, share, progress=progress)
         fine = self._with_differences(self._schema_with(discovered), None).differences
         budget = curator.ledger.budget * Fraction(self.discovery_share) * apart
-        return discovered, doubts, find_shapes(columns, fine, curator, budget)
+        return discovered, doubts, find_shapes(columns, fine, curator, budget, progress=progress)
 
     def plan(self, num_rows: int) -> str:
         """What a fit to so many rows would ask, and how loud its answers would be. Public.
@@ -554,17 +578,59 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
         The frame is read-only, so that ``fit_processed_data`` needs no copy: change a copy of it.
         """
-        columns = self._open(data)
+        return self._encoded(self._open(data), silent)
+
+    def _encoded(
+        self, columns: Mapping[str, pd.Series], progress: Progress
+    ) -> dict[str, pd.DataFrame]:
         schema = self._with_differences(self._schema(), self._shapes)
-        codes = encode_table(columns, schema)
+        codes = encode_table(columns, schema, progress)
         names = pd.Index(schema.domain().attributes)
         return {self._table_name: pd.DataFrame(codes, columns=names, copy=False)}
 
     def fit_processed_data(self, processed_data) -> None:
         """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call."""
         self._check_questions()
-        with self._curator() as curator:
-            self._run(curator, processed_data)
+        with self._shown() as progress, self._curator() as curator:
+            num_rows = self._known_rows([processed_data[self._table_name]])
+            self._begin(progress, lambda: self._foretold({}, num_rows))
+            self._run(curator, processed_data, progress)
+
+    @contextmanager
+    def _shown(self) -> Iterator[Progress]:
+        """One bar for a whole fit, if it is to be seen."""
+        if not self.verbose:
+            yield silent
+            return
+        with Bar(type(self).__name__.removesuffix("Synthesizer")) as bar:
+            yield bar
+
+    def _begin(self, progress: Progress, foretold: Callable[[], Sequence[Stage]]) -> None:
+        """Says what is to come, before a row is read."""
+        expect(progress, foretold)
+
+    def _known_rows(self, columns: Collection[Sized]) -> int:
+        """The number of rows where it is public, else a usual one: a bar must not tell it."""
+        if Adjacency.parse(self.adjacency) is Adjacency.ADD_REMOVE:
+            return forecast.USUAL_ROWS
+        return len(next(iter(columns), ()))
+
+    def _foretold(self, undeclared: Mapping[str, Mapping], num_rows: int) -> list[Stage]:
+        """The stages of a fit, where these columns are still to be looked into."""
+        lacking = without_domain(undeclared)
+        known = self._declared_schema() if lacking else self._schema()
+        sizes = {column.name: column.size for column in known.columns}
+        for name in lacking:
+            sizes[name] = forecast.usual_size(undeclared[name])
+        domain = Domain(tuple(sizes), tuple(sizes.values()))
+        strategy, engine = self._strategy(), self._engine({})
+        cliques = forecast.cliques_of(domain, strategy)
+        return [
+            *forecast.looking(num_rows, len(undeclared)),
+            *forecast.encoding(num_rows, [self._described[name]["sdtype"] for name in sizes]),
+            *forecast.asking(domain, num_rows, strategy),
+            *forecast.fitting(domain, num_rows, cliques, engine),
+        ]
 
     def _undeclared(self) -> dict[str, dict]:
         """What is known of each column whose domain is to be found privately."""
@@ -634,7 +700,13 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         )
         note_on(error, self._unfinished.remedy())
 
-    def _run(self, curator: Curator, processed_data, known: Sequence[Measurement] = ()) -> None:
+    def _run(
+        self,
+        curator: Curator,
+        processed_data,
+        progress: Progress,
+        known: Sequence[Measurement] = (),
+    ) -> None:
         """Runs the pipeline on the codes of the table, or without it on what is known."""
         schema = self._with_differences(self._schema(), self._shapes)
         rules, checks = self._limits_found(schema)
@@ -650,7 +722,6 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         )
         _generators.fit(self._data_processor, self._described, self._transformers())
         if schema.columns:
-            progress = partial(_bars, type(self).__name__) if self.verbose else silent
             engine = self._engine(self._zeros(schema, rules))
             curator.recode(self._coded(schema, processed_data), known=known)
             self._answered = schema
@@ -721,9 +792,10 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         self._validate_fit_before_sample()
         # One frame: SDV goes through those of different columns one by one, copying all rows.
         together = as_one(self._make_condition_dfs(conditions))
-        sampled = super().sample_from_conditions(
-            [DataFrameCondition(together)], max_tries_per_batch, batch_size, output_folder_path
-        )
+        with bars_shown(self.verbose):
+            sampled = super().sample_from_conditions(
+                [DataFrameCondition(together)], max_tries_per_batch, batch_size, output_folder_path
+            )
         return self._as_fitted(sampled, rename=True)
 
     def sample_remaining_columns(
@@ -734,12 +806,13 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         The result holds the caller's own rows and is exactly as private as they are.
         """
         self._validate_fit_before_sample()
-        sampled = super().sample_remaining_columns(
-            known_columns.set_axis(column_names(known_columns), axis=1),
-            max_tries_per_batch,
-            batch_size,
-            output_folder_path,
-        )
+        with bars_shown(self.verbose):
+            sampled = super().sample_remaining_columns(
+                known_columns.set_axis(column_names(known_columns), axis=1),
+                max_tries_per_batch,
+                batch_size,
+                output_folder_path,
+            )
         return self._as_fitted(sampled, rename=True)
 
     def _validate_conditions_unseen_columns(self, conditions) -> None:
@@ -883,13 +956,3 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             )
         vars(self).update({k: v for k, v in state.items() if k != "_state_version"})
         self._lock = threading.RLock()
-
-
-def _bars(synthesizer: str, items, stage: str):
-    """One progress bar a stage, with an estimate of the time left.
-
-    The estimate is from the last dozen or so of its updates: a slow first step (compilation) is
-    soon forgotten, and steps of unequal length are averaged.
-    """
-    method = synthesizer.removesuffix("Synthesizer")
-    return tqdm(items, desc=f"{method}: {stage:<8}", unit="step", smoothing=0.1)

@@ -1,12 +1,19 @@
 """What SDV hands us, taken apart: metadata without ranges, names, arguments and conditions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
+from functools import partial
 from math import inf
+from types import SimpleNamespace
+from typing import Any, TypeGuard
 
+import numpy as np
 import pandas as pd
+import tqdm
 from sdv.errors import SynthesizerInputError
 from sdv.metadata import Metadata
+from sdv.single_table import base
 
 from sdv_privpgd.between import span
 from sdv_privpgd.schema import Schema
@@ -72,32 +79,69 @@ def original_names(table: pd.DataFrame, order: Sequence[str]) -> pd.Index:
     return table.columns.take([names.index(name) for name in order])
 
 
-def check_flags(**flags: object) -> None:
-    """Raises ``ValueError`` for a flag that is not a bool."""
-    for name, value in flags.items():
-        if not isinstance(value, bool):
-            raise ValueError(f"{name} must be True or False, got {value!r}.")
+def check_flag(name: str, value: object) -> bool:
+    """The same truth as a bool. Raises ``ValueError`` for anything else."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def python_s(value: Any) -> Any:
+    """A truth of NumPy's as a bool, anything else as it is: SDV checks it."""
+    return bool(value) if isinstance(value, np.bool_) else value
 
 
 def check_count(name: str, value: object, *, least: int = 1) -> int:
-    """The same whole number. Raises ``ValueError`` unless it is at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    """The same whole number as an int. Raises ``ValueError`` unless it is at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
-    return value
+    return int(value)
 
 
 def check_positive(name: str, value: object) -> float:
     """The same number as a float. Raises ``ValueError`` unless it is positive and finite."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
+    if not _is_number(value) or not 0 < value < inf:
         raise ValueError(f"{name} must be a positive number, got {value!r}.")
     return float(value)
 
 
 def check_share(name: str, value: object) -> float:
     """The same number as a float. Raises ``ValueError`` unless it lies in [0, 1)."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
+    if not _is_number(value) or not 0 <= value < 1:
         raise ValueError(f"{name} must be a number of at least 0 and below 1, got {value!r}.")
     return float(value)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    kinds = int | float | np.integer | np.floating
+    return isinstance(value, kinds) and not isinstance(value, bool)
+
+
+def refuse_several_tables(synthesizer: str, arguments: Collection[str]) -> None:
+    """Raises ``SynthesizerInputError`` for arguments with which HMA makes one of its parts.
+
+    It gives a column's distribution, which no synthesizer here has, or no epsilon.
+    """
+    if "default_distribution" in arguments or (
+        {"metadata", "locales"} <= set(arguments) and "epsilon" not in arguments
+    ):
+        raise SynthesizerInputError(
+            f"{synthesizer} cannot work inside a synthesizer of several tables, which makes one "
+            "for each table and each parent's rows: they would need one privacy budget over all "
+            "of them. Synthesize one table, with epsilon=..., and if its rows are joined from "
+            "several, with rows_per_person."
+        )
+
+
+@contextmanager
+def bars_shown(shown: bool) -> Iterator[None]:
+    """Whether SDV's own bars are shown, which its methods for conditions do not ask."""
+    if not shown:
+        base.tqdm = SimpleNamespace(tqdm=partial(tqdm.tqdm, disable=True))
+    try:
+        yield
+    finally:
+        base.tqdm = tqdm  # not what was there before: another thread may have been as quiet
 
 
 def as_one(conditions: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -3,17 +3,19 @@
 With ``_lifecycle.py`` and ``synthesizer.py`` the only importers of SDV.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 
 import pandas as pd
 from sdv.metadata import Metadata
 
+from sdv_privpgd import forecast
 from sdv_privpgd._constraints import FixedCombinations
 from sdv_privpgd._lifecycle import PrivateSynthesizer
-from sdv_privpgd._sdv import check_count, check_flags, check_positive
+from sdv_privpgd._sdv import check_count, check_flag, check_positive
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.progress import Progress, Stage, expect, one_step
 from sdv_privpgd.schema import Schema
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
@@ -79,7 +81,7 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         enable_gpu: Whether CUDA is used when there is one.
         seed: Of what comes after the noisy answers, the sampled rows above all. The noise and
             the private choices come from the operating system and have no seed.
-        verbose: Whether progress bars are shown. They count steps that the domain fixes.
+        verbose: Whether a bar shows how far a fit is, and SDV its own while rows are sampled.
         enforce_min_max_values: Taken for SDV's sake: values never leave the declared range.
         enforce_rounding: Whether ``decimal_places`` is respected; ``False`` gives plain floats.
         locales: Locales of generated personal data; ``None`` is ``['en_US']``.
@@ -114,7 +116,7 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         self.strategy = strategy
         self.num_particles = num_particles
         self.penalties = tuple(penalties)
-        self.enable_gpu = enable_gpu
+        self.enable_gpu = check_flag("enable_gpu", enable_gpu)
         super().__init__(
             metadata,
             epsilon,
@@ -133,7 +135,7 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         )
 
     def _check_settings(self) -> None:
-        check_flags(enable_gpu=self.enable_gpu)
+        self.enable_gpu = check_flag("enable_gpu", self.enable_gpu)
         if self.num_particles is not None:
             self.num_particles = check_count("num_particles", self.num_particles)
         self.penalties = tuple(self.penalties)
@@ -170,6 +172,17 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         names = tuple(Schema.modelled(**self._declared()))
         domain = Domain(names, (1,) * len(names))
         return {name for penalty in self.penalties for name in penalty.attributes(domain)}
+
+    def _begin(self, progress: Progress, foretold: Callable[[], Sequence[Stage]]) -> None:
+        """Compiles first, where the machine has not compiled before."""
+        # Imported late: reading metadata and making rows from a file need no torch.
+        from sdv_privpgd.synthesize.particles import warmup
+
+        if warmup.must_compile(enable_gpu=self.enable_gpu):
+            expect(progress, lambda: [*forecast.compiling(), *foretold()])
+            with one_step(progress, "compile"):
+                warmup.compile_all()
+        super()._begin(progress, foretold)
 
     def get_loss_values(self) -> pd.DataFrame:
         """How far the particles were from the noisy tables after some epochs. Public.

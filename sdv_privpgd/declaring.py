@@ -64,6 +64,15 @@ def check_num_bins(what: str, num_bins: Any) -> None:
         raise ValueError(f"{what} must be an integer of at least 1, got {num_bins!r}.")
 
 
+def check_bounds(name: str, facts: Mapping) -> None:
+    """Raises ``ValueError`` for one end of a range, the other being unknown, that is no value."""
+    for key in ("range_min", "range_max"):
+        if facts.get(key) is not None and facts["sdtype"] == "datetime":
+            _moments(name, facts, key, [facts[key]])
+        elif facts.get(key) is not None:
+            _number(name, facts, key)
+
+
 def _truths(name: str, facts: Mapping) -> dict:  # noqa: ARG001
     return {"cells": Categories((False, True))}
 

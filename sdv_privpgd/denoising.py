@@ -25,6 +25,7 @@ import numpy as np
 from sdv_privpgd.consistency import ConsistentTables
 from sdv_privpgd.domain import Clique
 from sdv_privpgd.measure import margin_estimates
+from sdv_privpgd.progress import Progress, silent
 
 _STEPS = 10
 """Of the EM algorithm. Ten to thirty give errors within 3 % of each other on Adult and Bank."""
@@ -41,12 +42,13 @@ _SMALLEST = 1e-12
 """Variances below this share of the largest count as so large: nothing is divided by zero."""
 
 
-def denoised(tables: ConsistentTables) -> ConsistentTables:
+def denoised(tables: ConsistentTables, progress: Progress = silent) -> ConsistentTables:
     """The same tables with less noise in the pairs, and with the same marginals."""
     bases, residuals = _residuals(tables)
     sums = _group_sums(tables, bases)
+    signals = _signals(tables, bases, residuals, progress, "denoise")
     found = dict(tables.tables)
-    for residual, signal in zip(residuals, _signals(tables, bases, residuals), strict=True):
+    for residual, signal in zip(residuals, signals, strict=True):
         clique, mean = residual.clique, signal.mean(residual, sums.get(residual.clique, ()))
         rows, columns = (bases[name] for name in clique)
         found[clique] = _independent(tables, clique)
@@ -54,14 +56,16 @@ def denoised(tables: ConsistentTables) -> ConsistentTables:
     return replace(tables, tables=found)
 
 
-def signal_variances(tables: ConsistentTables) -> dict[Clique, np.ndarray]:
+def signal_variances(
+    tables: ConsistentTables, progress: Progress = silent
+) -> dict[Clique, np.ndarray]:
     """For each pair with a residual the variances of its signal, in squared counts.
 
     Along directions that are orthogonal: measured with noise of variance v, the signal's expected
     square error is the sum of s v / (s + v) over its variances s.
     """
     bases, residuals = _residuals(tables)
-    signals = _signals(tables, bases, residuals)
+    signals = _signals(tables, bases, residuals, progress, "compare")
     return {
         residual.clique: signal.variances
         for residual, signal in zip(residuals, signals, strict=True)
@@ -217,7 +221,11 @@ def _prior(one_way: np.ndarray, basis: np.ndarray) -> np.ndarray:
 
 
 def _signals(
-    tables: ConsistentTables, bases: Mapping[str, np.ndarray], residuals: Sequence[_Residual]
+    tables: ConsistentTables,
+    bases: Mapping[str, np.ndarray],
+    residuals: Sequence[_Residual],
+    progress: Progress,
+    stage: str,
 ) -> list[_Signal]:
     """Each residual's signal, under the covariances of largest posterior density."""
     priors = {
@@ -233,7 +241,7 @@ def _signals(
         ]
 
     scales = [_first_scale(residual) for residual in residuals]
-    for _ in range(_STEPS):
+    for _ in progress(range(_STEPS), stage):
         # Along the directions of each attribute's covariance so far; turned back once a step.
         moments = {attribute: np.zeros_like(prior) for attribute, prior in priors.items()}
         spreads = {attribute: np.zeros(len(prior)) for attribute, prior in priors.items()}

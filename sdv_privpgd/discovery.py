@@ -114,7 +114,7 @@ def discover(
     }
     schema = Schema(tuple(fine.values()))
     domain = schema.domain()
-    curator.recode(Dataset(domain, encode_table(columns, schema)))
+    curator.recode(Dataset(domain, encode_table(columns, schema, progress)))
     answers = curator.measure(
         [MarginalQuery(clique) for clique in domain.cliques(1)],
         left,
@@ -151,7 +151,7 @@ def _first(
     if not any(look.asks for look in looks.values()):
         return {}, {}, [], budget
     part = budget * _FIRST_SHARE
-    look = FirstLook.at(columns, looks)
+    look = FirstLook.at(columns, looks, progress)
     curator.recode(look.dataset, keys=look.keys)
     rows = look.rows(curator, part)
     found = look.values(curator, part, delta, "categories", "categories of undeclared columns")

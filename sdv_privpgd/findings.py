@@ -82,7 +82,7 @@ def looked_into(column: Column, answer: Measurement, look: Look, rough: Rough) -
     first = 0 if facts.get("range_min") is not None else first
     last = size - 1 if facts.get("range_max") is not None else last
     found = within(facts, range_of(column, (first, last)))
-    if facts.get("range_is_nullable") is None:
+    if facts.get("range_is_nullable") is None and not look.has_range:
         found["range_is_nullable"] = missing > answer.stddev
     cuts = starts_of(column)[first + 1 : last + 1]
     found["cut_points"] = inside({**facts, **found}, cuts)

@@ -54,13 +54,16 @@ class FirstLook:
     aware: frozenset[str]
 
     @classmethod
-    def at(cls, columns: Mapping[str, pd.Series], looks: Mapping[str, Look]) -> "FirstLook":
+    def at(
+        cls, columns: Mapping[str, pd.Series], looks: Mapping[str, Look], progress: Progress
+    ) -> "FirstLook":
         codes: dict[tuple[str, str], np.ndarray] = {}
         sizes: dict[tuple[str, str], int] = {}
         with quiet():
             categories = {name: key_counts(columns[name]) for name in _asked(looks, "categories")}
             numbers = {name: _finite(columns[name]) for name in _asked(looks, "numbers")}
-            for name, look in looks.items():
+            for name in progress(list(looks), "look"):
+                look = looks[name]
                 is_date, series = look.sdtype == "datetime", columns[name]
                 grid = YEARS if is_date else POWERS
                 if look.asks & {"coarse", "grid"}:

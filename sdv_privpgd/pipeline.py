@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.measure import Measurement
+from sdv_privpgd.forecast import fitting
+from sdv_privpgd.measure import Measurement, estimate_total
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
-from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.queries import CountQuery, Query
+from sdv_privpgd.progress import Progress, Stage, expect, silent
+from sdv_privpgd.queries import CountQuery, MarginalQuery, Query
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine, Model
 
@@ -101,7 +102,15 @@ def fit(answers: Answers, engine: Engine, *, progress: Progress = silent) -> Rel
     would reveal it, are kept.
     """
     domain, measured = answers.domain, answers.measurements
+    expect(progress, lambda: _left(domain, measured, engine))
     model = engine.fit(domain, measured, progress=progress)
     if any(measurement.query in answers.statistics for measurement in measured):
         measured = tuple(each for each in measured if isinstance(each.query, CountQuery))
     return Release(domain=domain, ledger=answers.ledger, measurements=measured, model=model)
+
+
+def _left(domain: Domain, answers: Sequence[Measurement], engine: Engine) -> list[Stage]:
+    """What a fit to these answers is foretold to take."""
+    cliques = [each.query.clique for each in answers if isinstance(each.query, MarginalQuery)]
+    total = estimate_total(domain, answers).value
+    return fitting(domain, total, list(dict.fromkeys(cliques)), engine)

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from sdv_privpgd.cells import Interval, Ticks
 from sdv_privpgd.columns import Column
-from sdv_privpgd.declaring import MOST_CATEGORIES, check_num_bins, describe
+from sdv_privpgd.declaring import MOST_CATEGORIES, check_bounds, check_num_bins, describe
 from sdv_privpgd.differences import Difference
 from sdv_privpgd.domain import Domain
 
@@ -145,17 +145,31 @@ def _described(
                     f"{key} of {name!r} are about cells that nobody declared. Declare "
                     f"{' and '.join(_needed(facts))} as well, or leave {key} out."
                 )
+        if _lacks(facts):
+            check_bounds(name, facts)
     return described
 
 
-def _check_public_domain(
-    public_domain: Mapping, columns: Mapping[str, Mapping], sdtypes: Mapping[str, str]
-) -> None:
+def check_facts(public_domain: object) -> None:
+    """Raises ``ValueError`` unless it maps columns to facts, whatever these are."""
     if not isinstance(public_domain, Mapping):
         raise ValueError(
             "public_domain must map columns to facts, as in {'age': {'range_min': 0, 'range_max': "
             f"120}}}}, got {public_domain!r}."
         )
+    for name, facts in public_domain.items():
+        if not isinstance(facts, Mapping):
+            raise ValueError(
+                f"public_domain[{name!r}] must map words to values, as in {{'range_min': 0, "
+                "'range_max': 120} for numbers and dates or {'range_values': ['A', 'B']} for "
+                f"categories, got {facts!r}."
+            )
+
+
+def _check_public_domain(
+    public_domain: Mapping, columns: Mapping[str, Mapping], sdtypes: Mapping[str, str]
+) -> None:
+    check_facts(public_domain)
     for name, facts in public_domain.items():
         if name not in columns:
             raise ValueError(
@@ -169,11 +183,6 @@ def _check_public_domain(
                 "public_domain, or correct the metadata."
             )
         applicable = _KEYS[sdtypes[name]]
-        if not isinstance(facts, Mapping):
-            raise ValueError(
-                f"public_domain[{name!r}] must map some of {list(applicable)!r} to values, "
-                f"got {facts!r}."
-            )
         for key in facts:
             if key not in applicable:
                 raise ValueError(

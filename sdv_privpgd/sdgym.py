@@ -29,7 +29,15 @@ def variant(
         ImportError: Without an SDGym that works with this SDV.
         ValueError: For an epsilon or a delta that is none, and another synthesizer.
     """
-    sdgym: Any = import_module("sdgym")  # only here: it is there for those who have it
+    # Only here: SDGym is there for those who have it.
+    known: Any = import_module("sdgym.synthesizers.base").BaselineSynthesizer
+    import_module("sdgym")  # its synthesizers make themselves known
+    bases = known.get_subclasses(include_parents=True)
+    if synthesizer not in bases:
+        raise ValueError(
+            f"synthesizer must be the name of one that SDGym knows, such as 'PrivPGDSynthesizer', "
+            f"got {synthesizer!r}."
+        )
     parameters = {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta), **settings}
     told = [
         f"{name}={value}"
@@ -37,4 +45,6 @@ def variant(
         if isinstance(value, bool | int | float | str)
     ]
     display = f"{synthesizer.removesuffix('Synthesizer')}({', '.join(told)})"
-    return sdgym.create_synthesizer_variant(display, synthesizer, parameters)
+    # SDGym's own function for this finds each class once: a class with variants is no leaf.
+    own = {"__module__": __name__, "_MODEL_KWARGS": parameters, "_NATIVELY_SUPPORTED": False}
+    return type(f"Variant:{display}", (bases[synthesizer],), own)

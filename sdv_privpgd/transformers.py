@@ -22,6 +22,7 @@ from sdv_privpgd.columns import EXACT_IN_FLOAT, Column
 from sdv_privpgd.dataset import code_type
 from sdv_privpgd.dates import instants, to_ticks, write_dates
 from sdv_privpgd.differences import Difference
+from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.schema import Schema
 
 _BLOCK = 1 << 18
@@ -295,7 +296,9 @@ def transformer_for(column: Column) -> ColumnTransformer:
     )
 
 
-def encode_table(columns: Mapping[str, pd.Series], schema: Schema) -> np.ndarray:
+def encode_table(
+    columns: Mapping[str, pd.Series], schema: Schema, progress: Progress = silent
+) -> np.ndarray:
     """The codes of a private table, shape (record, attribute), in the schema's order.
 
     Differences are those of a row's two cells: no other row has a part in them. The codes lie
@@ -306,7 +309,7 @@ def encode_table(columns: Mapping[str, pd.Series], schema: Schema) -> np.ndarray
     num_records = len(next(iter(columns.values()))) if domain.attributes else 0
     codes = np.empty((len(domain), num_records), dtype=code_type(domain))
     parts = [slice(start, start + _BLOCK) for start in range(0, num_records, _BLOCK)]
-    for own, column in zip(codes, schema.columns, strict=False):
+    for own, column in zip(codes, progress(schema.columns, "encode"), strict=False):
         transformer, series = transformer_for(column), columns[column.name]
         for part in parts:
             own[part], _ = transformer.encode(series.iloc[part])

@@ -71,7 +71,9 @@ def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFram
             public_domain=PUBLIC_DOMAIN,
             penalties=[penalty] if weight else [],
             num_particles=num_particles,
+            verbose=True,  # a minute or two a fit: a bar says how long
         )
+        print(f"\nThe penalty's weight is {weight}:", flush=True)
         synthesizer.fit(real)
         compared = synthesizer.evaluate(real, path=folder / "03_protect_not_private.html")
         protected = abs(share(synthesizer.sample(len(real))) - share(real))

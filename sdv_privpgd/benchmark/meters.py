@@ -11,8 +11,10 @@ from pathlib import Path
 
 from sdv_privpgd.progress import Item
 
-_BEFORE = {"measure": "count", "project": "consistency", "descend": "start"}
+_BEFORE = {"project": "consistency", "descend": "start"}
 """What is done between the stage before and this one."""
+
+_PART_OF = {"measure again": "measure", "compare": "consistency", "denoise": "consistency"}
 
 _STATUS = Path("/proc/self/status")
 
@@ -35,10 +37,10 @@ class Stopwatch:
         self._last = now
 
     def __call__(self, items: Sequence[Item], stage: str) -> Iterable[Item]:
-        self.lap(_BEFORE.get(stage, stage))
+        whole = _PART_OF.get(stage, stage)
+        self.lap(_BEFORE.get(stage, whole))
         yield from items
-        # The tables are counted together before the first of them gets its noise.
-        self.lap("noise" if stage == "measure" else stage)
+        self.lap(whole)
 
 
 class PeakMemory:

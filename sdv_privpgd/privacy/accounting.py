@@ -14,6 +14,7 @@ Everything here is public arithmetic.
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from numbers import Real
 
 from scipy.optimize import brentq
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri_exp
@@ -30,7 +31,7 @@ agree in all but the last log2(1 / mu) bits.
 
 def check_epsilon(epsilon: float) -> float:
     """The same epsilon as a float. Raises ``ValueError`` unless it is finite and positive."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, Fraction)):
+    if not _is_real(epsilon):
         raise ValueError(f"epsilon must be a positive number, got {epsilon!r}.")
     try:
         value = float(epsilon)
@@ -43,7 +44,7 @@ def check_epsilon(epsilon: float) -> float:
 
 def check_delta(delta: float) -> float:
     """The same delta as a float. Raises ``ValueError`` unless it is between 0 and 1."""
-    if isinstance(delta, bool) or not isinstance(delta, (int, float, Fraction)):
+    if not _is_real(delta):
         raise ValueError(f"delta must be a number between 0 and 1, got {delta!r}.")
     if not (0 < delta < 1 and 0 < float(delta) < 1):  # a Fraction can round to 0 or 1
         raise ValueError(
@@ -51,6 +52,11 @@ def check_delta(delta: float) -> float:
             "choose it well below 1 / (number of rows), for example 1e-5."
         )
     return float(delta)
+
+
+def _is_real(value: object) -> bool:
+    # NumPy's numbers are registered; its truths are not, and nor are decimals.
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def log_delta(epsilon: float, mu: float) -> float:

@@ -20,6 +20,9 @@ from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.queries import Adjacency, ModelErrorQuery, Query, answers
 
+_BLOCK = 32
+"""Queries that one pass over the records answers. Fewer would read them more often."""
+
 
 def _noisy(answer: np.ndarray, stddev: float, words: WordSource) -> np.ndarray:
     """The answer plus rounded Gaussian noise, int64: the one place where noise meets counts."""
@@ -146,17 +149,14 @@ class Curator:
                 delta=SAMPLING_DELTA if stddev else Fraction(0),
             )
         )
+        blocks = [queries[at : at + _BLOCK] for at in range(0, len(queries), _BLOCK)]
         return [
             self._released(
                 Measurement(query=query, answer=_noisy(answer, stddev, self._words), stddev=stddev)
             )
             # The queries that were charged decide what is answered; the bar only looks on.
-            for query, answer, _ in zip(
-                queries,
-                answers(queries, self._dataset),
-                progress(queries, "measure"),
-                strict=True,
-            )
+            for block, _ in zip(blocks, progress(range(len(blocks)), "measure"), strict=True)
+            for query, answer in zip(block, answers(block, self._dataset), strict=True)
         ]
 
     def discover(

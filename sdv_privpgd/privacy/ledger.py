@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from numbers import Integral
 
 from sdv_privpgd.privacy.accounting import (
     check_delta,
@@ -91,8 +92,9 @@ class PrivacyLedger:
 
     def __post_init__(self) -> None:
         rows = self.rows_per_person
-        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+        if isinstance(rows, bool) or not isinstance(rows, Integral) or rows < 1:
             raise ValueError(f"rows_per_person must be a whole number, 1 or more, got {rows!r}.")
+        object.__setattr__(self, "rows_per_person", int(rows))  # NumPy's would wrap around
 
     @classmethod
     def open(

@@ -8,7 +8,7 @@ import numpy as np
 from sdv_privpgd.domain import Clique
 from sdv_privpgd.measure import Measurement, estimate_total
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.queries import MarginalQuery, ModelErrorQuery
 from sdv_privpgd.select.approximation import (
     affordable,
@@ -81,7 +81,8 @@ class AIM:
         model = engine.fit(domain, curator.measurements)
         # Each round takes at least 1 / rounds of the budget, so the last one comes in time: the
         # columns, already measured, are always candidates, so that no choice is single and free.
-        for _ in progress(range(rounds), "select"):
+        shares = Shares(progress, "select")
+        for _ in range(rounds):
             left = curator.ledger.remaining
             is_last = left < 2 * step
             step = left if is_last else step
@@ -114,8 +115,10 @@ class AIM:
             cliques.append(chosen)
             if is_last:
                 break
+            shares.reach(float(1 - curator.ledger.remaining / budget))
             before = model.marginal(chosen)
             model = engine.fit(domain, curator.measurements, warm_start=model)
             if total * np.abs(model.marginal(chosen) - before).sum() <= noise[chosen]:
                 step *= _ANNEALING
+        shares.reach(1.0)
         return measured

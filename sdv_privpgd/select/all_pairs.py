@@ -80,7 +80,6 @@ class AllPairs:
                 [MarginalQuery(clique) for clique in curator.domain.cliques(1)],
                 (curator.ledger.remaining - kept) * share,
                 what="all 1-way marginals",
-                progress=progress,
             )
         pairs = self._pairs(curator, curator.ledger.remaining - kept, progress)
         triples = measure_triples(curator, kept, progress=progress) if kept else []
@@ -111,7 +110,7 @@ def _second_round(
     in parts of what each pair had of it.
     """
     domain = curator.domain
-    signals = signal_variances(consistent_tables(domain, curator.measurements))
+    signals = signal_variances(consistent_tables(domain, curator.measurements), progress)
     # A pair without a residual promises nothing.
     signals = dict.fromkeys(domain.cliques(2), np.zeros(0)) | signals
     chosen = most_helpful(signals, variance, _LEVELS, units)
@@ -119,12 +118,11 @@ def _second_round(
     parts = {level: Fraction(level) * len(cliques) for level, cliques in cliques_of.items()}
     return [
         measurement
-        for level, cliques in cliques_of.items()
+        for level, cliques in progress(list(cliques_of.items()), "measure again")
         for measurement in curator.measure(
             [MarginalQuery(clique) for clique in cliques],
             left * parts[level] / sum(parts.values()),
             what="2-way marginals that promise most",
-            progress=progress,
         )
     ]
 

@@ -49,7 +49,9 @@ class MST:
             what="all 1-way marginals",
             progress=progress,
         )
-        tree = _spanning_tree(curator, _independence_errors(domain, curator.measurements), third)
+        tree = _spanning_tree(
+            curator, _independence_errors(domain, curator.measurements), third, progress
+        )
         pairs = curator.measure(
             [MarginalQuery(clique) for clique in tree],
             curator.ledger.remaining,
@@ -74,13 +76,16 @@ def _independence_errors(
 
 
 def _spanning_tree(
-    curator: Curator, errors: dict[Clique, ModelErrorQuery], mu_squared: Fraction
+    curator: Curator,
+    errors: dict[Clique, ModelErrorQuery],
+    mu_squared: Fraction,
+    progress: Progress,
 ) -> list[Clique]:
     """Pairs that join all attributes, each chosen with an equal part of ``mu_squared``."""
     edges = len(curator.domain) - 1
     component = {attribute: attribute for attribute in curator.domain.attributes}
     tree = []
-    for _ in range(edges):
+    for _ in progress(range(edges), "select"):
         joining = [(a, b) for a, b in errors if component[a] != component[b]]
         chosen = curator.select(
             [errors[pair] for pair in joining], mu_squared / edges, what="edge of a spanning tree"

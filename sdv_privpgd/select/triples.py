@@ -18,10 +18,10 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.progress import Progress
 from sdv_privpgd.queries import GroupedMarginalQuery
 
-_GROUPS = 4
+GROUPS = 4
 """Of each attribute. On Adult four are better than six and eight, whose tables are noisier."""
 
-_MOST = 400
+MOST = 400
 """Triples that are measured: about as many as 14 attributes have. The finish's time grows with
 them, and so does the noise of each."""
 
@@ -35,9 +35,9 @@ def measure_triples(
     whose pairs depend most on each other. Both are decided by noisy answers only.
     """
     tables = consistent_tables(curator.domain, curator.measurements)
-    triples = _strongest(curator.domain, tables)
+    triples = _strongest(curator.domain, tables, progress)
     grouping = Grouping.of(
-        {name: equal_groups(counts, _GROUPS) for name, counts in tables.one_way.items()}
+        {name: equal_groups(counts, GROUPS) for name, counts in tables.one_way.items()}
     )
     return curator.measure(
         [GroupedMarginalQuery(triple, grouping) for triple in triples],
@@ -52,16 +52,16 @@ def has_triples(domain: Domain) -> bool:
     return sum(size > 1 for size in domain.sizes) > 2
 
 
-def _strongest(domain: Domain, tables: ConsistentTables) -> list[Clique]:
+def _strongest(domain: Domain, tables: ConsistentTables, progress: Progress) -> list[Clique]:
     """The triples of attributes that can vary, or those of them with the strongest pairs."""
     varied = [name for name, size in zip(domain.attributes, domain.sizes, strict=True) if size > 1]
     triples = list(domain.project(varied).cliques(3))
-    if len(triples) <= _MOST:
+    if len(triples) <= MOST:
         return triples
-    strengths = {pair: float(own.sum()) for pair, own in signal_variances(tables).items()}
+    strengths = {pair: float(own.sum()) for pair, own in signal_variances(tables, progress).items()}
     of_pairs = [
         sum(strengths.get(pair, 0.0) for pair in domain.project(triple).cliques(2))
         for triple in triples
     ]
-    kept = np.argsort(-np.array(of_pairs), kind="stable")[:_MOST]
+    kept = np.argsort(-np.array(of_pairs), kind="stable")[:MOST]
     return [triples[place] for place in sorted(kept.tolist())]

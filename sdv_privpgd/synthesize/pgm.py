@@ -7,7 +7,7 @@ import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.measure import Measurement, NoisyTable, estimate_total, noisy_tables
-from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.queries import Query
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.graphical import GraphicalModel
@@ -17,6 +17,9 @@ from sdv_privpgd.zeros import Zeros, possible_cells
 
 _STEPS_AT_ONCE = 50
 """Between two looks at how much the loss has fallen."""
+
+_USUAL_LOTS = 5
+"""After so many lots a fit is taken to be half done."""
 
 _LARGEST = 2048.0
 """MiB of the largest junction tree that is fitted; its estimation takes several times as much."""
@@ -109,11 +112,11 @@ class PrivatePGM:
             )
             for clique in tables
         }
-        lots = iter(progress(range(-(-self.steps // _STEPS_AT_ONCE)), "fit"))
+        shares = Shares(progress, "fit")
         if tables:
             descent = _Descent(tree, tables, total, potentials, known)
             stalls, left = 0, self.steps
-            for _ in lots:
+            for lot in range(1, 1 - (-self.steps // _STEPS_AT_ONCE)):
                 before = descent.loss
                 for _ in range(min(_STEPS_AT_ONCE, left)):
                     descent.step()
@@ -122,9 +125,10 @@ class PrivatePGM:
                 stalls = stalls + 1 if is_stalled else 0
                 if stalls == 2:
                     break
+                # Most fits end early, after some five or ten lots.
+                shares.reach(lot / (lot + _USUAL_LOTS))
             potentials = descent.potentials
-        for _ in lots:  # what an early end leaves
-            pass
+        shares.reach(1.0)
         centred = {
             clique: values - values.max() for clique, values in _sum(potentials, known).items()
         }

@@ -189,12 +189,17 @@ def test_the_stopwatch_puts_all_time_down_to_stages():
     watch = Stopwatch(lambda: now[0])
     now[0] += 5
     watch.lap("encode")
-    now[0] += 2  # counting, before the noise
-    for _ in watch([1, 2, 3], "measure"):
-        now[0] += 1
+    for stage in ("measure", "compare", "measure again"):
+        for _ in watch([1, 2, 3], stage):
+            now[0] += 1
+    now[0] += 2  # before the descent
+    for _ in watch([1], "descend"):
+        now[0] += 4
     now[0] += 7
     watch.lap("finish")
-    assert watch.seconds == {"encode": 5, "count": 2, "noise": 3, "finish": 7}
+    assert watch.seconds == {
+        "encode": 5, "measure": 6, "consistency": 3, "start": 2, "descend": 4, "finish": 7
+    }  # fmt: skip
 
 
 _HOLDS_50_MEBIBYTES = """

@@ -39,6 +39,7 @@ def test_a_benchmark_names_the_budget_and_has_no_error(folder):
         synthesizers=[],
         custom_synthesizers=[
             variant(2.0, num_particles=200, public_domain=sdv_tables.PUBLIC_DOMAIN),
+            variant(5.0, num_particles=200, public_domain=sdv_tables.PUBLIC_DOMAIN),
             variant(
                 1.5, 1e-6, synthesizer="MSTSynthesizer", public_domain=sdv_tables.PUBLIC_DOMAIN
             ),
@@ -49,12 +50,25 @@ def test_a_benchmark_names_the_budget_and_has_no_error(folder):
     ).set_index("Synthesizer")
     assert set(scores.index) >= {
         "Variant:PrivPGD(epsilon=2.0, delta=1e-05, num_particles=200)",
+        "Variant:PrivPGD(epsilon=5.0, delta=1e-05, num_particles=200)",
         "Variant:MST(epsilon=1.5, delta=1e-06)",
     }
     ours = scores[scores.index.str.contains("epsilon")]
     assert ours.filter(regex="(?i)^error$").isna().all(axis=None)
     assert ours["Quality_Score"].between(0, 1).all()
     assert ours["Diagnostic_Score"].between(0, 1).all()
+
+
+def test_a_synthesizer_has_as_many_variants_as_one_likes():
+    names = [variant(epsilon).__name__ for epsilon in (1.0, 5.0, 1.0)]
+    assert names == [
+        f"Variant:PrivPGD(epsilon={epsilon}, delta=1e-05)" for epsilon in (1.0, 5.0, 1.0)
+    ]
+
+
+def test_an_unknown_synthesizer_is_named():
+    with pytest.raises(ValueError, match="got 'Nobody'"):
+        variant(1.0, synthesizer="Nobody")
 
 
 @pytest.mark.parametrize("wrong", [{"epsilon": 0}, {"epsilon": 1, "delta": 1}])

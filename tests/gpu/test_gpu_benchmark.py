@@ -44,7 +44,7 @@ def test_a_small_run_has_all_stages_and_a_step_that_takes_time():
     dataset = Dataset(*simulated_table(500, 3, num_cells=4))
     stages = gpu.stage_seconds(dataset, 1.0, 300, 2)
     assert list(stages)[2:-2] == [
-        "count", "noise", "consistency", "project", "start", "descend", "finish",
+        "measure", "consistency", "project", "start", "descend", "finish",
     ]  # fmt: skip
     kernel = choose_kernel("reference", enable_gpu=False)
     targets = gpu.simulated_targets(dataset)

@@ -7,6 +7,7 @@ everything observable is compared byte by byte.
 
 import copy
 import datetime
+import itertools
 import logging
 import tempfile
 import warnings
@@ -57,7 +58,8 @@ def fixed_answers(monkeypatch):
     monkeypatch.setattr(curator, "exponential_choice", choice)
     for module in ("sdv_privpgd._lifecycle", "sdv.single_table.base"):
         monkeypatch.setattr(f"{module}.datetime.datetime", StoppedClock)
-    monkeypatch.setattr("tqdm.std.time", lambda: 0.0)
+    # One second a look at the clock: a bar that moved once more would say so.
+    monkeypatch.setattr("tqdm.std.time", map(float, itertools.count()).__next__)
 
 
 KNOWN = pd.DataFrame({"ward": ["A", "B", None], "age": [30, 40, 50]})
@@ -419,8 +421,8 @@ def test_the_comparison_notices_a_leak(fixed_answers, caplog, capsys, monkeypatc
     """The same comparison must fail when one private number is kept."""
     run = PrivPGDSynthesizer._run
 
-    def leaking(self, curator, processed):
-        run(self, curator, processed)
+    def leaking(self, curator, processed, *rest):
+        run(self, curator, processed, *rest)
         self.oldest = int(processed["table"]["age"].max())
 
     monkeypatch.setattr(PrivPGDSynthesizer, "_run", leaking)
@@ -429,3 +431,14 @@ def test_the_comparison_notices_a_leak(fixed_answers, caplog, capsys, monkeypatc
     old = young.assign(age=80)
     first = observe(synthesizer, young, caplog, capsys)
     assert first["pickle"] != observe(synthesizer, old, caplog, capsys)["pickle"]
+
+
+def test_the_comparison_notices_a_bar_that_knows_the_number_of_rows(
+    fixed_answers, caplog, capsys, monkeypatch
+):
+    true_rows = lambda self, columns: len(next(iter(columns)))
+    monkeypatch.setattr(PrivPGDSynthesizer, "_known_rows", true_rows)
+    synthesizer = PrivPGDSynthesizer(**settings(adjacency="add_remove"))
+    first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
+    other = observe(synthesizer, sdv_tables.table(30_000), caplog, capsys)
+    assert first["stderr"] != other["stderr"]

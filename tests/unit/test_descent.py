@@ -177,7 +177,7 @@ def test_progress_counts_what_the_domain_and_the_settings_fix():
         return items
 
     ParticleGradientDescent(**QUICK).fit(DOMAIN, measured(joint()), progress=progress)
-    assert seen == {"project": 3, "descend": 20}
+    assert seen == {"denoise": 10, "project": 100, "descend": 20}
 
 
 def pull_up(positions):

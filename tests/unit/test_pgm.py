@@ -186,7 +186,7 @@ class TestTheFit:
 
         for counts in ([600, 400], [1, 9999]):
             engine.fit(DOMAIN, [answered("a", counts)], progress=bar)
-        assert seen == ["fit"] * (2 * 20_000 // 50)
+        assert seen == ["fit"] * 2 * 100
 
     def test_generators_of_others_are_not_touched(self, engine):
         np.random.seed(3)  # noqa: NPY002

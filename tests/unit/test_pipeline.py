@@ -181,4 +181,7 @@ def test_loops_of_private_work_report_progress_by_queries_alone(dataset):
 
     curator = open_curator(dataset, REPLACE)
     pipeline.run(curator, AllKWay(), FakeEngine(), progress=progress)
-    assert [stage for stage, _ in seen] == ["measure"] * 3
+    assert seen == [("measure", 0)]  # one pass for a few queries
+    queries = [MarginalQuery(("a",))] * 70
+    open_curator(dataset, REPLACE).measure(queries, Fraction(1, 99), what="", progress=progress)
+    assert seen[1:] == [("measure", block) for block in range(3)]

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.interactions import GroupedTargets
+from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.synthesize.particles.finish import nearest, require_tables, supported_codes
 from sdv_privpgd.synthesize.particles.levels import Levels, Table, tables_of
 
@@ -46,6 +47,7 @@ class BatchedFinish:
         *,
         grouped: GroupedTargets | None = None,
         fixed: Collection[str] = (),
+        progress: Progress = silent,
     ) -> np.ndarray:
         """Codes of shape (particle, attribute) that fit the targets better (``ExchangeFinish``)."""
         # Here, because Triton need not be installed where there is no device.
@@ -74,7 +76,8 @@ class BatchedFinish:
         most_cells = max(len(view.places) for view in views.values())
         buffers = Buffers.of(block, most_cells, device)
         rng = np.random.default_rng(seed)
-        for _ in range(self.sweeps):
+        shares = Shares(progress, "finish")
+        for sweep in range(self.sweeps):
             order = rng.permutation(movable)
             key = int(rng.integers(2**31)) << 31
             buffers.moved.zero_()
@@ -90,8 +93,11 @@ class BatchedFinish:
                         unit=unit,
                         seed=key + 16 * (number * len(domain) + axis),
                     )
+                done = min(first + block, len(codes)) / len(codes)
+                shares.reach((sweep + done) / self.sweeps)
             if not int(buffers.moved):
                 break
+        shares.reach(1.0)
         compact = moving[: len(domain)].cpu().numpy()
         return np.stack(
             [support[row] for support, row in zip(values, compact, strict=True)], axis=1

@@ -150,7 +150,7 @@ class ParticleGradientDescent:
         """A point cloud that matches the measurements. ``warm_start`` replaces the start."""
         generator = torch.Generator().manual_seed(self.seed)
         require_same_answers(measurements)
-        agreed, goals = goals_of(domain, measurements, self.targets, self.zeros)
+        agreed, goals = goals_of(domain, measurements, self.targets, self.zeros, progress)
         kernel = choose_kernel(self.kernel, enable_gpu=self.enable_gpu)
         weights = projection_on(kernel.device, self.projection).project_all(
             [SignedTable(goal.centers, goal.values) for goal in goals], generator, progress
@@ -175,7 +175,9 @@ class ParticleGradientDescent:
             for clique in full.keys() & self.zeros.keys():
                 if few_choices(self.zeros[clique]):
                     full[clique][~self.zeros[clique]] = STAYS_EMPTY
-            codes = finish(codes, domain, full, self.seed, grouped=grouped, fixed=fixed)
+            codes = finish(
+                codes, domain, full, self.seed, grouped=grouped, fixed=fixed, progress=progress
+            )
         return Particles(domain=domain, codes=codes, losses=curve)
 
     def _start(

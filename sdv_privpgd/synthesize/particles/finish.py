@@ -7,6 +7,7 @@ import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.interactions import GroupedTargets
+from sdv_privpgd.progress import Progress, Shares, silent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +55,7 @@ class ExchangeFinish:
         weights: Mapping[Clique, float] | None = None,
         grouped: GroupedTargets | None = None,
         fixed: Collection[str] = (),
+        progress: Progress = silent,
     ) -> np.ndarray:
         """Codes of shape (particle, attribute) that fit the targets better.
 
@@ -80,10 +82,16 @@ class ExchangeFinish:
         # A cloud of few particles has small blocks, or all would move on stale residuals.
         block = min(_LARGEST_BLOCK, max(1, -(-len(codes) // _FEWEST_BLOCKS)))
         rng = np.random.default_rng(seed)
-        for _ in range(self.sweeps):
+        shares = Shares(progress, "finish")
+        for sweep in range(self.sweeps):
             order = rng.permutation(np.flatnonzero(movable))
-            if not residuals.sweep(order, int(rng.integers(2**63)), block):
+            num_moved = 0
+            for share, moved in residuals.sweep(order, int(rng.integers(2**63)), block):
+                num_moved += moved
+                shares.reach((sweep + share) / self.sweeps)
+            if not num_moved:
                 break
+        shares.reach(1.0)
         moved = residuals.codes[: len(domain)]
         return np.stack([support[row] for support, row in zip(values, moved, strict=True)], axis=1)
 

@@ -13,6 +13,7 @@ from sdv_privpgd.consistency import ConsistentTables, consistent_tables
 from sdv_privpgd.denoising import denoised
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.measure import Measurement, noisy_tables
+from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.embedding import embed, nearest_codes
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
 from sdv_privpgd.zeros import Zeros, possible_cells, with_zeros
@@ -37,11 +38,17 @@ TARGETS = ("denoised", "consistent", "raw")
 """Which tables are aimed at: made to agree and denoised, made to agree, or as measured."""
 
 
-def goals_of(domain: Domain, measurements: Sequence[Measurement], kind: str, zeros: Zeros) -> Goals:
+def goals_of(
+    domain: Domain,
+    measurements: Sequence[Measurement],
+    kind: str,
+    zeros: Zeros,
+    progress: Progress = silent,
+) -> Goals:
     """A goal per clique. Cells that no row can be in, by ``zeros``, are in none."""
     agreed = consistent_tables(domain, measurements)
     if kind == "denoised":
-        agreed = denoised(agreed)
+        agreed = denoised(agreed, progress)
     if zeros:
         agreed = with_zeros(agreed, zeros)
     if kind != "raw":

@@ -8,10 +8,10 @@ from typing import no_type_check
 import numpy as np
 import torch
 from jaxtyping import Float
-from numba import njit
 from torch import Tensor
 
 from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.synthesize.particles.compiler import njit
 from sdv_privpgd.synthesize.particles.projection import (
     CHECK_EVERY,
     MOST_WORK,
@@ -83,7 +83,7 @@ class CompiledProjection(CertifiedSolver):
             scales = largest / np.maximum(gaps, SMALLEST_GAP * largest)  # squares of the dual's
             norm = _norm(order, (gaps * np.sqrt(scales)).astype(np.float32))
             ratio = PRIMAL_SHARE * way / math.sqrt(gaps.size)
-            distance, lower_bound = _improve(
+            distance, lower_bound = improve(
                 signed,
                 order,
                 gaps,
@@ -101,9 +101,9 @@ class CompiledProjection(CertifiedSolver):
 
 # Loops rather than numpy's functions, and one type for each argument: both cost seconds of
 # compiling otherwise, on every new machine.
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 @no_type_check
-def _improve(
+def improve(
     signed, order, gaps, narrow, primal_step, dual_steps, max_steps, tolerance, precision,
     best, distance,
 ):  # fmt: skip
@@ -151,7 +151,7 @@ def _improve(
     return distance, lower_bound
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 @no_type_check
 def _to_simplex(values, out):
     """The nearest probability vector in L2: values minus a threshold, clipped at 0.
@@ -176,7 +176,7 @@ def _to_simplex(values, out):
         out[i] = max(values[i] - threshold, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 @no_type_check
 def _adjoint(y, order, gaps, sums, pull):
     """K^T y into pull: sums over the steps at and after each cell's place, over all slices."""
@@ -190,7 +190,7 @@ def _adjoint(y, order, gaps, sums, pull):
             pull[order[j, s]] += sums[s]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 @no_type_check
 def _distance(first, second, order, gaps):
     """|K (first - second)|_1."""
@@ -204,7 +204,7 @@ def _distance(first, second, order, gaps):
     return distance
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 @no_type_check
 def _lower_bound(y, signed, order, gaps):
     """min_i (K^T y)_i - <K^T y, signed> for y clipped to [-1, 1]."""
@@ -220,7 +220,7 @@ def _lower_bound(y, signed, order, gaps):
     return least - product
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 @no_type_check
 def _norm(order, gaps):
     """The largest singular value of K on measures of mass 0, by 20 power iterations, plus 2 %."""
@@ -250,7 +250,7 @@ def _norm(order, gaps):
     return 1.02 * math.sqrt(length)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 @no_type_check
 def _center(vector):
     mean = 0.0

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.synthesize.particles.wasserstein import stratified_directions
 
 Drawn = TypeVar("Drawn")
@@ -221,7 +221,14 @@ def solved_in_threads(
     largest_first = sorted(range(len(tables)), key=lambda place: -len(tables[place].values))
     with ThreadPoolExecutor(get_num_threads()) as pool:
         found = {place: pool.submit(solve, tables[place], drawn[place]) for place in largest_first}
-        return [found[place].result() for place, _ in enumerate(progress(tables, "project"))]
+        shares, done = Shares(progress, "project"), 0
+        total = sum(len(table.values) for table in tables)
+        for place in largest_first:
+            found[place].result()
+            done += len(tables[place].values)
+            shares.reach(done / total)
+        shares.reach(1.0)  # also without a table
+        return [found[place].result() for place in range(len(tables))]
 
 
 def balanced(values: Float[Tensor, " cell"]) -> Float[Tensor, " cell"]:

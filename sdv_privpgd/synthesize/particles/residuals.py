@@ -1,18 +1,22 @@
 """What the particles lack in each cell, kept up to date while they move code by code."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, no_type_check
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.interactions import GroupedTargets
+from sdv_privpgd.synthesize.particles.compiler import njit
 from sdv_privpgd.synthesize.particles.levels import Levels, Table, tables_of
 
 _NUM_CHUNKS = 32
 """Parts of a block for the threads. Fixed, though the result would not depend on it."""
+
+_STRETCHES = 50
+"""Parts of a sweep, whose end is told; each is at least a block."""
 
 _ROW = 8
 """Finding a particle's row of a view takes as long as reading so many residuals."""
@@ -111,15 +115,25 @@ class Residuals(NamedTuple):
             own_strides=_flat([[stride for _, stride in those] for those in siblings]),
         )
 
-    def sweep(self, order: np.ndarray, key: int, block: int) -> int:
-        """Moves the codes, attribute by attribute in this order; returns how many moved."""
+    def sweep(self, order: np.ndarray, key: int, block: int) -> Iterator[tuple[float, int]]:
+        """Moves the codes, attribute by attribute in this order, block by block of particles.
+
+        After some blocks it gives the share of the sweep that is done, and how many moved in them.
+        """
         scores = np.zeros((_NUM_CHUNKS, 2, self.maps.shape[2]), dtype=np.float32)
         proposals = np.zeros(block, dtype=np.int32)
         num_levels, num_axes = self.widths.shape
         owners = np.repeat(np.arange(num_axes * num_levels), np.diff(self.first_view))
         read = float((self.widths.T.ravel()[owners] + _ROW).sum())
-        in_parallel = self.codes.shape[1] * read >= _PARALLEL_FROM
-        return int(_sweep(order, np.uint64(key), scores, proposals, in_parallel, *self))
+        number = self.codes.shape[1]
+        in_parallel = number * read >= _PARALLEL_FROM
+        stretch = block * -(-number // (block * _STRETCHES))
+        for start in range(0, number, stretch):
+            stop = min(number, start + stretch)
+            moved = sweep_blocks(
+                order, np.uint64(key), scores, proposals, in_parallel, start, stop, *self
+            )
+            yield stop / number, int(moved)
 
 
 def _lacks(table: Table, codes: np.ndarray, num_attributes: int) -> np.ndarray:
@@ -130,14 +144,16 @@ def _lacks(table: Table, codes: np.ndarray, num_attributes: int) -> np.ndarray:
     return (table.values * codes.shape[1] - counts).astype(np.float32)
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
-def _sweep(
+def sweep_blocks(
     order,
     key,
     scores,
     proposals,
     in_parallel,
+    start,
+    stop,
     codes,
     maps,
     widths,
@@ -153,13 +169,13 @@ def _sweep(
     siblings,
     own_strides,
 ):
-    """One sweep: the attributes in this order, block by block of particles."""
+    """A stretch of a sweep: the attributes in this order, block by block of particles."""
     num_moved = 0
     num_levels, num_axes, _ = maps.shape
     places = (offsets, first_term, axes, strides)
     views = (first_view, weights, maps, widths)
-    for first in range(0, codes.shape[1], len(proposals)):
-        last = min(codes.shape[1], first + len(proposals))
+    for first in range(start, stop, len(proposals)):
+        last = min(stop, first + len(proposals))
         for axis in order:
             block = (first, last, axis)
             if in_parallel:
@@ -196,7 +212,7 @@ def _sweep(
     return num_moved
 
 
-@njit(cache=True, parallel=True)
+@njit(parallel=True)
 @no_type_check
 def _score_in_parallel(codes, values, places, views, key, block, scores, proposals):
     """``_score`` for a block, whose particles are split between the threads."""
@@ -208,7 +224,7 @@ def _score_in_parallel(codes, values, places, views, key, block, scores, proposa
         _score(codes, values, places, views, key, block, start, stop, scores[part], proposals)
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _score(codes, values, places, views, key, block, start, stop, scores, proposals):
     """Proposes for particles of a block an improving code of one attribute; -1 for none."""
@@ -242,7 +258,7 @@ def _score(codes, values, places, views, key, block, start, stop, scores, propos
         proposals[i - first] = _improving(score[:size], score[old], _mixed(key, i, axis))
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _row(codes, particle, view, places):
     """Where the residuals of a particle begin in a view, one per code of its attribute."""
@@ -253,7 +269,7 @@ def _row(codes, particle, view, places):
     return at
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _improving(score, level, word):
     """A code whose score exceeds the level, drawn in proportion to the excess; -1 for none."""
@@ -276,7 +292,7 @@ def _improving(score, level, word):
     return chosen
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _mixed(key, particle, axis):
     """64 random bits for a particle's attribute: SplitMix64's finalizer (Steele et al. 2014)."""

@@ -4,7 +4,8 @@ import math
 from typing import no_type_check
 
 import numpy as np
-from numba import njit
+
+from sdv_privpgd.synthesize.particles.compiler import njit
 
 _MEAN_DECAY, _SQUARE_DECAY, _EPS = 0.9, 0.999, 1e-8
 """Adam's constants."""
@@ -12,7 +13,7 @@ _MEAN_DECAY, _SQUARE_DECAY, _EPS = 0.9, 0.999, 1e-8
 _DIGIT_BITS, _NUM_DIGITS = 8, 3
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 @no_type_check
 def descend(centers, signed, directions, num_before, rates, logits, moments):
     """Takes one step for each set of directions, the first of them number ``num_before``."""
@@ -44,7 +45,7 @@ def descend(centers, signed, directions, num_before, rates, logits, moments):
             logits[i] -= rates[step] * moments[0, i] * unbias / scale
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 @no_type_check
 def _softmax(logits, weights):
     largest, total = logits[0], 0.0
@@ -57,7 +58,7 @@ def _softmax(logits, weights):
         weights[i] /= total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 @no_type_check
 def _project(centers, direction, places):
     for i in range(len(places)):
@@ -68,7 +69,7 @@ def _project(centers, direction, places):
             places[i] += theta * centers[dim, i]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 @no_type_check
 def _sort(places, order, spare, starts):
     """The cells by their places into the lower halves of the order's words: a radix sort.
@@ -104,7 +105,7 @@ def _sort(places, order, spare, starts):
             starts[digit, value] += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 @no_type_check
 def _add_gradient(lacks, places, order, gradient):
     """Adds the gradient in the weights of the sum of |partial sums of lacks| * gaps, or so.

@@ -3,10 +3,11 @@
 from typing import no_type_check
 
 import numpy as np
-from numba import njit
+
+from sdv_privpgd.synthesize.particles.compiler import njit
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def adam_step(columns, gradient, moving, mean, square, change, beta, beta_square, scales, eps):
     """Updates the moments of the columns where they move, in place, and fills in the change.

@@ -9,7 +9,9 @@ type each, or numba would compile a function again.
 from typing import no_type_check
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from sdv_privpgd.synthesize.particles.compiler import njit
 
 CHUNK = 2048
 """Particles that are moved together: a line of them stays in the first cache."""
@@ -17,7 +19,7 @@ CHUNK = 2048
 _KEY_BITS = 22
 
 
-@njit(cache=True, parallel=True)
+@njit(parallel=True)
 @no_type_check
 def sort_cells(dims, offsets, centers, weights, tables, directions, heights, levels):
     """The quantile function of each slice of each visit's tables.
@@ -34,7 +36,7 @@ def sort_cells(dims, offsets, centers, weights, tables, directions, heights, lev
         )  # fmt: skip
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _sort_table(table, dims, offsets, centers, weights, directions, heights, levels):
     if table < 0:  # pads a batch that is not full
@@ -67,7 +69,7 @@ def _sort_table(table, dims, offsets, centers, weights, directions, heights, lev
             levels[line, j] /= level
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _sort_digit(keys, shift, order, into):
     """The order, sorted by one half of the keys' bits: a pass of a radix sort."""
@@ -83,7 +85,7 @@ def _sort_digit(keys, shift, order, into):
         starts[digit] += 1
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def follow(
     num_parts, positions, axes, dims, offsets, counts, goals, lines, bins, total, squares,
@@ -112,7 +114,7 @@ def follow(
         )  # fmt: skip
 
 
-@njit(cache=True, parallel=True)
+@njit(parallel=True)
 @no_type_check
 def _pass(
     num_parts, positions, axes, dims, counts, goals, lines, bins, total, squares, shifts,
@@ -125,7 +127,7 @@ def _pass(
         )  # fmt: skip
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _pass_part(
     part, num_parts, positions, axes, dims, counts, goals, lines, bins, total, squares, shifts,
@@ -184,7 +186,7 @@ def _pass_part(
                 _count(bins[row, first:end], counts[row, part])
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _set_goals(offsets, tables, heights, levels, num_parts, counts, num_particles, goals):
     for place in range(len(tables)):
@@ -204,14 +206,14 @@ def _set_goals(offsets, tables, heights, levels, num_parts, counts, num_particle
             )
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _merge(counts, into):
     for b in range(len(into)):
         into[b] += counts[b]
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _project(positions, axes, theta, first, line):
     """The particles from the first on, on the direction, as many as the line is long."""
@@ -222,14 +224,14 @@ def _project(positions, axes, theta, first, line):
         _add(theta[dim], positions[axes[dim], first : first + len(line)], line)
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _add(factor, column, line):
     for i in range(len(line)):
         line[i] += factor * column[i]
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _bins(theta, num_bins):
     """Where the projections begin, and how many bins there are to a unit of length."""
@@ -240,7 +242,7 @@ def _bins(theta, num_bins):
     return low, np.float32(num_bins - 1) / (high - low if high > low else np.float32(1))
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _set_bins(line, theta, shifts, num_bins, bins):
     low, scale = _bins(theta, num_bins)
@@ -250,21 +252,21 @@ def _set_bins(line, theta, shifts, num_bins, bins):
         bins[i] = np.uint16(min(max(found, np.int32(0)), last))
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _count(bins, counts):
     for i in range(len(bins)):
         counts[np.uint32(bins[i])] += 1
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _look_up(bins, goals, line):
     for i in range(len(line)):
         line[i] = goals[np.uint32(bins[i])]
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _mean_product(directions, dim, other):
     """One entry of the mean over slices of theta theta^T."""
@@ -274,7 +276,7 @@ def _mean_product(directions, dim, other):
     return total / np.float32(len(directions))
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _set_means(counts, heights, levels, num_particles, goals):
     """The mean of the quantile function over the ranks of each bin. Empty bins have none."""
@@ -293,14 +295,14 @@ def _set_means(counts, heights, levels, num_particles, goals):
             goals[b] = area / counts[b]
 
 
-@njit(cache=True)
+@njit()
 @no_type_check
 def _move(rate, way, column):
     for i in range(len(column)):
         column[i] = min(max(column[i] + rate * way[i], np.float32(0)), np.float32(1))
 
 
-@njit(cache=True, fastmath={"reassoc"})
+@njit(fastmath={"reassoc"})
 @no_type_check
 def _sum_of_squares(line):
     total = np.float32(0)

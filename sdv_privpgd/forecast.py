@@ -1,0 +1,184 @@
+"""How long the stages of a fit take, foretold from public facts alone.
+
+The seconds are those of two idle cores. They need not be right: a bar shares itself out by them
+and corrects the time left by how fast the work goes, so that only their proportions matter.
+"""
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.progress import Stage
+from sdv_privpgd.select.aim import AIM
+from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.select.mst import MST
+from sdv_privpgd.select.mwem import MWEM
+from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.select.triples import GROUPS, MOST
+from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.synthesize.pgm import PrivatePGM
+
+USUAL_ROWS = 50_000
+"""What the number of rows is taken to be where it is private."""
+
+_CATEGORIES = 12
+
+_COMPILE = 15.0
+_LOOK, _ENCODE, _DATE = 1e-7, 1.5e-7, 1e-6  # a cell; dates are text more often than not
+_COUNT, _NOISE = 4e-9, 5e-7  # a row of a table; a cell
+_PAIR, _PRODUCT = 1e-3, 3e-7  # a pair whose noise is looked into; its a * b * (a + b)
+_PROJECT = 6e-5  # a cell, on one core
+_DESCEND = 1.7e-8  # a particle of a table and epoch, on one core
+_START = 0.5
+_FINISH, _MOST_READ = 7e-9, 20_000
+"""A residual that a particle reads in a sweep. Of more than so many, fewer lead to a move, and they
+are read on all cores."""
+_GROUPED = 4e-3  # a triple, before the first sweep
+_LOTS, _STEP, _CELL = 8, 6e-5, 1e-8  # lots of 50 steps; a clique; a cell of a model's tables
+_ROUND = 0.35  # a round of an adaptive strategy, for each MiB that its model may have at the end
+
+
+def compiling() -> list[Stage]:
+    """The first fit on a machine."""
+    return [Stage("compile", _COMPILE)]
+
+
+def usual_size(facts: Mapping) -> int:
+    """What the number of codes is taken to be of a column whose domain is not declared."""
+    return facts["num_bins"] if facts["sdtype"] in ("numerical", "datetime") else _CATEGORIES
+
+
+def looking(num_rows: int, num_columns: int) -> list[Stage]:
+    """Discovery, which looks at each cell twice and counts columns alone."""
+    if not num_columns:
+        return []
+    cells = num_rows * num_columns
+    return [Stage("look", 0.05 + 2 * _LOOK * cells), Stage("encode", _ENCODE * cells)]
+
+
+def encoding(num_rows: int, sdtypes: Sequence[str]) -> list[Stage]:
+    """The codes of all modelled columns."""
+    each = [_DATE if sdtype == "datetime" else _ENCODE for sdtype in sdtypes]
+    return [Stage("encode", 0.02 + num_rows * sum(each))]
+
+
+def asking(domain: Domain, num_rows: float, strategy: Strategy) -> list[Stage]:
+    """What a strategy asks for."""
+    if not len(domain):
+        return []
+    ones, pairs = domain.cliques(1), domain.cliques(min(2, len(domain)))
+    alone, together = _counting(domain, ones, num_rows), _counting(domain, pairs, num_rows)
+    if isinstance(strategy, MST):
+        tree = together * len(domain) / max(len(pairs), 1)
+        return [Stage("measure", alone), Stage("select", together), Stage("measure", tree)]
+    if isinstance(strategy, AIM):
+        rounds = strategy.rounds_per_attribute * len(domain) / 4  # most end early
+        seconds = together + rounds * _ROUND * _megabytes(strategy)
+        return [Stage("measure", alone), Stage("select", seconds)]
+    if isinstance(strategy, MWEM):
+        rounds = strategy.rounds or len(domain)
+        return [Stage("select", together + rounds * _ROUND * _megabytes(strategy))]
+    if isinstance(strategy, AllPairs):
+        return _all_pairs(domain, pairs, num_rows, strategy)
+    degree = strategy.degree if isinstance(strategy, AllKWay) else 1
+    cliques = domain.cliques(min(degree, len(domain)))
+    return [Stage("measure", _counting(domain, cliques, num_rows))]
+
+
+def fitting(
+    domain: Domain, num_rows: float, cliques: Sequence[Clique], engine: Engine
+) -> list[Stage]:
+    """What an engine makes of tables of these cliques."""
+    if not cliques:
+        return []
+    if isinstance(engine, PrivatePGM):
+        cells = engine.megabytes(domain, cliques) * 2**17
+        step = _STEP * len(cliques) + _CELL * cells
+        return [Stage("fit", 50 * _LOTS * step)]
+    # Here, because the fits above need no torch.
+    from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
+
+    if not isinstance(engine, ParticleGradientDescent):
+        return []
+    return _particles(domain, num_rows, cliques, engine)
+
+
+def cliques_of(domain: Domain, strategy: Strategy) -> Sequence[Clique]:
+    """The cliques of the tables that a strategy is likely to ask for, but for its groups."""
+    ones, pairs = domain.cliques(1), domain.cliques(min(2, len(domain)))
+    if isinstance(strategy, AllPairs):
+        return pairs
+    if isinstance(strategy, AllKWay):
+        return domain.cliques(min(strategy.degree, len(domain)))
+    if isinstance(strategy, MST | AIM | MWEM):
+        axes = domain.attributes
+        return [*ones, *pairwise(axes)]
+    return ones
+
+
+def _all_pairs(
+    domain: Domain, pairs: Sequence[Clique], num_rows: float, strategy: AllPairs
+) -> list[Stage]:
+    once, compared = _counting(domain, pairs, num_rows), Stage("compare", _comparing(domain))
+    stages = [Stage("measure", once)]
+    if len(pairs) * (1 / strategy.first_share - 1) >= 1:
+        stages += [compared, Stage("measure again", once / 4)]
+    varied = sum(size > 1 for size in domain.sizes)
+    if strategy.triples and varied > 2:
+        triples = min(math.comb(varied, 3), MOST)
+        if math.comb(varied, 3) > MOST:
+            stages.append(compared)
+        each = 2 * _COUNT * num_rows + _NOISE * GROUPS**3
+        stages.append(Stage("measure", 0.01 + triples * each))
+    return stages
+
+
+def _particles(
+    domain: Domain, num_rows: float, cliques: Sequence[Clique], engine: Any
+) -> list[Stage]:
+    from sdv_privpgd.synthesize.particles.particles import default_number
+
+    cores = min(os.cpu_count() or 1, 8)
+    number = engine.num_particles or default_number(num_rows, len(cliques))
+    cells = sum(domain.size(clique) for clique in cliques)
+    steps = len(cliques) * number * engine.epochs * engine.num_slices
+    stages = [
+        Stage("denoise", _comparing(domain)) if engine.targets == "denoised" else None,
+        Stage("project", 0.1 + _PROJECT * cells / cores),
+        Stage("descend", _START + _DESCEND * steps / cores),
+        _settling(domain, number, cliques, engine) if engine.finish else None,
+    ]
+    return [stage for stage in stages if stage is not None]
+
+
+def _settling(domain: Domain, number: int, cliques: Sequence[Clique], engine: Any) -> Stage:
+    """The finish: each particle reads a row of each of its tables, once an attribute."""
+    triples = min(math.comb(len(domain), 3), MOST)
+    read = 3 * triples * (GROUPS + 8) + sum(
+        size + 8 for clique in cliques for size in domain.shape(clique)
+    )
+    sweep = _FINISH * number * min(read, _MOST_READ)
+    return Stage("finish", 0.2 + _GROUPED * triples + sweep * engine.finish.sweeps)
+
+
+def _counting(domain: Domain, cliques: Sequence[Clique], num_rows: float) -> float:
+    cells = sum(domain.size(clique) for clique in cliques)
+    return 0.01 + _COUNT * num_rows * len(cliques) + _NOISE * cells
+
+
+def _comparing(domain: Domain) -> float:
+    """What telling signal from noise in all pairs takes."""
+    sizes = np.array(domain.sizes, dtype=np.float64)
+    products = np.triu(np.outer(sizes, sizes) * np.add.outer(sizes, sizes), 1).sum()
+    return _PAIR * math.comb(len(domain), 2) + _PRODUCT * float(products)
+
+
+def _megabytes(strategy: AIM | MWEM) -> float:
+    """Small models take as long as larger ones."""
+    return max(strategy.max_megabytes, 0.5)

@@ -1,0 +1,43 @@
+"""The first fit on a machine compiles its loops: here that happens at once, on made-up answers."""
+
+from importlib.util import find_spec
+
+import numpy as np
+
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.measure import Measurement
+from sdv_privpgd.queries import MarginalQuery
+from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
+from sdv_privpgd.synthesize.particles.kernels import choose_kernel
+
+_DOMAIN = Domain(("a", "b", "c"), (3, 3, 3))
+
+
+def must_compile(*, enable_gpu: bool) -> bool:
+    """Whether a fit would have numba compile something that it does not find on disk."""
+    if (
+        find_spec("numba") is None
+        or choose_kernel("auto", enable_gpu=enable_gpu).device.type != "cpu"
+    ):
+        return False
+    # Here, because numba need not be installed.
+    from sdv_privpgd.synthesize.particles.compiler import is_compiled
+    from sdv_privpgd.synthesize.particles.kernels.numba_kernels import follow, sort_cells
+    from sdv_privpgd.synthesize.particles.primal_dual import improve
+    from sdv_privpgd.synthesize.particles.residuals import sweep_blocks
+
+    return not all(map(is_compiled, (follow, sort_cells, improve, sweep_blocks)))
+
+
+def compile_all() -> None:
+    """Has everything compiled that a fit calls, by one of a few particles to made-up tables."""
+    rng = np.random.default_rng(0)
+    measurements = [
+        Measurement(
+            query=MarginalQuery(pair), answer=rng.integers(-9, 60, _DOMAIN.shape(pair)), stddev=9.0
+        )
+        for pair in _DOMAIN.cliques(2)
+    ]
+    # Denoised tables of so few cells may have nothing to project.
+    engine = ParticleGradientDescent(num_particles=50, epochs=1, targets="raw", enable_gpu=False)
+    engine.fit(_DOMAIN, measurements)
