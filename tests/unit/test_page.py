@@ -183,6 +183,15 @@ def test_the_page_says_what_was_spent_and_what_an_attacker_gains(release):
     assert "NOT PRIVATE" not in page.text
 
 
+def test_notes_are_read_before_anything_else(release):
+    notes = ["Nearly all rows of 'ward' are 'other'.", EVIL]
+    page = release_page(release, release.ledger, public_schema(), notes=notes)
+    assert page.sections[0].heading == "Read this first"
+    text = Reader(page.html()).text
+    assert all(note in text for note in notes)
+    assert "Read this first" not in page_of(release).text
+
+
 def test_a_private_number_of_rows_is_given_with_its_uncertainty():
     release = fitted(public_schema(), adjacency=Adjacency.ADD_REMOVE)
     text = page_of(release).text
