@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.cells import Categories
 from sdv_privpgd.coercion import plain, quiet, real_numbers, truths
 from sdv_privpgd.columns import Column
-from sdv_privpgd.cells import Categories
 from sdv_privpgd.dates import instants
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.metrics.rows import ratio
@@ -149,9 +149,9 @@ def as_codes(cells: Mapping[str, CommonCells]) -> tuple[Domain, np.ndarray, np.n
 
 
 def read_numbers(column: Described, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of a column, or the nanoseconds of its dates; and ``READ``, ``UNREAD``, ``EMPTY``.
+    """The numbers of a column, or the nanoseconds of its dates, and what became of each cell.
 
-    Numbers that were not read mean nothing.
+    That is ``READ``, ``UNREAD`` or ``EMPTY``; numbers that were not read mean nothing.
     """
     empty = series.isna().to_numpy(dtype=bool)
     distinct, places = _distinct(series)
@@ -238,9 +238,7 @@ def _cut(
     order = np.arange(len(values))
     region = np.where(order < held[0], -1, order > held[-1]) if len(held) else 0 * order
     starts = np.ones(len(values), dtype=bool)
-    starts[1:] = (
-        heavy[1:] | heavy[:-1] | (np.diff(quantile) != 0) | (np.diff(region) != 0)
-    )
+    starts[1:] = heavy[1:] | heavy[:-1] | (np.diff(quantile) != 0) | (np.diff(region) != 0)
     cell_of = np.cumsum(starts) - 1
     firsts = np.flatnonzero(starts)
     lasts = np.append(firsts[1:], len(values)) - 1

@@ -24,7 +24,7 @@ from sdv_privpgd.report.page import (
 )
 from sdv_privpgd.report.words import dates, number, share, short_number
 
-_MOST_PAIRS = 6
+_MOST_PAIRS = 4
 """Pairs that are drawn cell by cell."""
 
 _BANNER = "NOT PRIVATE: this page compares with the real table. Do not pass it on."
@@ -108,7 +108,9 @@ def said(name: str, lost: Outside) -> str:
         (lost.missing, f"missing, where nothing may be, which became {lost.fate}"),
     ]
     words = [f"{share(part)} {what}" for part, what in parts if part > 0]
-    return f"{name}: {share(lost.share)} of the real rows are outside its domain ({'; '.join(words)})."
+    return (
+        f"{name}: {share(lost.share)} of the real rows are outside its domain ({'; '.join(words)})."
+    )
 
 
 def _outside_section(lost: Mapping[str, Outside]) -> Section:
@@ -149,7 +151,9 @@ def _columns_section(cells: Mapping[str, CommonCells]) -> Section:
         description = shares_figure(name, common_names(each), synthetic, real, "real")
         summary = f"Distance {share(each.distance)}, {len(each)} cells."
         figures.append(Figure(name, summary, "small", description))
-    numeric = [each for _, each in worst if each.numbers is not None and all(map(len, each.numbers))]
+    numeric = [
+        each for _, each in worst if each.numbers is not None and all(map(len, each.numbers))
+    ]
     return Section(
         "Columns one by one",
         [

@@ -53,7 +53,7 @@ class PairFit:
 
 
 def pair_fits(release: Release) -> list[PairFit]:
-    """All pairs that some measured table holds, the worst explained by noise first."""
+    """All pairs that some measured table holds; first those furthest beyond what noise explains."""
     noisy = noisy_tables(release.domain, release.measurements)
     estimates = margin_estimates(noisy, 2)
     total = estimate_total(release.domain, release.measurements).value if noisy else 1.0
@@ -66,7 +66,7 @@ def pair_fits(release: Release) -> list[PairFit]:
         )
         for clique, table in estimates.items()
     ]
-    return sorted(fits, key=lambda fit: (fit.ratio, fit.distance), reverse=True)
+    return sorted(fits, key=lambda fit: fit.distance - fit.expected, reverse=True)
 
 
 def fit_sections(release: Release, schema: Schema) -> list[Section]:
@@ -96,9 +96,7 @@ _HOW_TO_READ = Text(
 )
 
 
-def _noise_section(
-    release: Release, noisy: Mapping[Clique, NoisyTable], total: Total
-) -> Section:
+def _noise_section(release: Release, noisy: Mapping[Clique, NoisyTable], total: Total) -> Section:
     grouped = grouped_tables(release.domain, release.measurements).values()
     tables = [(" × ".join(clique), table) for clique, table in noisy.items()]
     tables += [
@@ -163,7 +161,7 @@ def _columns_section(
 def _column_figure(
     name: str, names: Names, release: Release, table: NoisyTable | None, total: Total
 ) -> tuple[float, Figure]:
-    """How much worse than noise a column's rows fit the noisy answers, and its figure."""
+    """How far beyond what noise explains a column's rows are from the answers, and its figure."""
     synthetic = release.model.marginal((name,))
     summary = f"{len(synthetic)} values, largest share {share(float(synthetic.max()))}"
     if table is None:
@@ -176,12 +174,10 @@ def _column_figure(
         name, names, synthetic, noisy, "measured", margin=CONFIDENT * stddev
     )
     summary += f", {share(distance)} from the noisy answers"
-    return distance / (expected or 1.0), Figure(name, f"{summary}.", "small", description)
+    return distance - expected, Figure(name, f"{summary}.", "small", description)
 
 
-def _pairs_section(
-    domain: Domain, fits: Sequence[PairFit], names: Mapping[str, Names]
-) -> Section:
+def _pairs_section(domain: Domain, fits: Sequence[PairFit], names: Mapping[str, Names]) -> Section:
     # Noise alone may displace more rows than there are.
     distances = {fit.clique: min(fit.distance, 1.0) for fit in fits}
     expected = {fit.clique: min(fit.expected, 1.0) for fit in fits}
@@ -238,9 +234,9 @@ def _maps(fit: PairFit, names: Mapping[str, Names]) -> list[Figure]:
     return [
         Figure(
             f"{first} × {second}: {title}",
-            f"Share of rows in each of {shares.size:,} cells, at most {share(float(shares.max()))}.",
+            f"Share of rows in each of {shares.size:,} cells, at most {share(float(shares.max()))}",
             "heat",
-            heat_figure(fit.clique, names[first], names[second], shares, largest=top),
+            heat_figure((first, second), names[first], names[second], shares, largest=top),
         )
         for title, shares in (("synthetic", fit.synthetic), ("measured", fit.noisy))
     ]

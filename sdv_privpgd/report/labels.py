@@ -81,9 +81,7 @@ def _dates(column: Column, unit: str, ticks: np.ndarray) -> list[str]:
     """Dates as the column has them; timestamps that are days without their midnight."""
     if column.datetime_format is None and unit == "D":
         return dates(ticks.astype("datetime64[D]").astype("datetime64[ns]").astype(np.int64))
-    return [
-        str(date) for date in write_dates(ticks, unit, column.datetime_format, column.utc)
-    ]
+    return [str(date) for date in write_dates(ticks, unit, column.datetime_format, column.utc)]
 
 
 def _short_dates(unit: str, ticks: np.ndarray) -> list[str]:

@@ -160,7 +160,7 @@ def long_table(
     if len(rows) <= _ROWS_IN_SIGHT + 3:
         return [Table(caption, header, rows, texts)]
     rest = rows[_ROWS_IN_SIGHT:]
-    words = f"{caption}: the other {len(rest):,}"
+    words = f"The other {len(rest):,}: {caption[0].lower()}{caption[1:]}"
     return [
         Table(caption, header, rows[:_ROWS_IN_SIGHT], texts),
         Fold(words, [Table(words, header, rest, texts)]),
@@ -224,7 +224,7 @@ class Page:
 
 
 def _banner(text: str) -> str:
-    return f'<div class="banner" role="note">{escape(text)}</div>'
+    return f'<div class="banner" role="note"><span>{escape(text)}</span></div>'
 
 
 def _own(name: str) -> str:

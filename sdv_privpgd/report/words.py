@@ -4,13 +4,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 _UNITS = ((1e12, "T"), (1e9, "bn"), (1e6, "M"), (1e3, "k"))
 
 
 def number(value: float) -> str:
-    """A number with six digits at least, and without an exponent where that is short enough."""
+    """A number with six digits or, if it is whole, all; without an exponent where it is short."""
     if not math.isfinite(value):
         return str(value)
     if value == round(value) and abs(value) < 1e15:
@@ -43,12 +42,11 @@ def share(part: float) -> str:
     return "nearly 100 %" if rounded == "100" and percent < 100 else f"{rounded} %"
 
 
-def dates(nanoseconds: Sequence[float]) -> list[str]:
+def dates(nanoseconds: Sequence[float] | np.ndarray) -> list[str]:
     """Moments as dates, with the time of day where one of them is not at midnight."""
-    moments = pd.DatetimeIndex(np.asarray(nanoseconds, dtype=np.int64).astype("datetime64[ns]"))
-    if (moments == moments.normalize()).all():
-        return moments.strftime("%Y-%m-%d").tolist()
-    return moments.strftime("%Y-%m-%d %H:%M").tolist()
+    moments = np.asarray(nanoseconds, dtype=np.int64).astype("datetime64[ns]")
+    unit = "D" if (moments == moments.astype("datetime64[D]")).all() else "m"
+    return [text.replace("T", " ") for text in np.datetime_as_string(moments, unit=unit).tolist()]
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:

@@ -80,7 +80,7 @@ def metadata(facts, sdtypes=SDTYPES):
 
 
 def through(described, frame):
-    """The rows as a perfect method would give them back: encoded, spread in their cells, decoded."""
+    """The rows as a perfect method gives them back: encoded, spread in their cells, decoded."""
     rng = np.random.default_rng(1)
     found = {}
     for column in Schema.from_sdv(described["columns"], num_bins=1024).columns:

@@ -17,12 +17,12 @@ from sdv_privpgd.privacy.accounting import log_delta
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.report.assumed import About
 from sdv_privpgd.report.evaluation import evaluate
-from sdv_privpgd.report.assumed import About, facts_in_words
-from sdv_privpgd.report.figures import heat_figure, pair_matrix, shares_figure
+from sdv_privpgd.report.figures import heat_figure, pair_matrix
 from sdv_privpgd.report.fit import pair_fits
 from sdv_privpgd.report.guarantee import most_caught
-from sdv_privpgd.report.labels import Names, code_labels, code_names
+from sdv_privpgd.report.labels import Names, code_labels
 from sdv_privpgd.report.release import release_page, write_release_page
 from sdv_privpgd.schema import Schema
 from sdv_privpgd.select.mst import MST
