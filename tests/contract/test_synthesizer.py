@@ -806,7 +806,7 @@ class TestBooks:
             boolean(rows_per_person=10**13).fit(pd.DataFrame({"a": [True, False]}))
 
     def test_the_report_names_adjacency_unit_and_condition(self, fitted):
-        report = fitted.privacy_report()
+        report = " ".join(fitted.privacy_report().split())
         assert "replace-one" in report
         assert "for one row" in report
         assert "Under add-remove" in report
