@@ -14,7 +14,7 @@ from sdv_privpgd.cells import Categories, Ticks
 from sdv_privpgd.coercion import quiet
 from sdv_privpgd.columns import Column
 from sdv_privpgd.dates import to_ticks
-from sdv_privpgd.metrics.values import READ, UNREAD, Described, read_numbers
+from sdv_privpgd.metrics.reading import READ, UNREAD, Described, read_numbers
 from sdv_privpgd.schema import Schema
 from sdv_privpgd.transformers import transformer_for
 

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.domain import Clique
 from sdv_privpgd.metrics.outside import Outside
-from sdv_privpgd.metrics.values import CommonCells, as_codes
-from sdv_privpgd.report.figures import heat_figure, pair_matrix, shares_figure
-from sdv_privpgd.report.labels import Names
+from sdv_privpgd.metrics.values import CommonCells
+from sdv_privpgd.report.compared_pairs import common_names, pairs_section
+from sdv_privpgd.report.figures import shares_figure
 from sdv_privpgd.report.page import (
     Facts,
     Figure,
-    Grid,
+    Fold,
     Items,
     Page,
     Part,
@@ -22,10 +22,10 @@ from sdv_privpgd.report.page import (
     long_grid,
     long_table,
 )
-from sdv_privpgd.report.words import dates, number, share, short_number
+from sdv_privpgd.report.words import dates, listed, number, share
 
-_MOST_PAIRS = 4
-"""Pairs that are drawn cell by cell."""
+_MOST_SENTENCES = 12
+"""In sight, about what lies outside."""
 
 _BANNER = "NOT PRIVATE: this page compares with the real table. Do not pass it on."
 
@@ -66,7 +66,7 @@ def comparison_page(
     facts.append(("SDMetrics' quality", share(quality["Overall"])))
     sections = [_outside_section(lost), _columns_section(cells)]
     if pairs:
-        sections.append(_pairs_section(cells, pairs))
+        sections.append(pairs_section(cells, pairs))
     return Page(
         title="Synthetic rows beside the real ones",
         banner=_BANNER,
@@ -82,64 +82,40 @@ def comparison_page(
     )
 
 
-def common_names(cells: CommonCells) -> Names:
-    """The names of cells that are made of both tables' values. Not private."""
-    lows, highs = ([ends[side] for ends in cells.ends] for side in (0, 1))
-    if cells.column.sdtype == "datetime":
-        first, last, ticks = dates(lows), dates(highs), dates(lows)
-    elif cells.column.is_numeric:
-        first, last = (list(map(number, side)) for side in (lows, highs))
-        ticks = list(map(short_number, lows))
-    else:
-        first = last = ticks = list(map(str, lows))
-    labels = [
-        low if low == high else f"{low} – {high}" for low, high in zip(first, last, strict=True)
-    ]
-    return Names([*labels, *cells.others], [*ticks, *cells.others])
-
-
 def said(name: str, lost: Outside) -> str:
     """What a domain does not hold of a column, in one sentence."""
     parts = [
-        (lost.below, "below its range, which became its lowest value"),
-        (lost.above, "above its range, which became its highest value"),
-        (lost.undeclared, f"values that are not among its categories, which became {lost.fate}"),
-        (lost.unreadable, f"values that could not be read, which became {lost.fate}"),
-        (lost.missing, f"missing, where nothing may be, which became {lost.fate}"),
+        (lost.below, "are below its range and became its lowest value"),
+        (lost.above, "are above its range and became its highest value"),
+        (lost.undeclared, f"are not among its categories and became {lost.fate}"),
+        (lost.unreadable, f"could not be read and became {lost.fate}"),
+        (lost.missing, f"are missing, where nothing may be, and became {lost.fate}"),
     ]
-    words = [f"{share(part)} {what}" for part, what in parts if part > 0]
-    return (
-        f"{name}: {share(lost.share)} of the real rows are outside its domain ({'; '.join(words)})."
-    )
+    words = [f"{share(part)} of the real values {what}" for part, what in parts if part > 0]
+    return f"{name}: {'; '.join(words)}."
 
 
 def _outside_section(lost: Mapping[str, Outside]) -> Section:
     worst = sorted(lost.items(), key=lambda item: -item[1].share)
     sentences = [said(name, each) for name, each in worst if each.share > 0]
-    rounded = [
-        (name, each.finer)
-        for name, each in sorted(lost.items(), key=lambda item: -item[1].finer)
-        if each.finer > 0
-    ]
-    shown: list[Part] = [
-        Text(
-            "These values cannot come back: the fit has put them where the domain has a place. "
-            "Declare a wider range, or the categories that are missing here, from public "
-            "knowledge and not from this list."
-        )
-        if sentences
-        else Text("None: every real value lies in the domain of its column.")
-    ]
-    shown += [Items(sentences)] * bool(sentences)
-    if rounded:
-        words = ", ".join(f"{name} ({share(part)} of the rows)" for name, part in rounded[:12])
-        others = f" and {len(rounded) - 12} others" * (len(rounded) > 12)
-        shown.append(
+    if sentences:
+        shown: list[Part] = [
             Text(
-                f"Rounded, as they are finer than the column's precision: {words}{others}.",
-                quiet=True,
-            )
-        )
+                f"{len(sentences):,} of {len(lost):,} columns have real values that cannot come "
+                "back: the fit has put them where the domain has a place. Declare a wider range, "
+                "or more categories, from public knowledge and not from this list."
+            ),
+            Items(sentences[:_MOST_SENTENCES]),
+        ]
+        if rest := sentences[_MOST_SENTENCES:]:
+            shown.append(Fold(f"The other {len(rest)} columns", [Items(rest)]))
+    else:
+        shown = [Text("None: every real value lies in the domain of its column.")]
+    finer = sorted(lost.items(), key=lambda item: -item[1].finer)
+    rounded = [f"{name} ({share(each.finer)})" for name, each in finer if each.finer > 0]
+    if rounded:
+        words = f"Rounded, as they are finer than the column's precision: {listed(rounded, 12)}."
+        shown.append(Text(words, quiet=True))
     return Section("Real values outside the domain", shown)
 
 
@@ -206,73 +182,6 @@ def _facts_of(cells: CommonCells) -> list[str]:
     ]
 
 
-def _pairs_section(cells: Mapping[str, CommonCells], pairs: Mapping[Clique, float]) -> Section:
-    domain, real, synthetic = as_codes(cells)
-    names = {name: common_names(each) for name, each in cells.items()}
-    ranked = sorted(pairs.items(), key=lambda pair: -pair[1])
-    maps = []
-    for (first, second), distance in ranked[:_MOST_PAIRS]:
-        theirs, ours = (_shares(domain, (first, second), codes) for codes in (real, synthetic))
-        top = float(max(ours.max(), theirs.max()))
-        largest = float(np.abs(theirs - ours).max())
-        for title, table, limit, diverging in (
-            ("real", theirs, top, False),
-            ("synthetic", ours, top, False),
-            ("difference", theirs - ours, largest, True),
-        ):
-            summary = f"{table.size:,} cells, " + (
-                f"real less synthetic, distance {share(distance)}"
-                if diverging
-                else f"the fullest has {share(float(table.max()))} of the rows"
-            )
-            heat = heat_figure(
-                (first, second),
-                names[first],
-                names[second],
-                table,
-                largest=limit,
-                diverging=diverging,
-            )
-            maps.append(Figure(f"{first} × {second}: {title}", f"{summary}.", "heat", heat))
-    distances = list(pairs.values())
-    columns = Names.plain(domain.attributes)
-    matrix = heat_figure(
-        ("column", "column"),
-        columns,
-        columns,
-        pair_matrix(domain, pairs),
-        largest=max(distances),
-        unit="distance",
-    )
-    return Section(
-        "Columns in pairs",
-        [
-            Text(
-                "The distance is the share of rows that would have to change cells to turn one "
-                "table into the other."
-            ),
-            Grid(
-                "wide",
-                [
-                    Figure(
-                        "Distance of the synthetic rows from the real ones",
-                        f"{len(distances):,} pairs, mean {share(_mean(distances))}, "
-                        f"largest {share(max(distances))}.",
-                        "matrix",
-                        matrix,
-                    )
-                ],
-            ),
-            Table(
-                f"The {len(ranked[:12])} pairs that lie furthest apart",
-                ("pair", "distance"),
-                [(" × ".join(pair), share(value)) for pair, value in ranked[:12]],
-            ),
-            Grid("triple", maps),
-        ],
-    )
-
-
 def _scores_section(scores: Mapping[str, float], quality: Mapping[str, float]) -> Section:
     parts: list[Part] = []
     if scores:
@@ -301,13 +210,6 @@ def _scores_section(scores: Mapping[str, float], quality: Mapping[str, float]) -
             ),
         ],
     )
-
-
-def _shares(domain: Domain, clique: Clique, codes: np.ndarray) -> np.ndarray:
-    shape = domain.shape(clique)
-    columns = codes[:, domain.axes(clique)].T.astype(np.int64)
-    cells = np.ravel_multi_index(tuple(columns), shape)
-    return np.bincount(cells, minlength=domain.size(clique)).reshape(shape) / len(codes)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -163,7 +163,8 @@ def _column_figure(
 ) -> tuple[float, Figure]:
     """How far beyond what noise explains a column's rows are from the answers, and its figure."""
     synthetic = release.model.marginal((name,))
-    summary = f"{len(synthetic)} values, largest share {share(float(synthetic.max()))}"
+    size = "One value" if len(synthetic) == 1 else f"{len(synthetic)} values"
+    summary = f"{size}, largest share {share(float(synthetic.max()))}"
     if table is None:
         description = shares_figure(name, names, synthetic, None, "measured")
         return 0.0, Figure(name, f"{summary}.", "small", description)

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd.metrics.outside import outside
-from sdv_privpgd.metrics.values import MISSING, UNREADABLE, Described, as_codes, common_cells
+from sdv_privpgd.metrics.reading import Described
+from sdv_privpgd.metrics.values import MISSING, UNREADABLE, as_codes, common_cells
 from sdv_privpgd.report.evaluation import evaluate
 from sdv_privpgd.schema import Schema
 from sdv_privpgd.transformers import transformer_for
