@@ -16,6 +16,7 @@ _MOST_PAIRS, _MOST_DRAWN = 4, 40
 
 
 def pairs_section(cells: Mapping[str, CommonCells], pairs: Mapping[Clique, float]) -> Section:
+    """The distances of all pairs, and the furthest ones cell by cell."""
     ranked = sorted(pairs.items(), key=lambda pair: -pair[1])
     maps = [
         figure
