@@ -26,7 +26,7 @@ def short_number(value: float) -> str:
     for unit, letter in _UNITS:
         if abs(value) >= (1e4 if unit == 1e3 else unit) and abs(value) < 1e15:
             return f"{value / unit:.4g}{letter}"
-    return f"{value:.4g}" if value != round(value) else f"{value:.0f}"
+    return f"{value:.0f}" if value == round(value) and abs(value) < 1e4 else f"{value:.4g}"
 
 
 def share(part: float) -> str:
