@@ -79,15 +79,7 @@ def assumed_section(about: About, adjacency: Adjacency) -> Section:
     ]
     if adjacency is Adjacency.REPLACE_ONE:
         facts.insert(0, "the number of rows;")
-    rows = [
-        (
-            name,
-            _kind(name, known, about.keys),
-            facts_in_words({**_own(known), **about.declared.get(name, {})}),
-            facts_in_words(about.discovered.get(name, {})) if name in about.discovered else "–",
-        )
-        for name, known in about.columns.items()
-    ]
+    rows = [_row(name, about) for name in about.columns]
     shown: list[Part] = [
         Text("Nothing protects these facts. Were one of them secret, the promise would not hold."),
         Items(facts),
@@ -120,14 +112,27 @@ def facts_in_words(facts: Mapping[str, Any]) -> str:
         parts.append(f"all others are {facts['other_value']!r}")
     if facts.get("range_is_nullable") is not None:
         parts.append("may be missing" if facts["range_is_nullable"] else "never missing")
+    if facts.get("cut_points") is not None:
+        parts.append(f"where values lie, in {len(facts['cut_points']) + 1:,} steps")
     if facts.get("datetime_format") is not None:
         parts.append(f"written {facts['datetime_format']}")
     return "; ".join(parts) or "nothing"
 
 
-def _own(known: Mapping) -> Mapping:
-    """What SDV's metadata says of a column's values."""
-    return {key: fact for key, fact in known.items() if key != "sdtype"}
+def _row(name: str, about: About) -> tuple[str, str, str, str]:
+    """A column: what it is, what was declared of it, and what was found beside that."""
+    declared = {**about.columns[name], **about.declared.get(name, {})}
+    found = {
+        key: fact
+        for key, fact in about.discovered.get(name, {}).items()
+        if declared.get(key) is None
+    }
+    return (
+        name,
+        _kind(name, about.columns[name], about.keys),
+        facts_in_words(declared),
+        facts_in_words(found) if found else "–",
+    )
 
 
 def _kind(name: str, known: Mapping, keys: Sequence[str]) -> str:
@@ -138,7 +143,7 @@ def _kind(name: str, known: Mapping, keys: Sequence[str]) -> str:
 def _end(value: Any) -> str:
     if value is None:
         return "anything"
-    return number(value) if isinstance(value, int | float) else str(value)
+    return number(value) if isinstance(value, int | float) else str(value).removesuffix(" 00:00:00")
 
 
 def _settings(about: About) -> str:
