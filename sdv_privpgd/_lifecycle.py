@@ -63,6 +63,7 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.progress import Progress, Stage, expect, silent
 from sdv_privpgd.queries import Adjacency, GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.repair import Predicate
+from sdv_privpgd.report.assumed import About
 from sdv_privpgd.report.privacy import plan_report, privacy_report
 from sdv_privpgd.report.release import write_release_page
 from sdv_privpgd.rules import Rule, zeros_of
@@ -899,7 +900,22 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         noisy answers. It is one file and asks for nothing over a network.
         """
         self._require_fitted()
-        return write_release_page(self._release, self.ledger, self._fitted_schema, path)
+        about = About(
+            table=str(self._table_name),
+            date=str(self._fitted_date),
+            strategy=self._strategy(),
+            engine=self._engine({}),
+            columns=self._described,
+            keys=self._declared()["keys"],
+            declared=self._domain({})["public_domain"],
+            discovered=self._discovered,
+            settings={
+                name: value
+                for name, value in self.get_parameters().items()
+                if name not in ("public_domain", "strategy")
+            },
+        )
+        return write_release_page(self._release, self.ledger, self._fitted_schema, about, path)
 
     def evaluate(self, real_data, *, path: str | Path = "report_not_private.html") -> "Evaluation":
         """Compares as many synthetic rows with the real table, and writes a page. Not private.

@@ -1,7 +1,7 @@
 """The public shape of an encoded table: its attributes and how many values each can take."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -58,3 +58,11 @@ class Domain:
     def cliques(self, degree: int) -> tuple[Clique, ...]:
         """All cliques of ``degree`` attributes, in the order of the attributes."""
         return tuple(combinations(self.attributes, degree))
+
+
+def in_words(cliques: Sequence[Clique], most: int = 4) -> str:
+    """Cliques by the names of their attributes; of very many the first, and how many others."""
+    named = [" x ".join(clique) for clique in cliques]
+    if len(named) <= most + 1:
+        return ", ".join(named)
+    return f"{', '.join(named[:most])} and {len(named) - most:,} others"

@@ -5,7 +5,9 @@
 
 80 % of a table's rows are fitted and compared with as many synthetic rows; 20 % test what is
 learned from synthetic rows. "Real" stands for the fitted rows themselves. Every column is cut in
-at most ``--cells`` cells (see ``tables``). Seeds are those of the engine, the sample and the
+at most ``--cells`` cells (see ``tables``). The paper's metrics are of these cells, into which the
+real rows are put, too: what is clipped there is the metric ``outside``. The metrics ``decoded_*``
+are of values (see ``values``). Seeds are those of the engine, the sample and the
 metrics: the noise comes from the operating system and differs in every run. Runs that the file
 holds are skipped, so an interrupted comparison goes on where it was; a run that fails is recorded
 with its error's class. ``records`` describes the file.

@@ -5,8 +5,8 @@
         --method "dpmm MST" --epsilon 1
 
 ``split`` writes the rows that ``compare`` fits, those that it tests with, and the columns' numbers
-of cells. ``score`` reads rows with the same columns and adds their scores
-to a file of results.
+of cells, and prints what of the table the declared domain clips. ``score`` reads rows with the same
+columns and adds their scores to a file of results.
 """
 
 import argparse
@@ -39,8 +39,11 @@ def add_command(commands) -> None:
 
 def _split(arguments: argparse.Namespace) -> None:
     from sdv_privpgd.benchmark.single import table_of  # imports pandas
+    from sdv_privpgd.benchmark.values import clipped
 
     table = table_of(arguments)
+    for sentence in clipped(table):
+        print(sentence)
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name, rows in zip(("train", "test"), table.split(), strict=True):
         rows.to_csv(arguments.out / f"{name}.csv", index=False)
@@ -52,11 +55,14 @@ def _split(arguments: argparse.Namespace) -> None:
 def _score(arguments: argparse.Namespace) -> None:
     from sdv_privpgd.benchmark.single import scores_of, table_of  # imports pandas
     from sdv_privpgd.benchmark.tables import read_rows
+    from sdv_privpgd.benchmark.values import value_scores
 
     table = table_of(arguments)
     watch = Stopwatch()
-    train, test = (table.encode(rows) for rows in table.split())
-    synthetic = table.encode(read_rows(arguments.rows, table.schema))
+    real = dict(zip(("train", "test"), table.split(), strict=True))
+    train, test = (table.encode(rows) for rows in real.values())
+    rows = read_rows(arguments.rows, table.schema)
+    synthetic = table.encode(rows)
     watch.lap("encode")
     found = scores_of(
         table,
@@ -66,6 +72,7 @@ def _score(arguments: argparse.Namespace) -> None:
         seed=arguments.seed,
         all_metrics=arguments.all_metrics,
     )
+    found |= value_scores(table, real[arguments.split], rows)
     watch.lap("score")
     settings = {"delta": arguments.delta, "cells": arguments.cells, "split": arguments.split}
     each = Run(

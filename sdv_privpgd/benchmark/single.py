@@ -14,6 +14,7 @@ from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
 from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.benchmark.tables import SPLIT_SEED, Table, load, load_own
+from sdv_privpgd.benchmark.values import value_scores
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.metrics.learning import downstream_error
 from sdv_privpgd.metrics.overview import scores
@@ -28,7 +29,8 @@ def run_once(arguments: argparse.Namespace) -> None:
     if arguments.most_seconds:
         signal.alarm(arguments.most_seconds)  # ends the process, also inside compiled code
     table = table_of(arguments, arguments.rows)
-    train, test = (table.encode(rows) for rows in table.split())
+    rows, test_rows = table.split()
+    train, test = table.encode(rows), table.encode(test_rows)
     domain, seed = table.domain, arguments.seed
     facts = {
         "delta": arguments.delta,
@@ -62,6 +64,8 @@ def run_once(arguments: argparse.Namespace) -> None:
             "peak_mebibytes": memory.mebibytes(),
         }
     found = scores_of(table, train, synthetic, test, seed=seed, all_metrics=arguments.all_metrics)
+    decoded = rows if arguments.method == REAL else table.decode(synthetic, seed)
+    found |= value_scores(table, rows, decoded)
     watch.lap("score")
     facts["score_seconds"] = watch.seconds["score"]
     print(json.dumps({"facts": facts, "scores": found}))

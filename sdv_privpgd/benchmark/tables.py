@@ -77,6 +77,23 @@ class Table:
             cut[:, axis] = codes[:, axis] if merged is None else merged[codes[:, axis]]
         return cut
 
+    def decode(self, codes: np.ndarray, seed: int) -> "pd.DataFrame":
+        """Rows of codes: values spread evenly in their cells, as a synthesizer gives them."""
+        import pandas as pd
+
+        from sdv_privpgd.transformers import transformer_for  # imports RDT
+
+        generator = np.random.default_rng(seed)
+        found = {}
+        for axis, (column, cut) in enumerate(zip(self.schema.columns, self._cuts, strict=True)):
+            own, places = codes[:, axis].astype(np.int64), generator.random(len(codes))
+            if cut is not None:
+                # Cells that were merged are neighbors: any of them is as likely.
+                starts = np.searchsorted(cut, np.arange(cut[-1] + 2))
+                own = starts[own] + np.floor(places * np.diff(starts)[own]).astype(np.int64)
+            found[column.name] = transformer_for(column).decode(own, places)
+        return pd.DataFrame(found)
+
     def split(self) -> "tuple[pd.DataFrame, pd.DataFrame]":
         """The 80 % of rows that are fitted, and the 20 % for testing."""
         from sklearn.model_selection import train_test_split  # as the paper's code does

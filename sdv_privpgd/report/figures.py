@@ -5,51 +5,63 @@ look like a date. Names are escaped: plotly reads markup in the texts that it is
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
 
+from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.report.labels import Names
+from sdv_privpgd.report.words import share
+
 _INK, _QUIET, _LINE = {"css": "--ink"}, {"css": "--quiet"}, {"css": "--line"}
 _SYNTHETIC, _OTHER = {"css": "--synthetic"}, {"css": "--other"}
 _LONGEST_TICK = 14
+_LONGEST_TITLE = 36
 _MOST_NAMES = 30
 _CLEAR = "rgba(0,0,0,0)"
 _BARE = {"showgrid": False, "zeroline": False}
 
 
 def shares_figure(
-    labels: Sequence[str],
+    title: str,
+    names: Names,
     synthetic: np.ndarray,
     other: np.ndarray | None,
     other_name: str,
     *,
     margin: float = 0.0,
 ) -> dict:
-    """A column's shares: synthetic as bars, another table's as points, give or take ``margin``."""
-    names = [escape(label) for label in labels]
-    codes = list(range(len(names)))
+    """A column's shares: synthetic as bars, another table's as points, give or take ``margin``.
+
+    ``title`` is what the values are of. Shares above 1, which are noise, are drawn at 1.
+    """
+    texts = [escape(label) for label in names.labels]
+    codes = list(range(len(texts)))
     data = [
         {
             "type": "bar",
             "name": "synthetic",
             "x": codes,
             "y": _short(synthetic),
-            "text": names,
+            "text": texts,
             "textposition": "none",
             "hovertemplate": "%{text}<br>synthetic %{y:.2%}<extra></extra>",
             "marker": {"color": _SYNTHETIC},
         }
     ]
+    top = float(synthetic.max(initial=0.0))
     if other is not None:
+        drawn = np.minimum(other, 1.0)
+        top = max(top, float(drawn.max(initial=0.0)) + margin)
         data.append(
             {
                 "type": "scatter",
                 "mode": "markers",
                 "name": other_name,
                 "x": codes,
-                "y": _short(other),
-                "text": names,
+                "y": _short(drawn),
+                "text": texts,
                 "hovertemplate": f"%{{text}}<br>{other_name} %{{y:.2%}}<extra></extra>",
                 "marker": {"color": _OTHER, "size": 6 if len(codes) < 40 else 4},
                 "error_y": {
@@ -62,22 +74,32 @@ def shares_figure(
                 },
             }
         )
-    layout = _layout(_ticks(labels, 7), {"tickformat": ".0%", "nticks": 5, "rangemode": "tozero"})
-    return {"data": data, "layout": {**layout, "showlegend": False, "bargap": 0.15}}
+    low = 0.0 if other is None else min(0.0, float(other.min(initial=0.0)) - margin)
+    y = {
+        "tickformat": ".0%" if top > 0.04 else ".1%",
+        "nticks": 5,
+        "range": [max(low, -1.0), min(1.05 * top, 1.0) or 1.0],
+        "title": _title("share of rows"),
+    }
+    x = {**_ticks(names.ticks, 7), "title": _title(title)}
+    return {"data": data, "layout": {**_layout(x, y), "showlegend": False, "bargap": 0.15}}
 
 
 def heat_figure(
-    rows: Sequence[str],
-    columns: Sequence[str],
+    titles: tuple[str, str],
+    rows: Names,
+    columns: Names,
     values: np.ndarray,
     *,
     largest: float,
+    unit: str = "share of rows",
     diverging: bool = False,
 ) -> dict:
     """A table as colors from 0 to ``largest``, the first row at the top.
 
     The colors are those of the values' roots: shares of cells differ by orders of magnitude.
-    Diverging colors begin at -``largest``. What is not a number stays blank.
+    Diverging colors begin at -``largest``. What is not a number stays blank. ``titles`` are what
+    rows and columns are of, ``unit`` what the values are.
     """
     top = max(largest, 1e-9)
     marks = np.linspace(-1 if diverging else 0, 1, 5)
@@ -95,17 +117,33 @@ def heat_figure(
                 "outlinewidth": 0,
                 "tickfont": _font(),
                 "tickvals": _short(_root(top * marks)),
-                "ticktext": [f"{value:.2g}" for value in top * marks],
+                "ticktext": [_signed_share(value) for value in top * marks],
+                "title": {"text": unit, "font": _font(), "side": "right"},
             },
         }
     ]
     most = _MOST_NAMES if rows is columns else 10
-    x, y = ({**_ticks(labels, most), **_BARE} for labels in (columns, rows))
+    x, y = (
+        {**_ticks(names.ticks, most), **_BARE, "title": _title(title)}
+        for names, title in zip((columns, rows), reversed(titles), strict=True)
+    )
     layout = _layout(x, {**y, "autorange": "reversed"})
-    if any(len(label) > 4 for label in columns):
+    if any(len(tick) > 4 for tick in columns.ticks):
         layout["xaxis"]["tickangle"] = -45
-    names = {"x": [escape(label) for label in columns], "y": [escape(label) for label in rows]}
-    return {"data": data, "layout": layout, "names": names}
+    texts = {
+        axis: [escape(label) for label in names.labels]
+        for axis, names in (("x", columns), ("y", rows))
+    }
+    return {"data": data, "layout": layout, "names": texts}
+
+
+def pair_matrix(domain: Domain, values: Mapping[Clique, float]) -> np.ndarray:
+    """A symmetric matrix of pairs' values, not a number where there is none."""
+    matrix = np.full((len(domain), len(domain)), np.nan)
+    for clique, value in values.items():
+        first, second = domain.axes(clique)
+        matrix[first, second] = matrix[second, first] = value
+    return matrix
 
 
 def _layout(x: dict, y: dict) -> dict:
@@ -127,6 +165,16 @@ def _layout(x: dict, y: dict) -> dict:
         "hoverlabel": {"font": {"size": 12}},
         "dragmode": False,
     }
+
+
+def _title(text: str) -> dict:
+    """A title of an axis, cut where it would leave the figure."""
+    cut = text if len(text) <= _LONGEST_TITLE else text[: _LONGEST_TITLE - 1] + "…"
+    return {"text": escape(cut), "font": _font(), "standoff": 6}
+
+
+def _signed_share(value: float) -> str:
+    return f"−{share(-value)}" if value < 0 else share(value)
 
 
 def _root(values: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from scipy.special import ndtr, ndtri
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.queries import Adjacency
 from sdv_privpgd.report.page import Details, Facts, Items, Section, Table, Text
-from sdv_privpgd.report.privacy import privacy_report
+from sdv_privpgd.report.privacy import asked, privacy_report
 
 _FALSE_ALARMS = (0.01, 0.05, 0.1)
 
@@ -97,7 +97,7 @@ def ledger_section(ledger: PrivacyLedger) -> Section:
     """Each use of the budget, and the limits of the promise."""
     rows = [
         (
-            charge.what,
+            asked(charge),
             charge.mechanism,
             "open" if charge.threshold is not None else f"{charge.num_values:,}",
             f"{math.sqrt(dict(charge.sensitivity_squared)[ledger.adjacency]):.4g}",
@@ -122,7 +122,15 @@ def ledger_section(ledger: PrivacyLedger) -> Section:
             ),
             Table(
                 "The ledger",
-                ("question", "mechanism", "values", "sensitivity", "noise sd", "mu²", "budget"),
+                (
+                    "question",
+                    "mechanism",
+                    "values",
+                    "sensitivity, L2",
+                    "noise sd, per value",
+                    "mu²",
+                    "share of budget",
+                ),
                 rows,
                 texts=2,
             ),

@@ -1,60 +1,101 @@
-"""What the codes of a column are called on a page. Public: it follows from the schema."""
+"""What the codes of a column are called on a page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from sdv_privpgd.cells import Categories, Interval, Ticks
 from sdv_privpgd.columns import Column
 from sdv_privpgd.dates import write_dates
+from sdv_privpgd.report.words import dates, number, short_number
 
 MISSING = "(missing)"
 
 
-def code_labels(column: Column) -> list[str]:
-    """One text a code, distinct or not: a category, a number, a date or the range of a cell.
+@dataclass(frozen=True)
+class Names:
+    """One text a code, distinct or not, and a shorter one for the ticks of a figure."""
 
-    A code of several categories is named by the first of them and their number.
+    labels: Sequence[str]
+    ticks: Sequence[str]
+
+    @classmethod
+    def plain(cls, texts: Sequence[str]) -> "Names":
+        """Names that are short enough."""
+        return cls(texts, texts)
+
+
+def code_names(column: Column) -> Names:
+    """The names of a column's codes. Public: they follow from the schema.
+
+    A code is called after its category, its number, its date or both ends of its cell; one of
+    several categories after the first of them and their number. Its tick is where it begins.
     """
     cells = column.cells
     if isinstance(cells, Categories):
-        lows = highs = [str(value) for value in cells.values]
+        lows = highs = ticks = [str(value) for value in cells.values]
     elif isinstance(cells, Interval):
-        edges = [f"{edge:.6g}" for edge in cells.edges]
+        edges = [number(edge) for edge in cells.edges]
         lows, highs = edges[: len(cells)], edges[-len(cells) :]
+        ticks = [short_number(edge) for edge in cells.edges]
     else:
-        lows, highs = _of_ticks(column, cells)
+        lows, highs, ticks = _of_ticks(column, cells)
     codes = range(len(cells)) if column.merging is None else column.merging.codes
     members: dict[int, list[int]] = {}
     for cell, code in enumerate(codes):
         members.setdefault(code, []).append(cell)
-    labels = []
-    for _, found in sorted(members.items()):
-        low, high = lows[found[0]], highs[found[-1]]
-        if low == high:
-            labels.append(low)
-        elif isinstance(cells, Categories):
-            labels.append(f"{low} and {len(found) - 1} others")
-        else:
-            labels.append(f"{low} – {high}")
-    return labels + [MISSING] * column.nullable
+    found = [held for _, held in sorted(members.items())]
+    missing = [MISSING] * column.nullable
+    labels = [_label(lows[held[0]], highs[held[-1]], held, cells) for held in found]
+    return Names(labels + missing, [ticks[held[0]] for held in found] + missing)
 
 
-def _of_ticks(column: Column, cells: Ticks) -> tuple[list[str], list[str]]:
-    """The first and the last number or date of each cell."""
+def code_labels(column: Column) -> list[str]:
+    """One text a code."""
+    return list(code_names(column).labels)
+
+
+def _label(low: str, high: str, held: Sequence[int], cells: Categories | Ticks | Interval) -> str:
+    if low == high:
+        return low
+    if isinstance(cells, Categories):
+        return f"{low} and {len(held) - 1} others"
+    return f"{low} – {high}"
+
+
+def _of_ticks(column: Column, cells: Ticks) -> tuple[list[str], list[str], list[str]]:
+    """The first and the last number or date of each cell, and a short text of the first."""
     ends = (cells.starts, cells.starts + cells.widths - 1)
     if column.unit is not None:
-        written = [
-            write_dates(end, column.unit, column.datetime_format, column.utc) for end in ends
-        ]
-        lows, highs = ([str(date) for date in dates] for dates in written)
-    else:
-        places, step = column.decimal_places or 0, 1
-        if column.increment is not None:
-            places, step = 0, column.increment
-        lows, highs = ([_decimal(int(tick) * step, places) for tick in end] for end in ends)
-    return lows, highs
+        lows, highs = (_dates(column, column.unit, end) for end in ends)
+        return lows, highs, _short_dates(column.unit, cells.starts)
+    places, step = column.decimal_places or 0, 1
+    if column.increment is not None:
+        places, step = 0, column.increment
+    lows, highs = ([_decimal(int(tick) * step, places) for tick in end] for end in ends)
+    return lows, highs, [short_number(int(tick) * step / 10**places) for tick in cells.starts]
+
+
+def _dates(column: Column, unit: str, ticks: np.ndarray) -> list[str]:
+    """Dates as the column has them; timestamps that are days without their midnight."""
+    if column.datetime_format is None and unit == "D":
+        return dates(ticks.astype("datetime64[D]").astype("datetime64[ns]").astype(np.int64))
+    return [str(date) for date in write_dates(ticks, unit, column.datetime_format, column.utc)]
+
+
+def _short_dates(unit: str, ticks: np.ndarray) -> list[str]:
+    """Years, months, days or minutes: no finer than all of them need."""
+    moments = ticks.astype(f"datetime64[{unit}]")
+    for coarse in ("Y", "M", "D"):
+        if len(np.unique(moments.astype(f"datetime64[{coarse}]"))) == len(moments):
+            return [str(date) for date in moments.astype(f"datetime64[{coarse}]")]
+    return [str(date).replace("T", " ") for date in moments.astype("datetime64[m]")]
 
 
 def _decimal(tick: int, places: int) -> str:
     """So many units of the last decimal place, written out exactly."""
     if places == 0:
-        return str(tick)
+        return f"{tick:,}"
     digits = str(abs(tick)).zfill(places + 1)
-    return f"{'-' * (tick < 0)}{digits[:-places]}.{digits[-places:]}"
+    return f"{'-' * (tick < 0)}{int(digits[:-places]):,}.{digits[-places:]}"

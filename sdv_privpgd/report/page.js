@@ -19,18 +19,49 @@
   const draw = (box) => {
     const { data, layout, names } = colored(JSON.parse(box.previousElementSibling.textContent));
     const traces = names ? data.map((trace) => described(trace, names)) : data;
-    return Plotly.react(box, traces, layout, { responsive: true, displayModeBar: false });
+    const { width, height } = box.getBoundingClientRect();
+    const drawn = Plotly.react(box, traces, layout, { responsive: true, displayModeBar: false });
+    fitForPaper(box, width, height);
+    return drawn;
+  };
+  // On paper a figure is as wide as its place: its picture is scaled, not drawn anew.
+  const fitForPaper = (box, width, height) => {
+    box.style.setProperty("--wide", width);
+    box.style.setProperty("--high", height);
+    for (const svg of box.querySelectorAll(".main-svg")) {
+      svg.setAttribute("viewBox", `0 0 ${svg.getAttribute("width")} ${svg.getAttribute("height")}`);
+    }
   };
   const boxes = [...document.querySelectorAll(".plot")];
+  const isHidden = (box) => box.closest("details:not([open])") !== null;
+  const inSight = boxes.filter((box) => !isHidden(box));
   // One after the other, so that the page can be scrolled and read meanwhile.
-  const drawFrom = (index) => {
-    if (index === boxes.length) {
+  const drawFrom = (some, index) => {
+    if (index === some.length) {
       root.dataset.drawn = "yes";
       return;
     }
-    draw(boxes[index]);
-    setTimeout(() => drawFrom(index + 1), 0);
+    draw(some[index]);
+    setTimeout(() => drawFrom(some, index + 1), 0);
   };
-  drawFrom(0);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => boxes.forEach(draw));
+  drawFrom(inSight, 0);
+  // What is behind a line is drawn when it is opened: before, it has no size.
+  for (const fold of document.querySelectorAll("details")) {
+    fold.addEventListener("toggle", () => {
+      if (fold.open) drawFrom([...fold.querySelectorAll(".plot:empty")], 0);
+    });
+  }
+  const drawAgain = () =>
+    boxes.filter((box) => box.childElementCount && !isHidden(box)).forEach(draw);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  dark.addEventListener("change", drawAgain);
+  // A window's new size makes plotly draw anew, without the frame that paper needs.
+  addEventListener("beforeprint", () => {
+    root.classList.add("on-paper");
+    drawAgain();
+  });
+  addEventListener("afterprint", () => {
+    root.classList.remove("on-paper");
+    drawAgain();
+  });
 })();

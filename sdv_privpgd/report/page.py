@@ -11,6 +11,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+_ROWS_IN_SIGHT, _FIGURES_IN_SIGHT = 12, 12
+
 
 @runtime_checkable
 class Part(Protocol):
@@ -126,6 +128,18 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class Fold:
+    """Parts behind a line that opens them. On paper the line stands alone."""
+
+    summary: str
+    parts: Sequence[Part]
+
+    def html(self) -> str:
+        shown = "".join(part.html() for part in self.parts)
+        return f"<details><summary>{escape(self.summary)}</summary>{shown}</details>"
+
+
+@dataclass(frozen=True)
 class Details:
     """Text as a machine writes it, behind a line that opens it."""
 
@@ -137,6 +151,31 @@ class Details:
             f"<details><summary>{escape(self.summary)}</summary>"
             f'<pre tabindex="0">{escape(self.text)}</pre></details>'
         )
+
+
+def long_table(
+    caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 1
+) -> list[Part]:
+    """A table whose first rows are in sight, and the others, if there are many, behind a line."""
+    if len(rows) <= _ROWS_IN_SIGHT + 3:
+        return [Table(caption, header, rows, texts)]
+    rest = rows[_ROWS_IN_SIGHT:]
+    words = f"The other {len(rest):,}: {caption[0].lower()}{caption[1:]}"
+    return [
+        Table(caption, header, rows[:_ROWS_IN_SIGHT], texts),
+        Fold(words, [Table(words, header, rest, texts)]),
+    ]
+
+
+def long_grid(kind: str, figures: Sequence[Figure], words: str) -> list[Part]:
+    """Figures side by side; those after the first dozen behind a line about ``words``."""
+    if len(figures) <= _FIGURES_IN_SIGHT + 3:
+        return [Grid(kind, figures)]
+    rest = figures[_FIGURES_IN_SIGHT:]
+    return [
+        Grid(kind, figures[:_FIGURES_IN_SIGHT]),
+        Fold(f"The other {len(rest):,} {words}", [Grid(kind, rest)]),
+    ]
 
 
 @dataclass(frozen=True)
@@ -185,7 +224,7 @@ class Page:
 
 
 def _banner(text: str) -> str:
-    return f'<div class="banner" role="note">{escape(text)}</div>'
+    return f'<div class="banner" role="note"><span>{escape(text)}</span></div>'
 
 
 def _own(name: str) -> str:

@@ -1,14 +1,17 @@
 """The privacy report: what was spent, on what and under which adjacency, in words. Public."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from importlib.metadata import version
+from itertools import zip_longest
 from statistics import fmean
+from textwrap import fill, wrap
 
 from sdv_privpgd.measure import Measurement
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.queries import Adjacency
+from sdv_privpgd.report.words import share
 
 _MEANING = {
     Adjacency.REPLACE_ONE: (
@@ -21,14 +24,29 @@ _MEANING = {
     ),
 }
 
-_NOT_COVERED = """\
-Not covered: rows of one person beyond {rows}; column names and types and declared ranges and
-categories, which were taken as public; anything computed by comparing with the real table; timing
-and memory."""
+_NOT_COVERED = (
+    "Not covered: rows of one person beyond {rows}; the names, types, formats and keys of columns, "
+    "detected or not, and declared ranges and categories, which were all taken as public; anything "
+    "computed by comparing with the real table; timing and memory."
+)
 
-_CHOICES = """\
-A choice has no sigma but a range epsilon: between neighbors the odds of any two outcomes change by
-a factor of at most exp(range epsilon)."""
+_LEGEND: tuple[str, ...] = (
+    "values: the numbers that a question asks for; open: as many as there are.",
+    "replaced, added: how far one person can move the answers of an entry together (their L2 "
+    "sensitivity), where rows are replaced, and where they are added or removed.",
+    "noise sd: the standard deviation of the noise in each of the numbers.",
+    "share: of the budget. Its unit is mu², (sensitivity / noise sd) squared, which adds up over "
+    "questions; all of it is the epsilon at this delta.",
+)
+
+_CHOICES: str = (
+    "eps: a choice has no noise sd but a range epsilon: between neighbors the odds of any two "
+    "outcomes change by a factor of at most exp(eps)."
+)
+
+_WIDTH = 98
+_QUESTION, _MECHANISM = 34, 17
+"""Characters of a line, of a question and of a mechanism."""
 
 
 def privacy_report(ledger: PrivacyLedger) -> str:
@@ -36,35 +54,27 @@ def privacy_report(ledger: PrivacyLedger) -> str:
     rows = ledger.rows_per_person
     unit = "one row" if rows == 1 else f"up to {rows} rows of one person"
     own, other = ledger.adjacency, _other(ledger.adjacency)
-    lines = [
+    paragraphs = [
         f"Privacy report (sdv-privpgd {version('sdv-privpgd')})",
-        "",
         f"Guarantee   ({ledger.spent():.6g}, {ledger.delta:g})-differential privacy, "
-        f"{own.value.replace('_', '-')}, for {unit}",
+        f"{own.value.replace('_', '-')}, for {unit}\n"
         f"Asked for   epsilon {ledger.epsilon:g}, delta {ledger.delta:g}",
-        "",
-        _MEANING[own].format(unit=unit),
-        "It covers every attribute, sample, file, message and log record of the synthesizer.",
-        "",
-        *_events(ledger),
-        *(
-            ["", _CHOICES]
-            if any(charge.temperature is not None for charge in ledger.charges)
-            else []
+        _MEANING[own].format(unit=unit)
+        + "\nIt covers every attribute, sample, file, message and log record of the synthesizer.",
+        _events(ledger),
+        f"Spent       {_share(ledger.mu_squared, ledger)} of mu² = {float(ledger.budget):.6g}\n"
+        + _filled(
+            f"Under {other.value.replace('_', '-')} the same release is "
+            f"({ledger.spent(adjacency=other):.6g}, {ledger.delta:g})-differentially private"
+            + (
+                ", given the exact answers above, which that adjacency would count as private."
+                if ledger.exact_releases
+                else "."
+            )
         ),
-        "",
-        f"Spent       {_share(ledger.mu_squared, ledger)} of mu² = {float(ledger.budget):.6g}",
-        f"Under {other.value.replace('_', '-')} the same release is "
-        f"({ledger.spent(adjacency=other):.6g}, {ledger.delta:g})-differentially private"
-        + (
-            ",\ngiven the exact answers above, which that adjacency would count as private."
-            if ledger.exact_releases
-            else "."
-        ),
-        "",
-        _NOT_COVERED.format(rows="one" if rows == 1 else rows),
+        _filled(_NOT_COVERED.format(rows="one" if rows == 1 else rows)),
     ]
-    return "\n".join(lines)
+    return "\n\n".join(paragraphs)
 
 
 def plan_report(ledger: PrivacyLedger, num_rows: int, tables: Sequence[Measurement]) -> str:
@@ -80,19 +90,21 @@ def plan_report(ledger: PrivacyLedger, num_rows: int, tables: Sequence[Measureme
     for table in tables:
         noise = table.answer.size * table.stddev / math.sqrt(2 * math.pi)
         shares.setdefault(table.answer.ndim, []).append(noise / max(num_rows, 1))
+    people = "one row" if ledger.rows_per_person == 1 else f"up to {ledger.rows_per_person} rows"
     lines = [
         f"Plan for {num_rows:,} rows: nothing was read, nothing was spent",
         "",
         f"Epsilon {ledger.epsilon:g}, delta {ledger.delta:g}, "
-        f"{ledger.adjacency.value.replace('_', '-')}, up to {ledger.rows_per_person} rows a person",
+        f"{ledger.adjacency.value.replace('_', '-')}, for {people} of a person",
         "",
-        *_events(ledger),
+        _events(ledger),
         "",
         "Rows that the noise of a measured table displaces, before the fit takes noise out:",
     ]
     for degree, found in sorted(shares.items()):
-        mean, worst = (f"{100 * min(share, 1):.2g} %" for share in (fmean(found), max(found)))
-        lines.append(f"  {degree}-way tables  {mean} on average, at most {worst}")
+        mean, worst = share(fmean(found)), share(max(found))
+        columns = f"{degree} column{'s' * (degree > 1)}"
+        lines.append(f"  tables of {columns}: {mean} of the rows on average, {worst} at most")
     return "\n".join(lines)
 
 
@@ -107,11 +119,13 @@ def _share(mu_squared, ledger: PrivacyLedger) -> str:
 def _entry(charge: Charge, adjacency: Adjacency) -> tuple[str, ...]:
     """A charge in words, without its share."""
     squared = dict(charge.sensitivity_squared)
-    scale = f"{charge.stddev:.6g}"
+    scale = f"{charge.stddev:,.4g}" if charge.stddev < 1e5 else f"{charge.stddev:.3g}"
     if charge.temperature is not None:
-        scale = f"eps {float(charge.range_epsilon_under(adjacency)):.4g}"
+        scale = f"eps {float(charge.range_epsilon_under(adjacency)):.3g}"
+    elif charge.is_exact:
+        scale = "none"
     return (
-        charge.what,
+        asked(charge),
         charge.mechanism,
         "open" if charge.threshold is not None else f"{charge.num_values:,}",
         f"{math.sqrt(squared[Adjacency.REPLACE_ONE]):.4g}",
@@ -120,23 +134,47 @@ def _entry(charge: Charge, adjacency: Adjacency) -> tuple[str, ...]:
     )
 
 
-def _events(ledger: PrivacyLedger) -> list[str]:
-    """One line a charge; charges that differ in nothing share a line, with their number."""
-    header = ("what", "mechanism", "values", "D replace", "D add/rem", "sigma", "share")
-    rows: list[tuple[str, ...]] = [header]
+def asked(charge: Charge) -> str:
+    """What a charge was for, and in how many questions."""
+    if charge.num_queries == 1 or charge.temperature is not None:
+        return charge.what
+    return f"{charge.what} ({charge.num_queries:,} questions)"
+
+
+def _events(ledger: PrivacyLedger) -> str:
+    """A table of the charges and its legend; those that differ in nothing share an entry."""
     alike: dict[tuple[str, ...], list[Fraction]] = {}
     for charge in ledger.charges:
         alike.setdefault(_entry(charge, ledger.adjacency), []).append(charge.mu_squared)
+    entries: list[tuple[str, ...]] = [_HEADER]
     for entry, shares in alike.items():
-        what = entry[0] if len(shares) == 1 else f"{entry[0]} ({len(shares)} times)"
-        rows.append((what, *entry[1:], _share(sum(shares), ledger)))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if column < 2 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
+        what = entry[0] if len(shares) == 1 else f"{entry[0]}, {len(shares)} times"
+        entries.append((what, *entry[1:], _share(sum(shares), ledger)))
+    wrapped = [
+        (wrap(what, _QUESTION), wrap(mechanism, _MECHANISM), numbers)
+        for what, mechanism, *numbers in entries
     ]
+    widths = [max(len(row[2][place]) for row in wrapped) for place in range(len(_HEADER) - 2)]
+    lines = [line for row in wrapped for line in _lines(*row, widths)]
     lines.insert(1, "-" * max(map(len, lines)))
-    return lines
+    legend = [*_LEGEND]
+    if any(charge.temperature is not None for charge in ledger.charges):
+        legend.append(_CHOICES)
+    return "\n".join([*lines, "", *map(_filled, legend)])
+
+
+_HEADER = ("question", "mechanism", "values", "replaced", "added", "noise sd", "share")
+
+
+def _lines(
+    what: Sequence[str], mechanism: Sequence[str], numbers: Sequence[str], widths: Sequence[int]
+) -> Iterator[str]:
+    """An entry: its numbers stand in its first line."""
+    cells = "  ".join(cell.rjust(width) for cell, width in zip(numbers, widths, strict=True))
+    for place, (left, right) in enumerate(zip_longest(what, mechanism, fillvalue="")):
+        line = f"{left:<{_QUESTION}}  {right:<{_MECHANISM}}"
+        yield (f"{line}  {cells}" if place == 0 else line).rstrip()
+
+
+def _filled(text: str) -> str:
+    return fill(text, _WIDTH)

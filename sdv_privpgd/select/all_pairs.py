@@ -8,6 +8,7 @@ import numpy as np
 
 from sdv_privpgd.consistency import consistent_tables
 from sdv_privpgd.denoising import signal_variances
+from sdv_privpgd.domain import in_words
 from sdv_privpgd.measure import Measurement, estimate_total
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
@@ -122,7 +123,7 @@ def _second_round(
         for measurement in curator.measure(
             [MarginalQuery(clique) for clique in cliques],
             left * parts[level] / sum(parts.values()),
-            what="2-way marginals that promise most",
+            what=f"2-way marginals that promise most: {in_words(cliques)}",
         )
     ]
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from sdv_privpgd.consistency import consistent_tables
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.domain import Clique, Domain, in_words
 from sdv_privpgd.measure import Measurement
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.progress import Progress, silent
@@ -55,7 +55,7 @@ class MST:
         pairs = curator.measure(
             [MarginalQuery(clique) for clique in tree],
             curator.ledger.remaining,
-            what="2-way marginals of a spanning tree",
+            what=f"2-way marginals of a spanning tree: {in_words(tree)}",
             progress=progress,
         )
         return [*one_way, *pairs]

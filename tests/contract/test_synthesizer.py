@@ -806,7 +806,7 @@ class TestBooks:
             boolean(rows_per_person=10**13).fit(pd.DataFrame({"a": [True, False]}))
 
     def test_the_report_names_adjacency_unit_and_condition(self, fitted):
-        report = fitted.privacy_report()
+        report = " ".join(fitted.privacy_report().split())
         assert "replace-one" in report
         assert "for one row" in report
         assert "Under add-remove" in report
@@ -815,6 +815,15 @@ class TestBooks:
         several.fit(pd.DataFrame({"a": [True, False] * 20}))
         assert "up to 3 rows of one person" in several.privacy_report()
         assert "given the exact answers" not in several.privacy_report()
+
+    def test_the_report_fits_a_hundred_columns_and_says_what_its_words_mean(self, fitted):
+        for text in (fitted.privacy_report(), fitted.plan(1_000_000), fitted.plan(10)):
+            assert max(map(len, text.splitlines())) <= 100
+            header = next(line for line in text.splitlines() if line.startswith("question"))
+            for word in ("values", "replaced", "noise sd", "share"):
+                assert word in header
+                assert any(line.startswith((f"{word}:", f"{word},")) for line in text.splitlines())
+            assert "e+" not in text
 
     def test_rows_per_person_scales_the_noise(self):
         def stddev(rows):
@@ -1057,15 +1066,17 @@ class TestPlan:
         plan = synthesizer.plan(200)
         assert synthesizer.ledger.charges == ()
         synthesizer.fit(sdv_tables.table(200))
+        questions = " ".join(line[:34].strip() for line in plan.splitlines())
         for charge in synthesizer.ledger.charges:
-            assert charge.what in plan
-            if charge.what != "2-way marginals that promise most":  # that depends on answers
-                assert f"{charge.stddev:.6g}" in plan
+            what = charge.what.split(": ")[0]  # which of them depends on answers
+            assert what in questions
+            if what != "2-way marginals that promise most":  # so does how often
+                assert f"{charge.stddev:,.4g}" in plan
 
     def test_more_rows_are_displaced_less(self):
         def worst(num_rows):
             line = new().plan(num_rows).splitlines()[-1]
-            return float(line.split("at most ")[1].removesuffix(" %"))
+            return float(line.split(", ")[1].removesuffix(" % at most"))
 
         assert worst(100_000) < worst(10_000) < 100
 

@@ -77,6 +77,7 @@ def test_every_run_is_in_the_file_with_what_it_spent_and_cost(results):
     assert (ours["fit_seconds"] > 0).all()
     assert json.loads(noisier["settings"].iloc[0])["published_epochs"] == 1
     real = rows.loc["Real"]
+    assert real.loc["decoded_l1", "value"] == 0 < ours.loc["decoded_l1", "value"]
     assert set(real["epsilon"]) == {math.inf}
     assert real.loc["l1", "value"] == 0
     assert real.loc["downstream", "value"] <= 0.1  # the label is a function of the age
@@ -109,11 +110,13 @@ def test_another_programs_rows_are_scored_and_all_is_shown(own, results, tmp_pat
     copied = held[held["method"] == "a copy"].set_index("metric")["value"]
     assert copied["l1"] == 0  # a CSV file keeps every code
     assert copied["sw1"] == 0
+    assert copied["decoded_l1"] == copied["decoded_w1"] == copied["outside"] == 0
 
     shown = command("show", str(results), "--out", str(tmp_path / "shown"))
     assert "people, epsilon 1" in shown
     assert "people, epsilon inf" in shown
     assert "a copy" in shown
+    assert "decoded_l1" in shown
     assert (tmp_path / "shown" / "figure1_epsilon_1.png").stat().st_size > 0
     assert "not private" in (tmp_path / "shown" / "results.html").read_text()
 

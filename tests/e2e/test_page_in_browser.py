@@ -1,6 +1,9 @@
 """Both pages in a headless browser: nothing on the console, all drawn, nothing too wide."""
 
+import base64
+import re
 import shutil
+import subprocess
 import time
 
 import numpy as np
@@ -69,6 +72,13 @@ def test_a_page_is_drawn_without_errors_and_fits_the_window(browser, pages, kind
     while browser.execute_script("return document.documentElement.dataset.drawn") != "yes":
         assert time.monotonic() < ends, browser.get_log("browser")
         time.sleep(0.1)
+    browser.execute_script(
+        'document.querySelectorAll("details").forEach((fold) => { fold.open = true; });'
+    )
+    undrawn = 'return document.querySelectorAll(".plot:empty").length'
+    while browser.execute_script(undrawn):
+        assert time.monotonic() < ends, browser.get_log("browser")
+        time.sleep(0.1)
     assert browser.get_log("browser") == []
     found = browser.execute_script(
         """
@@ -88,6 +98,66 @@ def test_a_page_is_drawn_without_errors_and_fits_the_window(browser, pages, kind
     assert found["boxes"] == found["drawn"] > NUM_COLUMNS
     assert found["wide"] == 0
     assert [name for name in found["asked"] if not name.startswith("data:")] == []
+
+
+def printed(browser, page):
+    """The pages of a page on paper, as a PDF."""
+    browser.get(page.as_uri())
+    ends = time.monotonic() + 120
+    while browser.execute_script("return document.documentElement.dataset.drawn") != "yes":
+        assert time.monotonic() < ends
+        time.sleep(0.1)
+    return base64.b64decode(browser.print_page())
+
+
+@pytest.mark.parametrize(("kind", "most"), [("public", 9), ("not private", 7)])
+def test_on_paper_a_page_is_short(browser, pages, kind, most):
+    paper = printed(browser, pages[kind])
+    assert 1 < len(re.findall(rb"/Type\s*/Page\b", paper)) <= most
+
+
+def test_the_mark_is_printed_on_every_page(browser, pages, tmp_path):
+    if shutil.which("pdftotext") is None:
+        pytest.skip("poppler's pdftotext is not installed")
+    (tmp_path / "page.pdf").write_bytes(printed(browser, pages["not private"]))
+    subprocess.run(["pdftotext", "page.pdf"], cwd=tmp_path, check=True)
+    *texts, last = (tmp_path / "page.txt").read_text().split("\f")
+    assert last == ""
+    assert len(texts) > 1
+    assert all("NOT PRIVATE" in text for text in texts)
+
+
+@pytest.mark.parametrize("kind", ["public", "not private"])
+def test_on_paper_nothing_scrolls_and_no_figure_is_wider_than_its_place(browser, pages, kind):
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    size = {"width": 720, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    printed(browser, pages[kind])
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        found = browser.execute_script(
+            """
+            const drawn = [...document.querySelectorAll(".plot .main-svg")];
+            const boxes = [...document.querySelectorAll(".scroll")];
+            const isSeen = (box) => box.getBoundingClientRect().width > 0;
+            return {
+              drawn: drawn.filter(isSeen).length,
+              cut: drawn.filter(isSeen).filter((svg) => {
+                const place = svg.closest("figure").getBoundingClientRect();
+                const own = svg.getBoundingClientRect();
+                return own.right > place.right + 1 || own.bottom > place.bottom + 1;
+              }).length,
+              scroll: boxes.filter((box) => getComputedStyle(box).overflowY !== "visible").length,
+              page: document.documentElement.scrollWidth,
+            };
+            """
+        )
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert found["drawn"] > 0
+    assert found["cut"] == 0
+    assert found["scroll"] == 0
+    assert found["page"] <= 720
 
 
 def test_the_banner_stays_in_sight_at_the_end_of_the_page(browser, pages):

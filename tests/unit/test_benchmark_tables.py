@@ -6,6 +6,7 @@ import pytest
 
 from sdv_privpgd.benchmark.declarations import TABLES
 from sdv_privpgd.benchmark.tables import Table, load, load_own, read_rows
+from sdv_privpgd.benchmark.values import clipped, value_scores
 from sdv_privpgd.schema import Schema
 
 SMALL = ("acs_income_ne_2018", "adult", "bank", "california_housing", "diamonds", "nist")
@@ -137,3 +138,40 @@ def test_codes_that_a_program_wrote_as_floats_are_the_declared_texts(tmp_path):
     schema = Schema.from_sdv({"code": {"sdtype": "categorical", "range_values": ["1", "2", "-3"]}})
     (tmp_path / "rows.csv").write_text("code\n1.0\n2\n-3.0\n")
     assert read_rows(tmp_path / "rows.csv", schema)["code"].tolist() == ["1", "2", "-3"]
+
+
+def test_decoded_rows_have_the_codes_that_they_are_of():
+    values = [f"v{number}" for number in range(70)]
+    columns = {
+        "many": {"sdtype": "categorical", "range_values": values},
+        "age": {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0},
+        "share": {"sdtype": "numerical", "range_min": 0.0, "range_max": 1.0},
+    }
+    schema = Schema.from_sdv(columns, num_bins=32)
+    table = Table(name="t", frame=pd.DataFrame(), schema=schema, cells=32, label=None)
+    generator = np.random.default_rng(0)
+    codes = generator.integers(0, table.domain.sizes, (3_000, 3))
+    rows = table.decode(codes, seed=1)
+    assert (table.encode(rows) == codes).all()
+    assert set(rows["many"].dropna()) == set(values)
+    assert rows["age"].nunique() == 100
+
+
+def test_values_beyond_the_declared_range_are_errors_that_codes_do_not_show():
+    columns = {
+        name: {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0}
+        for name in ("far", "near")
+    }
+    frame = pd.DataFrame({"far": [0, 5, 50, 100] * 25, "near": [0, 3, 6, 9] * 25})
+    schema = Schema.from_sdv(columns, num_bins=32)
+    table = Table(name="t", frame=frame, schema=schema, cells=32, label=None)
+    clipped_rows = table.decode(table.encode(frame), seed=0)
+    found = value_scores(table, frame, clipped_rows)
+    assert found["decoded_column_l1"] == pytest.approx(0.5)  # half of one column of two
+    assert found["outside"] == pytest.approx(0.25)
+    # (41 + 91) / 4 over the mean distance of 0, 5, 50 and 100 from their median, 35.
+    assert found["decoded_w1"] == pytest.approx((33 + 0) / 36.25 / 2, rel=0.2)
+    assert clipped(table) == [
+        "far: 50 % of the real values are above its range and became its highest value."
+    ]
+    assert set(value_scores(table, frame, frame).values()) == {0.0, 0.25}

@@ -1,0 +1,151 @@
+"""What a fit is of, and what it took to be public: the head of the public page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from sdv_privpgd.measure import estimate_total
+from sdv_privpgd.pipeline import Release
+from sdv_privpgd.queries import Adjacency
+from sdv_privpgd.report.page import Details, Facts, Items, Part, Section, Text, long_table
+from sdv_privpgd.report.words import listed, number
+
+CONFIDENT = 1.96
+"""Standard deviations about an answer that hold the truth in 95 of 100 cases."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a fit is of. Public.
+
+    Attributes:
+        table: The table's name.
+        date: When it was fitted.
+        strategy: What chose the questions.
+        engine: What made rows of the answers.
+        columns: SDV's facts on each column, in order.
+        keys: The names of its keys.
+        declared: What was declared of the columns beside that, in SDV's words.
+        discovered: What was found privately, in the same words.
+        settings: What else the fit was told, by name.
+    """
+
+    table: str
+    date: str
+    strategy: Any
+    engine: Any
+    columns: Mapping[str, Mapping]
+    keys: Sequence[str]
+    declared: Mapping[str, Mapping]
+    discovered: Mapping[str, Mapping]
+    settings: Mapping[str, Any]
+
+
+def subject(about: About, release: Release | None, adjacency: Adjacency) -> Facts:
+    """The fit at a glance: of what, when, how."""
+    method = f"{type(about.strategy).__name__} + {type(about.engine).__name__}"
+    return Facts(
+        [
+            ("table", about.table),
+            ("fitted on", about.date),
+            ("rows", _rows(release, adjacency)),
+            ("columns", f"{len(about.columns):,}"),
+            ("method: questions + rows", method),
+            ("program", f"sdv-privpgd {version('sdv-privpgd')}"),
+        ]
+    )
+
+
+def _rows(release: Release | None, adjacency: Adjacency) -> str:
+    """The number of rows as far as it is public."""
+    if release is None:
+        return "not asked"
+    total = estimate_total(release.domain, release.measurements)
+    if adjacency is Adjacency.REPLACE_ONE:
+        return f"{total.value:,.0f}"
+    return f"about {total.value:,.0f} ± {CONFIDENT * total.stddev:,.0f} (noisy)"
+
+
+def assumed_section(about: About, adjacency: Adjacency) -> Section:
+    """The facts that no noise protects, since they were taken to be public."""
+    facts = [
+        "the names of the table and of its columns;",
+        "each column's sdtype and dtype, format, and which columns are keys. They may have been "
+        "detected from the table, and a single value can decide what is detected: they count as "
+        "public all the same;",
+        "the ranges, categories and precisions that are listed below as declared;",
+        "the settings of the fit.",
+    ]
+    if adjacency is Adjacency.REPLACE_ONE:
+        facts.insert(0, "the number of rows;")
+    rows = [_row(name, about) for name in about.columns]
+    shown: list[Part] = [
+        Text("Nothing protects these facts. Were one of them secret, the promise would not hold."),
+        Items(facts),
+        *long_table(
+            "Columns: what was declared, and what was found with noise",
+            ("column", "kind", "declared: taken as public", "found privately"),
+            rows,
+            texts=4,
+        ),
+        Details("The settings, as the program has them", _settings(about)),
+    ]
+    return Section("What was taken to be public", shown)
+
+
+def facts_in_words(facts: Mapping[str, Any]) -> str:
+    """SDV's facts on a column's values, in a few words."""
+    parts = []
+    if facts.get("range_min") is not None or facts.get("range_max") is not None:
+        parts.append(f"{_end(facts.get('range_min'))} to {_end(facts.get('range_max'))}")
+    places, increment = facts.get("decimal_places"), facts.get("increment")
+    if increment is not None:
+        parts.append(f"multiples of {increment}")
+    elif places is not None:
+        parts.append("whole numbers" if places == 0 else f"{places} decimal places")
+    if facts.get("range_values") is not None and len(facts["range_values"]):
+        values = [str(value) for value in facts["range_values"]]
+        count = f"{len(values):,} values" if len(values) > 1 else "one value"
+        parts.append(f"{count}: {listed(values)}")
+    if facts.get("other_value") is not None:
+        parts.append(f"all others are {facts['other_value']!r}")
+    if facts.get("range_is_nullable") is not None:
+        parts.append("may be missing" if facts["range_is_nullable"] else "never missing")
+    if facts.get("cut_points") is not None:
+        parts.append(f"where values lie, in {len(facts['cut_points']) + 1:,} steps")
+    if facts.get("datetime_format") is not None:
+        parts.append(f"written {facts['datetime_format']}")
+    return "; ".join(parts) or "nothing"
+
+
+def _row(name: str, about: About) -> tuple[str, str, str, str]:
+    """A column: what it is, what was declared of it, and what was found beside that."""
+    declared = {**about.columns[name], **about.declared.get(name, {})}
+    found = {
+        key: fact
+        for key, fact in about.discovered.get(name, {}).items()
+        if declared.get(key) is None
+    }
+    return (
+        name,
+        _kind(name, about.columns[name], about.keys),
+        facts_in_words(declared),
+        facts_in_words(found) if found else "–",
+    )
+
+
+def _kind(name: str, known: Mapping, keys: Sequence[str]) -> str:
+    sdtype = str(known.get("sdtype", "unknown"))
+    return f"{sdtype}, key" if name in keys else sdtype
+
+
+def _end(value: Any) -> str:
+    if value is None:
+        return "anything"
+    return number(value) if isinstance(value, int | float) else str(value).removesuffix(" 00:00:00")
+
+
+def _settings(about: About) -> str:
+    lines = [f"{name} = {value!r}" for name, value in about.settings.items()]
+    return "\n".join([*lines, f"strategy: {about.strategy!r}", f"engine: {about.engine!r}"])

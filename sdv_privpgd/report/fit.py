@@ -1,0 +1,243 @@
+"""How loud the noise of a release is, and how well its rows fit the noisy answers. Public."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.measure import (
+    NoisyTable,
+    Total,
+    estimate_total,
+    grouped_tables,
+    margin_estimates,
+    noisy_tables,
+)
+from sdv_privpgd.pipeline import Release
+from sdv_privpgd.report.assumed import CONFIDENT
+from sdv_privpgd.report.figures import heat_figure, pair_matrix, shares_figure
+from sdv_privpgd.report.labels import Names, code_names
+from sdv_privpgd.report.page import Figure, Grid, Part, Section, Table, Text, long_grid, long_table
+from sdv_privpgd.report.words import share
+from sdv_privpgd.schema import Schema
+
+_MOST_PAIRS = 6
+"""Pairs that are drawn cell by cell."""
+
+_MOST_ROWS = 300
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairFit:
+    """A pair's synthetic shares beside its noisy ones. Public.
+
+    ``distance`` is half their L1 distance; ``expected`` is what the noise alone would put between
+    the noisy table and the true one.
+    """
+
+    clique: Clique
+    synthetic: np.ndarray
+    noisy: np.ndarray
+    expected: float
+
+    @property
+    def distance(self) -> float:
+        return float(np.abs(self.synthetic - self.noisy).sum() / 2)
+
+    @property
+    def ratio(self) -> float:
+        """The distance in units of what the noise explains; infinite without noise."""
+        return self.distance / self.expected if self.expected else math.inf
+
+
+def pair_fits(release: Release) -> list[PairFit]:
+    """All pairs that some measured table holds; first those furthest beyond what noise explains."""
+    noisy = noisy_tables(release.domain, release.measurements)
+    estimates = margin_estimates(noisy, 2)
+    total = estimate_total(release.domain, release.measurements).value if noisy else 1.0
+    fits = [
+        PairFit(
+            clique=clique,
+            synthetic=release.model.marginal(clique),
+            noisy=table.counts / total,
+            expected=table.counts.size * math.sqrt(table.variance / (2 * math.pi)) / total,
+        )
+        for clique, table in estimates.items()
+    ]
+    return sorted(fits, key=lambda fit: fit.distance - fit.expected, reverse=True)
+
+
+def fit_sections(release: Release, schema: Schema) -> list[Section]:
+    """The noise against the signal, each column, and the pairs."""
+    names = {column.name: code_names(column) for column in schema.attributes}
+    noisy = noisy_tables(release.domain, release.measurements)
+    if not noisy:
+        explanation = Text(
+            "The noisy tables were not kept: a statistic is protected, and they would reveal it. "
+            "The synthetic rows are shown alone."
+        )
+        return [_columns_section(release, names, {}, Total(1.0, 0.0), explanation)]
+    total = estimate_total(release.domain, release.measurements)
+    estimates = margin_estimates(noisy, 1)
+    sections = [
+        _noise_section(release, noisy, total),
+        _columns_section(release, names, estimates, total, _HOW_TO_READ),
+    ]
+    fits = pair_fits(release)
+    return [*sections, _pairs_section(release.domain, fits, names)] if fits else sections
+
+
+_HOW_TO_READ = Text(
+    "Bars are the synthetic rows, points are the noisy answers with the range that holds the true "
+    "share in 95 of 100 cases. A point below zero is noise on a value that hardly occurs. The "
+    "column that the noise explains least is first."
+)
+
+
+def _noise_section(release: Release, noisy: Mapping[Clique, NoisyTable], total: Total) -> Section:
+    grouped = grouped_tables(release.domain, release.measurements).values()
+    tables = [(" × ".join(clique), table) for clique, table in noisy.items()]
+    tables += [
+        (f"{' × '.join(clique)}, in groups", table)
+        for each in grouped
+        for clique, table in each.items()
+    ]
+    rows = []
+    for name, table in tables:
+        cells, stddev = table.counts.size, math.sqrt(table.variance)
+        strength = float(np.square(table.counts).mean() / table.variance) if stddev else math.inf
+        rows.append((strength, name, cells, total.value / cells, stddev))
+    rows.sort(key=lambda row: row[0])
+    left_out = "" if len(rows) <= _MOST_ROWS else f" (the first {_MOST_ROWS} of {len(rows):,})"
+    count = f"{total.value:,.0f} rows" + (
+        f", give or take {CONFIDENT * total.stddev:,.0f}" if total.stddev else ""
+    )
+    return Section(
+        "How loud the noise is",
+        [
+            Text(
+                f"The table has {count}. A measured table counts them in cells, and each count has "
+                "noise of the same strength. Where a cell holds fewer rows on average than the "
+                "noise's standard deviation (sd), single cells say little. Power / noise is the "
+                "measured sum of squares over that of noise alone: near 1, the whole table "
+                "could be nothing but noise. Tables in groups are those of three columns, over a "
+                "few groups of each one's values."
+            ),
+            *long_table(
+                f"Measured tables, the noisiest first{left_out}",
+                (
+                    "table",
+                    "cells",
+                    "rows per cell, mean",
+                    "noise sd per cell, rows",
+                    "power / noise",
+                ),
+                [
+                    (name, f"{cells:,}", f"{mean:,.3g}", f"{stddev:,.3g}", f"{strength:,.3g}")
+                    for strength, name, cells, mean, stddev in rows[:_MOST_ROWS]
+                ],
+            ),
+        ],
+    )
+
+
+def _columns_section(
+    release: Release,
+    names: Mapping[str, Names],
+    estimates: Mapping[Clique, NoisyTable],
+    total: Total,
+    explanation: Text,
+) -> Section:
+    drawn = [
+        _column_figure(name, names[name], release, estimates.get((name,)), total)
+        for name in release.domain.attributes
+    ]
+    figures = [figure for _, figure in sorted(drawn, key=lambda pair: -pair[0])]
+    return Section("Columns one by one", [explanation, *long_grid("grid", figures, "columns")])
+
+
+def _column_figure(
+    name: str, names: Names, release: Release, table: NoisyTable | None, total: Total
+) -> tuple[float, Figure]:
+    """How far beyond what noise explains a column's rows are from the answers, and its figure."""
+    synthetic = release.model.marginal((name,))
+    size = "One value" if len(synthetic) == 1 else f"{len(synthetic)} values"
+    summary = f"{size}, largest share {share(float(synthetic.max()))}"
+    if table is None:
+        description = shares_figure(name, names, synthetic, None, "measured")
+        return 0.0, Figure(name, f"{summary}.", "small", description)
+    noisy, stddev = table.counts / total.value, math.sqrt(table.variance) / total.value
+    distance = float(np.abs(synthetic - noisy).sum() / 2)
+    expected = len(noisy) * stddev / math.sqrt(2 * math.pi)
+    description = shares_figure(
+        name, names, synthetic, noisy, "measured", margin=CONFIDENT * stddev
+    )
+    summary += f", {share(distance)} from the noisy answers"
+    return distance - expected, Figure(name, f"{summary}.", "small", description)
+
+
+def _pairs_section(domain: Domain, fits: Sequence[PairFit], names: Mapping[str, Names]) -> Section:
+    # Noise alone may displace more rows than there are.
+    distances = {fit.clique: min(fit.distance, 1.0) for fit in fits}
+    expected = {fit.clique: min(fit.expected, 1.0) for fit in fits}
+    largest = max(*distances.values(), *expected.values())
+    columns = Names.plain(domain.attributes)
+    matrices = [
+        Figure(
+            title,
+            f"{len(fits):,} pairs, mean {share(float(np.mean(list(values.values()))))}.",
+            "matrix",
+            heat_figure(
+                ("column", "column"),
+                columns,
+                columns,
+                pair_matrix(domain, values),
+                largest=largest,
+                unit="distance",
+            ),
+        )
+        for title, values in (
+            ("Distance of the synthetic rows from the noisy answers", distances),
+            ("Distance that the noise alone explains", expected),
+        )
+    ]
+    worst = fits[:_MOST_PAIRS]
+    maps = [figure for fit in worst for figure in _maps(fit, names)]
+    rows = [
+        (" × ".join(fit.clique), share(fit.distance), share(fit.expected), f"{fit.ratio:.2f}")
+        for fit in fits[:12]
+    ]
+    parts: list[Part] = [
+        Text(
+            "The distance is the share of rows that would have to change cells to turn one "
+            "table into the other. Between the synthetic rows and the noisy answers it should "
+            "be about what the noise alone explains. Less means that the rows follow the "
+            "noise, much more that they do not follow the table."
+        ),
+        Grid("wide", matrices),
+        Table(
+            f"The {len(rows)} pairs that the noise explains least",
+            ("pair", "distance", "from noise alone", "ratio"),
+            rows,
+        ),
+        Text(f"The first {len(worst)} of these pairs, cell by cell.", quiet=True),
+        Grid("wide", maps),
+    ]
+    return Section("Columns in pairs", parts)
+
+
+def _maps(fit: PairFit, names: Mapping[str, Names]) -> list[Figure]:
+    """A pair's synthetic and noisy shares, in the same colors."""
+    first, second = fit.clique
+    top = min(float(max(fit.synthetic.max(), fit.noisy.max())), 1.0)
+    return [
+        Figure(
+            f"{first} × {second}: {title}",
+            f"Share of rows in each of {shares.size:,} cells, at most {share(float(shares.max()))}",
+            "heat",
+            heat_figure((first, second), names[first], names[second], shares, largest=top),
+        )
+        for title, shares in (("synthetic", fit.synthetic), ("measured", fit.noisy))
+    ]

@@ -1,0 +1,56 @@
+"""Numbers, shares and dates as people write them. Public if what they are of is."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+_UNITS = ((1e12, "T"), (1e9, "bn"), (1e6, "M"), (1e3, "k"))
+
+
+def number(value: float) -> str:
+    """A number with six digits or, if it is whole, all; without an exponent where it is short."""
+    if not math.isfinite(value):
+        return str(value)
+    if value == round(value) and abs(value) < 1e15:
+        return f"{value:,.0f}"
+    if not 1e-5 <= abs(value) < 1e15:
+        return f"{value:.6g}"
+    places = max(0, 5 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def short_number(value: float) -> str:
+    """A number for a tick: thousands from ten thousand on, millions and so on; three digits."""
+    for unit, letter in _UNITS:
+        if abs(value) >= (1e4 if unit == 1e3 else unit) and abs(value) < 1e15:
+            return f"{value / unit:.4g}{letter}"
+    return f"{value:.0f}" if value == round(value) and abs(value) < 1e4 else f"{value:.4g}"
+
+
+def share(part: float) -> str:
+    """A part of a whole in percent, at most 100; "none" for no number."""
+    if math.isnan(part):
+        return "none"
+    percent = 100 * min(part, 1.0)
+    if percent == 0:
+        return "0 %"
+    if percent < 0.01:
+        return "below 0.01 %"
+    rounded = f"{percent:.2g}" if percent < 9.95 else f"{percent:.0f}"
+    return "nearly 100 %" if rounded == "100" and percent < 100 else f"{rounded} %"
+
+
+def dates(nanoseconds: Sequence[float] | np.ndarray) -> list[str]:
+    """Moments as dates, with the time of day where one of them is not at midnight."""
+    moments = np.asarray(nanoseconds, dtype=np.int64).astype("datetime64[ns]")
+    unit = "D" if (moments == moments.astype("datetime64[D]")).all() else "m"
+    return [text.replace("T", " ") for text in np.datetime_as_string(moments, unit=unit).tolist()]
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Names in a row; of very many the first, and how many others there are."""
+    if len(names) <= most + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most:,} others"

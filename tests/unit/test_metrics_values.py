@@ -1,0 +1,227 @@
+"""What a wrong domain does to a column is error, and is named; a right one does next to nothing."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_privpgd.metrics.outside import outside
+from sdv_privpgd.metrics.reading import Described
+from sdv_privpgd.metrics.values import MISSING, UNREADABLE, as_codes, common_cells
+from sdv_privpgd.report.evaluation import evaluate
+from sdv_privpgd.schema import Schema
+from sdv_privpgd.transformers import transformer_for
+
+ROWS = 4_000
+
+RIGHT = {
+    "range too small": {"range_min": 0, "range_max": 2**20, "decimal_places": 2, "num_bins": 4096},
+    "range too large": {"range_min": 0, "range_max": 60, "decimal_places": 1},
+    "categories missing": {"range_values": list("ABCDE")},
+    "wrong type": {},
+    "never missing": {"range_min": 0, "range_max": 100, "decimal_places": 0},
+    "decimals too few": {"range_min": 0, "range_max": 1, "decimal_places": 3},
+    "dates shifted": {
+        "range_min": "1920-01-01",
+        "range_max": "2004-12-31",
+        "datetime_format": "%Y-%m-%d",
+    },
+    "text, not numbers": {"range_values": [1, 2, 3]},
+}
+SDTYPES = dict(
+    zip(
+        RIGHT,
+        [
+            *["numerical"] * 2,
+            *["categorical"] * 2,
+            *["numerical"] * 2,
+            "datetime",
+            "categorical",
+        ],
+        strict=True,
+    )
+)
+WRONG = {
+    "range too small": {"range_min": 0, "range_max": 1000, "decimal_places": 2},
+    "range too large": {"range_min": 0, "range_max": 10**9, "decimal_places": 0},
+    "categories missing": {"range_values": list("ABC")},
+    "wrong type": {"range_min": 0, "range_max": 10},
+    "never missing": {**RIGHT["never missing"], "range_is_nullable": False},
+    "decimals too few": {"range_min": 0, "range_max": 1, "decimal_places": 0},
+    "dates shifted": {**RIGHT["dates shifted"], "range_min": "1990-01-01"},
+    "text, not numbers": {"range_values": ["1", "2", "3"]},
+}
+OUTSIDE = [name for name in WRONG if name not in ("range too large", "decimals too few")]
+"""The others are inside: in one cell, and rounded."""
+
+
+def table(seed=0):
+    rng = np.random.default_rng(seed)
+    numbers = rng.integers(0, 101, ROWS).astype(float)
+    numbers[rng.random(ROWS) < 0.2] = np.nan
+    born = pd.Timestamp("1920-01-01") + pd.to_timedelta(rng.integers(0, 31_000, ROWS), unit="D")
+    columns = [
+        rng.lognormal(7, 1, ROWS).round(2),
+        rng.gamma(4, 5, ROWS).clip(0, 60).round(1),
+        rng.choice(list("ABCDE"), ROWS, p=[0.3, 0.3, 0.2, 0.1, 0.1]),
+        rng.choice(["low", "high"], ROWS),
+        numbers,
+        rng.random(ROWS).round(3),
+        pd.Series(born).dt.strftime("%Y-%m-%d").to_numpy(),
+        rng.integers(1, 4, ROWS),
+    ]
+    return pd.DataFrame(dict(zip(RIGHT, columns, strict=True)))
+
+
+def metadata(facts, sdtypes=SDTYPES):
+    columns = {name: {"sdtype": sdtypes[name], **facts[name]} for name in facts}
+    columns["wrong type"].setdefault("range_values", ["low", "high"])
+    if columns["wrong type"]["sdtype"] == "numerical":
+        del columns["wrong type"]["range_values"]
+    return {"columns": columns}
+
+
+def through(described, frame):
+    """The rows as a perfect method gives them back: encoded, spread in their cells, decoded."""
+    rng = np.random.default_rng(1)
+    found = {}
+    for column in Schema.from_sdv(described["columns"], num_bins=1024).columns:
+        transformer = transformer_for(column)
+        codes, _ = transformer.encode(frame[column.name])
+        found[column.name] = transformer.decode(codes, rng.random(ROWS))
+    return pd.DataFrame(found)
+
+
+@pytest.fixture(scope="module")
+def evaluations(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    known = {
+        "right": metadata(RIGHT),
+        "wrong": metadata(WRONG, {**SDTYPES, "wrong type": "numerical"}),
+    }
+    return {
+        name: evaluate(through(facts, table()), table(), facts, path=folder / f"{name}.html")
+        for name, facts in known.items()
+    }
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_a_wrong_domain_does_to_a_column_is_error(evaluations, name):
+    assert evaluations["wrong"].columns[name] > 0.08
+    assert evaluations["right"].columns[name] < 0.04
+
+
+def test_the_columns_that_a_domain_does_not_hold_are_named(evaluations):
+    wrong, right = evaluations["wrong"], evaluations["right"]
+    assert {name for name, part in wrong.outside.items() if part > 0} == set(OUTSIDE)
+    assert set(right.outside.values()) == {0.0}
+    page = wrong.path.read_text(encoding="utf-8")
+    first = page[page.index("<h2>") :].split("</section>")[0]
+    assert "Real values outside the domain" in first
+    worst_first = sorted(OUTSIDE, key=lambda name: -wrong.outside[name])
+    places = [first.index(f"{name}: ") for name in worst_first]
+    assert places == sorted(places)
+    assert "range too large: " not in first
+
+
+def test_pairs_with_a_wrong_column_are_at_least_as_far_as_the_column(evaluations):
+    found = evaluations["wrong"]
+    for pair, distance in found.pairs.items():
+        assert distance >= max(found.columns[name] for name in pair) - 1e-12
+
+
+# Cells
+
+
+def cells_of(real, synthetic, sdtype="numerical", **facts):
+    column = Described(name="x", sdtype=sdtype, **facts)
+    return common_cells([column], {"x": pd.Series(real)}, {"x": pd.Series(synthetic)})["x"]
+
+
+def test_a_constant_is_as_far_as_the_mean_distance_from_the_median():
+    real = [0.0] * 6 + [10.0, 20.0, 30.0, 40.0]
+    found = cells_of(real, [0.0] * 5)
+    assert found.w1 == pytest.approx(1.0, rel=1e-12)
+    assert found.distance == pytest.approx(0.4, rel=1e-12)
+
+
+def test_a_value_that_many_rows_share_is_not_mistaken_for_its_neighbors():
+    rng = np.random.default_rng(0)
+    real = np.where(rng.random(2_000) < 0.5, 40.0, rng.uniform(30, 50, 2_000))
+    spread = np.where(rng.random(2_000) < 0.5, rng.uniform(39, 41, 2_000), real)
+    found = cells_of(real, np.where(real == 40, spread, real))
+    assert found.distance > 0.2
+
+
+def test_what_lies_beyond_all_real_numbers_is_apart():
+    real = np.arange(100.0)
+    found = cells_of(real, np.concatenate((real[10:], np.full(10, 99.5))))
+    assert found.shares[1][found.synthetic[-1]] == pytest.approx(0.1)
+    assert found.shares[0][found.synthetic[-1]] == 0
+    assert found.ends[-1] == (99.5, 99.5)
+
+
+def test_missing_and_unreadable_are_different_values():
+    found = cells_of(["1", "x", None, "2"] * 10, [1.0, np.nan, np.nan, 2.0] * 10)
+    assert list(found.others) == [UNREADABLE, MISSING]
+    assert found.distance == pytest.approx(0.25, rel=1e-12)
+
+
+def test_categories_are_the_same_where_python_says_so():
+    assert cells_of([1, 2, 3], [1.0, 2.0, 3.0], "categorical").distance == 0
+    assert cells_of(["true", "False"], [True, False], "boolean").distance == 0
+    assert cells_of(["1", "2"], [1, 2], "categorical").distance == 1
+    assert cells_of([["a"], ["b"]], [["a"], ["b"]], "categorical").distance == 0
+
+
+def test_rare_values_of_one_table_never_share_a_cell_with_those_of_the_other():
+    real = [f"r{number}" for number in range(500)]
+    found = cells_of(real, [f"s{number}" for number in range(500)], "categorical")
+    assert found.distance == 1
+    assert cells_of(real, real[::-1], "categorical").distance == 0
+
+
+def test_any_table_is_at_no_distance_from_itself_in_another_order():
+    frame = table().assign(**{"range too small": np.nan})
+    columns = [Described(name=name, sdtype=sdtype) for name, sdtype in SDTYPES.items()]
+    again = frame.sample(frac=1, random_state=0)
+    cells = common_cells(columns, dict(frame.items()), dict(again.items()))
+    assert {each.distance for each in cells.values()} == {0.0}
+    domain, real, synthetic = as_codes(cells)
+    assert (real.max(axis=0) < domain.sizes).all()
+    assert sorted(map(tuple, real)) == sorted(map(tuple, synthetic))
+
+
+# What a domain does not hold
+
+
+def test_each_way_of_being_outside_is_told_apart():
+    columns = {
+        "n": {
+            "sdtype": "numerical",
+            "range_min": 0,
+            "range_max": 9,
+            "decimal_places": 1,
+            "range_is_nullable": False,
+        },
+        "d": {
+            "sdtype": "datetime",
+            "range_min": "2020-01-01",
+            "range_max": "2020-12-31",
+            "datetime_format": "%Y-%m-%d",
+        },
+        "c": {"sdtype": "categorical", "range_values": ["a"], "other_value": "rest"},
+    }
+    real = {
+        "n": pd.Series([-1, 0.1, 0.3, 9.04, 9.06, 0.25, None, "x"], dtype=object),
+        "d": pd.Series(["2019-12-31", "2020-06-01", "2021-01-01", "06/2020", *[None] * 4]),
+        "c": pd.Series(["a", "b", None, "rest", *"aaaa"]),
+    }
+    found = outside(Schema.from_sdv(columns), real)
+    number = found["n"]
+    assert (number.below, number.above, number.unreadable, number.missing) == (1 / 8,) * 4
+    assert number.finer == 2 / 8  # 9.04 and 0.25
+    assert number.share == 0.5
+    date = found["d"]
+    assert (date.below, date.above, date.unreadable, date.missing) == (1 / 8, 1 / 8, 1 / 8, 0)
+    assert found["c"].undeclared == 1 / 8
+    assert found["c"].fate == "rest"
