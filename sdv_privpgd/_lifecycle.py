@@ -42,16 +42,19 @@ from sdv_privpgd._sdv import (
     check_flags,
     check_share,
     column_names,
+    dtypes_kept,
     given_over,
     named_by_text,
     original_names,
     public_copy,
+    with_dtypes,
     without_rounding,
 )
 from sdv_privpgd.coercion import has_sdtype
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.discovery import discover, reserved_delta, without_domain
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.dtypes import is_whole
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -75,7 +78,7 @@ if TYPE_CHECKING:
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
 
-_STATE_VERSION = 3
+_STATE_VERSION = 4
 
 _NO_TABLE = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
 """What a curator holds before the table has codes."""
@@ -137,6 +140,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         self.seed = check_count("seed", seed, least=0)
         self.verbose = verbose
         self._discovered: Mapping[str, Mapping] = {}
+        self._dtypes: Mapping[str, Any] = {}
         self._ledger: PrivacyLedger | None = None
         self._release: pipeline.Release | None = None
         self._sampler: Sampler | None = None
@@ -169,9 +173,16 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
     def _schema_with(self, discovered: Mapping[str, Mapping]) -> Schema:
         schema = Schema.from_sdv(**self._domain(discovered), num_bins=self.num_bins)
+        schema = schema.typed(self._written_dtypes())
         if not discovered:
             return schema
         return _constraints.widened(self._reject_sampling_constraints, schema, self._undeclared())
+
+    def _written_dtypes(self) -> Mapping[str, Any]:
+        """The dtypes of columns that are written in them."""
+        if self.enforce_rounding:
+            return self._dtypes
+        return {name: dtype for name, dtype in self._dtypes.items() if not is_whole(dtype)}
 
     def _declared_schema(self) -> Schema:
         """The modelled columns whose domain is declared."""
@@ -184,7 +195,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     def _domain(self, discovered: Mapping[str, Mapping]) -> dict[str, Any]:
         """What is known of the columns, declared or discovered, as ``Schema`` takes it."""
         known = self._declared()
-        described, domain = known["columns"], known["public_domain"]
+        described, domain = with_dtypes(known["columns"], self._dtypes), known["public_domain"]
         if isinstance(domain, Mapping):
             domain = _constraints.declared(self._reject_sampling_constraints, described, domain)
         if discovered:
@@ -210,8 +221,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
     def auto_assign_transformers(self, data) -> None:
         """Assigns a transformer to each column from public facts; of the data it reads names."""
-        self.validate(data)
-        _generators.assign(self._data_processor, self._described, self._transformers())
+        dtypes = self._kept(self._open(data))
+        _generators.assign(self._data_processor, self._described, self._transformers(), dtypes)
 
     def _auto_assign_transformers(self, data):
         """Refuses the part in a synthesizer of several tables, which calls this before its fit."""
@@ -341,6 +352,10 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             )
         return columns
 
+    def _kept(self, columns: Mapping[str, pd.Series]) -> dict[str, Any]:
+        """The dtypes that rows come back in, because no cell chose them. Public."""
+        return dtypes_kept(columns, self._described, Schema.modelled(**self._declared()))
+
     def fit(self, data, *, weights=None) -> None:
         """Fits the synthesizer to a DataFrame, or to SDV's ``{'table': DataFrame}``.
 
@@ -360,24 +375,25 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 "unweighted rows, with the weight as a column if it matters."
             )
         columns = self._open(data)
-        undeclared = self._undeclared()
-        unknown = without_domain(undeclared)
-        if unknown:
-            warnings.warn(
-                f"The ranges or categories of {unknown!r} are not declared: "
-                f"{self.discovery_share:.3g} of the budget finds them privately. Declare them with "
-                "public_domain={column: {...}} to save it, or pass public_metadata=True if the "
-                "metadata has them from documentation and not from the data.",
-                stacklevel=2,
-            )
-        before = self._discovered
+        before = self._discovered, self._dtypes
         try:
+            self._dtypes = self._kept(columns)
+            undeclared = self._undeclared()
+            unknown = without_domain(undeclared)
+            if unknown:
+                warnings.warn(
+                    f"The ranges or categories of {unknown!r} are not declared: "
+                    f"{self.discovery_share:.3g} of the budget finds them privately. Declare them "
+                    "with public_domain={column: {...}} to save it, or pass public_metadata=True "
+                    "if the metadata has them from documentation and not from the data.",
+                    stacklevel=2,
+                )
             with self._curator(reserved_delta(undeclared, self.delta)) as curator:
                 share = Fraction(self.discovery_share)
                 self._discovered = discover(columns, undeclared, curator, share)
                 self._run(curator, self.preprocess(data))
         except BaseException:
-            self._discovered = before  # an earlier model's codes go with it
+            self._discovered, self._dtypes = before  # an earlier model's codes go with them
             raise
         self._gives_frames = not isinstance(data, dict)
         table = data[self._table_name] if isinstance(data, dict) else data
@@ -411,7 +427,10 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
         The frame is read-only, so that ``fit_processed_data`` needs no copy: change a copy of it.
         """
-        columns, schema = self._open(data), self._schema()
+        columns = self._open(data)
+        if not self._fitted:  # a model's codes go with the dtypes of its own table
+            self._dtypes = self._kept(columns)
+        schema = self._schema()
         codes = encode_table(columns, schema)
         names = pd.Index(schema.domain().attributes)
         return {self._table_name: pd.DataFrame(codes, columns=names, copy=False)}
@@ -468,7 +487,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 "TOTAL NUMBER OF COLUMNS": len(self._described),
             }
         )
-        _generators.fit(self._data_processor, self._described, self._transformers())
+        _generators.fit(self._data_processor, self._described, self._transformers(), self._dtypes)
         if schema.columns:
             table, names = processed_data[self._table_name], list(schema.domain().attributes)
             codes = (table if list(table.columns) == names else table[names]).to_numpy()
@@ -479,7 +498,14 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 self._engine(zeros_of(rules, schema.domain())),
                 progress=partial(_bars, type(self).__name__) if self.verbose else silent,
             )
-            self._sampler = Sampler(schema, self._release.model, self.seed, rules, checks)
+            self._sampler = Sampler(
+                schema,
+                self._release.model,
+                self.seed,
+                held=self._release.held,
+                rules=rules,
+                predicates=checks,
+            )
         self._fitted = True
         self._random_state_set = False
         self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
@@ -584,7 +610,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     def _table(self, num_rows: int, columns: Mapping[str, pd.Series]) -> pd.DataFrame:
         """A table in the metadata's column order: the given columns, the others generated."""
         missing = [name for name in self._described if name not in columns]
-        generated = _generators.generate(self._data_processor, num_rows, missing)
+        generated = _generators.generate(self._data_processor, num_rows, missing, self._dtypes)
         return pd.DataFrame({name: {**generated, **columns}[name] for name in self._described})
 
     def _sample_with_conditions(

@@ -1,9 +1,13 @@
 """The whole way from a private table to a public release, on one page."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 
+import numpy as np
+
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.evidence import surely_held
 from sdv_privpgd.measure import Measurement
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -21,12 +25,21 @@ STATISTIC_SHARE = Fraction(1, 100)
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """All that leaves a fit. Public: it holds noisy answers and what was made of them."""
+    """All that leaves a fit. Public: it holds noisy answers and what was made of them.
+
+    Attributes:
+        domain: Of the codes.
+        ledger: What was spent.
+        measurements: The noisy answers.
+        model: What was made of them.
+        held: Which codes of an attribute hold rows for sure, as ``surely_held`` says.
+    """
 
     domain: Domain
     ledger: PrivacyLedger
     measurements: tuple[Measurement, ...]
     model: Model
+    held: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def run(
@@ -49,6 +62,7 @@ def run(
         ledger=curator.ledger,
         measurements=tuple(asked.count) if asked.statistics else (*asked.count, *asked.tables),
         model=model,
+        held=surely_held(domain, asked.tables),
     )
 
 

@@ -1,7 +1,7 @@
 """The public description of a table, read from SDV's words."""
 
 from collections.abc import Collection, Mapping, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from sdv_privpgd.columns import Column
@@ -95,6 +95,15 @@ class Schema:
             for name, facts in described.items()
             if _lacks(facts) or _many(facts)
         }
+
+    def typed(self, dtypes: Mapping[str, Any]) -> "Schema":
+        """The same columns, values of some of them written in a chosen dtype."""
+        return Schema(
+            tuple(
+                replace(column, dtype=dtypes[column.name]) if column.name in dtypes else column
+                for column in self.columns
+            )
+        )
 
     def domain(self) -> Domain:
         """The domain of the encoded table: one attribute a column, with its number of codes."""
