@@ -103,7 +103,9 @@ def _in_dtype(values: pd.Series, dtype: Any) -> pd.Series:
         return values
     with suppress(ValueError, TypeError, ArithmeticError, NotImplementedError):
         natural = pd.Series(pd.to_numeric(values)) if is_whole(dtype) else values
-        return cast(natural, categories_in(dtype, natural.dropna().unique().tolist()))
+        written = cast(natural, categories_in(dtype, natural.dropna().unique().tolist()))
+        # More keys than the dtype can count are not clipped: they would be the same.
+        return natural if is_whole(dtype) and natural.ne(written).any() else written
     return values
 
 
