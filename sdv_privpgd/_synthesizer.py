@@ -42,8 +42,9 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
 
     Args:
         metadata: SDV metadata of one table. Column names, sdtypes, keys and datetime formats are
-            taken as public, and so are the fitted table's dtypes that no cell chose. Ranges, categories and precisions in it are dropped unless
-            ``public_metadata`` is set, because SDV's detection reads them off the table.
+            taken as public, and so are the fitted table's dtypes that no cell chose. Ranges,
+            categories and precisions in it are dropped unless ``public_metadata`` is set, because
+            SDV's detection reads them off the table.
         epsilon: What each ``fit`` may spend, positive.
         delta: Strictly between 0 and 1; choose it well below 1 / (number of rows).
         adjacency: ``'replace_one'``: one row's values may change, the number of rows is public.
