@@ -141,6 +141,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         self.verbose = verbose
         self._discovered: Mapping[str, Mapping] = {}
         self._dtypes: Mapping[str, Any] = {}
+        self._doubts: Mapping[str, str] = {}
         self._ledger: PrivacyLedger | None = None
         self._release: pipeline.Release | None = None
         self._sampler: Sampler | None = None
@@ -375,7 +376,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 "unweighted rows, with the weight as a column if it matters."
             )
         columns = self._open(data)
-        before = self._discovered, self._dtypes
+        before = self._discovered, self._doubts, self._dtypes
         try:
             self._dtypes = self._kept(columns)
             undeclared = self._undeclared()
@@ -389,11 +390,12 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                     stacklevel=2,
                 )
             with self._curator(reserved_delta(undeclared, self.delta)) as curator:
-                share = Fraction(self.discovery_share)
-                self._discovered = discover(columns, undeclared, curator, share)
+                share = self._share_of(undeclared)
+                self._discovered, self._doubts = discover(columns, undeclared, curator, share)
                 self._run(curator, self.preprocess(data))
         except BaseException:
-            self._discovered, self._dtypes = before  # an earlier model's codes go with them
+            # An earlier model's codes go with them.
+            self._discovered, self._doubts, self._dtypes = before
             raise
         self._gives_frames = not isinstance(data, dict)
         table = data[self._table_name] if isinstance(data, dict) else data
@@ -409,7 +411,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         columns = dict.fromkeys(self._described, pd.Series([None] * num_rows, dtype=object))
         undeclared = self._undeclared()
         curator = Curator(_NO_TABLE, self._opened(reserved_delta(undeclared, self.delta)))
-        discovered = discover(columns, undeclared, curator, Fraction(self.discovery_share))
+        discovered, _ = discover(columns, undeclared, curator, self._share_of(undeclared))
         schema = self._schema_with(discovered)
         if schema.columns:
             curator.recode(Dataset(schema.domain(), encode_table(columns, schema)))
@@ -445,6 +447,11 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         if not self.discovery_share:
             return {}
         return Schema.undeclared(**self._domain({}), num_bins=self.num_bins)
+
+    def _share_of(self, undeclared: Mapping[str, Mapping]) -> Fraction:
+        """The part of the budget for discovery: each column that is looked into has its own."""
+        modelled = len(Schema.modelled(**self._declared()))
+        return Fraction(self.discovery_share) * Fraction(len(undeclared), max(modelled, 1))
 
     def _opened(self, reserved: Fraction = Fraction(0)) -> PrivacyLedger:
         """The empty books of a fit."""
