@@ -7,6 +7,7 @@ table's columns to the encoders alone.
 
 import datetime
 import os
+import threading
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,6 +56,7 @@ from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.discovery import discover, reserved_delta, without_domain
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.dtypes import is_whole
+from sdv_privpgd.measure import Measurement
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -69,6 +71,7 @@ from sdv_privpgd.schema import MODELLED, PublicDomainError, Schema
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.transformers import ColumnTransformer, encode_table, transformer_for
+from sdv_privpgd.unfinished import Unfinished, booked, note_on
 from sdv_privpgd.wanted import is_wanted
 from sdv_privpgd.zeros import Zeros
 
@@ -79,6 +82,9 @@ if TYPE_CHECKING:
 # pyright: reportIncompatibleMethodOverride=false
 
 _STATE_VERSION = 4
+
+_OF_TABLE = ("_discovered", "_doubts", "_dtypes", "_gives_frames", "_original_columns")
+"""What a fit keeps of its table, all of it public. It goes with the model."""
 
 _NO_TABLE = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
 """What a curator holds before the table has codes."""
@@ -117,28 +123,22 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         enforce_rounding: bool = True,
         locales: Sequence[str] | str | None = None,
     ) -> None:
-        check_flags(public_metadata=public_metadata, verbose=verbose)
-        self.epsilon = check_epsilon(epsilon)
-        self.delta = check_delta(delta)
-        self.adjacency = Adjacency.parse(adjacency).value
-        self.rows_per_person = check_count("rows_per_person", rows_per_person)
-        if self.epsilon > 20:
-            warnings.warn(
-                f"epsilon={self.epsilon:g} promises next to nothing; 0.1 to 10 is usual.",
-                stacklevel=3 if "__init__" in type(self).__dict__ else 2,
-            )
+        self.epsilon = epsilon
+        self.delta = delta
+        self.adjacency = adjacency
+        self.rows_per_person = rows_per_person
+        self.public_domain = deepcopy(public_domain)
+        self.public_metadata = public_metadata
+        self.discovery_share = discovery_share
+        self.num_bins = num_bins
+        self.seed = seed
+        self.verbose = verbose
         super().__init__(
-            metadata=public_copy(metadata, keep_ranges=public_metadata),
+            metadata=public_copy(metadata, keep_ranges=public_metadata is True),
             enforce_min_max_values=enforce_min_max_values,
             enforce_rounding=enforce_rounding,
             locales=["en_US"] if locales is None else locales,
         )
-        self.public_domain = named_by_text(deepcopy(public_domain))
-        self.public_metadata = public_metadata
-        self.discovery_share = check_share("discovery_share", discovery_share)
-        self.num_bins = check_count("num_bins", num_bins)
-        self.seed = check_count("seed", seed, least=0)
-        self.verbose = verbose
         self._discovered: Mapping[str, Mapping] = {}
         self._dtypes: Mapping[str, Any] = {}
         self._doubts: Mapping[str, str] = {}
@@ -146,12 +146,51 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         self._release: pipeline.Release | None = None
         self._sampler: Sampler | None = None
         self._gives_frames = False
-        # Both raise for settings that they cannot work with, before anything is spent.
+        self._answered: Schema | None = None
+        self._unfinished: Unfinished | None = None
+        self._lock = threading.RLock()
+        self._check_settings()
+        if self.epsilon > 20:
+            warnings.warn(
+                f"epsilon={self.epsilon:g} promises next to nothing; 0.1 to 10 is usual.",
+                stacklevel=3 if "__init__" in type(self).__dict__ else 2,
+            )
+
+    def _check_settings(self) -> None:
+        """Raises ``ValueError`` for a setting that no fit can work with, and reads no row.
+
+        All of them can be set on the object, so every fit checks them as the constructor does.
+        """
+        check_flags(
+            public_metadata=self.public_metadata,
+            verbose=self.verbose,
+            enforce_min_max_values=self.enforce_min_max_values,
+            enforce_rounding=self.enforce_rounding,
+        )
+        self.epsilon = check_epsilon(self.epsilon)
+        self.delta = check_delta(self.delta)
+        self.adjacency = Adjacency.parse(self.adjacency).value
+        self.rows_per_person = check_count("rows_per_person", self.rows_per_person)
+        self.discovery_share = check_share("discovery_share", self.discovery_share)
+        self.num_bins = check_count("num_bins", self.num_bins)
+        self.seed = check_count("seed", self.seed, least=0)
+        self.public_domain = named_by_text(self.public_domain)
+        # Both raise for settings that they cannot work with.
         self._strategy()
         self._engine({})
         # A domain is asked for at fit: SDV builds synthesizers before it knows their domain.
         with suppress(PublicDomainError):
-            self._schema()
+            self._schema_with({})
+
+    def _check_questions(self) -> None:
+        """Raises for what no fit can ask of these columns, and for constraints that none can meet.
+
+        Before a row is read: what is discovered has not been paid for.
+        """
+        self._check_settings()
+        names = Schema.modelled(**self._declared())
+        pipeline.require_room(self._engine({}).statistics(Domain(tuple(names), (1,) * len(names))))
+        self._check_constraints()
 
     @abstractmethod
     def _strategy(self) -> Strategy:
@@ -275,12 +314,22 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         # SDV's list of constraints that change neither the data nor the metadata.
         self._reject_sampling_constraints = [*before, *deepcopy(added)]
         try:
-            _constraints.rules_of(self._reject_sampling_constraints, self._declared_schema())
+            self._check_constraints()
             with suppress(PublicDomainError):
                 self._limits(self._schema())
         except BaseException:
             self._reject_sampling_constraints = before
             raise
+
+    def _check_constraints(self) -> None:
+        """Raises ``SynthesizerInputError`` for a constraint that no discovery could make possible.
+
+        Whatever is not declared may turn out to be of any range, or of any categories.
+        """
+        constraints, declared = self._reject_sampling_constraints, self._declared_schema()
+        lacking = Schema.undeclared(**self._domain({}), num_bins=self.num_bins)
+        _constraints.rules_of(constraints, declared)
+        _constraints.require_possible(constraints, declared, lacking)
 
     def validate_constraints(self, synthetic_data) -> None:
         """Checks synthetic rows. Raises SDV's ``ConstraintNotMetError`` with the rows' numbers."""
@@ -295,6 +344,18 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     def _limits(self, schema: Schema) -> tuple[Sequence[Rule], Sequence[Predicate]]:
         """What the constraints say of cells, and of rows."""
         constraints = self._reject_sampling_constraints
+        return _constraints.rules_of(constraints, schema), _constraints.checks_of(
+            constraints, schema
+        )
+
+    def _limits_found(self, schema: Schema) -> tuple[Sequence[Rule], Sequence[Predicate]]:
+        """What the constraints say that the discovered domain can meet; others are named.
+
+        Those that nothing discovered could meet are refused before: ``_check_questions``.
+        """
+        constraints, refusals = _constraints.met_by(self._reject_sampling_constraints, schema)
+        for reason in refusals:
+            warnings.warn(f"Not enforced: {reason}", stacklevel=4)
         return _constraints.rules_of(constraints, schema), _constraints.checks_of(
             constraints, schema
         )
@@ -375,10 +436,9 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 "Row weights are not supported: a row's influence would have no bound. Fit the "
                 "unweighted rows, with the weight as a column if it matters."
             )
+        self._check_questions()
         columns = self._open(data)
-        before = self._discovered, self._doubts, self._dtypes
-        try:
-            self._dtypes = self._kept(columns)
+        with self._writing(self._kept(columns)):
             undeclared = self._undeclared()
             unknown = without_domain(undeclared)
             if unknown:
@@ -390,16 +450,51 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                     stacklevel=2,
                 )
             with self._curator(reserved_delta(undeclared, self.delta)) as curator:
+                table = data[self._table_name] if isinstance(data, dict) else data
+                self._gives_frames = not isinstance(data, dict)
+                self._original_columns = original_names(table, list(self._described))
                 share = self._share_of(undeclared)
                 self._discovered, self._doubts = discover(columns, undeclared, curator, share)
-                self._run(curator, self.preprocess(data))
-        except BaseException:
-            # An earlier model's codes go with them.
-            self._discovered, self._doubts, self._dtypes = before
-            raise
-        self._gives_frames = not isinstance(data, dict)
-        table = data[self._table_name] if isinstance(data, dict) else data
-        self._original_columns = original_names(table, list(self._described))
+                self._run(curator, self._encoded(columns))
+
+    def finish(self, data=None) -> None:
+        """Finishes a fit that failed, or was interrupted, after it had paid for noisy answers.
+
+        They are kept, in files too, until a fit succeeds. Without ``data`` a model of what was
+        answered is fitted, at no cost; budget that was left stays unspent. With ``data``, which
+        should be the table of that fit, what is left of its budget is spent first, on the questions
+        that come next. What had been discovered is not paid for again; a discovery that itself
+        failed is not kept.
+
+        Raises:
+            NotFittedError: If no fit failed after it had paid for something that is of use.
+            ValueError: Without ``data``, if no table of counts was answered; or if settings that
+                give the answers their meaning have changed.
+        """
+        with self._lock:
+            kept = self._unfinished
+            if kept is None:
+                raise NotFittedError("There is nothing to finish: no fit failed after it had paid.")
+            self._check_questions()
+            columns = None if data is None else self._open(data)
+            with self._writing(kept.of_table["_dtypes"]):
+                schema = self._schema_with(kept.of_table["_discovered"])
+                kept.require(schema, with_data=data is not None)
+                with self._curator(begun=kept.ledger) as curator:
+                    vars(self).update(kept.of_table)
+                    codes = None if columns is None else self._encoded(columns)
+                    self._run(curator, codes, kept.answers)
+
+    @contextmanager
+    def _writing(self, dtypes: Mapping[str, Any]) -> Iterator[None]:
+        """While a fit is made, and after it unless it fails, rows have these dtypes."""
+        with self._lock:
+            before, self._dtypes = self._dtypes, dtypes
+            try:
+                yield
+            except BaseException:
+                self._dtypes = before  # an earlier model's codes go with them
+                raise
 
     def plan(self, num_rows: int) -> str:
         """What a fit to so many rows would ask, and how loud its answers would be. Public.
@@ -408,6 +503,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         (the choices of an adaptive strategy, domains that are discovered) will be others.
         """
         check_count("num_rows", num_rows, least=0)
+        self._check_questions()
         columns = dict.fromkeys(self._described, pd.Series([None] * num_rows, dtype=object))
         undeclared = self._undeclared()
         curator = Curator(_NO_TABLE, self._opened(reserved_delta(undeclared, self.delta)))
@@ -415,7 +511,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         schema = self._schema_with(discovered)
         if schema.columns:
             curator.recode(Dataset(schema.domain(), encode_table(columns, schema)))
-            rules, _ = self._limits(schema)
+            met, _ = _constraints.met_by(self._reject_sampling_constraints, schema)
+            rules = _constraints.rules_of(met, schema)
             pipeline.ask(curator, self._strategy(), self._engine(zeros_of(rules, schema.domain())))
         tables = [
             each
@@ -432,13 +529,18 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         columns = self._open(data)
         if not self._fitted:  # a model's codes go with the dtypes of its own table
             self._dtypes = self._kept(columns)
+        return self._encoded(columns)
+
+    def _encoded(self, columns: Mapping[str, pd.Series]) -> dict[str, pd.DataFrame]:
+        """The codes of the private columns."""
         schema = self._schema()
-        codes = encode_table(columns, schema)
         names = pd.Index(schema.domain().attributes)
+        codes = encode_table(columns, schema)
         return {self._table_name: pd.DataFrame(codes, columns=names, copy=False)}
 
     def fit_processed_data(self, processed_data) -> None:
         """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call."""
+        self._check_questions()
         with self._curator() as curator:
             self._run(curator, processed_data)
 
@@ -450,8 +552,9 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
     def _share_of(self, undeclared: Mapping[str, Mapping]) -> Fraction:
         """The part of the budget for discovery: each column that is looked into has its own."""
-        modelled = len(Schema.modelled(**self._declared()))
-        return Fraction(self.discovery_share) * Fraction(len(undeclared), max(modelled, 1))
+        modelled = Schema.modelled(**self._declared())
+        asked = sum(self._described[name]["sdtype"] != "boolean" for name in modelled)
+        return Fraction(self.discovery_share) * Fraction(len(undeclared), max(asked, 1))
 
     def _opened(self, reserved: Fraction = Fraction(0)) -> PrivacyLedger:
         """The empty books of a fit."""
@@ -461,29 +564,58 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         )
 
     @contextmanager
-    def _curator(self, reserved: Fraction = Fraction(0)) -> Iterator[Curator]:
-        """Who answers for a table with no attribute yet; what he charged stays on the books."""
-        ledger = self._opened(reserved)
-        if self._ledger is not None:
-            composed = self._ledger.followed_by(ledger)
-            warnings.warn(
-                f"This synthesizer was fitted before. Together the fits spend epsilon "
-                f"{composed.epsilon:.4g} at delta {composed.delta:g} on the people in the table.",
-                stacklevel=4,
-            )
-        curator = Curator(_NO_TABLE, ledger)
-        try:
-            yield curator
-        finally:
-            if curator.ledger.charges:
-                self._ledger = (
-                    self._ledger.followed_by(curator.ledger) if self._ledger else curator.ledger
-                )
+    def _curator(
+        self, reserved: Fraction = Fraction(0), *, begun: PrivacyLedger | None = None
+    ) -> Iterator[Curator]:
+        """Who answers for a table with no attribute yet, to one thread at a time.
 
-    def _run(self, curator: Curator, processed_data) -> None:
-        """Runs the pipeline on the codes of the table."""
+        What he charged stays on the books; if what follows fails, his answers are kept and all
+        else is as it was. With the books of a fit that had ``begun``, he goes on with them.
+        """
+        with self._lock:
+            ledger = self._opened(reserved) if begun is None else begun
+            if begun is None and self._ledger is not None:
+                self._warn_of_refit(self._ledger.followed_by(ledger))
+            curator = Curator(_NO_TABLE, ledger)
+            before, self._answered = {name: vars(self)[name] for name in _OF_TABLE}, None
+            try:
+                yield curator
+                self._unfinished = None
+            except BaseException as error:
+                if self._answered is not None or begun is None:
+                    is_new = self._discovered is not before["_discovered"]
+                    self._keep(curator, error, is_new=is_new)
+                vars(self).update(before)
+                raise
+            finally:
+                self._answered = None
+                self._ledger = booked(self._ledger, ledger, curator.ledger)
+
+    def _warn_of_refit(self, composed: PrivacyLedger) -> None:
+        kept = " One failed after it had paid: finish() makes use of its answers instead."
+        warnings.warn(
+            f"This synthesizer was fitted before. Together the fits spend epsilon "
+            f"{composed.epsilon:.4g} at delta {composed.delta:g} on the people in the table."
+            f"{kept if self._unfinished is not None else ''}",
+            stacklevel=5,
+        )
+
+    def _keep(self, curator: Curator, error: BaseException, *, is_new: bool) -> None:
+        """Keeps what a failed fit has paid for, if it is of use to ``finish``, and says so."""
+        if not (curator.ledger.mu_squared and (is_new or self._answered is not None)):
+            return
+        self._unfinished = Unfinished(
+            of_table={name: vars(self)[name] for name in _OF_TABLE},
+            ledger=curator.ledger,
+            schema=self._answered,
+            answers=() if self._answered is None else curator.measurements,
+        )
+        note_on(error, self._unfinished.remedy())
+
+    def _run(self, curator: Curator, processed_data, known: Sequence[Measurement] = ()) -> None:
+        """Runs the pipeline on the codes of the table, or without it on what is known."""
         schema = self._schema()
-        rules, checks = self._limits(schema)
+        rules, checks = self._limits_found(schema)
         SYNTHESIZER_LOGGER.info(  # pyright: ignore[reportOptionalMemberAccess]
             {
                 "EVENT": "Fit",
@@ -496,28 +628,36 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         )
         _generators.fit(self._data_processor, self._described, self._transformers(), self._dtypes)
         if schema.columns:
-            table, names = processed_data[self._table_name], list(schema.domain().attributes)
-            codes = (table if list(table.columns) == names else table[names]).to_numpy()
-            curator.recode(Dataset(schema.domain(), codes))
-            self._release = pipeline.run(
-                curator,
-                self._strategy(),
-                self._engine(zeros_of(rules, schema.domain())),
-                progress=partial(_bars, type(self).__name__) if self.verbose else silent,
-            )
-            self._sampler = Sampler(
+            progress = partial(_bars, type(self).__name__) if self.verbose else silent
+            engine = self._engine(zeros_of(rules, schema.domain()))
+            curator.recode(self._coded(schema, processed_data), known=known)
+            self._answered = schema
+            if processed_data is not None:
+                pipeline.ask(curator, self._strategy(), engine, progress=progress)
+            release = pipeline.fit(pipeline.Answers.of(curator, engine), engine, progress=progress)
+            sampler = Sampler(
                 schema,
-                self._release.model,
+                release.model,
                 self.seed,
-                held=self._release.held,
+                held=release.held,
                 rules=rules,
                 predicates=checks,
             )
+            self._release, self._sampler = release, sampler
         self._fitted = True
         self._random_state_set = False
         self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
         self._fitted_sdv_version = version.community
         self._fitted_sdv_enterprise_version = version.enterprise
+
+    def _coded(self, schema: Schema, processed_data) -> Dataset:
+        """The table for the curator; where there is none, one that nothing is asked of."""
+        names = list(schema.domain().attributes)
+        if processed_data is None:
+            return Dataset(schema.domain(), np.empty((0, len(names)), np.uint8))
+        table = processed_data[self._table_name]
+        codes = (table if list(table.columns) == names else table[names]).to_numpy()
+        return Dataset(schema.domain(), codes)
 
     # Sampling: post-processing, free
 
@@ -707,7 +847,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         }
 
     def __getstate__(self) -> dict:
-        return {**self.__dict__, "_state_version": _STATE_VERSION}
+        state = {name: value for name, value in vars(self).items() if name != "_lock"}
+        return {**state, "_state_version": _STATE_VERSION}
 
     def __setstate__(self, state: dict) -> None:
         found = state.get("_state_version")
@@ -717,6 +858,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 f"version of sdv-privpgd reads {_STATE_VERSION}. Install the version that wrote it."
             )
         vars(self).update({k: v for k, v in state.items() if k != "_state_version"})
+        self._lock = threading.RLock()
 
 
 def _bars(synthesizer: str, items, stage: str):

@@ -386,6 +386,32 @@ def test_nothing_depends_on_the_table_where_a_constraint_widens_a_range(
     assert first == observe(synthesizer, change(table), caplog, capsys, known)
 
 
+@pytest.mark.parametrize("change", [other_values, nasty])
+def test_nothing_depends_on_the_table_where_a_fit_fails_and_is_finished(
+    change, fixed_answers, monkeypatch
+):
+    changed = settings(verbose=False)
+    del changed["num_particles"]
+    synthesizer = MSTSynthesizer(**changed)
+
+    def fails(*args, **kwargs):
+        raise MemoryError
+
+    def seen(table):
+        fitted = copy.deepcopy(synthesizer)
+        with monkeypatch.context() as patch:
+            patch.setattr("sdv_privpgd.synthesize.pgm.PrivatePGM.fit", fails)
+            with pytest.raises(MemoryError) as caught:
+                fitted.fit(table)
+        failed = cloudpickle.dumps(fitted)
+        fitted.finish()
+        told = getattr(caught.value, "__notes__", [])
+        return failed, told, cloudpickle.dumps(fitted), fitted.sample(50).to_csv()
+
+    table = sdv_tables.table(120)
+    assert seen(table) == seen(change(table))
+
+
 def test_nothing_depends_on_the_table_in_sdv_s_dict_form(fixed_answers, caplog, capsys):
     synthesizer = PrivPGDSynthesizer(**settings())
     table = sdv_tables.table(120)
