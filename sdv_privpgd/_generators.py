@@ -6,6 +6,9 @@ seeds that it keeps. Here it sees a public frame of two rows instead, made from 
 
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +16,8 @@ from rdt.transformers import BaseTransformer, IndexGenerator, PseudoAnonymizedFa
 from sdv.data_processing import DataProcessor
 from sdv.errors import SynthesizerInputError
 
-from sdv_privpgd.transformers import ColumnTransformer
+from sdv_privpgd.dtypes import cast, categories_in, is_whole
+from sdv_privpgd.transformers import ColumnTransformer, transformer_for
 
 
 def public_frame(
@@ -23,8 +27,9 @@ def public_frame(
     columns = {}
     for name in names:
         if name in transformers:
-            last = transformers[name].column.num_values - 1
-            columns[name] = transformers[name].decode(np.array([0, last]), np.zeros(2))
+            # Plainly written: SDV has no word for some dtypes.
+            plain = transformer_for(replace(transformers[name].column, dtype=None))
+            columns[name] = plain.decode(np.array([0, plain.column.num_values - 1]), np.zeros(2))
         else:
             columns[name] = pd.Series([f"{name}-0", f"{name}-1"], dtype=object)
     return pd.DataFrame(columns)
@@ -34,17 +39,20 @@ def assign(
     processor: DataProcessor,
     described: Mapping[str, Mapping],
     transformers: Mapping[str, ColumnTransformer],
+    dtypes: Mapping[str, Any],
 ) -> None:
     """Gives every column its transformer, unless that was done before; fits nothing.
 
-    Ids without a pattern are counted up: SDV would learn real ones, or make them slowly.
+    Ids without a pattern are counted up: SDV would learn real ones, or make them slowly. They are
+    numbers if their dtype says so.
     """
     if processor._prepared_for_fitting:
         return
     chosen: dict[str, BaseTransformer] = dict(transformers)
     for name, facts in described.items():
         if name not in chosen and facts["sdtype"] == "id" and not facts.get("regex_format"):
-            chosen[name] = IndexGenerator(prefix="sdv-id-")
+            is_number = is_whole(dtypes.get(name))
+            chosen[name] = IndexGenerator(prefix=None if is_number else "sdv-id-")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # SDV comments on the public frame
         processor.prepare_for_fitting(public_frame(described, transformers))
@@ -56,9 +64,10 @@ def fit(
     processor: DataProcessor,
     described: Mapping[str, Mapping],
     transformers: Mapping[str, ColumnTransformer],
+    dtypes: Mapping[str, Any],
 ) -> None:
     """Makes the generators ready."""
-    assign(processor, described, transformers)
+    assign(processor, described, transformers, dtypes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         processor._fit_hyper_transformer(public_frame(described, transformers))
@@ -74,14 +83,30 @@ def restart(processor: DataProcessor) -> None:
         BaseTransformer.reset_randomization(transformer)
 
 
-def generate(processor: DataProcessor, num_rows: int, names: list[str]) -> Mapping[str, pd.Series]:
-    """The next values of generated columns."""
-    if not names or not num_rows:
-        return {name: pd.Series([], dtype=object) for name in names}
-    made: pd.DataFrame = processor._hyper_transformer.create_anonymized_columns(
-        num_rows=num_rows, column_names=names
-    )
-    return {name: pd.Series(made[name]) for name in names}
+def generate(
+    processor: DataProcessor, num_rows: int, names: list[str], dtypes: Mapping[str, Any]
+) -> Mapping[str, pd.Series]:
+    """The next values of generated columns, in the dtypes that can hold them."""
+    if not names:
+        return {}
+    made = {name: pd.Series([], dtype=object) for name in names}
+    if num_rows:
+        table: pd.DataFrame = processor._hyper_transformer.create_anonymized_columns(
+            num_rows=num_rows, column_names=names
+        )
+        made = {name: pd.Series(table[name]) for name in names}
+    return {name: _in_dtype(values, dtypes.get(name)) for name, values in made.items()}
+
+
+def _in_dtype(values: pd.Series, dtype: Any) -> pd.Series:
+    if dtype is None:
+        return values
+    with suppress(ValueError, TypeError, ArithmeticError, NotImplementedError):
+        natural = pd.Series(pd.to_numeric(values)) if is_whole(dtype) else values
+        written = cast(natural, categories_in(dtype, natural.dropna().unique().tolist()))
+        # More keys than the dtype can count are not clipped: they would be the same.
+        return natural if is_whole(dtype) and natural.ne(written).any() else written
+    return values
 
 
 def check_generator(name: str, transformer: BaseTransformer | None) -> None:

@@ -43,11 +43,13 @@ from sdv_privpgd._sdv import (
     check_flag,
     check_share,
     column_names,
+    dtypes_kept,
     given_over,
     named_by_text,
     original_names,
     public_copy,
     refuse_several_tables,
+    with_dtypes,
     without_rounding,
 )
 from sdv_privpgd.bar import Bar
@@ -55,6 +57,7 @@ from sdv_privpgd.coercion import has_sdtype
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.discovery import discover, reserved_delta, without_domain
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.dtypes import is_whole
 from sdv_privpgd.measure import Measurement
 from sdv_privpgd.ordered import OrderedPair, chosen, differences_of, told_apart
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
@@ -88,6 +91,7 @@ _STATE_VERSION = 4
 _OF_TABLE = (
     "_discovered",
     "_doubts",
+    "_dtypes",
     "_fitted_schema",
     "_gives_frames",
     "_original_columns",
@@ -161,6 +165,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             locales=["en_US"] if locales is None else locales,
         )
         self._discovered: Mapping[str, Mapping] = {}
+        self._dtypes: Mapping[str, Any] = {}
         self._doubts: Mapping[str, str] = {}
         self._shapes: Mapping[str, Sequence[float]] = {}
         self._fitted_schema = Schema(())
@@ -236,6 +241,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
     def _schema_with(self, discovered: Mapping[str, Mapping]) -> Schema:
         schema = Schema.from_sdv(**self._domain(discovered), num_bins=self.num_bins)
+        schema = schema.typed(self._written_dtypes())
         if not discovered:
             return schema
         return _constraints.widened(self._reject_sampling_constraints, schema, self._undeclared())
@@ -262,6 +268,12 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         found = differences_of(pairs, columns, num_bins=self.num_bins, shapes=shapes)
         return Schema(columns, found)
 
+    def _written_dtypes(self) -> Mapping[str, Any]:
+        """The dtypes of columns that are written in them."""
+        if self.enforce_rounding:
+            return self._dtypes
+        return {name: dtype for name, dtype in self._dtypes.items() if not is_whole(dtype)}
+
     def _declared_schema(self) -> Schema:
         """The modelled columns whose domain is declared."""
         known = self._domain({})
@@ -273,7 +285,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     def _domain(self, discovered: Mapping[str, Mapping]) -> dict[str, Any]:
         """What is known of the columns, declared or discovered, as ``Schema`` takes it."""
         known = self._declared()
-        described, domain = known["columns"], known["public_domain"]
+        described, domain = with_dtypes(known["columns"], self._dtypes), known["public_domain"]
         check_facts(domain)
         domain = _constraints.declared(self._reject_sampling_constraints, described, domain)
         if discovered:
@@ -299,8 +311,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
     def auto_assign_transformers(self, data) -> None:
         """Assigns a transformer to each column from public facts; of the data it reads names."""
-        self.validate(data)
-        _generators.assign(self._data_processor, self._described, self._transformers())
+        dtypes = self._kept(self._open(data))
+        _generators.assign(self._data_processor, self._described, self._transformers(), dtypes)
 
     def _auto_assign_transformers(self, data):
         """Refuses the part in a synthesizer of several tables, which calls this before its fit."""
@@ -457,6 +469,10 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             )
         return columns
 
+    def _kept(self, columns: Mapping[str, pd.Series]) -> dict[str, Any]:
+        """The dtypes that rows come back in, because no cell chose them. Public."""
+        return dtypes_kept(columns, self._described, Schema.modelled(**self._declared()))
+
     def fit(self, data, *, weights=None) -> None:
         """Fits the synthesizer to a DataFrame, or to SDV's ``{'table': DataFrame}``.
 
@@ -477,29 +493,30 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             )
         self._check_questions()
         columns = self._open(data)
-        undeclared = self._undeclared()
-        unknown = without_domain(undeclared)
-        if unknown:
-            warnings.warn(
-                f"The ranges or categories of {unknown!r} are not declared: "
-                f"{self.discovery_share:.3g} of the budget finds them privately. Declare them with "
-                "public_domain={column: {...}} to save it, or pass public_metadata=True if the "
-                "metadata has them from documentation and not from the data.",
-                stacklevel=2,
-            )
-        with (
-            self._shown() as progress,
-            self._curator(reserved_delta(undeclared, self.delta)) as curator,
-        ):
-            num_rows = self._known_rows(columns.values())
-            self._begin(progress, lambda: self._foretold(undeclared, num_rows))
-            table = data[self._table_name] if isinstance(data, dict) else data
-            self._gives_frames = not isinstance(data, dict)
-            self._original_columns = original_names(table, list(self._described))
-            found = self._found(columns, undeclared, curator, progress)
-            self._discovered, self._doubts, self._shapes = found
-            expect(progress, lambda: self._foretold({}, num_rows))
-            self._run(curator, self._encoded(columns, progress), progress)
+        with self._writing(self._kept(columns)):
+            undeclared = self._undeclared()
+            unknown = without_domain(undeclared)
+            if unknown:
+                warnings.warn(
+                    f"The ranges or categories of {unknown!r} are not declared: "
+                    f"{self.discovery_share:.3g} of the budget finds them privately. Declare them "
+                    "with public_domain={column: {...}} to save it, or pass public_metadata=True "
+                    "if the metadata has them from documentation and not from the data.",
+                    stacklevel=2,
+                )
+            with (
+                self._shown() as progress,
+                self._curator(reserved_delta(undeclared, self.delta)) as curator,
+            ):
+                num_rows = self._known_rows(columns.values())
+                self._begin(progress, lambda: self._foretold(undeclared, num_rows))
+                table = data[self._table_name] if isinstance(data, dict) else data
+                self._gives_frames = not isinstance(data, dict)
+                self._original_columns = original_names(table, list(self._described))
+                found = self._found(columns, undeclared, curator, progress)
+                self._discovered, self._doubts, self._shapes = found
+                expect(progress, lambda: self._foretold({}, num_rows))
+                self._run(curator, self._encoded(columns, progress), progress)
 
     def finish(self, data=None) -> None:
         """Finishes a fit that failed, or was interrupted, after it had paid for noisy answers.
@@ -520,17 +537,30 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             if kept is None:
                 raise NotFittedError("There is nothing to finish: no fit failed after it had paid.")
             self._check_questions()
-            schema = self._schema_with(kept.of_table["_discovered"])
-            kept.require(
-                self._with_differences(schema, kept.of_table["_shapes"]), with_data=data is not None
-            )
             columns = None if data is None else self._open(data)
-            with self._shown() as progress, self._curator(begun=kept.ledger) as curator:
-                vars(self).update(kept.of_table)
-                num_rows = self._known_rows([] if columns is None else columns.values())
-                self._begin(progress, lambda: self._foretold({}, num_rows))
-                codes = None if columns is None else self._encoded(columns, progress)
-                self._run(curator, codes, progress, kept.answers)
+            with self._writing(kept.of_table["_dtypes"]):
+                schema = self._schema_with(kept.of_table["_discovered"])
+                kept.require(
+                    self._with_differences(schema, kept.of_table["_shapes"]),
+                    with_data=data is not None,
+                )
+                with self._shown() as progress, self._curator(begun=kept.ledger) as curator:
+                    vars(self).update(kept.of_table)
+                    num_rows = self._known_rows([] if columns is None else columns.values())
+                    self._begin(progress, lambda: self._foretold({}, num_rows))
+                    codes = None if columns is None else self._encoded(columns, progress)
+                    self._run(curator, codes, progress, kept.answers)
+
+    @contextmanager
+    def _writing(self, dtypes: Mapping[str, Any]) -> Iterator[None]:
+        """While a fit is made, and after it unless it fails, rows have these dtypes."""
+        with self._lock:
+            before, self._dtypes = self._dtypes, dtypes
+            try:
+                yield
+            except BaseException:
+                self._dtypes = before  # an earlier model's codes go with them
+                raise
 
     def _found(
         self,
@@ -579,14 +609,18 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
         The frame is read-only, so that ``fit_processed_data`` needs no copy: change a copy of it.
         """
-        return self._encoded(self._open(data), silent)
+        columns = self._open(data)
+        if not self._fitted:  # a model's codes go with the dtypes of its own table
+            self._dtypes = self._kept(columns)
+        return self._encoded(columns, silent)
 
     def _encoded(
         self, columns: Mapping[str, pd.Series], progress: Progress
     ) -> dict[str, pd.DataFrame]:
+        """The codes of the private columns."""
         schema = self._with_differences(self._schema(), self._shapes)
-        codes = encode_table(columns, schema, progress)
         names = pd.Index(schema.domain().attributes)
+        codes = encode_table(columns, schema, progress)
         return {self._table_name: pd.DataFrame(codes, columns=names, copy=False)}
 
     def fit_processed_data(self, processed_data) -> None:
@@ -721,7 +755,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 "TOTAL NUMBER OF COLUMNS": len(self._described),
             }
         )
-        _generators.fit(self._data_processor, self._described, self._transformers())
+        _generators.fit(self._data_processor, self._described, self._transformers(), self._dtypes)
         if schema.columns:
             engine = self._engine(self._zeros(schema, rules))
             curator.recode(self._coded(schema, processed_data), known=known)
@@ -737,7 +771,15 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 for name in each.query.clique
             }
             known_differences = [each for each in schema.differences if each.name in asked]
-            sampler = Sampler(schema, release.model, self.seed, rules, checks, known_differences)
+            sampler = Sampler(
+                schema,
+                release.model,
+                self.seed,
+                held=release.held,
+                rules=rules,
+                predicates=checks,
+                differences=known_differences,
+            )
             self._release, self._sampler = release, sampler
         self._fitted_schema = schema
         self._fitted = True
@@ -855,7 +897,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     def _table(self, num_rows: int, columns: Mapping[str, pd.Series]) -> pd.DataFrame:
         """A table in the metadata's column order: the given columns, the others generated."""
         missing = [name for name in self._described if name not in columns]
-        generated = _generators.generate(self._data_processor, num_rows, missing)
+        generated = _generators.generate(self._data_processor, num_rows, missing, self._dtypes)
         return pd.DataFrame({name: {**generated, **columns}[name] for name in self._described})
 
     def _sample_with_conditions(

@@ -16,6 +16,7 @@ from sdv.metadata import Metadata
 from sdv.single_table import base
 
 from sdv_privpgd.between import span
+from sdv_privpgd.dtypes import chosen, facts_of_dtype, key_dtype
 from sdv_privpgd.schema import Schema
 from sdv_privpgd.wanted import ANYTHING, is_range, is_wanted
 
@@ -185,6 +186,29 @@ def named_by_text(public_domain: Mapping | None) -> Mapping | None:
     if not isinstance(public_domain, Mapping):
         return public_domain
     return {str(name): facts for name, facts in public_domain.items()}
+
+
+def with_dtypes(described: Mapping[str, Mapping], dtypes: Mapping[str, Any]) -> dict[str, Mapping]:
+    """The same descriptions of columns, of numbers with what their chosen dtypes say."""
+    return {
+        name: {**facts_of_dtype(dtypes[name]), **dict(facts)}
+        if name in dtypes and facts["sdtype"] == "numerical"
+        else facts
+        for name, facts in dict(described).items()
+    }
+
+
+def dtypes_kept(
+    columns: Mapping[str, pd.Series], described: Mapping[str, Mapping], modelled: Collection[str]
+) -> dict[str, Any]:
+    """The dtypes of a private table that no cell chose, without any of its values. Public."""
+    kept = {}
+    for name, column in columns.items():
+        is_key = name not in modelled and described[name]["sdtype"] == "id"
+        dtype = key_dtype(column.dtype) if is_key else chosen(column.dtype)
+        if dtype is not None:
+            kept[name] = dtype
+    return kept
 
 
 def without_rounding(described: Mapping[str, Mapping]) -> dict[str, dict]:

@@ -47,8 +47,9 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
 
     Args:
         metadata: SDV metadata of one table. Column names, sdtypes, keys and datetime formats are
-            taken as public. Ranges, categories and precisions in it are dropped unless
-            ``public_metadata`` is set, because SDV's detection reads them off the table.
+            taken as public, and so are the fitted table's dtypes that no cell chose. Ranges,
+            categories and precisions in it are dropped unless ``public_metadata`` is set, because
+            SDV's detection reads them off the table.
         epsilon: What each ``fit`` may spend, positive.
         delta: Strictly between 0 and 1; choose it well below 1 / (number of rows).
         adjacency: ``'replace_one'``: one row's values may change, the number of rows is public.
@@ -66,10 +67,9 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         public_metadata: Whether the ranges in the metadata are public knowledge as well.
         discovery_share: Part of the budget that finds ranges and categories which are not
             declared, privately; 0 for a ``PublicDomainError`` instead. Categories cost a tenth of
-            ``delta`` as well. Values that few rows have become ``'other'``. Dates of a dtype with a
-            time zone come back in UTC. It also finds how frequent declared categories are where
-            they are more than 256: rare ones share a cell, and are drawn from it as often. At 0
-            neighbors in the declared order share cells evenly.
+            ``delta`` as well. Values that few rows have become ``'other'``. It also finds how
+            frequent declared categories are where they are more than 256: rare ones share a cell,
+            and are drawn from it as often. At 0 neighbors in the declared order share cells evenly.
         num_bins: Cells of a numerical or datetime column: of equal width where the range alone is
             declared, narrower where there are more rows if it is discovered.
         strategy: What is measured: ``'all_pairs'`` (also triples, over a few groups of values

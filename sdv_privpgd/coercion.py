@@ -9,11 +9,12 @@ Each function returns one value a cell and a mask of the missing ones, whose val
 """
 
 import contextlib
+import datetime
 import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -30,6 +31,9 @@ LARGEST_WHOLE = 2**62
 """Whole numbers are read up to this size; larger ones are read as this."""
 
 
+_DIGITS = 34
+"""Decimals of more digits before or after the point are read as the nearest float."""
+
 _COMPARABLE = {str, bytes, bool, int, float, type(None), type(pd.NA)}
 
 
@@ -43,6 +47,8 @@ def quiet() -> Iterator[None]:
 
 def has_sdtype(dtype: Any) -> bool:
     """Whether SDV has a word for what a column of the dtype holds, which is public."""
+    if isinstance(dtype, pd.CategoricalDtype):
+        return has_sdtype(dtype.categories.dtype)
     return dtype.kind not in "mc" and not isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype)
 
 
@@ -71,18 +77,41 @@ def plain(cell: Any) -> Plain | None:
     return cell if kind is Fraction else None
 
 
-def canonical(cell: Any) -> Key | None:
-    """The cell as ``plain`` has it, in one spelling: a bool, an int, a float, a string or bytes.
-
-    Whole numbers are ints, other numbers the nearest floats. Bools stay what they are.
-    """
+def category(cell: Any) -> Plain | datetime.time | None:
+    """The cell as ``plain`` has it, or a time of day without a time zone."""
     value = plain(cell)
-    if value is None or isinstance(value, bool | str | bytes | int):
+    # Comparing times with a zone would call the zone's code.
+    if value is None and type(cell) is datetime.time and cell.tzinfo is None:
+        return cell
+    return value
+
+
+def canonical(cell: Any) -> Key | None:
+    """The cell as ``category`` has it, in one spelling.
+
+    Whole numbers are ints, other numbers the nearest floats. Bools stay what they are, and so do
+    decimals unless they are very large or very long.
+    """
+    value = category(cell)
+    if value is None or isinstance(value, bool | str | bytes | int | datetime.time):
         return value
+    if isinstance(value, Decimal) and _is_short(value):
+        return Decimal(int(value)) if value == int(value) else value.normalize(_EXACTLY)
     real = _real(value)
     if real is None or not math.isfinite(real):
         return real
     return int(value) if value == int(real) else real
+
+
+_EXACTLY = Context(prec=3 * _DIGITS)
+
+
+def _is_short(number: Decimal) -> bool:
+    """Whether all of its digits are near the point."""
+    if not number.is_finite():
+        return False
+    exponent = number.as_tuple().exponent
+    return isinstance(exponent, int) and exponent >= -_DIGITS and number.adjusted() < _DIGITS
 
 
 def key_counts(series: pd.Series) -> Iterator[tuple[Key | None, int]]:
@@ -114,14 +143,16 @@ def _counted(listed: list) -> Iterable[tuple[Any, int]]:
 
 
 def indices(
-    series: pd.Series, index_of: Mapping[Plain | None, int], other: int = -1
+    series: pd.Series, index_of: Mapping[Any, int], other: int = -1
 ) -> tuple[np.ndarray, np.ndarray]:
     """The int64 index of each cell. A value without an index has ``other``; -1 is missing.
 
     Values are the same if Python says that they are equal: 1, 1.0, ``True`` and ``Decimal(1)``.
     """
-    index_of = {**index_of, None: -1}
-    found = [index_of.get(cell, other) for cell in map(plain, cells(series))]
+    # A decimal that is written like a declared float is that number.
+    alike = {Decimal(repr(key)): at for key, at in index_of.items() if type(key) is float}
+    index_of = {**alike, **index_of, None: -1}
+    found = [index_of.get(cell, other) for cell in map(category, cells(series))]
     codes = np.array(found, dtype=np.int64)
     return codes, codes < 0
 

@@ -29,7 +29,9 @@ class Column:
             are multiples of it. They are integers if ``decimal_places`` is 0, else floats.
         unit: A tick of a datetime column is one of NumPy's units, counted from 1970.
         datetime_format: How a datetime column's strings are written; ``None`` for timestamps.
-        utc: Whether dates carry a time zone, which is then UTC.
+        utc: Whether dates carry a time zone; it is UTC unless the dtype names another.
+        dtype: The dtype that values are written in, as far as it is possible; ``Decimal`` for
+            objects of that type. ``None`` where none is known: the values decide.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Column:
     unit: str | None = None
     datetime_format: str | None = None
     utc: bool = False
+    dtype: Any = None
 
     @property
     def num_values(self) -> int:

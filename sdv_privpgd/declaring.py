@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.cells import Categories, Interval, Ticks
-from sdv_privpgd.coercion import LARGEST_WHOLE, plain, quiet
+from sdv_privpgd.coercion import LARGEST_WHOLE, category, plain, quiet
 from sdv_privpgd.columns import EXACT_IN_FLOAT, Column
 from sdv_privpgd.dates import EARLIEST, LATEST, has_zone, instants, survive_writing, to_ticks
 from sdv_privpgd.merging import Merging, merged_neighbors, merged_rare
@@ -82,11 +82,12 @@ def _categories(name: str, facts: Mapping) -> dict:
     values = [] if values is None else values
     if not isinstance(values, list | tuple | range | np.ndarray | pd.Index | pd.Series):
         raise ValueError(f"range_values of {name!r} must be a list, got {values!r}.")
-    declared = [plain(value) for value in values]
+    declared = [category(value) for value in values]
     for value, read in zip(values, declared, strict=True):
         if read is None:
             raise ValueError(
-                f"range_values of {name!r} may hold strings, numbers and booleans, got {value!r}. "
+                f"range_values of {name!r} may hold strings, numbers, booleans and times of day "
+                f"without a time zone, got {value!r}. "
                 "Whether values may be missing is said by range_is_nullable."
             )
     if len(set(declared)) < len(declared):
@@ -98,7 +99,7 @@ def _categories(name: str, facts: Mapping) -> dict:
     merging = _merged_categories(name, facts, len(declared))
     if other is None:
         return {"cells": Categories(tuple(declared)), "merging": merging}
-    read = plain(other)
+    read = category(other)
     if read is None or read in declared:
         raise ValueError(
             f"other_value of {name!r} stands for values that are not in range_values: it must be "
@@ -139,10 +140,11 @@ def _numbers(name: str, facts: Mapping) -> dict:
             "must be within 2**62 of zero if decimal_places is 0. Leave decimal_places out for "
             "numbers of that size."
         )
+    written = {"dtype": Decimal} if _are_decimals(facts) else {}
     if facts.get("increment") is not None:
         increment = _increment(name, facts, low, high)
         cells = _ticks_of(name, facts, low, high, Fraction(increment))
-        return {**cells, "decimal_places": places, "increment": increment}
+        return {**cells, **written, "decimal_places": places, "increment": increment}
     if places:
         places = _kept_places(int(places), max(abs(low), abs(high)))
     if places is None:
@@ -154,9 +156,14 @@ def _numbers(name: str, facts: Mapping) -> dict:
         cuts = [float(cut) for cut in _cuts(name, facts, low, high, _numbers_cut)]
         inner = tuple(cut for cut in cuts if cut < float(high))
         cells = Interval(float(low), float(high), int(facts["num_bins"]), inner)
-        return {"cells": cells, "merging": _merging(name, facts, cells, cuts)}
+        return {**written, "cells": cells, "merging": _merging(name, facts, cells, cuts)}
     cells = _ticks_of(name, facts, low, high, Fraction(1, 10**places))
-    return {**cells, "decimal_places": int(places)}
+    return {**cells, **written, "decimal_places": int(places)}
+
+
+def _are_decimals(facts: Mapping) -> bool:
+    """Whether the numbers are Python's decimals, as the declared bounds then are."""
+    return all(isinstance(facts[key], Decimal) for key in ("range_min", "range_max"))
 
 
 def _ticks_of(name: str, facts: Mapping, low: Fraction, high: Fraction, tick: Fraction) -> dict:

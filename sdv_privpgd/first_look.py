@@ -166,7 +166,7 @@ def has_others(
 
 def _most_frequent(found: list[tuple[Key | None, int]]) -> list[float]:
     """The numbers, those with the largest noisy counts first."""
-    numbers = [(number, float(key)) for key, number in found if key is not None]
+    numbers = [(number, float(key)) for key, number in found if isinstance(key, int | float)]
     return [key for _, key in sorted(numbers, reverse=True)]
 
 

@@ -1,14 +1,16 @@
 """The values of private columns whose categories nobody declared."""
 
+import datetime
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 
 import numpy as np
 
-Key = bool | int | float | str | bytes
+Key = bool | int | float | Decimal | datetime.time | str | bytes
 """A value in its one spelling (``coercion.canonical``)."""
 
-_KINDS = bool, int | float, str, bytes
+_KINDS = bool, int | float, Decimal, datetime.time, str, bytes
 
 
 class KeyColumns:
@@ -41,7 +43,7 @@ class KeyColumns:
         raise TypeError("KeyColumns are private and cannot be pickled or copied.")
 
     def counts(self, name: str) -> list[tuple[Key | None, int]]:
-        """Each value that a record has and how many have it: truths, numbers, then text.
+        """Each value that a record has and how many have it: truths, numbers, times, text.
 
         Sorted, so that the order says nothing of the records'. ``True`` and 1 are two values. The
         last is ``None``, also where no record has it.
@@ -71,7 +73,7 @@ def _added(counts: Iterable[tuple[Key | None, int]]) -> dict:
 
 
 def in_order(keys: Iterable[Key]) -> list[Key]:
-    """Truths, numbers, then text, each sorted."""
+    """Truths, numbers, decimals, times of day, then text, each sorted."""
     return sorted(keys, key=lambda key: (_kind(key), key))
 
 

@@ -1,10 +1,13 @@
 """The whole way from a private table to a public release, on one page."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 
+import numpy as np
+
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.evidence import surely_held
 from sdv_privpgd.forecast import fitting
 from sdv_privpgd.measure import Measurement, estimate_total
 from sdv_privpgd.privacy.curator import Curator
@@ -23,12 +26,21 @@ STATISTIC_SHARE = Fraction(1, 100)
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """All that leaves a fit. Public: it holds noisy answers and what was made of them."""
+    """All that leaves a fit. Public: it holds noisy answers and what was made of them.
+
+    Attributes:
+        domain: Of the codes.
+        ledger: What was spent.
+        measurements: The noisy answers.
+        model: What was made of them.
+        held: Which codes of an attribute hold rows for sure, as ``surely_held`` says.
+    """
 
     domain: Domain
     ledger: PrivacyLedger
     measurements: tuple[Measurement, ...]
     model: Model
+    held: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def run(
@@ -103,10 +115,12 @@ def fit(answers: Answers, engine: Engine, *, progress: Progress = silent) -> Rel
     """
     domain, measured = answers.domain, answers.measurements
     expect(progress, lambda: _left(domain, measured, engine))
-    model = engine.fit(domain, measured, progress=progress)
+    model, held = engine.fit(domain, measured, progress=progress), surely_held(domain, measured)
     if any(measurement.query in answers.statistics for measurement in measured):
         measured = tuple(each for each in measured if isinstance(each.query, CountQuery))
-    return Release(domain=domain, ledger=answers.ledger, measurements=measured, model=model)
+    return Release(
+        domain=domain, ledger=answers.ledger, measurements=measured, model=model, held=held
+    )
 
 
 def _left(domain: Domain, answers: Sequence[Measurement], engine: Engine) -> list[Stage]:

@@ -5,25 +5,42 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.columns import Column
 from sdv_privpgd.differences import Difference
+from sdv_privpgd.dtypes import holds_missing
 from sdv_privpgd.repair import Predicate, Repair
 from sdv_privpgd.rules import Rule
 from sdv_privpgd.schema import Schema
 from sdv_privpgd.synthesize.conditioning import ConditionalRows
 from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.filling import Filled
 from sdv_privpgd.synthesize.stream import RowStream
 from sdv_privpgd.transformers import transformer_for
 from sdv_privpgd.wanted import Wanted, put
 
 
 class Sampler:
-    """Decodes rows of a model: an endless, repeatable sequence, and rows that meet conditions."""
+    """Decodes rows of a model: an endless, repeatable sequence, and rows that meet conditions.
+
+    A column has missing values if some were there for sure: what noise may have made of nothing
+    is left out, so that all fits to a table give its columns the same dtypes.
+
+    Args:
+        schema: The columns.
+        model: The model of their codes.
+        seed: Of the rows.
+        held: Which codes of a column hold rows for sure.
+        rules: What rows obey, by their cells.
+        predicates: What rows obey, by their values.
+    """
 
     def __init__(
         self,
         schema: Schema,
         model: Model,
         seed: int,
+        *,
+        held: Mapping[str, np.ndarray],
         rules: Sequence[Rule] = (),
         predicates: Sequence[Predicate] = (),
         differences: Sequence[Difference] = (),
@@ -34,14 +51,16 @@ class Sampler:
             if rules or predicates
             else None
         )
+        nullable = [column for column in schema.columns if column.nullable]
+        without = [column for column in nullable if not _misses(column, held)]
+        if without:
+            model = Filled(
+                model=model, empty={column.name: column.num_values for column in without}
+            )
         self._rows = RowStream(model=model, seed=seed, repair=self._repair)
         self._donors: tuple[np.ndarray, np.ndarray] | None = None
         self._transformers = {column.name: transformer_for(column) for column in schema.columns}
-        self._with_missing = {
-            column.name
-            for column in schema.columns
-            if column.nullable and model.marginal((column.name,))[-1] > 0
-        }
+        self._with_missing = {column.name for column in nullable if column not in without}
 
     def restart(self) -> None:
         """Starts the sequence of rows again."""
@@ -168,3 +187,9 @@ class Sampler:
             )
             for axis, (name, transformer) in enumerate(self._transformers.items())
         }
+
+
+def _misses(column: Column, held: Mapping[str, np.ndarray]) -> bool:
+    """Whether values of a nullable column are missing for sure, and its dtype can say so."""
+    can_say = column.dtype is None or holds_missing(column.dtype)
+    return can_say and bool(held[column.name][column.num_values])

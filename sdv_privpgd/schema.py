@@ -1,7 +1,7 @@
 """The public description of a table, read from SDV's words."""
 
 from collections.abc import Collection, Mapping, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from sdv_privpgd.cells import Interval, Ticks
@@ -111,6 +111,14 @@ class Schema:
     def attributes(self) -> tuple[Column, ...]:
         """All that has codes: the columns, then the differences."""
         return (*self.columns, *(difference.column for difference in self.differences))
+
+    def typed(self, dtypes: Mapping[str, Any]) -> "Schema":
+        """The same columns, values of some of them written in a chosen dtype."""
+        columns = tuple(
+            replace(column, dtype=dtypes[column.name]) if column.name in dtypes else column
+            for column in self.columns
+        )
+        return replace(self, columns=columns)
 
     def domain(self) -> Domain:
         """The domain of the encoded table: one attribute a column, with its number of codes."""

@@ -11,6 +11,9 @@ that was not declared, is missing; where nothing may be missing it goes to the f
 
 import abc
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,6 +25,7 @@ from sdv_privpgd.columns import EXACT_IN_FLOAT, Column
 from sdv_privpgd.dataset import code_type
 from sdv_privpgd.dates import instants, to_ticks, write_dates
 from sdv_privpgd.differences import Difference
+from sdv_privpgd.dtypes import cast, categories_in, holds_missing, inner_of, is_moment
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.schema import Schema
 
@@ -66,27 +70,28 @@ class ColumnTransformer(BaseTransformer, abc.ABC):
             codes: Integers; those outside go to the nearest code inside.
             positions: Where in its cell each value is, for cells of more than one value.
             holds_missing: Whether to use the dtype of a column with missing values even if these
-                codes have none. ``column.nullable`` gives all samples of a model one dtype.
+                codes have none. ``column.nullable`` gives all samples of a model one dtype. Of no
+                matter where the column's own dtype is known.
         """
         codes = np.clip(codes, 0, self.column.size - 1).astype(np.int64)
         missing = codes == self.column.num_values
         inside = np.clip(np.where(missing, 0.5, positions), 0.0, BELOW_ONE)
         values = self.column.at(np.where(missing, 0, codes), inside)
-        return self._named(self._write(values, holds_missing or bool(missing.any())), missing)
+        return self._finished(self._write(values, holds_missing or bool(missing.any())), missing)
 
     def within(
         self, codes: np.ndarray, positions: np.ndarray, span: tuple, *, holds_missing: bool = False
     ) -> pd.Series:
         """As ``decode``, but only values of a range, which covers a part of each of the codes."""
         values = self.column.within(codes, positions, *span)
-        return self._write(values, holds_missing).rename(self.column.name)
+        return self._finished(self._write(values, holds_missing), np.zeros(len(codes), dtype=bool))
 
     def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:
         """The same values as ``decode`` writes them. For those that a user asks for."""
         with quiet():
             values, missing = self._read(series.astype(object))
             values = self.column.cells.at(*self.column.cells.locate(values))
-        return self._named(self._write(values, holds_missing or bool(missing.any())), missing)
+        return self._finished(self._write(values, holds_missing or bool(missing.any())), missing)
 
     def holds(self, series: pd.Series) -> np.ndarray:
         """Which cells ``encode`` places without clipping, guessing or rounding, bool.
@@ -97,9 +102,29 @@ class ColumnTransformer(BaseTransformer, abc.ABC):
             empty = series.isna().to_numpy()
             return np.where(empty, self.column.nullable, self._is_declared(series.astype(object)))
 
-    def _named(self, series: pd.Series, missing: np.ndarray) -> pd.Series:
+    def _finished(self, series: pd.Series, missing: np.ndarray) -> pd.Series:
+        """The values under the column's name and, where it is known, in its dtype."""
         series[missing] = None
+        dtype = self._dtype
+        if dtype is not None and (holds_missing(dtype) or not missing.any()):
+            series = cast(series, dtype, self.column.decimal_places)
         return series.rename(self.column.name)
+
+    @cached_property
+    def _dtype(self) -> Any:
+        """The dtype that the column's values are written in; ``None`` if it cannot hold them."""
+        wanted = self._wanted_dtype()
+        if wanted is None:
+            return None
+        ends = np.array(self.column.cells.ends)
+        with suppress(ValueError, TypeError, ArithmeticError, NotImplementedError):
+            cast(self._write(ends, False), wanted, self.column.decimal_places)
+            return wanted
+        return None
+
+    def _wanted_dtype(self) -> Any:
+        """The column's dtype; of one of categories what these are."""
+        return inner_of(self.column.dtype)
 
     @abc.abstractmethod
     def _is_declared(self, series: pd.Series) -> np.ndarray:
@@ -155,7 +180,7 @@ class RealTransformer(ColumnTransformer):
     def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:
         """The numbers themselves: a position in a cell would round them."""
         numbers, missing = self._read(series)
-        return self._named(self._write(numbers, holds_missing), missing)
+        return self._finished(self._write(numbers, holds_missing), missing)
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:  # noqa: ARG002
         return pd.Series(values)
@@ -232,14 +257,14 @@ class DatetimeTransformer(ColumnTransformer):
     def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:  # noqa: ARG002
         """The moments themselves, which may be inside a tick."""
         moments, missing = instants(series, self.column.datetime_format)
-        return self._named(self._written(moments, "ns"), missing)
+        return self._finished(self._written(moments, "ns"), missing)
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:  # noqa: ARG002
         return self._written(values, self._ticks[1])
 
     def _written(self, ticks: np.ndarray, unit: str) -> pd.Series:
-        column = self.column
-        return pd.Series(write_dates(ticks, unit, column.datetime_format, column.utc))
+        written = None if is_moment(self._wanted_dtype()) else self.column.datetime_format
+        return pd.Series(write_dates(ticks, unit, written, self.column.utc))
 
 
 class CategoryTransformer(ColumnTransformer):
@@ -276,13 +301,29 @@ class CategoryTransformer(ColumnTransformer):
         declared = pd.Series(self._values, dtype=object)
         natural = declared.infer_objects().dtype
         series = declared.take(values).reset_index(drop=True)
-        if natural.kind == "f" or not holds_missing:
+        if natural.kind in "fO" or not holds_missing:
             return series.astype(natural)
         if natural.kind == "u":  # numbers beyond those of int64
             return series.astype("UInt64")
         if natural.kind == "i":
             return series.astype(_with_missing(declared.abs().max()))
         return series
+
+    def _wanted_dtype(self) -> Any:
+        dtype = self.column.dtype
+        return None if dtype is None else categories_in(dtype, self._values)
+
+    @cached_property
+    def _dtype(self) -> Any:
+        """The dtype in which each of the categories is still the same value."""
+        every = np.arange(len(self._values))
+        with suppress(ValueError, TypeError, ArithmeticError, NotImplementedError):
+            wanted = self._wanted_dtype()
+            if wanted is not None:
+                written = cast(self._write(every, False), wanted)
+                if np.array_equal(self._read(written)[0], every):
+                    return wanted
+        return None
 
 
 def transformer_for(column: Column) -> ColumnTransformer:

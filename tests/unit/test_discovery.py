@@ -116,7 +116,8 @@ class TestKeys:
         ]
         keys = one_by_one(cells)
         assert keys.counts("x") == [
-            (True, 1), (1, 1), (2, 4), (2.5, 1), ("a", 2), ("b", 1), (b"b", 1), (None, 2)
+            (True, 1), (1, 1), (2, 3), (2.5, 1), (Decimal(2), 1), ("a", 2), ("b", 1), (b"b", 1),
+            (None, 2)
         ]  # fmt: skip
 
     @given(st.lists(st.sampled_from(CELLS), max_size=30))

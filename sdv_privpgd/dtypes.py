@@ -1,0 +1,198 @@
+"""Which dtypes a schema sets and no cell changes, and values written in them. Public.
+
+pandas looks at the cells to choose between some dtypes: one missing cell makes ``int64``
+``float64``, one of text makes it ``object``. Such a dtype may tell about a single cell. It is
+private, and what comes back in its place follows from what is declared or privately found. These
+are ``bool``, ``int64``, ``uint64``, ``float64``, ``complex128``, ``object``, the ``str`` of pandas
+3 (strings whose missing value is NaN), and ``datetime64`` without a time zone in the units that
+readers choose: nanoseconds, from pandas 3 on microseconds as well. So are time zones that are a
+mere offset, for they are what pandas makes of offsets in text, and sparse dtypes.
+
+No reader and no constructor comes to any other dtype by itself: categories, ``boolean``,
+``Int64`` and its kin, ``string``, ``float32``, ``int8`` and Arrow's types are chosen, by a schema
+or a person. They count as public, like sdtypes, and are kept. (``convert_dtypes``,
+``dtype_backend`` and ``downcast`` choose between them by the cells: whoever calls these takes their
+choice to be public.) So does a named time zone, which pandas reads off no text but only off dates
+that all carry it, and that a key is of whole numbers, whatever their dtype. The list of a
+categorical's categories is made of values, so that it is never kept.
+"""
+
+import datetime
+from collections.abc import Sequence
+from decimal import Decimal, localcontext
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+_INFERRED = tuple(map(np.dtype, ("bool", "int64", "uint64", "float64", "complex128", "object")))
+
+_INFERRED_UNITS = ("ns",) if int(pd.__version__.split(".")[0]) < 3 else ("us", "ns")
+
+_DIGITS = 100
+"""Of decimals: Arrow's have 76 at most."""
+
+
+def chosen(dtype: Any) -> Any:
+    """The dtype without any values of the column; ``None`` for one that cells may have chosen."""
+    if isinstance(dtype, pd.CategoricalDtype):
+        inner = chosen(dtype.categories.dtype)
+        none = pd.Index([], dtype=object if inner is None else inner)
+        return pd.CategoricalDtype(none, bool(dtype.ordered))
+    if isinstance(dtype, pd.StringDtype):
+        return dtype if dtype.na_value is pd.NA else None
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        is_offset = isinstance(dtype.tz, datetime.timezone) and dtype.tz != datetime.timezone.utc
+        return None if is_offset else dtype
+    if isinstance(dtype, np.dtype):
+        inferred = dtype.kind not in "biufM" or dtype in _INFERRED
+        return (
+            None if inferred or (dtype.kind == "M" and _unit(dtype) in _INFERRED_UNITS) else dtype
+        )
+    known = isinstance(dtype, pd.ArrowDtype) or _is_masked(dtype)
+    return dtype if known and dtype.kind != "m" else None
+
+
+def key_dtype(dtype: Any) -> Any:
+    """What is kept of the dtype of a key: whole numbers are, for keys are made up anyway."""
+    return dtype if isinstance(dtype, np.dtype) and dtype.kind in "iu" else chosen(dtype)
+
+
+def facts_of_dtype(dtype: Any) -> dict:
+    """What a chosen dtype says of a column of numbers, in SDV's words."""
+    facts = {}
+    if dtype.kind in "iu" or (_is_decimal(dtype) and dtype.pyarrow_dtype.scale <= 0):
+        facts["decimal_places"] = 0
+    if not holds_missing(dtype):
+        facts["range_is_nullable"] = False
+    return facts
+
+
+def holds_missing(dtype: Any) -> bool:
+    """Whether a cell of a column of a chosen dtype can be missing."""
+    return not (isinstance(dtype, np.dtype) and dtype.kind in "iu")
+
+
+def is_moment(dtype: Any) -> bool:
+    """Whether the cells of a column of the dtype are dates, and no text."""
+    return getattr(dtype, "kind", "O") == "M"
+
+
+def is_whole(dtype: Any) -> bool:
+    """Whether the cells of a column of the dtype are whole numbers."""
+    return getattr(dtype, "kind", "O") in "iu"
+
+
+def inner_of(dtype: Any) -> Any:
+    """What is kept of the dtype of a categorical's categories; any other dtype as it is."""
+    return chosen(dtype.categories.dtype) if isinstance(dtype, pd.CategoricalDtype) else dtype
+
+
+def categories_in(dtype: Any, values: Sequence) -> Any:
+    """The dtype with these categories, if it is a categorical's; any other as it is."""
+    if not isinstance(dtype, pd.CategoricalDtype):
+        return dtype
+    inner, natural = inner_of(dtype), pd.Series(values, dtype=object).infer_objects()
+    categories = pd.Index(natural if inner is None else cast(natural, inner))
+    return pd.CategoricalDtype(categories, dtype.ordered)
+
+
+def cast(series: pd.Series, dtype: Any, places: int | None = None) -> pd.Series:
+    """The values in a chosen dtype, numbers rounded and clipped to what it holds.
+
+    ``Decimal`` is one as well: objects of so many decimal places.
+
+    Raises ``ValueError``, ``TypeError`` or ``NotImplementedError`` for values of another kind.
+    """
+    if dtype is Decimal or _is_decimal(dtype):
+        return _decimals(series, dtype, places)
+    numeric = isinstance(series.dtype, np.dtype | pd.Int64Dtype | pd.UInt64Dtype)
+    if dtype.kind in "iuf" and numeric and series.dtype.kind in "iuf":
+        series = _fitted(series, _numpy(dtype))
+    elif dtype.kind == "M" and series.dtype.kind == "M":
+        series = _zoned(series, dtype)
+    elif isinstance(dtype, pd.CategoricalDtype):
+        return _categorized(series, dtype)
+    return series.astype(dtype)
+
+
+def _categorized(series: pd.Series, dtype: pd.CategoricalDtype) -> pd.Series:
+    """The values as categories. Raises ``ValueError`` for one that is none of them."""
+    inner = dtype.categories.dtype
+    known = series if inner.kind == "O" else series.astype(inner)
+    written = known.astype(dtype)
+    if (written.isna() & series.notna()).any():
+        raise ValueError("A value is none of the categories.")
+    return written
+
+
+def _fitted(series: pd.Series, dtype: np.dtype) -> pd.Series:
+    """Numbers that can be written in a NumPy dtype of numbers."""
+    own = _numpy(series.dtype)
+    if dtype.kind == "f":
+        most = float(np.finfo(dtype).max)
+        return series if own.kind != "f" else series.clip(-most, most)
+    ends = np.iinfo(dtype)
+    if own.kind != "f":
+        low, high = max(ends.min, np.iinfo(own).min), min(ends.max, np.iinfo(own).max)
+        return series.clip(low, high)
+    high = float(ends.max)
+    high = high if int(high) <= ends.max else float(np.nextafter(high, 0))
+    rounded = series.round().clip(float(ends.min), high)
+    return rounded.astype("UInt64" if ends.min == 0 else "Int64")
+
+
+def _zoned(series: pd.Series, dtype: Any) -> pd.Series:
+    """Moments in the time zone and the unit of a dtype of dates; days without their time."""
+    aware = series.dt.tz_localize("UTC") if series.dt.tz is None else series
+    own = getattr(dtype, "pyarrow_dtype", dtype)
+    zoned = aware.dt.tz_convert(getattr(own, "tz", None))
+    unit = _unit(own)
+    return zoned.dt.normalize().dt.as_unit("s") if unit is None else zoned.dt.as_unit(unit)
+
+
+def _decimals(series: pd.Series, dtype: Any, places: int | None) -> pd.Series:
+    """Numbers as decimals: objects, or Arrow's with their own number of places."""
+    arrow = getattr(dtype, "pyarrow_dtype", None)
+    places = places if arrow is None else arrow.scale
+    with localcontext() as context:
+        context.prec = _DIGITS
+        step = None if places is None else Decimal(1).scaleb(-places)
+        most = None if arrow is None or step is None else step * (10**arrow.precision - 1)
+        missing = series.isna().to_numpy()
+        cells = [
+            None if gone else _decimal(cell, step, most)
+            for cell, gone in zip(series.tolist(), missing, strict=True)
+        ]
+    return pd.Series(
+        cells, index=series.index, name=series.name, dtype=object if arrow is None else dtype
+    )
+
+
+def _decimal(cell: Any, step: Decimal | None, most: Decimal | None) -> Decimal:
+    number = Decimal(repr(cell)) if isinstance(cell, float) else Decimal(cell)
+    if most is not None:
+        number = max(min(number, most), -most)
+    return number if step is None else number.quantize(step)
+
+
+def _unit(dtype: Any) -> str | None:
+    """The unit of moments; ``None`` for days without a time."""
+    return (
+        np.datetime_data(dtype)[0] if isinstance(dtype, np.dtype) else getattr(dtype, "unit", None)
+    )
+
+
+def _numpy(dtype: Any) -> np.dtype:
+    return getattr(dtype, "numpy_dtype", dtype)
+
+
+def _is_masked(dtype: Any) -> bool:
+    """Whether it is a nullable dtype of pandas: truths or numbers."""
+    kinds = pd.BooleanDtype, pd.Float32Dtype, pd.Float64Dtype
+    sized = [getattr(pd, f"{sign}Int{bits}Dtype") for sign in ("", "U") for bits in (8, 16, 32, 64)]
+    return isinstance(dtype, (*kinds, *sized))
+
+
+def _is_decimal(dtype: Any) -> bool:
+    return isinstance(dtype, pd.ArrowDtype) and dtype.type is Decimal
