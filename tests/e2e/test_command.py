@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
 
-from sdv_privpgd.command import main
+from sdv_privpgd.cli.program import main
 
 SECRET = "CANARYTEXT"
 
@@ -85,20 +85,23 @@ def test_declared_columns_and_other_methods(csv, tmp_path, capsys):
     ("changes", "told"),
     [
         (["--epsilon", "-1"], "epsilon"),
-        (["--adjacency", "add_remove"], "--rows is needed"),
+        (["--epsilon", "inf"], "--epsilon must be positive and finite"),
+        (["--rows-per-person", "0"], "--rows-per-person must be a whole number"),
+        (["--max-epsilon", "0.5"], "--epsilon 1 would come to epsilon 1 at delta 1e-05, more than"),
         (["--rows", "-3"], "--rows must be 0 or more, got -3"),
         (["--out", "nowhere/out.csv"], "There is no folder nowhere"),
         (["--metadata", "none.json"], "Cannot read none.json"),
         (["--discovery-share", "0"], "need a public domain: 'age'"),
-        (["--discovery-share", "2"], "discovery_share"),
+        (["--discovery-share", "2"], "--discovery-share must be a number"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(csv, tmp_path, changes, told, capsys):
     out = tmp_path / "out.csv"
     assert run("synthesize", csv, "--epsilon", 1, "--out", out, "--quiet", *changes) == 1
-    (line,) = capsys.readouterr().err.splitlines()
+    *before, line = capsys.readouterr().err.splitlines()
     assert told in line
-    assert not out.exists()
+    assert all("were detected" in each for each in before)
+    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
 
 
 def test_what_others_say_of_a_cell_is_withheld(csv, tmp_path, capsys, monkeypatch):
@@ -120,8 +123,9 @@ def test_what_others_say_of_a_cell_is_withheld(csv, tmp_path, capsys, monkeypatc
 
 @pytest.mark.parametrize("names", [("table.parquet", "out.csv"), ("table.csv", "out.parquet")])
 def test_parquet_without_pyarrow_is_told_before_a_row_is_read(names, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("sdv_privpgd.command.find_spec", lambda name: None)
+    monkeypatch.setattr("sdv_privpgd.cli.files.find_spec", lambda name: None)
     table, out = (tmp_path / name for name in names)
+    table.touch()
     assert run("synthesize", table, "--epsilon", 1, "--out", out) == 1
     assert "needs pyarrow: pip install pyarrow." in capsys.readouterr().err
 
@@ -160,7 +164,7 @@ def test_a_missing_file_and_an_unknown_command(tmp_path, capsys):
 
 
 def test_the_program_is_installed(csv, tmp_path):
-    program = [sys.executable, "-m", "sdv_privpgd.command"]
+    program = [sys.executable, "-m", "sdv_privpgd.cli"]
     done = subprocess.run(
         [*program, "synthesize", str(csv), "--epsilon", "1", "--out", str(tmp_path / "o.csv")],
         capture_output=True,
