@@ -7,6 +7,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
+
 from sdv_privpgd.cli import commands, synthesizing
 from sdv_privpgd.cli.saying import PROGRAM
 
@@ -176,17 +179,15 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _dtype(text: str) -> tuple[str, Any]:
-    import pandas as pd
-
     name, equals, word = text.rpartition("=")
     try:
-        dtype = pd.api.types.pandas_dtype(word)
+        dtype = pd.api.types.pandas_dtype(word) if equals else None
     except TypeError:
         dtype = None
-    if not equals or dtype is None:
+    if dtype is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not COLUMN=TYPE with a type of pandas")
     if dtype.kind in "mMcVS":
         raise argparse.ArgumentTypeError(
             f"{word} is not read from text: say in the metadata that it is a date, and its format"
         )
-    return name, object if dtype.kind == "U" else dtype
+    return name, np.dtype(object) if dtype.kind == "U" else dtype
