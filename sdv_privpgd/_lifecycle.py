@@ -58,7 +58,7 @@ from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.discovery import discover, reserved_delta, without_domain
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.dtypes import is_whole
-from sdv_privpgd.measure import Measurement
+from sdv_privpgd.measure import Measurement, estimate_total
 from sdv_privpgd.ordered import OrderedPair, chosen, differences_of, told_apart
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.curator import Curator
@@ -986,6 +986,17 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     def ledger(self) -> PrivacyLedger:
         """Every charge of every fit of this object, exact. Public."""
         return self._opened() if self._ledger is None else self._ledger
+
+    @property
+    def estimated_num_rows(self) -> int | None:
+        """The number of rows, as far as it is known: noisy where it is private. Public.
+
+        ``None`` where no column is modelled, so that nothing was measured.
+        """
+        self._require_fitted()
+        if self._release is None:
+            return None
+        return round(estimate_total(self._release.domain, self._release.measurements).value)
 
     def privacy_report(self) -> str:
         """What was spent, on what and under which adjacency, in words. Public."""

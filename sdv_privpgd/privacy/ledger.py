@@ -199,6 +199,7 @@ class PrivacyLedger:
             "rows_per_person": self.rows_per_person,
             "epsilon": self.epsilon,
             "delta": self.delta,
+            "reserved_delta": str(self.reserved),
             "budget_mu_squared": str(self.budget),
             "spent_mu_squared": str(self.mu_squared),
             "spent_epsilon": {

@@ -1,0 +1,7 @@
+"""``python -m sdv_privpgd.cli``."""
+
+import sys
+
+from sdv_privpgd.cli.program import main
+
+sys.exit(main())

@@ -1,0 +1,193 @@
+"""The options of each command."""
+
+import argparse
+import codecs
+import csv
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.cli import commands, synthesizing
+from sdv_privpgd.cli.saying import PROGRAM
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser; what it gives has a ``run`` that is called with it."""
+    whole = argparse.ArgumentParser(
+        prog=PROGRAM, description="Differentially private synthetic tables.", allow_abbrev=False
+    )
+    whole.add_argument("--version", action="version", version=f"{PROGRAM} {version(PROGRAM)}")
+    each = whole.add_subparsers(required=True, metavar="COMMAND")
+
+    synthesize = _command(each, synthesizing.synthesize, "fit a table and write synthetic rows")
+    synthesize.add_argument("table", type=Path, help="CSV, Parquet or .xlsx; CSV compressed or not")
+    synthesize.add_argument("--out", type=Path, help="CSV or Parquet; needed but for --dry-run")
+    synthesize.add_argument("--metadata", type=Path, help="SDV's, JSON; else types are detected")
+    _settings(synthesize)
+    synthesize.add_argument(
+        "--rows", type=int, help="synthetic rows; as many as the table has, or as it seems to have"
+    )
+    synthesize.add_argument("--report", type=Path, help="write the public page")
+    synthesize.add_argument("--model", type=Path, help="keep the fitted synthesizer")
+    synthesize.add_argument(
+        "--ledger", type=Path, help="JSON of what was spent on these people; read, and gone on with"
+    )
+    synthesize.add_argument(
+        "--max-epsilon", type=float, help="spend no more, together with what --ledger says"
+    )
+    synthesize.add_argument("--dry-run", action="store_true", help="the same as plan")
+    synthesize.add_argument("--quiet", action="store_true", help="no bars and no report")
+    _table(synthesize)
+    _force(synthesize)
+
+    plan = _command(each, synthesizing.plan, "what would be asked of --rows rows; none is read")
+    plan.add_argument("--metadata", type=Path, required=True, help="SDV's, JSON")
+    _settings(plan)
+    plan.add_argument("--rows", type=int, required=True)
+
+    sample = _command(each, commands.sample, "write more rows of a kept synthesizer, for nothing")
+    sample.add_argument("model", type=Path)
+    sample.add_argument("--rows", type=int, help="as many as the table had, or seemed to have")
+    sample.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
+    sample.add_argument(
+        "--condition",
+        action="append",
+        default=[],
+        type=_pair,
+        metavar="COLUMN=VALUE",
+        help="what all rows have; nothing after = is missing, 30..40 a range; may be repeated",
+    )
+    _dialect(sample)
+    _force(sample)
+
+    evaluate = _command(each, commands.evaluate, "compare with the real table; NOT PRIVATE")
+    evaluate.add_argument("model", type=Path)
+    evaluate.add_argument("table", type=Path, help="the real table")
+    evaluate.add_argument("--out", type=Path, required=True, help="a page that is not private")
+    _table(evaluate)
+    _force(evaluate)
+
+    describe = _command(each, commands.describe, "what a kept synthesizer is and has spent")
+    describe.add_argument("model", type=Path)
+    return whole
+
+
+def _command(each: Any, run: "Callable", about: str) -> argparse.ArgumentParser:
+    name = run.__name__.replace("_", "-")
+    command = each.add_parser(name, help=about, description=about, allow_abbrev=False)
+    command.set_defaults(run=run)
+    return command
+
+
+def _settings(command: argparse.ArgumentParser) -> None:
+    """What a fit is told."""
+    command.add_argument("--epsilon", type=float, required=True, help="what may be spent")
+    command.add_argument("--delta", type=float, default=1e-5)
+    command.add_argument("--domain", type=Path, help="the public domain: column to facts")
+    command.add_argument(
+        "--public-metadata", action="store_true", help="ranges in the metadata are public"
+    )
+    command.add_argument("--method", choices=["privpgd", "mst", "aim"], default="privpgd")
+    command.add_argument(
+        "--adjacency", choices=["replace_one", "add_remove"], default="replace_one"
+    )
+    command.add_argument("--rows-per-person", type=int, default=1)
+    command.add_argument("--discovery-share", type=float, default=0.05)
+    command.add_argument("--seed", type=int, default=0, help="of the engine, not of the noise")
+
+
+def _table(command: argparse.ArgumentParser) -> None:
+    """How a table is read."""
+    _dialect(command)
+    command.add_argument("--sheet", help="of a workbook with several")
+    command.add_argument(
+        "--names",
+        type=_names,
+        metavar="A,B,...",
+        help="names of the columns; the first record is a row, unless --header",
+    )
+    header = command.add_mutually_exclusive_group()
+    header.add_argument(
+        "--header",
+        action="store_const",
+        const=True,
+        help="the first record is no row, whatever it looks like",
+    )
+    header.add_argument(
+        "--no-header", dest="header", action="store_const", const=False, help="it is a row"
+    )
+    command.add_argument(
+        "--dtype",
+        action="append",
+        default=[],
+        type=_dtype,
+        metavar="COLUMN=TYPE",
+        help="pandas' type of a column: str, Int64, float, boolean, category; may be repeated",
+    )
+
+
+def _dialect(command: argparse.ArgumentParser) -> None:
+    """How text is read and written."""
+    command.add_argument(
+        "--sep", type=_separator, help="between columns of text; a comma, in .tsv a tab"
+    )
+    command.add_argument("--decimal", type=_character, default=".", help="before decimals of text")
+    command.add_argument(
+        "--encoding", type=_encoding, help="of text, such as cp1252; UTF-8, or what its mark says"
+    )
+
+
+def _force(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--force", action="store_true", help="overwrite files, but never an input")
+
+
+def _separator(text: str) -> str:
+    return _character({"\\t": "\t", "tab": "\t"}.get(text, text))
+
+
+def _character(text: str) -> str:
+    if len(text) != 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one character")
+    return text
+
+
+def _encoding(text: str) -> str:
+    try:
+        return codecs.lookup(text).name
+    except LookupError:
+        raise argparse.ArgumentTypeError(f"no encoding is named {text!r}") from None
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in next(csv.reader([text]), []))
+    if not all(names) or not names or len(set(names)) < len(names):
+        raise argparse.ArgumentTypeError("names must differ, and none may be empty")
+    return names
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not COLUMN=VALUE")
+    return name, value
+
+
+def _dtype(text: str) -> tuple[str, Any]:
+    name, equals, word = text.rpartition("=")
+    try:
+        dtype = pd.api.types.pandas_dtype(word) if equals else None
+    except TypeError:
+        dtype = None
+    if dtype is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not COLUMN=TYPE with a type of pandas")
+    if dtype.kind in "mMcVS":
+        raise argparse.ArgumentTypeError(
+            f"{word} is not read from text: say in the metadata that it is a date, and its format"
+        )
+    return name, np.dtype(object) if dtype.kind == "U" else dtype

@@ -1,0 +1,143 @@
+"""The commands that take a fitted synthesizer."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from sdv_privpgd.cli import texts
+from sdv_privpgd.cli.documents import columns_of
+from sdv_privpgd.cli.files import kind_written
+from sdv_privpgd.cli.reading import check_table, read_table
+from sdv_privpgd.cli.saying import CommandError, in_options, say
+from sdv_privpgd.cli.synthesizing import facts_of, reading, sampled, write_as_asked
+from sdv_privpgd.cli.writing import Outputs
+
+if TYPE_CHECKING:
+    from sdv_privpgd._lifecycle import PrivateSynthesizer
+
+_NOT_PRIVATE = "NOT PRIVATE: {} compares with the real table. Do not pass it on."
+
+
+def describe(arguments: Namespace) -> None:
+    """Says what a kept synthesizer is and has spent."""
+    synthesizer = _kept(arguments.model)
+    print(type(synthesizer).__name__)
+    for name, facts in columns_of(synthesizer.get_metadata()).items():
+        print(f"  {name}: {facts['sdtype']}")
+    print()
+    print(synthesizer.privacy_report())
+
+
+def sample(arguments: Namespace) -> None:
+    """Writes rows of a kept synthesizer: always the first of its sequence."""
+    kind_written(arguments.out)
+    synthesizer = _kept(arguments.model)
+    num_rows = arguments.rows
+    if num_rows is None:
+        num_rows = synthesizer.estimated_num_rows
+    if num_rows is None or num_rows < 0:
+        raise CommandError(f"--rows must be 0 or more, got {num_rows}.")
+    with Outputs(inputs=[arguments.model], force=arguments.force) as outputs:
+        out = outputs.open("--out", arguments.out)
+        rows = _rows(synthesizer, num_rows, arguments.condition)
+        outputs.write(out, partial(write_as_asked, arguments, rows))
+
+
+def evaluate(arguments: Namespace) -> None:
+    """Writes a page that compares with the real table, and says that it is not private."""
+    check_table(arguments.table)
+    synthesizer = _kept(arguments.model)
+    with Outputs(inputs=[arguments.model, arguments.table], force=arguments.force) as outputs:
+        out = outputs.open("--out", arguments.out)
+        table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
+        outputs.write(out, lambda part: _compare(synthesizer, table, part))
+    say(_NOT_PRIVATE.format(arguments.out))
+
+
+def _compare(synthesizer: "PrivateSynthesizer", table: pd.DataFrame, part: Path) -> None:
+    from sdv.errors import InvalidDataError
+
+    try:
+        synthesizer.evaluate(table, path=part)
+    except InvalidDataError as error:  # ours, about names and dtypes
+        raise CommandError(in_options(error)) from None
+
+
+def _kept(path: Path) -> "PrivateSynthesizer":
+    """A fitted synthesizer from a file."""
+    from sdv.errors import VersionError
+    from sdv.utils import load_synthesizer
+
+    from sdv_privpgd._lifecycle import PrivateSynthesizer
+
+    if not path.is_file():
+        raise CommandError(f"There is no file {path}.")
+    try:
+        synthesizer: Any = load_synthesizer(path)
+    except VersionError as error:
+        raise CommandError(in_options(error)) from None
+    except Exception as error:  # noqa: BLE001 - whatever a file that is no pickle raises
+        kind = type(error).__name__
+        raise CommandError(f"{path} holds no synthesizer that can be read ({kind}).") from None
+    if not isinstance(synthesizer, PrivateSynthesizer):
+        raise CommandError(f"{path} holds no synthesizer of this package.")
+    if not synthesizer.get_info()["is_fit"]:
+        raise CommandError(f"{path} holds a synthesizer that was not fitted.")
+    return synthesizer
+
+
+def _rows(
+    synthesizer: "PrivateSynthesizer", num_rows: int, asked: Sequence[tuple[str, str]]
+) -> pd.DataFrame:
+    """Rows of the model, under conditions if there are any. Public, and so are all errors."""
+    from sdv.sampling import Condition
+
+    if asked and num_rows:
+        wanted = _conditions(synthesizer, asked)
+        try:
+            rows = synthesizer.sample_from_conditions([Condition(wanted, num_rows=num_rows)])
+        except ValueError as error:
+            raise CommandError(in_options(error)) from None
+    else:
+        rows = sampled(synthesizer, num_rows)
+    return rows if isinstance(rows, pd.DataFrame) else next(iter(rows.values()))
+
+
+def _conditions(
+    synthesizer: "PrivateSynthesizer", asked: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
+    facts = facts_of(synthesizer)
+    unknown = [name for name, _ in asked if name not in facts]
+    if unknown:
+        raise CommandError(
+            f"--condition names {unknown!r}; the columns of the model are {list(facts)!r}."
+        )
+    if len({name for name, _ in asked}) < len(asked):
+        raise CommandError("--condition names a column twice: a range is written as LOW..HIGH.")
+    return {name: _wanted(name, text, facts[name]) for name, text in asked}
+
+
+def _wanted(name: str, text: str, facts: Any) -> Any:
+    """What a user wants of a column: a value, ``None`` for missing, or a range."""
+    from sdv_privpgd import Between
+
+    if not text:
+        return None
+    if ".." in text and facts["sdtype"] in ("numerical", "datetime", "ordinal"):
+        low, _, high = text.partition("..")
+        return Between(*(_value(name, end, facts) if end else None for end in (low, high)))
+    return _value(name, text, facts)
+
+
+def _value(name: str, text: str, facts: Any) -> Any:
+    given = pd.Series([text], dtype=object)
+    if not texts.is_number(facts):
+        return texts.meanings(given, facts, ".").iloc[0]
+    number = texts.numbers(given, ".").iloc[0]
+    if number is None:
+        raise CommandError(f"--condition {name}={text}: the column holds numbers.")
+    return number

@@ -1,0 +1,87 @@
+"""Names of columns in the first record of a file, which may be a record without names.
+
+What the first record holds decides, and nothing below it. It is never quoted: if it is data, it
+is as private as any row.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from sdv_privpgd.cli.saying import CommandError
+
+MISSING = (
+    "", " ", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+)  # fmt: skip
+"""What stands for a missing cell in text."""
+
+_WORDS = {text.strip().lower() for text in MISSING} | {"true", "false", "inf", "infinity"}
+
+_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+
+_DATA = re.compile(
+    r"unnamed: \d+(_level_\d+)?"  # pandas' name for an empty one
+    r"|[\W\d_]*"  # no letter: numbers, dates, times, money
+    r"|[-+]?[\d.,]+e[-+]?\d+"
+    r"|\d{4}-\d\d-\d\dt[\d:.,]+(z|[-+]\d\d:?\d\d)?"
+    rf"|\d{{1,2}}[-/. ]*{_MONTH}[-/., ]*\d{{2,4}}"
+    rf"|{_MONTH} ?\d{{1,2}},? \d{{4}}"
+    r"|[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}"
+    r"|[^@\s]+@[^@\s]+\.[a-z]+",
+)
+
+WAYS_OUT = (
+    "If it is a row, give the names with --names A,B,... or say --no-header; if these are the "
+    "names, say --header."
+)
+
+
+def names_of(fields: Sequence[Any], known: Sequence[str] | None, *, trusted: bool) -> list[str]:
+    """The names of columns in a header.
+
+    Args:
+        fields: The first record, as the file has it.
+        known: The columns of the metadata, if there is one.
+        trusted: Whether the user says that these are names.
+
+    Raises:
+        CommandError: Where they are none, or not those of the metadata.
+    """
+    names = ["" if field is None else str(field).strip() for field in fields]
+    if known is not None and set(names) == set(known) and len(names) == len(known):
+        return names  # whatever they look like
+    if not all(names) or len(set(names)) < len(names):
+        raise CommandError(
+            "The first record has empty or repeated fields, so it cannot name the columns. If it "
+            "is a row, give the names with --names A,B,... or say --no-header; if it is a header, "
+            "give better names with --header --names A,B,..."
+        )
+    if not trusted and not all(
+        isinstance(field, str) and _is_name(name) for field, name in zip(fields, names, strict=True)
+    ):
+        raise CommandError(
+            "The first record looks like data, such as numbers or dates, and not like the names "
+            f"of columns, which would be published. {WAYS_OUT}"
+        )
+    if known is not None:
+        _raise_unlike(names, known)
+    return names
+
+
+def looks_like_data(field: str) -> bool:
+    """Whether a field of a header is rather a cell than a name."""
+    return field.lower() in _WORDS or _DATA.fullmatch(field.lower()) is not None
+
+
+def _is_name(field: str) -> bool:
+    return not looks_like_data(field)
+
+
+def _raise_unlike(names: Sequence[str], known: Sequence[str]) -> None:
+    """Says what of the metadata is missing. The header's own fields are not quoted."""
+    missing = [name for name in known if name not in names]
+    unknown = [name for name in names if name not in known]
+    parts = [f"lacks the columns {missing!r} of the metadata"] if missing else []
+    parts += [f"has {len(unknown)} that the metadata does not know"] if unknown else []
+    raise CommandError(f"The first record {' and '.join(parts)}. {WAYS_OUT}")

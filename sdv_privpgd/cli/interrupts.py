@@ -1,0 +1,49 @@
+"""What ends a command from outside: Ctrl-C, and the signals of schedulers and closed terminals."""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+_ENDING = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+
+
+def exit_status(interrupt: KeyboardInterrupt) -> int:
+    """What a shell expects of a program that a signal has ended: 130 after Ctrl-C."""
+    return 128 + int(interrupt.args[0] if interrupt.args else signal.SIGINT)
+
+
+@contextmanager
+def raised() -> Iterator[None]:
+    """Makes all of them a ``KeyboardInterrupt``, so that files and books are put in order."""
+    with _handled(_raise):
+        yield
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Lets none of them in, for a moment."""
+    with _handled(signal.SIG_IGN):
+        yield
+
+
+@contextmanager
+def _handled(handler: Callable | signal.Handlers) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            # None: it was not set from Python, and cannot be set again.
+            signal.signal(number, signal.SIG_DFL if former is None else former)
+
+
+def _raise(number: int, frame: Any) -> NoReturn:
+    del frame
+    raise KeyboardInterrupt(number)

@@ -1,0 +1,31 @@
+"""The program: what a command returns to the shell, and what becomes of errors and warnings."""
+
+import sys
+import warnings
+from collections.abc import Sequence
+
+from sdv_privpgd.cli import interrupts
+from sdv_privpgd.cli.arguments import parser
+from sdv_privpgd.cli.saying import CommandError, say, say_warning
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command line and returns the exit status."""
+    parsed = parser().parse_args(arguments)
+    with warnings.catch_warnings(), interrupts.raised():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = say_warning
+        try:
+            parsed.run(parsed)
+        except CommandError as error:
+            say(str(error))
+            return 1
+        except BrokenPipeError:  # whoever reads has read enough
+            sys.stdout = None
+        except KeyboardInterrupt as interrupt:
+            say("interrupted")
+            return interrupts.exit_status(interrupt)
+        except Exception as error:  # noqa: BLE001 - its text may hold a value of the table
+            say(f"failed with {type(error).__name__}; its text is withheld.")
+            return 1
+    return 0

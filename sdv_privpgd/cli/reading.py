@@ -1,0 +1,190 @@
+"""Private tables from files: text, workbooks and Parquet.
+
+Privacy: the names of columns may be said, and whether a file can be parsed; see ``parsers``.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pandas as pd
+
+from sdv_privpgd.cli import texts
+from sdv_privpgd.cli.dialect import Facts, Reading
+from sdv_privpgd.cli.files import Kind, kind_read
+from sdv_privpgd.cli.headers import MISSING, names_of
+from sdv_privpgd.cli.parsers import first_record, parsed_parquet, parsed_sheet, parsed_text
+from sdv_privpgd.cli.saying import CommandError, say
+
+_SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
+
+
+def check_table(path: Path) -> Kind:
+    """The kind of a file that holds a table. Raises ``CommandError`` where there is none."""
+    if str(path) == "-":
+        raise CommandError("The table must be a file: it is looked at more than once.")
+    kind = kind_read(path)
+    if not path.exists():
+        raise CommandError(f"There is no file {path}.")
+    if not path.is_file():
+        raise CommandError(f"{path} is no regular file: write the table into one.")
+    return kind
+
+
+def read_table(path: Path, how: Reading, facts: Facts | None) -> pd.DataFrame:
+    """The private table.
+
+    Args:
+        path: A file that ``check_table`` has found.
+        how: What the user says of it.
+        facts: What is public of its columns; ``None`` to read them as pandas would, for types to
+            be detected.
+    """
+    readers = {"parquet": _read_parquet, "excel": _read_workbook, "text": _read_text}
+    form = kind_read(path).form
+    if form == "parquet" and (how.names is not None or how.header is not None):
+        raise CommandError("A Parquet file names its columns: leave out --names and --no-header.")
+    table = readers[form](path, how, facts)
+    _check_dtypes(how.dtypes, list(table.columns))
+    return table
+
+
+def names_in(path: Path, how: Reading, facts: Facts | None) -> list[str]:
+    """The names of the columns of a file of text, which say nothing of their types."""
+    return _names(first_record(path, how, kind_read(path)), how, facts)
+
+
+# Text
+
+
+def _read_text(path: Path, how: Reading, facts: Facts | None) -> pd.DataFrame:
+    kind = kind_read(path)
+    record = first_record(path, how, kind)
+    _check_separator(record, how, kind, facts)
+    names = _names(record, how, facts)
+    _check_dtypes(how.dtypes, names)
+    inferred = [name for name in names if facts is None or how.is_number(name, facts)]
+    table = parsed_text(
+        path,
+        how,
+        kind,
+        header=0 if how.has_header else None,
+        names=names,
+        dtype={name: str for name in names if name not in inferred or how.is_text(name)},
+        na_values={name: _missing(facts, name) for name in names},
+        float_precision="round_trip",
+    )
+    return _understood(table, how, facts)
+
+
+def _check_separator(record: Sequence[str], how: Reading, kind: Kind, facts: Facts | None) -> None:
+    """Raises ``CommandError`` where another separator divides a header as well or better."""
+    if not how.has_header:
+        if len(record) == 1 and how.names is None and how.sep is None and facts is None:
+            raise CommandError(
+                "The first record has a single field. If that is right, say so with --sep ','; "
+                "if not, name what separates the columns."
+            )
+        return
+    used = how.sep or kind.sep
+    text = used.join(map(str, record))
+    for other, said in _SEPARATORS.items():
+        as_often = text.count(other) >= max(len(record) - 1, 1)
+        if other != used and as_often and (how.sep is None or len(record) == 1):
+            raise CommandError(
+                f"The first record has {said} where columns are separated by "
+                f"{_SEPARATORS.get(used, repr(used))}: name what separates them with --sep."
+            )
+
+
+def _missing(facts: Facts | None, name: str) -> list[str]:
+    """What stands for a missing cell of a column: no category that is declared."""
+    declared = [] if facts is None else texts.declared_values(facts.get(name, {}))
+    return [text for text in MISSING if text not in declared]
+
+
+# Workbooks
+
+
+def _read_workbook(path: Path, how: Reading, facts: Facts | None) -> pd.DataFrame:
+    cells = parsed_sheet(path, how)
+    first = [None if pd.isna(cell) else cell for cell in cells.iloc[0]]
+    names = _names(first, how, facts)
+    _check_dtypes(how.dtypes, names)
+    rows = cells.iloc[1:] if how.has_header else cells
+    table: pd.DataFrame = rows.set_axis(names, axis=1).reset_index(drop=True)
+    absent = {name: _missing(facts, name) for name in names}
+    for name in names:
+        table[name] = table[name].mask(table[name].isin(absent[name]))
+    if facts is None:
+        return _converted(table.infer_objects(), how)
+    numbers = [name for name in names if how.is_number(name, facts)]
+    for name in names:
+        table[name] = table[name].infer_objects() if name in numbers else texts.texts(table[name])
+    return _understood(table, how, facts)
+
+
+# Parquet
+
+
+def _read_parquet(path: Path, how: Reading, facts: Facts | None) -> pd.DataFrame:
+    del facts  # a schema has the types
+    return _converted(_with_index(parsed_parquet(path)), how)
+
+
+def _with_index(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the named levels of its index as columns, in front."""
+    index = table.index
+    named = [place for place, name in enumerate(index.names) if name is not None]
+    if len(named) < index.nlevels and not isinstance(index, pd.RangeIndex):
+        say("The table has an index without a name: it is left out.")
+    levels = pd.DataFrame({index.names[n]: index.get_level_values(n) for n in named})
+    return pd.concat([levels, table.reset_index(drop=True)], axis=1) if named else table
+
+
+# All
+
+
+def _names(record: Sequence[Any], how: Reading, facts: Facts | None) -> list[str]:
+    """The names of the columns, of which the first record may be the source."""
+    known = None if facts is None else list(facts)
+    if how.names is None and how.has_header:
+        return names_of(record, known, trusted=bool(how.header))
+    if how.names is None and known is None:
+        return [f"column {number}" for number in range(1, len(record) + 1)]
+    source, names = ("--names", how.names) if how.names else ("The metadata", known)
+    assert names is not None
+    if len(names) != len(record):
+        raise CommandError(
+            f"{source} has {len(names)} names, and the first record has {len(record)} fields. If "
+            "the number of fields surprises you, see --sep."
+        )
+    if not how.has_header and [str(each).strip() for each in record] == list(names):
+        raise CommandError("The first record is these names: say --header, for it is no row.")
+    return list(names)
+
+
+def _understood(table: pd.DataFrame, how: Reading, facts: Facts | None) -> pd.DataFrame:
+    """The table with each cell read as its column's public facts say."""
+    if facts is not None:
+        for name in table.columns:
+            column, known = cast(pd.Series, table[name]), facts.get(name, {})
+            if how.is_number(name, facts):
+                table[name] = texts.numbers(column, how.decimal)
+            elif not how.is_text(name):
+                table[name] = texts.meanings(column, known, how.decimal)
+    return _converted(table, how)
+
+
+def _converted(table: pd.DataFrame, how: Reading) -> pd.DataFrame:
+    """The table with the dtypes that the user names."""
+    for name, dtype in how.dtypes.items():
+        if name in table:
+            table[name] = texts.convert(cast(pd.Series, table[name]), dtype)
+    return table
+
+
+def _check_dtypes(dtypes: Mapping[str, Any], names: Sequence[str]) -> None:
+    unknown = [name for name in dtypes if name not in names]
+    if unknown:
+        raise CommandError(f"--dtype names {unknown!r}, which the table does not have.")

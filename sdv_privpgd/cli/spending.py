@@ -1,0 +1,78 @@
+"""What a command may spend, after what earlier ones have spent on the same people."""
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+from sdv_privpgd.cli.saying import CommandError, in_options, reason
+from sdv_privpgd.privacy.accounting import check_epsilon
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger_file import read_ledger
+
+
+def earlier_ledger(path: Path | None) -> PrivacyLedger | None:
+    """What the file says was spent; ``None`` where there is no file yet."""
+    if path is None or not path.exists():
+        return None
+    try:
+        return read_ledger(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CommandError(f"Cannot read --ledger {path}: {reason(error)}.") from None
+    except ValueError as error:
+        raise CommandError(
+            f"--ledger {path} is not a ledger that can be gone on with: {in_options(error)}"
+        ) from None
+
+
+def check_spending(
+    earlier: PrivacyLedger | None, planned: PrivacyLedger, most: float | None
+) -> None:
+    """Raises ``CommandError`` where a fit would spend more than ``most``, together with all before.
+
+    Args:
+        earlier: What was spent on the same people.
+        planned: The empty books of the fit.
+        most: The largest epsilon.
+    """
+    together = planned if earlier is None else after(_closed(earlier), planned)
+    if most is None or together.epsilon <= _checked(most):
+        return
+    before = ""
+    if earlier is not None:
+        before = f" after {earlier.spent():.6g} before"
+    raise CommandError(
+        f"--epsilon {planned.epsilon:g}{before} would come to epsilon {together.epsilon:.6g} at "
+        f"delta {together.delta:g}, more than --max-epsilon {most:g}. Nothing was read."
+    )
+
+
+def after(earlier: PrivacyLedger | None, later: PrivacyLedger) -> PrivacyLedger:
+    """Both together. Raises ``CommandError`` if they do not protect the same."""
+    if earlier is None:
+        return later
+    try:
+        return earlier.followed_by(later)
+    except ValueError as error:
+        raise CommandError(f"--ledger: {in_options(error)}") from None
+
+
+def spent(ledger: PrivacyLedger) -> str:
+    """What was charged, in words."""
+    if not ledger.charges:
+        return "Nothing was spent."
+    return (
+        f"Epsilon {ledger.spent():.4g} of {ledger.epsilon:.4g} at delta {ledger.delta:g} was spent."
+    )
+
+
+def _closed(ledger: PrivacyLedger) -> PrivacyLedger:
+    """The same charges, and nothing left: what an ended fit did not use cannot be used any more."""
+    deltas = sum((charge.delta for charge in ledger.charges), Fraction(0))
+    return replace(ledger, budget=ledger.mu_squared, reserved=deltas)
+
+
+def _checked(most: float) -> float:
+    try:
+        return check_epsilon(most)
+    except ValueError:
+        raise CommandError(f"--max-epsilon must be positive and finite, got {most:g}.") from None

@@ -1,0 +1,219 @@
+"""The commands that fit a table, or plan to."""
+
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sdv_privpgd.cli.dialect import Facts, Reading
+from sdv_privpgd.cli.documents import columns_of, detected_metadata, read_facts, read_metadata
+from sdv_privpgd.cli.files import kind_written
+from sdv_privpgd.cli.interrupts import undisturbed
+from sdv_privpgd.cli.reading import check_table, read_table
+from sdv_privpgd.cli.saying import CommandError, in_options, say
+from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, spent
+from sdv_privpgd.cli.writing import Output, Outputs, write_rows
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.queries import Adjacency
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sdv.metadata import Metadata
+
+    from sdv_privpgd._lifecycle import PrivateSynthesizer
+
+
+def synthesize(arguments: Namespace) -> None:
+    """Fits a table and writes rows, and what else is asked for."""
+    if arguments.dry_run:
+        plan(arguments)
+        return
+    if arguments.out is None:
+        raise CommandError("--out is needed.")
+    _check_rows(arguments)
+    check_table(arguments.table)
+    kind_written(arguments.out)
+    earlier = earlier_ledger(arguments.ledger)
+    planned = _planned(arguments)
+    after(earlier, planned)
+    check_spending(earlier, planned, arguments.max_epsilon)
+    metadata = None if arguments.metadata is None else read_metadata(arguments.metadata)
+    # What is wrong with it is said before anything is opened or read.
+    synthesizer = None if metadata is None else _synthesizer(arguments, metadata)
+    inputs = (arguments.table, arguments.metadata, arguments.domain)
+    with Outputs(inputs=inputs, force=arguments.force) as outputs:
+        ledger = outputs.open("--ledger", arguments.ledger, is_paid=True, grows=True)
+        model = outputs.open("--model", arguments.model, is_paid=True)
+        out = outputs.open("--out", arguments.out)
+        report = outputs.open("--report", arguments.report)
+        if synthesizer is None:
+            as_found = read_table(arguments.table, reading(arguments), None)
+            synthesizer = _synthesizer(arguments, detected_metadata(as_found))
+        with _on_the_books(synthesizer, earlier, outputs, ledger):
+            table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
+            _fit(synthesizer, table)
+            outputs.write(model, synthesizer.save)
+            rows = sampled(synthesizer, _num_rows(arguments, synthesizer, table))
+            outputs.write(out, partial(write_as_asked, arguments, rows))
+            outputs.write(report, synthesizer.report)
+    if not arguments.quiet:
+        print(synthesizer.privacy_report())
+        if earlier is not None:
+            print(f"\nTogether with all before: {spent(after(earlier, synthesizer.ledger))}")
+
+
+def plan(arguments: Namespace) -> None:
+    """Says what would be asked of so many rows, and how loud the answers would be."""
+    if arguments.metadata is None or arguments.rows is None:
+        raise CommandError("--dry-run needs --metadata and --rows: it reads no table.")
+    _check_rows(arguments)
+    print(_synthesizer(arguments, read_metadata(arguments.metadata)).plan(arguments.rows))
+
+
+def reading(arguments: Namespace) -> Reading:
+    """How the table is to be read."""
+    return Reading(
+        sep=arguments.sep,
+        decimal=arguments.decimal,
+        encoding=arguments.encoding,
+        sheet=arguments.sheet,
+        header=arguments.header,
+        names=arguments.names,
+        dtypes=dict(arguments.dtype),
+    )
+
+
+def facts_of(synthesizer: "PrivateSynthesizer") -> Facts:
+    """What is public of each column: the metadata, without ranges that count for nothing."""
+    domain = synthesizer.public_domain or {}
+    return {
+        name: {**known, **domain.get(name, {})}
+        for name, known in columns_of(synthesizer.get_metadata()).items()
+    }
+
+
+def write_as_asked(arguments: Namespace, rows: "pd.DataFrame", part: Path) -> None:
+    """Writes rows as ``--out`` and the options of text say."""
+    write_rows(
+        rows,
+        part,
+        arguments.out,
+        sep=arguments.sep,
+        decimal=arguments.decimal,
+        encoding=arguments.encoding or "utf-8",
+    )
+
+
+def sampled(synthesizer: "PrivateSynthesizer", num_rows: int) -> "pd.DataFrame":
+    """The next rows of a synthesizer."""
+    rows = synthesizer.sample(num_rows)
+    return next(iter(rows.values())) if isinstance(rows, dict) else rows
+
+
+def _check_rows(arguments: Namespace) -> None:
+    if arguments.rows is not None and arguments.rows < 0:
+        raise CommandError(f"--rows must be 0 or more, got {arguments.rows}.")
+
+
+def _planned(arguments: Namespace) -> PrivacyLedger:
+    """The empty books of the fit."""
+    try:
+        return PrivacyLedger.open(
+            arguments.epsilon,
+            arguments.delta,
+            Adjacency.parse(arguments.adjacency),
+            arguments.rows_per_person,
+        )
+    except ValueError as error:
+        raise CommandError(in_options(error)) from None
+
+
+def _synthesizer(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthesizer":
+    """The synthesizer; what is wrong with its arguments is public."""
+    from sdv.errors import SynthesizerInputError
+
+    import sdv_privpgd
+
+    makers = {
+        "privpgd": sdv_privpgd.PrivPGDSynthesizer,
+        "mst": sdv_privpgd.MSTSynthesizer,
+        "aim": sdv_privpgd.AIMSynthesizer,
+    }
+    try:
+        return makers[arguments.method](
+            metadata,
+            arguments.epsilon,
+            arguments.delta,
+            adjacency=arguments.adjacency,
+            rows_per_person=arguments.rows_per_person,
+            public_domain=read_facts(arguments.domain),
+            public_metadata=arguments.public_metadata,
+            discovery_share=arguments.discovery_share,
+            seed=arguments.seed,
+            verbose=not getattr(arguments, "quiet", True),
+        )
+    except (ValueError, SynthesizerInputError) as error:
+        raise CommandError(in_options(error)) from None
+
+
+def _fit(synthesizer: "PrivateSynthesizer", table: "pd.DataFrame") -> None:
+    """Fits; the errors that are passed on are ours and speak of public facts only."""
+    from sdv.errors import InvalidDataError, SynthesizerInputError
+
+    from sdv_privpgd import PrivacyBudgetError, PublicDomainError
+
+    try:
+        synthesizer.fit(table)
+    except (
+        InvalidDataError,
+        SynthesizerInputError,
+        PrivacyBudgetError,
+        PublicDomainError,
+    ) as error:
+        raise CommandError(in_options(error)) from None
+
+
+@contextmanager
+def _on_the_books(
+    synthesizer: "PrivateSynthesizer",
+    earlier: PrivacyLedger | None,
+    outputs: Outputs,
+    ledger: Output | None,
+) -> Iterator[None]:
+    """Writes down what is spent meanwhile, however it ends; says it where it ends in an error."""
+    try:
+        yield
+    except BaseException as error:
+        with undisturbed():
+            if synthesizer.ledger.charges or isinstance(error, KeyboardInterrupt):
+                say(spent(synthesizer.ledger))
+            if synthesizer.ledger.charges:
+                _write_down(synthesizer, earlier, outputs, ledger)
+        raise
+    _write_down(synthesizer, earlier, outputs, ledger)
+
+
+def _write_down(
+    synthesizer: "PrivateSynthesizer",
+    earlier: PrivacyLedger | None,
+    outputs: Outputs,
+    ledger: Output | None,
+) -> None:
+    text = after(earlier, synthesizer.ledger).to_json() + "\n"
+    outputs.write(ledger, lambda part: part.write_text(text, encoding="utf-8"))
+
+
+def _num_rows(
+    arguments: Namespace, synthesizer: "PrivateSynthesizer", table: "pd.DataFrame"
+) -> int:
+    """How many rows to write: never the true number of rows where that is private."""
+    if arguments.rows is not None:
+        return arguments.rows
+    if synthesizer.adjacency == Adjacency.REPLACE_ONE.value:
+        return len(table)
+    known = synthesizer.estimated_num_rows
+    if known is None:
+        raise CommandError("--rows is needed: no column is modelled, so no rows were counted.")
+    return known

@@ -1,0 +1,201 @@
+"""Files that are written whole or not at all, and never over what is read.
+
+Each is opened beside its place before the private table is read, so that a folder that cannot be
+written in costs nothing, and renamed at the end.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sdv_privpgd.cli.files import kind_written
+from sdv_privpgd.cli.interrupts import undisturbed
+from sdv_privpgd.cli.saying import CommandError, reason, say
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(eq=False)
+class Output:
+    """A file that is being written.
+
+    Attributes:
+        option: Which option named it.
+        path: How the user names it.
+        place: Where it will lie, links followed.
+        is_paid: Whether it is kept, once it is whole, even if the command fails later.
+        is_new: Whether nothing may be overwritten.
+        is_whole: Whether all of it is written.
+        is_astray: Whether it cannot lie in its place, and stays beside it.
+    """
+
+    option: str
+    path: Path
+    place: Path
+    is_paid: bool
+    is_new: bool
+    is_whole: bool = False
+    is_astray: bool = False
+
+    @property
+    def part(self) -> Path:
+        """Where it lies meanwhile. The name is always the same: it keeps other runs away."""
+        return self.place.with_name(f"{self.place.name}.part")
+
+
+class Outputs:
+    """The files of one command: all of them at the end, or, if it fails, what was paid for."""
+
+    def __init__(self, *, inputs: Sequence[Path | None], force: bool) -> None:
+        self._inputs = [path for path in inputs if path is not None]
+        self._force = force
+        self._outputs: list[Output] = []
+
+    def __enter__(self) -> "Outputs":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        kept = [each for each in self._outputs if each.is_whole and (kind is None or each.is_paid)]
+        with undisturbed():
+            failures = [failure for output in kept if (failure := self._place(output))]
+            for output in self._outputs:
+                if not output.is_astray:
+                    output.part.unlink(missing_ok=True)
+        if failures:
+            raise failures[0]
+        for output in kept if kind is not None else []:
+            say(f"{output.path} is complete and was kept.")
+
+    def open(
+        self, option: str, path: Path | None, *, is_paid: bool = False, grows: bool = False
+    ) -> Output | None:
+        """A file that will be written; ``None`` if the user wants none.
+
+        Args:
+            option: Which option names it.
+            path: Where it will lie.
+            is_paid: Whether to keep it, once it is whole, even if the command fails later.
+            grows: Whether an earlier file is read and goes on, rather than being overwritten.
+
+        Raises:
+            CommandError: If it is an input or another output, exists, or cannot be written.
+        """
+        if path is None:
+            return None
+        if str(path) == "-":
+            raise CommandError(f"{option} must name a file: it is written whole or not at all.")
+        place, is_new = Path(os.path.realpath(path)), not (grows or self._force)
+        output = Output(option, path, place, is_paid, is_new)
+        self._check(output)
+        try:
+            # Not by tempfile: the file gets the permissions that any new file has.
+            os.close(os.open(output.part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        except FileExistsError:
+            raise CommandError(
+                f"{output.part} exists: another run is about to write {path}, or was killed"
+                f"{' and what it spent is not in the ledger' if grows else ''}. If none runs any "
+                "more, delete it."
+            ) from None
+        except OSError as error:
+            raise _unwritten(output, error) from None
+        self._outputs.append(output)
+        return output
+
+    def write(self, output: Output | None, write: Callable[[Path], object]) -> None:
+        """Writes a file beside its place. Raises ``CommandError`` where the system refuses."""
+        if output is None:
+            return
+        try:
+            write(output.part)
+            with output.part.open("rb+") as file:
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise _unwritten(output, error) from None
+        output.is_whole = True
+
+    def _check(self, output: Output) -> None:
+        for path in self._inputs:
+            if _same(output.place, path):
+                raise CommandError(
+                    f"{output.option} {output.path} is the file {path}, which is read: it is never "
+                    "overwritten. Choose another name."
+                )
+        for other in self._outputs:
+            if _same(output.place, other.place):
+                raise CommandError(
+                    f"{output.option} and {other.option} are the same file, {output.path}: choose "
+                    "another name for one of them."
+                )
+        if not output.place.parent.is_dir():
+            raise CommandError(f"There is no folder {output.path.parent}.")
+        if not os.path.lexists(output.place):
+            return
+        if not stat.S_ISREG(output.place.stat().st_mode):
+            raise CommandError(f"{output.option} {output.path} exists and is no regular file.")
+        if output.is_new:
+            raise CommandError(f"{output.option} {output.path} exists: --force overwrites it.")
+        if not os.access(output.place, os.W_OK):
+            raise CommandError(f"Cannot write {output.option} {output.path}: it is read-only.")
+
+    def _place(self, output: Output) -> CommandError | None:
+        """Renames a file to its place. What goes wrong is given back: the others have theirs."""
+        if output.is_new and os.path.lexists(output.place):
+            output.is_astray = True
+            say(f"{output.path} has appeared meanwhile and is kept: see {output.part}.")
+            return None
+        try:
+            os.replace(output.part, output.place)
+        except OSError as error:
+            return _unwritten(output, error)
+        return None
+
+
+def write_rows(
+    rows: "pd.DataFrame", part: Path, path: Path, *, sep: str | None, decimal: str, encoding: str
+) -> None:
+    """Writes rows to a file whose kind another path's ending says.
+
+    Characters that the encoding lacks become escapes, not errors: the rows are paid for.
+    """
+    kind = kind_written(path)
+    with part.open("wb") as file:
+        if kind.form == "parquet":
+            _of_one_kind(rows).to_parquet(file, index=False)
+            return
+        compression: dict[str, str | None] = {"method": kind.compression}
+        if kind.compression == "zip":
+            compression["archive_name"] = path.stem
+        rows.to_csv(
+            file,
+            index=False,
+            sep=sep or kind.sep,
+            decimal=decimal,
+            encoding=encoding,
+            errors="backslashreplace",
+            compression=compression,  # pyright: ignore[reportArgumentType]
+        )
+
+
+def _of_one_kind(rows: "pd.DataFrame") -> "pd.DataFrame":
+    """The same rows, where a column of several types is text: Parquet's columns have one each."""
+    mixed = {
+        str(name): column.map(str, na_action="ignore")
+        for name, column in rows.items()
+        if column.dtype == object and column.dropna().map(type).nunique() > 1
+    }
+    return rows.assign(**mixed)
+
+
+def _same(first: Path, second: Path) -> bool:
+    """Whether two paths are one file, by any spelling, link or hard link."""
+    if first == Path(os.path.realpath(second)):
+        return True
+    return first.exists() and second.exists() and os.path.samefile(first, second)
+
+
+def _unwritten(output: Output, error: OSError) -> CommandError:
+    return CommandError(f"Cannot write {output.option} {output.path}: {reason(error)}.")

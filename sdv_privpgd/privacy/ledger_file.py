@@ -1,0 +1,93 @@
+"""A ledger read from the JSON text that ``PrivacyLedger.to_json`` has written. Public."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from sdv_privpgd.privacy.accounting import check_delta
+from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
+from sdv_privpgd.queries import Adjacency
+
+Read = TypeVar("Read")
+
+_ROUNDING = Fraction(1, 10**9)
+
+
+def read_ledger(text: str) -> PrivacyLedger:
+    """The same ledger, exactly.
+
+    Raises:
+        ValueError: For any other text, and for charges that do not cost what their noise says: no
+            release is forgotten because somebody has edited a file.
+    """
+    facts = json.loads(text)
+    if not isinstance(facts, Mapping):
+        raise ValueError(f"A ledger is a JSON object, got {type(facts).__name__}.")
+    adjacency = Adjacency.parse(_entry(facts, "adjacency", str))
+    ledger = PrivacyLedger(
+        adjacency=adjacency,
+        rows_per_person=_entry(facts, "rows_per_person", int),
+        epsilon=_entry(facts, "epsilon", float),
+        delta=check_delta(_entry(facts, "delta", float)),
+        budget=_entry(facts, "budget_mu_squared", _amount),
+        charges=tuple(_charge(each, adjacency) for each in _entry(facts, "charges", list)),
+        reserved=_entry(facts, "reserved_delta", _amount),
+    )
+    if ledger.mu_squared != _entry(facts, "spent_mu_squared", _amount) or ledger.remaining < 0:
+        raise ValueError("The charges of the ledger are not what it says was spent.")
+    return ledger
+
+
+def _charge(facts: Any, adjacency: Adjacency) -> Charge:
+    squares = _entry(facts, "sensitivity_squared", dict)
+    charge = Charge(
+        mechanism=_entry(facts, "mechanism", str),
+        what=_entry(facts, "what", str),
+        num_queries=_entry(facts, "num_queries", int),
+        num_values=_entry(facts, "num_values", int),
+        sensitivity_squared=tuple((each, _entry(squares, each.value, int)) for each in Adjacency),
+        stddev=_entry(facts, "stddev", _finite),
+        mu_squared=_entry(facts, "mu_squared", _amount),
+        delta=_entry(facts, "delta", _amount),
+        temperature=_entry(facts, "temperature", _optional(_positive)),
+        threshold=_entry(facts, "threshold", _optional(int)),
+    )
+    # What a choice costs is rounded up twice on the way to its odds and back.
+    if charge.mu_squared * (1 + _ROUNDING) < charge.mu_squared_under(adjacency):
+        raise ValueError(f"The ledger's charge for {charge.what!r} is less than its noise costs.")
+    return charge
+
+
+def _entry(facts: Any, key: str, read: Callable[[Any], Read]) -> Read:
+    """One entry, read as it was written. Raises ``ValueError`` where it is missing or another."""
+    try:
+        return read(facts[key])
+    except (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError):
+        raise ValueError(f"A ledger needs the entry {key!r}, as it was written.") from None
+
+
+def _finite(number: Any) -> float:
+    if not 0 <= number < math.inf:
+        raise ValueError("A standard deviation is not negative and finite.")
+    return float(number)
+
+
+def _amount(text: Any) -> Fraction:
+    """A fraction written as text, not negative."""
+    amount = Fraction(str(text))
+    if amount < 0:
+        raise ValueError("An amount is not negative.")
+    return amount
+
+
+def _positive(text: Any) -> Fraction:
+    amount = _amount(text)
+    if not amount:
+        raise ValueError("A temperature is positive.")
+    return amount
+
+
+def _optional(read: Callable[[Any], Read]) -> Callable[[Any], Read | None]:
+    return lambda value: None if value is None else read(value)

@@ -1,0 +1,368 @@
+"""What people have is read; what is not clearly a table with names stops before anything is spent.
+
+No message quotes a cell, nor a first record that may be one.
+"""
+
+import gzip
+import io
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_privpgd.cli.dialect import Reading
+from sdv_privpgd.cli.headers import looks_like_data
+from sdv_privpgd.cli.reading import check_table, read_table
+from sdv_privpgd.cli.saying import CommandError
+
+SECRET = "CANARYTEXT"
+PEOPLE = {
+    "age": {"sdtype": "numerical"},
+    "zip": {"sdtype": "categorical", "range_values": ["01234", "98765"]},
+    "ill": {"sdtype": "boolean"},
+}
+ROWS = [("34", "01234", "True"), ("71", "98765", "False"), ("", "01234", "")]
+
+
+def read(tmp_path, text, facts=PEOPLE, name="table.csv", **how):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_table(path, Reading(**how), facts)
+
+
+def refused(*args, **kwargs):
+    with pytest.raises(CommandError) as caught:
+        read(*args, **kwargs)
+    assert SECRET not in str(caught.value)
+    return str(caught.value)
+
+
+def text_of(sep=",", header="age,zip,ill"):
+    lines = [header.replace(",", sep)] if header else []
+    return "\n".join([*lines, *(sep.join(row) for row in ROWS)]) + "\n"
+
+
+def assert_people(table):
+    assert list(table.columns) == list(PEOPLE)
+    assert table["age"].tolist()[:2] == [34, 71]
+    assert table["age"].isna().tolist() == [False, False, True]
+    assert table["zip"].tolist() == ["01234", "98765", "01234"]
+    assert table["ill"].tolist()[:2] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "sep", "how"),
+    [
+        ("table.csv", ",", {}),
+        ("TABLE.CSV", ",", {}),
+        ("table.txt", ";", {"sep": ";"}),
+        ("table.tsv", "\t", {}),
+        ("table.csv", "|", {"sep": "|"}),
+    ],
+)
+def test_text_with_any_separator(tmp_path, name, sep, how):
+    assert_people(read(tmp_path, text_of(sep), name=name, **how))
+
+
+@pytest.mark.parametrize("ending", ["gz", "zip"])
+def test_compressed_text(tmp_path, ending):
+    packed = io.BytesIO()
+    if ending == "gz":
+        packed.write(gzip.compress(text_of("\t").encode()))
+    else:
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("inside.tsv", text_of("\t"))
+    assert_people(read(tmp_path, packed.getvalue(), name=f"table.tsv.{ending}"))
+
+
+@pytest.mark.parametrize(
+    ("written", "how"),
+    [
+        ("utf-8", {}),
+        ("utf-8-sig", {}),
+        ("utf-16", {}),
+        ("utf-16-le", {"encoding": "utf-16-le"}),
+        ("cp1252", {"encoding": "cp1252"}),
+    ],
+)
+def test_encodings_that_spreadsheets_write(tmp_path, written, how):
+    table = read(tmp_path, "größe,ort\n1,Münster\n".encode(written), None, **how)
+    assert list(table.columns) == ["größe", "ort"]
+    assert table["ort"].tolist() == ["Münster"]
+
+
+@pytest.mark.parametrize("written", ["cp1252", "utf-16-le"])
+def test_an_encoding_that_does_not_fit_names_the_option(tmp_path, written):
+    text = f"größe,ort\n1,Münster {SECRET}\n".encode(written)
+    assert "--encoding" in refused(tmp_path, text, None)
+    assert "--encoding" in refused(tmp_path, text, None, encoding="utf-8")
+
+
+def test_decimals_with_a_comma(tmp_path):
+    facts = {"price": {"sdtype": "numerical"}, "n": {"sdtype": "numerical"}}
+    text = "price;n\n1,5;3\n-2,25;4\nnone of it;5\n"
+    table = read(tmp_path, text, facts, sep=";", decimal=",")
+    assert table["price"].tolist() == [1.5, -2.25, None]
+    assert table["n"].tolist() == [3, 4, 5]
+
+
+@pytest.mark.parametrize("sep", [";", "\t", "|"])
+def test_a_header_with_another_separator_names_the_option(tmp_path, sep):
+    told = refused(tmp_path, text_of(sep, "age,zip,ill").replace("34", SECRET), None)
+    assert "--sep" in told
+    assert "age" not in told
+    # Decimals with a comma make several columns of it.
+    assert "--sep" in refused(tmp_path, f"a,b{sep}c,d{sep}e\n1,2{sep}3,4{sep}5\n", None)
+
+
+def test_a_single_column_is_read_and_a_separator_in_a_cell_is_no_matter(tmp_path):
+    assert read(tmp_path, f"note\na;b;{SECRET}\n", None).shape == (1, 1)
+    assert read(tmp_path, '"income; net"\n5\n', None, header=True, sep=";").shape == (1, 1)
+
+
+# A header, or a record
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        f"34,{SECRET},True",
+        f"2020-01-05,{SECRET},x",
+        f"5 Jan 2020,{SECRET},x",
+        f",{SECRET},x",
+        f"{SECRET},{SECRET},x",
+        f"Unnamed: 0,{SECRET},x",
+        f"NA,{SECRET},x",
+        f"a@b.org,{SECRET},x",
+        f"-3.5e-7,{SECRET},x",
+    ],
+)
+def test_a_first_record_that_looks_like_data_is_refused_and_not_quoted(tmp_path, header):
+    told = refused(tmp_path, text_of(header=header), None)
+    assert "--names" in told
+    assert "--no-header" in told
+    assert not any(field in told for field in header.split(",") if len(field) > 2)
+
+
+@pytest.mark.parametrize(
+    "name", ["age", "x1", "größe", "年齢", "capital-gain", "no", "may", "Q1 2020", "a.b", "co2_ppm"]
+)
+def test_names_do_not_look_like_data(name):
+    assert not looks_like_data(name)
+
+
+def test_names_of_the_metadata_are_names_whatever_they_look_like(tmp_path):
+    facts = {"2019": {"sdtype": "numerical"}, "2020": {"sdtype": "numerical"}}
+    assert list(read(tmp_path, "2020,2019\n1,2\n", facts).columns) == ["2020", "2019"]
+    assert list(read(tmp_path, "2020,2019\n1,2\n", None, header=True).columns) == ["2020", "2019"]
+
+
+def test_a_header_unlike_the_metadata_is_not_quoted(tmp_path):
+    told = refused(tmp_path, f"{SECRET},Lund,x\n1,2,3\n")
+    assert "lacks the columns ['age', 'zip', 'ill']" in told
+    assert "--no-header" in told
+
+
+@pytest.mark.parametrize(
+    ("how", "facts", "names"),
+    [
+        ({"header": False}, None, ["column 1", "column 2", "column 3"]),
+        ({"header": False}, PEOPLE, list(PEOPLE)),
+        ({"names": ("x", "y", "z")}, None, ["x", "y", "z"]),
+        ({"names": ("x", "y", "z"), "header": False}, None, ["x", "y", "z"]),
+    ],
+)
+def test_without_a_header_the_first_record_is_a_row(tmp_path, how, facts, names):
+    table = read(tmp_path, text_of(header=None), facts, **how)
+    assert list(table.columns) == names
+    assert len(table) == len(ROWS)
+
+
+def test_names_can_take_the_place_of_a_header(tmp_path):
+    table = read(tmp_path, text_of(header="1,1,"), None, names=("x", "y", "z"), header=True)
+    assert list(table.columns) == ["x", "y", "z"]
+    assert len(table) == len(ROWS)
+
+
+def test_names_that_do_not_fit_are_refused(tmp_path):
+    assert "2 names, and the first record has 3" in refused(
+        tmp_path, text_of(header=None), None, names=("x", "y")
+    )
+    assert "--header" in refused(tmp_path, text_of(), None, names=("age", "zip", "ill"))
+    assert "--sep" in refused(tmp_path, f"{SECRET};b\n", None, header=False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"a,b\n{SECRET},2,3\n4,5,6\n",
+        f"a,b\n{SECRET},2,3\n4,5\n",
+        f"a,b\n1,2\n{SECRET},4,5\n",
+        f'a,b\n1,2\n{SECRET},"4\n',
+    ],
+)
+def test_rows_that_do_not_fit_the_header_are_told_alike(tmp_path, text):
+    facts = {name: {"sdtype": "categorical"} for name in "ab"}
+    told = refused(tmp_path, text, None)
+    assert "more fields than there are names" in told
+    assert not any(digit in told.replace(str(tmp_path), "") for digit in "123456")
+    assert told == refused(tmp_path, text, facts)
+
+
+# Cells
+
+
+@pytest.mark.parametrize(
+    ("facts", "cell"),
+    [
+        ({"sdtype": "numerical"}, "word"),
+        ({"sdtype": "numerical"}, "True"),
+        ({"sdtype": "categorical", "range_values": [1, 2, 3]}, "word"),
+        ({"sdtype": "categorical", "range_values": ["1", "2", "3"]}, ""),
+        ({"sdtype": "categorical"}, "word"),
+        ({"sdtype": "categorical"}, "1.5"),
+        ({"sdtype": "boolean"}, "word"),
+        ({"sdtype": "datetime", "datetime_format": "%Y"}, "word"),
+        ({"sdtype": "id"}, "word"),
+    ],
+)
+def test_one_cell_does_not_change_how_others_are_read(tmp_path, facts, cell):
+    ordinary = "x\n1\n2\n03\n1.0\n"
+    alone = read(tmp_path, ordinary, {"x": facts})["x"]
+    beside = read(tmp_path, f"{ordinary}{cell}\n", {"x": facts})["x"][:4]
+    assert alone.tolist() == beside.tolist()
+
+
+@given(st.lists(st.text("0123456789.-+eE ,TrueNA", max_size=5), min_size=1, max_size=6))
+def test_numbers_are_read_one_by_one(tmp_path_factory, cells):
+    facts, folder = {"x": {"sdtype": "numerical"}}, tmp_path_factory.mktemp("numbers")
+
+    def column(those):
+        lines = "".join(f'"{cell}"\n' for cell in those)
+        found = read(folder, f"x\n{lines}", facts, header=True)["x"]
+        return [None if pd.isna(each) else float(each) for each in found]
+
+    together = column(cells)
+    assert together == [column([cell])[0] for cell in cells]
+
+
+def test_missing_words_that_are_declared_stay(tmp_path):
+    facts = {"alley": {"sdtype": "categorical", "range_values": ["NA", "Grvl"]}}
+    assert read(tmp_path, "alley\nNA\nGrvl\n", facts)["alley"].tolist() == ["NA", "Grvl"]
+
+
+def test_declared_categories_decide_what_text_means(tmp_path):
+    def cells(*declared):
+        facts = {"x": {"sdtype": "categorical", "range_values": list(declared)}}
+        return read(tmp_path, "x\n01\n1\n 2\nTrue\n", facts)["x"].tolist()
+
+    assert cells(1, 2) == [1, 1, 2, "True"]
+    assert cells("01", "1", "2") == ["01", "1", "2", "True"]
+    assert cells(True, False)[3] is True
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind"), [("Int64", "Int64"), ("float32", "float32"), ("string", "string")]
+)
+def test_types_that_the_user_names(tmp_path, dtype, kind):
+    how = {"dtypes": {"age": pd.api.types.pandas_dtype(dtype)}}
+    assert str(read(tmp_path, text_of(), **how)["age"].dtype) == kind
+
+
+def test_types_of_truths_categories_and_text(tmp_path):
+    dtypes = {"age": np.dtype(object), "zip": pd.CategoricalDtype(), "ill": pd.BooleanDtype()}
+    table = read(tmp_path, text_of(), dtypes=dtypes)
+    assert table["age"].tolist()[0] == "34"
+    assert table["zip"].cat.categories.tolist() == ["01234", "98765"]
+    assert table["ill"].tolist()[:2] == [True, False]
+    assert str(table["ill"].dtype) == "boolean"
+
+
+def test_a_type_that_does_not_fit_is_said_without_a_cell(tmp_path):
+    dtypes = {"age": np.dtype("int64")}
+    told = refused(tmp_path, f"age,zip,ill\n{SECRET},01234,True\n", dtypes=dtypes)
+    assert "--dtype age=int64" in told
+    assert "'wage'" in refused(tmp_path, text_of(), dtypes={"wage": np.dtype("int64")})
+
+
+# Workbooks and Parquet
+
+
+@pytest.fixture
+def workbook(tmp_path):
+    pytest.importorskip("openpyxl")
+
+    def write(*sheets):
+        with pd.ExcelWriter(tmp_path / "table.xlsx") as writer:
+            for number, cells in enumerate(sheets):
+                pd.DataFrame(cells).to_excel(
+                    writer, sheet_name=f"s{number}", index=False, header=False
+                )
+        return tmp_path / "table.xlsx"
+
+    return write
+
+
+def test_workbooks(workbook):
+    cells = [list(PEOPLE), [34, "01234", True], [71, 98765, False], [None, "01234", None]]
+    assert_people(read_table(workbook(cells), Reading(), PEOPLE))
+    day = pd.Timestamp("2020-01-05")
+    table = read_table(workbook([["n", "day"], [1, day], [2.5, day]]), Reading(), None)
+    assert table["n"].tolist() == [1, 2.5]
+    assert table["day"].tolist() == [day, day]
+
+
+def test_workbooks_with_several_sheets_or_without_names(workbook):
+    path = workbook([["a", "b"], [1, 2]], [["c"], [SECRET]])
+    with pytest.raises(CommandError, match="--sheet"):
+        read_table(path, Reading(), None)
+    assert read_table(path, Reading(sheet="s1"), None)["c"].tolist() == [SECRET]
+    with pytest.raises(CommandError, match="no sheet 's2'"):
+        read_table(path, Reading(sheet="s2"), None)
+    path = workbook([[34, SECRET], [71, "x"]])
+    with pytest.raises(CommandError, match="--names") as caught:
+        read_table(path, Reading(), None)
+    assert SECRET not in str(caught.value)
+    assert len(read_table(path, Reading(names=("age", "note")), None)) == 2
+
+
+def test_no_column_of_parquet_is_lost(tmp_path, capsys):
+    frame = pd.DataFrame({"age": [1, 2]}, index=pd.Index(["x", "y"], name="person"))
+    frame.to_parquet(tmp_path / "table.parquet")
+    table = read_table(tmp_path / "table.parquet", Reading(), None)
+    assert table.to_dict("list") == {"person": ["x", "y"], "age": [1, 2]}
+    assert capsys.readouterr().err == ""
+    frame.rename_axis(None).to_parquet(tmp_path / "table.parquet")
+    assert list(read_table(tmp_path / "table.parquet", Reading(), None)) == ["age"]
+    assert "index without a name" in capsys.readouterr().err
+    with pytest.raises(CommandError, match="leave out --names"):
+        read_table(tmp_path / "table.parquet", Reading(names=("a",)), None)
+
+
+@pytest.mark.parametrize("name", ["table", "table.sav", "table.xls", "table.csv.7z", "gz"])
+def test_unknown_endings_are_refused_with_the_list(tmp_path, name):
+    (tmp_path / name).touch()
+    with pytest.raises(CommandError, match=r"tables end in \.csv, .*\.parquet"):
+        check_table(tmp_path / name)
+
+
+def test_pipes_and_missing_readers_are_refused(tmp_path, monkeypatch):
+    import os
+
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(CommandError, match="no regular file"):
+        check_table(tmp_path / "pipe.csv")
+    with pytest.raises(CommandError, match="must be a file"):
+        check_table(type(tmp_path)("-"))
+    monkeypatch.setattr("sdv_privpgd.cli.files.find_spec", lambda name: None)
+    with pytest.raises(CommandError, match="pip install openpyxl"):
+        check_table(tmp_path / "table.xlsx")
+
+
+def test_what_cannot_be_read_is_withheld(tmp_path):
+    assert "empty" in refused(tmp_path, "", None)
+    assert "Cannot read" in refused(tmp_path, SECRET, None, name="table.parquet")
+    assert "Cannot read" in refused(tmp_path, SECRET, None, name="table.csv.gz")
