@@ -43,7 +43,6 @@ from sdv_privpgd._sdv import (
     check_share,
     column_names,
     given_over,
-    named_by_text,
     original_names,
     public_copy,
     without_rounding,
@@ -52,6 +51,8 @@ from sdv_privpgd.coercion import has_sdtype
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.discovery import discover, reserved_delta, without_domain
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.drafting.files import plain_domain
+from sdv_privpgd.drafting.template import named_by_text
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -651,6 +652,16 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     def _require_fitted(self) -> None:
         if not self._fitted:
             raise NotFittedError("There is nothing to show yet. Please fit your synthesizer first.")
+
+    def discovered_domain(self) -> dict[str, dict]:
+        """The domain of the last fit: what was declared, and what was found privately. Public.
+
+        It has the form that ``public_domain`` takes: given to another synthesizer of the same
+        metadata, nothing has to be found again. ``write_domain`` keeps it in a file. ``cut_points``
+        and ``frequencies`` say where the cells of a column begin and how full they are.
+        """
+        self._require_fitted()
+        return plain_domain(self._domain(self._discovered)["public_domain"])
 
     # What was spent
 

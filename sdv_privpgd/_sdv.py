@@ -136,13 +136,6 @@ def given_over(conditions: pd.Series, generated: pd.Series) -> pd.Series:
     return conditions if wanted.all() else generated.astype(object).mask(wanted, conditions)
 
 
-def named_by_text(public_domain: Mapping | None) -> Mapping | None:
-    """The public domain under SDV's names, which are text; anything else as it is."""
-    if not isinstance(public_domain, Mapping):
-        return public_domain
-    return {str(name): facts for name, facts in public_domain.items()}
-
-
 def without_rounding(described: Mapping[str, Mapping]) -> dict[str, dict]:
     """The same descriptions of columns without their decimal places."""
     return {
