@@ -661,7 +661,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         and ``frequencies`` say where the cells of a column begin and how full they are.
         """
         self._require_fitted()
-        return plain_domain(self._domain(self._discovered)["public_domain"])
+        found = plain_domain(self._domain(self._discovered)["public_domain"])
+        return {name: found[name] for name in self._described if name in found}
 
     # What was spent
 

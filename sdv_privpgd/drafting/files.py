@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.typing import NaTType
 
 from sdv_privpgd.coercion import plain
 
@@ -88,9 +89,9 @@ def _plain(what: str, fact: Any, datetime_format: str | None) -> Any:
         return [_plain(what, each, datetime_format) for each in fact]
     if isinstance(fact, datetime.date | np.datetime64):
         moment = pd.Timestamp(fact)
-        if moment is pd.NaT:
-            return None
-        return str(moment) if datetime_format is None else moment.strftime(datetime_format)
+        if datetime_format is None or isinstance(moment, NaTType):
+            return None if isinstance(moment, NaTType) else str(moment)
+        return moment.strftime(datetime_format)
     read = plain(fact)  # NumPy's scalars and enumerations as what they are
     if isinstance(read, Decimal | Fraction):
         return int(read) if read == int(read) else float(read)
