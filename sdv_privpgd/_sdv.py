@@ -1,6 +1,8 @@
 """What SDV hands us, taken apart: metadata without ranges, names, arguments and conditions."""
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from math import inf
 
@@ -128,6 +130,14 @@ def check_conditions(conditions: pd.DataFrame, schema: Schema) -> None:
                     f"{between!r} says nothing about it. Ask for one value instead."
                 )
             span(modelled[str(name)], between)
+
+
+@contextmanager
+def without_retries() -> Iterator[None]:
+    """Silences SDV's advice to try conditions more often, which changes nothing here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Only able to sample")
+        yield
 
 
 def given_over(conditions: pd.Series, generated: pd.Series) -> pd.Series:

@@ -136,8 +136,8 @@ def ledger_section(ledger: PrivacyLedger) -> Section:
             Items(
                 (
                     f"rows of one person beyond {_number(ledger.rows_per_person)};",
-                    "names and kinds of columns, ranges, categories and precisions, all taken as "
-                    "public;",
+                    "names, dtypes and kinds of columns (which SDV's detection may have read off "
+                    "the rows), declared ranges, categories and precisions, all taken as public;",
                     "anything computed by comparing with the real table;",
                     "what the duration of a fit or its use of memory would tell.",
                 )

@@ -22,9 +22,9 @@ _MEANING = {
 }
 
 _NOT_COVERED = """\
-Not covered: rows of one person beyond {rows}; column names and types and declared ranges and
-categories, which were taken as public; anything computed by comparing with the real table; timing
-and memory."""
+Not covered: rows of one person beyond {rows}; column names, dtypes and types (which SDV's detection
+may have read off the rows) and declared ranges and categories, which were taken as public; anything
+computed by comparing with the real table; timing and memory."""
 
 _CHOICES = """\
 A choice has no sigma but a range epsilon: between neighbors the odds of any two outcomes change by

@@ -23,7 +23,7 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.figures import heat_figure, shares_figure
 from sdv_privpgd.report.guarantee import guarantee_parts, ledger_section, meaning_section
 from sdv_privpgd.report.labels import code_labels
-from sdv_privpgd.report.page import Figure, Grid, Page, Section, Table, Text
+from sdv_privpgd.report.page import Figure, Grid, Items, Page, Section, Table, Text
 from sdv_privpgd.schema import Schema
 
 MOST_PAIRS = 12
@@ -33,9 +33,19 @@ _MOST_ROWS = 300
 _CONFIDENT = 1.96
 
 
-def release_page(release: Release | None, ledger: PrivacyLedger, schema: Schema) -> Page:
-    """The page of a fit; ``release`` is None where no column was modelled."""
-    sections = [meaning_section(ledger)]
+def release_page(
+    release: Release | None,
+    ledger: PrivacyLedger,
+    schema: Schema,
+    *,
+    worth_a_look: Sequence[str] = (),
+) -> Page:
+    """The page of a fit; ``release`` is None where no column was modelled.
+
+    ``worth_a_look`` are public sentences on what may be wrong with it.
+    """
+    looks = [Section("Worth a look first", [Items(worth_a_look)])] if worth_a_look else []
+    sections = [*looks, meaning_section(ledger)]
     if release is not None:
         sections += fit_sections(release, schema)
     return Page(
@@ -46,10 +56,15 @@ def release_page(release: Release | None, ledger: PrivacyLedger, schema: Schema)
 
 
 def write_release_page(
-    release: Release | None, ledger: PrivacyLedger, schema: Schema, path: str | Path
+    release: Release | None,
+    ledger: PrivacyLedger,
+    schema: Schema,
+    path: str | Path,
+    *,
+    worth_a_look: Sequence[str] = (),
 ) -> Path:
     """Writes the public page to ``path`` and returns where it lies."""
-    return release_page(release, ledger, schema).write(path)
+    return release_page(release, ledger, schema, worth_a_look=worth_a_look).write(path)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
