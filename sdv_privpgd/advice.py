@@ -202,7 +202,7 @@ def _of_rows(tables: Mapping[str, NoisyTable], total: Total) -> Iterator[str]:
             f"{total.value:,.0f} rows are few for this epsilon and these columns: the noise moves "
             f"{_percent(min(moved / total.value, 1))} of the rows in the counts of a column on "
             f"average. From about {_rounded_up(moved / _FINE):,} rows on it is "
-            f"{_FINE:.0%}. Choose fewer columns or cells, or a larger epsilon."
+            f"{_percent(_FINE)}. Choose fewer columns or cells, or a larger epsilon."
         )
 
 
@@ -233,7 +233,8 @@ def _nearly(share: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
+    percent = 100 * share
+    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
 
 
 def _rounded_up(number: float) -> int:

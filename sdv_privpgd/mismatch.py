@@ -25,7 +25,9 @@ def mismatches(dtypes: Mapping[str, Any], facts: Mapping[str, Mapping]) -> list[
 
 def _mismatch(name: str, dtype: Any, facts: Mapping) -> str | None:
     holds, sdtype = _held(dtype), facts["sdtype"]
-    if holds is None or (holds == "dates") == (sdtype == "datetime"):
+    if holds is None:
+        return None
+    if (holds == "dates") == (sdtype == "datetime"):
         return _of_categories(name, dtype, holds, facts)
     if holds == "dates":
         return (
@@ -55,19 +57,22 @@ def _is_text_of_arrow(dtype: Any) -> bool:
     return isinstance(dtype, pd.ArrowDtype) and "string" in str(dtype.pyarrow_dtype).split("<")[0]
 
 
-def _of_categories(name: str, dtype: Any, holds: str | None, facts: Mapping) -> str | None:
+def _of_categories(name: str, dtype: Any, holds: str, facts: Mapping) -> str | None:
     """Whether no declared category can be found among what the dtype holds."""
     values = facts.get("range_values")
-    if holds not in ("numbers", "truths", "text") or values is None or not len(values):
+    if values is None or not len(values):
         return None
     texts = [isinstance(plain(value), str) for value in values]
-    if holds == "text":
-        return None if any(texts) else _not_found(name, dtype, "numbers", "text: '1' instead of 1")
-    return _not_found(name, dtype, "text", "numbers: 1 instead of '1'") if all(texts) else None
-
-
-def _not_found(name: str, dtype: Any, declared: str, instead: str) -> str:
+    if any(texts) if holds == "text" else not all(texts):
+        return None
+    declared = "numbers" if holds == "text" else "text"
+    instead = {
+        "text": "'1' instead of 1",
+        "numbers": "1 instead of '1'",
+        "truths": "True instead of 'True'",
+    }
     return (
         f"Column {name!r} has the dtype {dtype}, and its declared categories are {declared}: none "
-        f"would be found. Declare them as {instead}, or convert the column."
+        f"would be found. Declare them as {holds}, {instead[holds]}, "
+        "or convert the column."
     )
