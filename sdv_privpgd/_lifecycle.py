@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
 
-_STATE_VERSION = 3
+_STATE_VERSION = 4
 
 _NO_TABLE = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
 """What a curator holds before the table has codes."""

@@ -94,7 +94,7 @@ def test_files_of_earlier_versions_of_sdv_are_read(kind, tmp_path, monkeypatch):
 
 
 KEPT = {
-    "_discovered", "_gives_frames", "_ledger", "_release", "_sampler", "_state_version",
+    "_discovered", "_doubts", "_gives_frames", "_ledger", "_release", "_sampler", "_state_version", "_warnings",
     "adjacency", "delta", "discovery_share", "enable_gpu", "epsilon", "num_bins",
      "num_particles", "penalties", "public_domain", "public_metadata",
     "rows_per_person", "seed", "strategy", "verbose",
@@ -106,4 +106,4 @@ def test_what_a_file_holds_has_a_version(fitted):
     state = fitted.__getstate__()
     theirs = vars(BaseSingleTableSynthesizer(METADATA))
     assert {name for name in state if name not in theirs} - {"_model"} == KEPT
-    assert state["_state_version"] == 3
+    assert state["_state_version"] == 4
