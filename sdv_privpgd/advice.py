@@ -5,7 +5,7 @@ post-processing: public and free. A rule speaks where the noise leaves no doubt,
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -74,8 +74,9 @@ def advice(fitted: Fitted) -> tuple[str, ...]:
     if fitted.release is not None:
         total = estimate_total(fitted.release.domain, fitted.release.measurements)
         tables = _tables(fitted.release)
-        said += _of_columns(fitted, tables, total)
-        said += _of_rare(fitted.schema, tables)
+        of_columns = _of_columns(fitted, tables, total)
+        said += of_columns.values()
+        said += _of_rare(fitted.schema, tables.keys() - of_columns, tables)
         said += _of_rows(tables, total)
         said += _of_delta(fitted.ledger, total)
     return (*said, *_of_ids(fitted))
@@ -87,8 +88,9 @@ def _tables(release: Release) -> dict[str, NoisyTable]:
     return {name: table for (name,), table in margin_estimates(noisy, 1).items()}
 
 
-def _of_columns(fitted: Fitted, tables: Mapping[str, NoisyTable], total: Total) -> Iterator[str]:
+def _of_columns(fitted: Fitted, tables: Mapping[str, NoisyTable], total: Total) -> dict[str, str]:
     """One sentence at most on each column: the first of the rules that applies."""
+    said = {}
     for column in fitted.schema.columns:
         if column.name not in tables:
             continue
@@ -101,7 +103,8 @@ def _of_columns(fitted: Fitted, tables: Mapping[str, NoisyTable], total: Total) 
             _at_bounds(column, shares, error, fitted.declared.get(column.name, {})),
             _constant(column, shares - error),
         )
-        yield from [sentence for sentence in rules if sentence is not None][:1]
+        said[column.name] = next((sentence for sentence in rules if sentence is not None), None)
+    return {name: sentence for name, sentence in said.items() if sentence is not None}
 
 
 def _all_missing(column: Column, least: np.ndarray) -> str | None:
@@ -172,11 +175,11 @@ def _constant(column: Column, least: np.ndarray) -> str | None:
     )
 
 
-def _of_rare(schema: Schema, tables: Mapping[str, NoisyTable]) -> Iterator[str]:
-    """One sentence on all columns: the categories that may as well not be there."""
+def _of_rare(schema: Schema, names: Set[str], tables: Mapping[str, NoisyTable]) -> Iterator[str]:
+    """One sentence on all of some columns: the categories that may as well not be there."""
     found = []
     for column in schema.columns:
-        if isinstance(column.cells, Categories) and column.name in tables:
+        if isinstance(column.cells, Categories) and column.name in names:
             table, labels = tables[column.name], code_labels(column)
             size = column.num_values - column.cells.has_other
             rare = np.flatnonzero(table.counts[:size] < _SURE * math.sqrt(table.variance))
