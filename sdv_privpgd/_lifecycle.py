@@ -420,14 +420,16 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 "metadata has them from documentation and not from the data.",
                 stacklevel=2,
             )
-        before = self._discovered
+        before = self._discovered, self._doubts, self._warnings
         try:
             with self._curator(reserved_delta(undeclared, self.delta)) as curator:
-                share = Fraction(self.discovery_share)
-                self._discovered = discover(columns, undeclared, curator, share)
+                share = self._share_of(undeclared)
+                self._discovered, self._doubts = discover(columns, undeclared, curator, share)
                 self._run(curator, self.preprocess(data))
         except BaseException:
-            self._discovered = before  # an earlier model's codes go with it
+            self._discovered, self._doubts, self._warnings = (
+                before  # an earlier model's codes go with them
+            )
             raise
         self._gives_frames = not isinstance(data, dict)
         table = data[self._table_name] if isinstance(data, dict) else data
@@ -444,7 +446,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         columns = dict.fromkeys(self._described, pd.Series([None] * num_rows, dtype=object))
         undeclared = self._undeclared()
         curator = Curator(_NO_TABLE, self._opened(reserved_delta(undeclared, self.delta)))
-        discovered = discover(columns, undeclared, curator, Fraction(self.discovery_share))
+        discovered, _ = discover(columns, undeclared, curator, self._share_of(undeclared))
         schema = self._schema_with(discovered)
         if schema.columns:
             curator.recode(Dataset(schema.domain(), encode_table(columns, schema)))
@@ -478,6 +480,11 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         if not self.discovery_share:
             return {}
         return Schema.undeclared(**self._domain({}), num_bins=self.num_bins)
+
+    def _share_of(self, undeclared: Mapping[str, Mapping]) -> Fraction:
+        """The part of the budget for discovery: each column that is looked into has its own."""
+        modelled = len(Schema.modelled(**self._declared()))
+        return Fraction(self.discovery_share) * Fraction(len(undeclared), max(modelled, 1))
 
     def _opened(self, reserved: Fraction = Fraction(0)) -> PrivacyLedger:
         """The empty books of a fit."""

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
 Key = bool | int | float | str | bytes
 """A value in its one spelling (``coercion.canonical``)."""
 
@@ -15,15 +17,22 @@ class KeyColumns:
     It has no public view of itself, as ``Dataset`` has none.
     """
 
-    __slots__ = ("_counts", "names")
+    __slots__ = ("_listed", "names")
 
-    def __init__(self, columns: Mapping[str, Iterable[tuple[Key | None, int]]]) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, Iterable[tuple[Key | None, int]]],
+        numbers: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
         """Takes values in their one spelling and how many records have them.
 
-        ``None`` is missing. The same value may come again.
+        ``None`` is missing. The same value may come again. Of ``numbers`` it takes one a record,
+        float64, with NaN for missing.
         """
-        self.names = tuple(columns)
-        self._counts = {name: _added(counts) for name, counts in columns.items()}
+        self._listed = {name: _sorted(_added(counts)) for name, counts in columns.items()}
+        for name, column in (numbers or {}).items():
+            self._listed[name] = _counted(column)
+        self.names = tuple(self._listed)
 
     def __repr__(self) -> str:
         return f"KeyColumns({self.names!r})"
@@ -37,10 +46,20 @@ class KeyColumns:
         Sorted, so that the order says nothing of the records'. ``True`` and 1 are two values. The
         last is ``None``, also where no record has it.
         """
-        found = self._counts[name]
-        missing = found.get((None, None), 0)
-        listed = sorted((pair, number) for pair, number in found.items() if pair[0] is not None)
-        return [*((key, number) for (_, key), number in listed), (None, missing)]
+        return self._listed[name]
+
+
+def _sorted(found: Mapping) -> list[tuple[Key | None, int]]:
+    missing = found.get((None, None), 0)
+    listed = sorted((pair, number) for pair, number in found.items() if pair[0] is not None)
+    return [*((key, number) for (_, key), number in listed), (None, missing)]
+
+
+def _counted(numbers: np.ndarray) -> list[tuple[Key | None, int]]:
+    """Each number, ascending, and how many records have it: faster than one by one."""
+    values, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
+    missing = numbers.size - int(counts.sum())
+    return [*zip(values.tolist(), counts.tolist(), strict=True), (None, missing)]
 
 
 def _added(counts: Iterable[tuple[Key | None, int]]) -> dict:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from sdv_privpgd.cells import Interval, Ticks
 from sdv_privpgd.columns import Column
 from sdv_privpgd.declaring import MOST_CATEGORIES, check_num_bins, describe
 from sdv_privpgd.domain import Domain
@@ -85,15 +86,18 @@ class Schema:
     ) -> dict[str, dict]:
         """What is known of each column that discovery should look into.
 
-        Those for which ``from_sdv`` would raise ``PublicDomainError``, and those of so many
-        declared categories that it matters how frequent each is. An increment is left out: a range
-        is found first.
+        Those for which ``from_sdv`` would raise ``PublicDomainError``, and those of which so much
+        is declared that it matters where rows lie: many categories, or a range of more values than
+        cells. An increment is left out: a range is found first.
+
+        Raises:
+            ValueError: as ``from_sdv``.
         """
         described = _described(columns, keys, public_domain, num_bins)
         return {
             name: {key: fact for key, fact in facts.items() if key != "increment"}
             for name, facts in described.items()
-            if _lacks(facts) or _many(facts)
+            if _lacks(facts) or _many(facts) or _is_shapeless(name, facts)
         }
 
     @staticmethod
@@ -204,6 +208,16 @@ def _many(facts: Mapping) -> bool:
     values = facts.get("range_values") if "range_values" in _needed(facts) else None
     many = isinstance(values, Sized) and len(values) > MOST_CATEGORIES
     return many and facts.get("frequencies") is None
+
+
+def _is_shapeless(name: str, facts: Mapping) -> bool:
+    """Whether a declared range has more values than cells, and nothing says where rows lie."""
+    if facts["sdtype"] not in ("numerical", "datetime") or facts.get("cut_points") is not None:
+        return False
+    cells = describe(name, facts).cells
+    if isinstance(cells, Ticks):
+        return cells.last - cells.first >= len(cells)
+    return isinstance(cells, Interval) and cells.low < cells.high
 
 
 def _raise_undeclared(lacking: Mapping[str, Mapping]) -> NoReturn:

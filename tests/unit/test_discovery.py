@@ -51,7 +51,7 @@ def found_in(columns, undeclared, *, epsilon=5.0, adjacency=REPLACE, rows_per_pe
         ledger,
         words=np.random.default_rng(seed).bytes,
     )
-    facts = discover(columns, undeclared, curator, Fraction(1, 20))
+    facts, _ = discover(columns, undeclared, curator, Fraction(1, 20))
     return facts, curator.ledger
 
 
@@ -251,7 +251,7 @@ class TestNumbers:
         facts, _ = found(numbers, {"sdtype": "numerical"})
         assert facts["decimal_places"] == 0
         # Within a 256th of the power of two around it, and a cell of the fine grid for the noise.
-        slack = 2 * 2048 / 256 if low == -1000 else 2 * 128 / 256 + 1
+        slack = 2 * 2048 / 256 if low == -1000 else 9  # or a power of two that may hold rows
         assert abs(facts["range_min"] - low) <= slack
         assert abs(facts["range_max"] - (low + 89)) <= slack
 
@@ -388,7 +388,7 @@ class TestDates:
             0
         ]
         assert column.unit == {"D": "D", "s": "s", "us": "ns"}[unit]
-        slack = pd.Timedelta(days=12)  # four or five years in 256 cells, twice
+        slack = pd.Timedelta(days=20)  # four or five years in some 200 cells, twice
         assert abs(pd.Timestamp(facts["range_min"]) - pd.Timestamp("2021-03-01")) < slack
         assert abs(pd.Timestamp(facts["range_max"]) - pd.Timestamp(last)) < slack
 
@@ -400,7 +400,7 @@ class TestDates:
         drawn_from = np.concatenate([rng.choice(firsts, 6_000), rng.choice(days, 14_000)])
         facts, _ = found(drawn_from, {"sdtype": "datetime", "range_min": "2021-01-01"})
         (column,) = described("datetime", facts)
-        assert len(facts["cut_points"]) + 1 == len(facts["frequencies"]) > 200
+        assert len(facts["cut_points"]) + 1 == len(facts["frequencies"]) > 150
         assert column.num_values == 32
         transformer = transformer_for(column)
         codes, _ = transformer.encode(pd.Series(drawn_from))
@@ -530,7 +530,7 @@ class TestCategories:
         undeclared = {name: {"sdtype": "categorical", "num_bins": 32} for name in columns}
         facts, ledger = found_in(columns, undeclared, epsilon=2.0)
         first, second = (charge for charge in ledger.charges if charge.threshold)
-        assert first.threshold > 180
+        assert first.threshold > 160
         assert (first.num_queries, second.num_queries) == (3, 1)
         assert facts["x"]["range_values"] == ["common", "rare 1", "rare 2"]
         assert facts["y"]["range_values"] == ["a", "b"]
@@ -539,7 +539,7 @@ class TestCategories:
     def test_what_no_column_left_open_is_not_spent(self):
         facts, ledger = found(["a", "b"] * (ROWS // 2), {"sdtype": "categorical"})
         assert facts["range_values"] == ["a", "b"]
-        assert float(ledger.mu_squared / ledger.budget) == pytest.approx(0.02)
+        assert float(ledger.mu_squared / ledger.budget) == pytest.approx(0.025)
 
     def test_other_takes_another_name_where_that_is_a_value(self):
         facts, _ = found(["other"] * 9_000 + ["a"] * 9_000, {"sdtype": "categorical"})
@@ -581,7 +581,7 @@ class TestManyCategories:
         known = {"sdtype": "categorical", "range_values": values}
         facts, ledger = found(column, known)
         assert len(facts["frequencies"]) == 10_000
-        assert [charge.what for charge in ledger.charges] == ["ranges of undeclared columns"]
+        assert [charge.what for charge in ledger.charges] == ["values of columns on fine grids"]
         (merged,) = Schema.from_sdv({"x": known}, public_domain={"x": facts}).columns
         assert merged.num_values == 256
         codes, _ = merged.locate(np.arange(10_000))

@@ -46,10 +46,32 @@ def test_exact_counts_come_back():
     np.testing.assert_array_equal(one_way(counts, 0.0, 100), counts)
 
 
-def test_a_weak_value_alone_needs_two_standard_deviations():
-    # The weak ones are in runs of one value: 21 > 2 x 10 keeps its mass, 19 does not.
+def of_noise(values):
+    """The squares of standard deviations that noise explains in so many values."""
+    return values / 2 + 0.5 * np.sqrt(1.25 * values)
+
+
+def test_a_weak_value_alone_is_shrunken_below_two_standard_deviations():
+    # The weak ones are in runs of one value: 21 > 2 x 10 keeps its mass, 19 some of it.
     kept = one_way([500, 21, 460, 19], 10.0, 1000)
-    np.testing.assert_allclose(kept, np.array([500, 21, 460, 0]) * (1000 / 981))
+    expected = np.array([500, 21, 460, 19 * (1 - of_noise(1) / 1.9**2)])
+    np.testing.assert_allclose(kept, expected * (1000 / expected.sum()))
+
+
+def test_what_is_no_more_than_noise_is_exactly_zero():
+    np.testing.assert_array_equal(one_way([500, -5, 500, 10], 10.0, 1005)[[1, 3]], 0)
+
+
+def test_a_rare_value_vanishes_in_less_than_half_of_the_fits_and_an_empty_one_hardly_appears():
+    """41 of 6,366 rows beside a noise of 32; the empty value gets a seventh of that."""
+    rng = np.random.default_rng(0)
+    rare, empty = (
+        np.array([one_way([3_000, 3_366 - rows, rows], 32.0, 6_366)[2] for rows in noisy])
+        for noisy in rng.normal([[41], [0]], 32.0, (2, 2_000))
+    )
+    assert (rare == 0).mean() < 0.5
+    assert 20 < rare.mean() < 41
+    assert empty.mean() < 4.8
 
 
 def test_a_run_is_cut_where_its_mean_changes():
@@ -73,8 +95,8 @@ def test_scattered_rare_values_are_judged_once_more_together():
     # Each in a run of its own, below 2 x 10; together 150 is above 2 x 10 x sqrt(10).
     counts = np.tile([85.0, 15.0], 10)
     np.testing.assert_allclose(one_way(counts, 10.0, 1000), counts)
-    few = np.array([485.0, 15.0, 500.0])
-    np.testing.assert_allclose(one_way(few, 10.0, 1000), [485000 / 985, 0, 500000 / 985])
+    few = np.array([485.0, 9.0, 506.0])
+    np.testing.assert_allclose(one_way(few, 10.0, 1000), [485000 / 991, 0, 506000 / 991])
 
 
 def test_where_nothing_is_significant_the_nearest_distribution_is_taken():
