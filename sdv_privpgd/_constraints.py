@@ -7,7 +7,8 @@ from what the user declared are enforced on synthetic rows; the others are refus
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from datetime import date
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from sdv.metadata import Metadata
 
 from sdv_privpgd.cells import BELOW_ONE
 from sdv_privpgd.columns import Column
+from sdv_privpgd.declaring import describe
+from sdv_privpgd.ordered import OrderedPair
 from sdv_privpgd.orders import Order
 from sdv_privpgd.rules import Combinations, OneHot, Rule
 from sdv_privpgd.schema import Schema
@@ -214,6 +217,16 @@ def widened(
     return Schema(tuple(columns.values()))
 
 
+def ordered_pairs(constraints: Sequence[BaseConstraint]) -> list[OrderedPair]:
+    """The columns that constraints put in order, each with the next one."""
+    return [
+        OrderedPair(low, high, bool(constraint.strict_boundaries))
+        for constraint in constraints
+        if isinstance(constraint, cag.Inequality | cag.Range)
+        for low, high in pairwise(_names(constraint))
+    ]
+
+
 def rules_of(constraints: Sequence[BaseConstraint], schema: Schema) -> list[Rule]:
     """What the constraints say of the cells of the columns, if the schema has all of theirs.
 
@@ -245,6 +258,87 @@ def rules_of(constraints: Sequence[BaseConstraint], schema: Schema) -> list[Rule
                 f"{[column.name for column in own]!r}."
             )
         found += rules
+    return found
+
+
+def met_by(
+    constraints: Sequence[BaseConstraint], schema: Schema
+) -> tuple[list[BaseConstraint], list[str]]:
+    """The constraints that rows of the schema can meet, and of each other one why not. Public."""
+    reasons = [_refusal(constraint, schema) for constraint in constraints]
+    pairs = list(zip(constraints, reasons, strict=True))
+    met = [constraint for constraint, reason in pairs if reason is None]
+    return met, [reason for reason in reasons if reason is not None]
+
+
+def _refusal(constraint: BaseConstraint, schema: Schema) -> str | None:
+    try:
+        rules_of([constraint], schema)
+        checks_of([constraint], schema)
+    except SynthesizerInputError as error:
+        return str(error)
+    return None
+
+
+def require_possible(
+    constraints: Sequence[BaseConstraint], declared: Schema, undeclared: Mapping[str, Mapping]
+) -> None:
+    """Raises ``SynthesizerInputError`` for what no columns with these declared facts can meet.
+
+    ``undeclared`` says what is known of columns to look into. An order with a declared end at each
+    side is possible for these or not at all; a black box must decide rows of text or of numbers.
+    """
+    known = {column.name: column for column in declared.columns}
+    for constraint in constraints:
+        if isinstance(constraint, cag.Inequality | cag.Range):
+            for low, high in combinations(_names(constraint), 2):
+                lowest = known.get(low) or _only(low, undeclared[low], "range_min")
+                highest = known.get(high) or _only(high, undeclared[high], "range_max")
+                if lowest is not None and highest is not None:
+                    _require_order(constraint, lowest, highest)
+    boxes = [each for each in constraints if isinstance(each, ProgrammableConstraintHarness)]
+    refusals = [
+        met_by(boxes, Schema((*declared.columns, *_made_up(known, undeclared, values))))[1]
+        for values in (["a", "b"], [0, 1])
+        if boxes
+    ]
+    if refusals and all(refusals):
+        raise SynthesizerInputError(refusals[0][0])
+
+
+def _require_order(constraint: cag.Inequality | cag.Range, low: Column, high: Column) -> None:
+    order = Order(low, high, bool(constraint.strict_boundaries))
+    if not order.zeros()[order.names].any():
+        raise SynthesizerInputError(
+            f"{constraint!r} cannot be met by the declared bounds of {list(order.names)!r}."
+        )
+
+
+def _only(name: str, facts: Mapping, bound: str) -> Column | None:
+    """A column with one declared bound as its only value; ``None`` if that is not declared."""
+    if facts.get(bound) is None:
+        return None
+    ends = dict.fromkeys(("range_min", "range_max"), facts[bound])
+    nullable = facts.get("range_is_nullable") is True
+    return describe(name, {**facts, **ends, "range_is_nullable": nullable})
+
+
+def _made_up(
+    known: Mapping[str, Column], undeclared: Mapping[str, Mapping], values: list
+) -> list[Column]:
+    """Columns of the undeclared ones' sdtypes, which hold some values of their own or these."""
+    found = []
+    for name, facts in undeclared.items():
+        if name in known:
+            continue
+        own: dict[str, Any] = {"range_values": values}
+        if facts["sdtype"] in ("numerical", "datetime"):
+            start = 0 if facts["sdtype"] == "numerical" else "2000-01-01"
+            if facts.get("datetime_format") is not None:
+                start = date(2000, 1, 1).strftime(facts["datetime_format"])
+            ends = [facts[key] for key in ("range_min", "range_max") if facts.get(key) is not None]
+            own = dict.fromkeys(("range_min", "range_max"), (ends or [start])[0])
+        found.append(describe(name, {**facts, **own, "range_is_nullable": True}))
     return found
 
 

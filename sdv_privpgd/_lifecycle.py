@@ -7,9 +7,10 @@ table's columns to the encoders alone.
 
 import datetime
 import os
+import threading
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from fractions import Fraction
@@ -56,7 +57,9 @@ from sdv_privpgd.discovery import discover, reserved_delta, without_domain
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.drafting.files import plain_domain
 from sdv_privpgd.drafting.template import named_by_text
+from sdv_privpgd.measure import Measurement
 from sdv_privpgd.mismatch import mismatches
+from sdv_privpgd.ordered import OrderedPair, chosen, differences_of, told_apart
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -69,8 +72,10 @@ from sdv_privpgd.rules import Rule, zeros_of
 from sdv_privpgd.sampler import Sampler
 from sdv_privpgd.schema import MODELLED, PublicDomainError, Schema
 from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.transformers import ColumnTransformer, encode_table, transformer_for
+from sdv_privpgd.unfinished import Unfinished, booked, note_on
 from sdv_privpgd.unmet import why_not
 from sdv_privpgd.wanted import is_wanted
 from sdv_privpgd.zeros import Zeros
@@ -82,6 +87,16 @@ if TYPE_CHECKING:
 # pyright: reportIncompatibleMethodOverride=false
 
 _STATE_VERSION = 4
+
+_OF_TABLE = (
+    "_discovered",
+    "_doubts",
+    "_fitted_schema",
+    "_gives_frames",
+    "_original_columns",
+    "_shapes",
+)
+"""What a fit keeps of its table, all of it public. It goes with the model."""
 
 _NO_TABLE = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
 """What a curator holds before the table has codes."""
@@ -120,41 +135,76 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         enforce_rounding: bool = True,
         locales: Sequence[str] | str | None = None,
     ) -> None:
-        check_flags(public_metadata=public_metadata, verbose=verbose)
-        self.epsilon = check_epsilon(epsilon)
-        self.delta = check_delta(delta)
-        self.adjacency = Adjacency.parse(adjacency).value
-        self.rows_per_person = check_count("rows_per_person", rows_per_person)
+        self.epsilon = epsilon
+        self.delta = delta
+        self.adjacency = adjacency
+        self.rows_per_person = rows_per_person
+        self.public_domain = deepcopy(public_domain)
+        self.public_metadata = public_metadata
+        self.discovery_share = discovery_share
+        self.num_bins = num_bins
+        self.seed = seed
+        self.verbose = verbose
+        super().__init__(
+            metadata=public_copy(metadata, keep_ranges=public_metadata is True),
+            enforce_min_max_values=enforce_min_max_values,
+            enforce_rounding=enforce_rounding,
+            locales=["en_US"] if locales is None else locales,
+        )
+        self._discovered: Mapping[str, Mapping] = {}
+        self._doubts: Mapping[str, str] = {}
+        self._shapes: Mapping[str, Sequence[float]] = {}
+        self._fitted_schema = Schema(())
+        self._ledger: PrivacyLedger | None = None
+        self._warnings: tuple[str, ...] = ()
+        self._release: pipeline.Release | None = None
+        self._sampler: Sampler | None = None
+        self._gives_frames = False
+        self._answered: Schema | None = None
+        self._unfinished: Unfinished | None = None
+        self._lock = threading.RLock()
+        self._check_settings()
         if self.epsilon > 20:
             warnings.warn(
                 f"epsilon={self.epsilon:g} promises next to nothing; 0.1 to 10 is usual.",
                 stacklevel=3 if "__init__" in type(self).__dict__ else 2,
             )
-        super().__init__(
-            metadata=public_copy(metadata, keep_ranges=public_metadata),
-            enforce_min_max_values=enforce_min_max_values,
-            enforce_rounding=enforce_rounding,
-            locales=["en_US"] if locales is None else locales,
+
+    def _check_settings(self) -> None:
+        """Raises ``ValueError`` for a setting that no fit can work with, and reads no row.
+
+        All of them can be set on the object, so every fit checks them as the constructor does.
+        """
+        check_flags(
+            public_metadata=self.public_metadata,
+            verbose=self.verbose,
+            enforce_min_max_values=self.enforce_min_max_values,
+            enforce_rounding=self.enforce_rounding,
         )
-        self.public_domain = named_by_text(deepcopy(public_domain))
-        self.public_metadata = public_metadata
-        self.discovery_share = check_share("discovery_share", discovery_share)
-        self.num_bins = check_count("num_bins", num_bins)
-        self.seed = check_count("seed", seed, least=0)
-        self.verbose = verbose
-        self._discovered: Mapping[str, Mapping] = {}
-        self._doubts: Mapping[str, str] = {}
-        self._warnings: tuple[str, ...] = ()
-        self._ledger: PrivacyLedger | None = None
-        self._release: pipeline.Release | None = None
-        self._sampler: Sampler | None = None
-        self._gives_frames = False
-        # Both raise for settings that they cannot work with, before anything is spent.
+        self.epsilon = check_epsilon(self.epsilon)
+        self.delta = check_delta(self.delta)
+        self.adjacency = Adjacency.parse(self.adjacency).value
+        self.rows_per_person = check_count("rows_per_person", self.rows_per_person)
+        self.discovery_share = check_share("discovery_share", self.discovery_share)
+        self.num_bins = check_count("num_bins", self.num_bins)
+        self.seed = check_count("seed", self.seed, least=0)
+        self.public_domain = named_by_text(self.public_domain)
+        # Both raise for settings that they cannot work with.
         self._strategy()
         self._engine({})
         # A domain is asked for at fit: SDV builds synthesizers before it knows their domain.
         with suppress(PublicDomainError):
-            self._schema()
+            self._schema_with({})
+
+    def _check_questions(self) -> None:
+        """Raises for what no fit can ask of these columns, and for constraints that none can meet.
+
+        Before a row is read: what is discovered has not been paid for.
+        """
+        self._check_settings()
+        names = Schema.modelled(**self._declared())
+        pipeline.require_room(self._engine({}).statistics(Domain(tuple(names), (1,) * len(names))))
+        self._check_constraints()
 
     @abstractmethod
     def _strategy(self) -> Strategy:
@@ -180,6 +230,28 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         if not discovered:
             return schema
         return _constraints.widened(self._reject_sampling_constraints, schema, self._undeclared())
+
+    def _ordered(self) -> list[OrderedPair]:
+        """The pairs of columns whose difference is modelled."""
+        pairs = _constraints.ordered_pairs(self._reject_sampling_constraints)
+        kept = set(self._kept_columns())
+        return chosen(pair for pair in pairs if not {pair.low, pair.high} & kept)
+
+    def _kept_columns(self) -> Collection[str]:
+        """Columns of which rows must have what the model says."""
+        return frozenset()
+
+    def _with_differences(
+        self, schema: Schema, shapes: Mapping[str, Sequence[float]] | None
+    ) -> Schema:
+        """The columns and their differences: all that has codes."""
+        pairs = self._ordered()
+        named = {name for pair in pairs for name in (pair.low, pair.high)}
+        columns = tuple(
+            told_apart(column) if column.name in named else column for column in schema.columns
+        )
+        found = differences_of(pairs, columns, num_bins=self.num_bins, shapes=shapes)
+        return Schema(columns, found)
 
     def _declared_schema(self) -> Schema:
         """The modelled columns whose domain is declared."""
@@ -296,19 +368,19 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             for constraint in _validate_constraints_single_table(constraints, False)
         ]
         if self._fitted:
-            self._warn_of_refit("For these constraints to take effect the synthesizer has to be")
+            self._warn_of_cost("For these constraints to take effect the synthesizer has to be")
         before = self._reject_sampling_constraints
         # SDV's list of constraints that change neither the data nor the metadata.
         self._reject_sampling_constraints = [*before, *deepcopy(added)]
         try:
-            _constraints.rules_of(self._reject_sampling_constraints, self._declared_schema())
+            self._check_constraints()
             with suppress(PublicDomainError):
                 self._limits(self._schema())
         except BaseException:
             self._reject_sampling_constraints = before
             raise
 
-    def _warn_of_refit(self, why: str) -> None:
+    def _warn_of_cost(self, why: str) -> None:
         """Says what SDV advises without a word on the cost."""
         warnings.warn(
             f"{why} fitted again, which spends epsilon {self.epsilon:g} at delta {self.delta:g} "
@@ -316,6 +388,16 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             RefitWarning,
             stacklevel=3,
         )
+
+    def _check_constraints(self) -> None:
+        """Raises ``SynthesizerInputError`` for a constraint that no discovery could make possible.
+
+        Whatever is not declared may turn out to be of any range, or of any categories.
+        """
+        constraints, declared = self._reject_sampling_constraints, self._declared_schema()
+        lacking = Schema.undeclared(**self._domain({}), num_bins=self.num_bins)
+        _constraints.rules_of(constraints, declared)
+        _constraints.require_possible(constraints, declared, lacking)
 
     def validate_constraints(self, synthetic_data) -> None:
         """Checks synthetic rows. Raises SDV's ``ConstraintNotMetError`` with the rows' numbers."""
@@ -333,6 +415,23 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         return _constraints.rules_of(constraints, schema), _constraints.checks_of(
             constraints, schema
         )
+
+    def _limits_found(self, schema: Schema) -> tuple[Sequence[Rule], Sequence[Predicate]]:
+        """What the constraints say that the discovered domain can meet; others are named.
+
+        Those that nothing discovered could meet are refused before: ``_check_questions``.
+        """
+        constraints, refusals = _constraints.met_by(self._reject_sampling_constraints, schema)
+        for reason in refusals:
+            warnings.warn(f"Not enforced: {reason}", stacklevel=4)
+        return _constraints.rules_of(constraints, schema), _constraints.checks_of(
+            constraints, schema
+        )
+
+    @staticmethod
+    def _zeros(schema: Schema, rules: Sequence[Rule]) -> Zeros:
+        """Which cells of the attributes' tables no row is in."""
+        return zeros_of([*rules, *schema.differences], schema.domain())
 
     def _validate_transform_constraints(self, table_data, enforce_constraint_fitting=False):
         """The table as it is: SDV would fit the constraints on it."""
@@ -409,6 +508,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 "Row weights are not supported: a row's influence would have no bound. Fit the "
                 "unweighted rows, with the weight as a column if it matters."
             )
+        self._check_questions()
         columns = self._open(data)
         undeclared = self._undeclared()
         unknown = without_domain(undeclared)
@@ -420,21 +520,58 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 "metadata has them from documentation and not from the data.",
                 stacklevel=2,
             )
-        before = self._discovered, self._doubts, self._warnings
-        try:
-            with self._curator(reserved_delta(undeclared, self.delta)) as curator:
-                share = self._share_of(undeclared)
-                self._discovered, self._doubts = discover(columns, undeclared, curator, share)
-                self._run(curator, self.preprocess(data))
-        except BaseException:
-            self._discovered, self._doubts, self._warnings = (
-                before  # an earlier model's codes go with them
-            )
-            raise
-        self._gives_frames = not isinstance(data, dict)
-        table = data[self._table_name] if isinstance(data, dict) else data
-        self._original_columns = original_names(table, list(self._described))
+        with self._curator(reserved_delta(undeclared, self.delta)) as curator:
+            table = data[self._table_name] if isinstance(data, dict) else data
+            self._gives_frames = not isinstance(data, dict)
+            self._original_columns = original_names(table, list(self._described))
+            found = self._found(columns, undeclared, curator)
+            self._discovered, self._doubts, self._shapes = found
+            self._run(curator, self.preprocess(data))
         self._speak_up()
+
+    def finish(self, data=None) -> None:
+        """Finishes a fit that failed, or was interrupted, after it had paid for noisy answers.
+
+        They are kept, in files too, until a fit succeeds. Without ``data`` a model of what was
+        answered is fitted, at no cost; budget that was left stays unspent. With ``data``, which
+        should be the table of that fit, what is left of its budget is spent first, on the questions
+        that come next. What had been discovered is not paid for again; a discovery that itself
+        failed is not kept.
+
+        Raises:
+            NotFittedError: If no fit failed after it had paid for something that is of use.
+            ValueError: Without ``data``, if no table of counts was answered; or if settings that
+                give the answers their meaning have changed.
+        """
+        with self._lock:
+            kept = self._unfinished
+            if kept is None:
+                raise NotFittedError("There is nothing to finish: no fit failed after it had paid.")
+            self._check_questions()
+            schema = self._schema_with(kept.of_table["_discovered"])
+            kept.require(
+                self._with_differences(schema, kept.of_table["_shapes"]), with_data=data is not None
+            )
+            if data is not None:
+                self._open(data)
+            with self._curator(begun=kept.ledger) as curator:
+                vars(self).update(kept.of_table)
+                self._run(curator, None if data is None else self.preprocess(data), kept.answers)
+            self._speak_up()
+
+    def _found(
+        self,
+        columns: Mapping[str, pd.Series],
+        undeclared: Mapping[str, Mapping],
+        curator: Curator,
+    ) -> tuple[Mapping[str, Mapping], Mapping[str, str], Mapping[str, Sequence[float]]]:
+        """What was not declared, what is in doubt of it, and the shapes of differences. Public."""
+        apart = part_for_shapes(len(self._ordered()), len(Schema.modelled(**self._declared())))
+        share = self._share_of(undeclared) * (1 - apart)
+        discovered, doubts = discover(columns, undeclared, curator, share)
+        fine = self._with_differences(self._schema_with(discovered), None).differences
+        budget = curator.ledger.budget * Fraction(self.discovery_share) * apart
+        return discovered, doubts, find_shapes(columns, fine, curator, budget)
 
     def plan(self, num_rows: int) -> str:
         """What a fit to so many rows would ask, and how loud its answers would be. Public.
@@ -443,15 +580,17 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         (the choices of an adaptive strategy, domains that are discovered) will be others.
         """
         check_count("num_rows", num_rows, least=0)
+        self._check_questions()
         columns = dict.fromkeys(self._described, pd.Series([None] * num_rows, dtype=object))
         undeclared = self._undeclared()
         curator = Curator(_NO_TABLE, self._opened(reserved_delta(undeclared, self.delta)))
-        discovered, _ = discover(columns, undeclared, curator, self._share_of(undeclared))
-        schema = self._schema_with(discovered)
+        discovered, _, shapes = self._found(columns, undeclared, curator)
+        schema = self._with_differences(self._schema_with(discovered), shapes)
         if schema.columns:
             curator.recode(Dataset(schema.domain(), encode_table(columns, schema)))
-            rules, _ = self._limits(schema)
-            pipeline.ask(curator, self._strategy(), self._engine(zeros_of(rules, schema.domain())))
+            met, _ = _constraints.met_by(self._reject_sampling_constraints, schema)
+            zeros = self._zeros(schema, _constraints.rules_of(met, schema))
+            pipeline.ask(curator, self._strategy(), self._engine(zeros))
         tables = [
             each
             for each in curator.measurements
@@ -460,17 +599,21 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         return plan_report(curator.ledger, num_rows, tables)
 
     def preprocess(self, data) -> dict[str, pd.DataFrame]:
-        """The table as codes, one column a modelled column. As private as the table itself.
+        """The table as codes, one column an attribute. As private as the table itself.
+
+        Attributes are the modelled columns, and differences of those that are in order.
 
         The frame is read-only, so that ``fit_processed_data`` needs no copy: change a copy of it.
         """
-        columns, schema = self._open(data), self._schema()
+        columns = self._open(data)
+        schema = self._with_differences(self._schema(), self._shapes)
         codes = encode_table(columns, schema)
         names = pd.Index(schema.domain().attributes)
         return {self._table_name: pd.DataFrame(codes, columns=names, copy=False)}
 
     def fit_processed_data(self, processed_data) -> None:
         """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call."""
+        self._check_questions()
         with self._curator() as curator:
             self._run(curator, processed_data)
         self._speak_up()
@@ -483,8 +626,9 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
     def _share_of(self, undeclared: Mapping[str, Mapping]) -> Fraction:
         """The part of the budget for discovery: each column that is looked into has its own."""
-        modelled = len(Schema.modelled(**self._declared()))
-        return Fraction(self.discovery_share) * Fraction(len(undeclared), max(modelled, 1))
+        modelled = Schema.modelled(**self._declared())
+        asked = sum(self._described[name]["sdtype"] != "boolean" for name in modelled)
+        return Fraction(self.discovery_share) * Fraction(len(undeclared), max(asked, 1))
 
     def _opened(self, reserved: Fraction = Fraction(0)) -> PrivacyLedger:
         """The empty books of a fit."""
@@ -494,29 +638,58 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         )
 
     @contextmanager
-    def _curator(self, reserved: Fraction = Fraction(0)) -> Iterator[Curator]:
-        """Who answers for a table with no attribute yet; what he charged stays on the books."""
-        ledger = self._opened(reserved)
-        if self._ledger is not None:
-            composed = self._ledger.followed_by(ledger)
-            warnings.warn(
-                f"This synthesizer was fitted before. Together the fits spend epsilon "
-                f"{composed.epsilon:.4g} at delta {composed.delta:g} on the people in the table.",
-                stacklevel=4,
-            )
-        curator = Curator(_NO_TABLE, ledger)
-        try:
-            yield curator
-        finally:
-            if curator.ledger.charges:
-                self._ledger = (
-                    self._ledger.followed_by(curator.ledger) if self._ledger else curator.ledger
-                )
+    def _curator(
+        self, reserved: Fraction = Fraction(0), *, begun: PrivacyLedger | None = None
+    ) -> Iterator[Curator]:
+        """Who answers for a table with no attribute yet, to one thread at a time.
 
-    def _run(self, curator: Curator, processed_data) -> None:
-        """Runs the pipeline on the codes of the table."""
-        schema = self._schema()
-        rules, checks = self._limits(schema)
+        What he charged stays on the books; if what follows fails, his answers are kept and all
+        else is as it was. With the books of a fit that had ``begun``, he goes on with them.
+        """
+        with self._lock:
+            ledger = self._opened(reserved) if begun is None else begun
+            if begun is None and self._ledger is not None:
+                self._warn_of_refit(self._ledger.followed_by(ledger))
+            curator = Curator(_NO_TABLE, ledger)
+            before, self._answered = {name: vars(self)[name] for name in _OF_TABLE}, None
+            try:
+                yield curator
+                self._unfinished = None
+            except BaseException as error:
+                if self._answered is not None or begun is None:
+                    is_new = self._discovered is not before["_discovered"]
+                    self._keep(curator, error, is_new=is_new)
+                vars(self).update(before)
+                raise
+            finally:
+                self._answered = None
+                self._ledger = booked(self._ledger, ledger, curator.ledger)
+
+    def _warn_of_refit(self, composed: PrivacyLedger) -> None:
+        kept = " One failed after it had paid: finish() makes use of its answers instead."
+        warnings.warn(
+            f"This synthesizer was fitted before. Together the fits spend epsilon "
+            f"{composed.epsilon:.4g} at delta {composed.delta:g} on the people in the table."
+            f"{kept if self._unfinished is not None else ''}",
+            stacklevel=5,
+        )
+
+    def _keep(self, curator: Curator, error: BaseException, *, is_new: bool) -> None:
+        """Keeps what a failed fit has paid for, if it is of use to ``finish``, and says so."""
+        if not (curator.ledger.mu_squared and (is_new or self._answered is not None)):
+            return
+        self._unfinished = Unfinished(
+            of_table={name: vars(self)[name] for name in _OF_TABLE},
+            ledger=curator.ledger,
+            schema=self._answered,
+            answers=() if self._answered is None else curator.measurements,
+        )
+        note_on(error, self._unfinished.remedy())
+
+    def _run(self, curator: Curator, processed_data, known: Sequence[Measurement] = ()) -> None:
+        """Runs the pipeline on the codes of the table, or without it on what is known."""
+        schema = self._with_differences(self._schema(), self._shapes)
+        rules, checks = self._limits_found(schema)
         SYNTHESIZER_LOGGER.info(  # pyright: ignore[reportOptionalMemberAccess]
             {
                 "EVENT": "Fit",
@@ -529,16 +702,24 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         )
         _generators.fit(self._data_processor, self._described, self._transformers())
         if schema.columns:
-            table, names = processed_data[self._table_name], list(schema.domain().attributes)
-            codes = (table if list(table.columns) == names else table[names]).to_numpy()
-            curator.recode(Dataset(schema.domain(), codes))
-            self._release = pipeline.run(
-                curator,
-                self._strategy(),
-                self._engine(zeros_of(rules, schema.domain())),
-                progress=partial(_bars, type(self).__name__) if self.verbose else silent,
-            )
-            self._sampler = Sampler(schema, self._release.model, self.seed, rules, checks)
+            progress = partial(_bars, type(self).__name__) if self.verbose else silent
+            engine = self._engine(self._zeros(schema, rules))
+            curator.recode(self._coded(schema, processed_data), known=known)
+            self._answered = schema
+            if processed_data is not None:
+                pipeline.ask(curator, self._strategy(), engine, progress=progress)
+            release = pipeline.fit(pipeline.Answers.of(curator, engine), engine, progress=progress)
+            # A difference of which nothing was asked is not one that the model knows.
+            asked = {
+                name
+                for each in curator.measurements
+                if isinstance(each.query, MarginalQuery | GroupedMarginalQuery)
+                for name in each.query.clique
+            }
+            known_differences = [each for each in schema.differences if each.name in asked]
+            sampler = Sampler(schema, release.model, self.seed, rules, checks, known_differences)
+            self._release, self._sampler = release, sampler
+        self._fitted_schema = schema
         self._warnings = self._advice(schema, curator.ledger)
         self._fitted = True
         self._random_state_set = False
@@ -568,6 +749,15 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         """One warning that says all of ``warnings_``, to the caller of a method that fits."""
         if self._warnings:
             warnings.warn("\n- ".join((OPENING, *self._warnings)), stacklevel=3)
+
+    def _coded(self, schema: Schema, processed_data) -> Dataset:
+        """The table for the curator; where there is none, one that nothing is asked of."""
+        names = list(schema.domain().attributes)
+        if processed_data is None:
+            return Dataset(schema.domain(), np.empty((0, len(names)), np.uint8))
+        table = processed_data[self._table_name]
+        codes = (table if list(table.columns) == names else table[names]).to_numpy()
+        return Dataset(schema.domain(), codes)
 
     # Sampling: post-processing, free
 
@@ -722,7 +912,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         """
         self._require_fitted()
         return write_release_page(
-            self._release, self.ledger, self._schema(), path, worth_a_look=self._warnings
+            self._release, self.ledger, self._fitted_schema, path, worth_a_look=self._warnings
         )
 
     def evaluate(self, real_data, *, path: str | Path = "report_not_private.html") -> "Evaluation":
@@ -793,7 +983,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         }
 
     def __getstate__(self) -> dict:
-        return {**self.__dict__, "_state_version": _STATE_VERSION}
+        state = {name: value for name, value in vars(self).items() if name != "_lock"}
+        return {**state, "_state_version": _STATE_VERSION}
 
     def __setstate__(self, state: dict) -> None:
         found = state.get("_state_version")
@@ -803,6 +994,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 f"version of sdv-privpgd reads {_STATE_VERSION}. Install the version that wrote it."
             )
         vars(self).update({k: v for k, v in state.items() if k != "_state_version"})
+        self._lock = threading.RLock()
 
 
 def _bars(synthesizer: str, items, stage: str):

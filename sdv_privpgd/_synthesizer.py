@@ -3,7 +3,7 @@
 With ``_lifecycle.py`` and ``synthesizer.py`` the only importers of SDV.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 
@@ -13,12 +13,15 @@ from sdv.metadata import Metadata
 from sdv_privpgd._constraints import FixedCombinations
 from sdv_privpgd._lifecycle import PrivateSynthesizer
 from sdv_privpgd._sdv import check_count, check_flags, check_positive
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.schema import Schema
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
 from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.select.workload import checked_workload
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.synthesize.particles.particles import Particles
 from sdv_privpgd.synthesize.pgm import PrivatePGM
@@ -108,9 +111,6 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         enforce_rounding: bool = True,
         locales: Sequence[str] | str | None = None,
     ) -> None:
-        check_flags(enable_gpu=enable_gpu)
-        if num_particles is not None:
-            check_count("num_particles", num_particles)
         self.strategy = strategy
         self.num_particles = num_particles
         self.penalties = tuple(penalties)
@@ -132,6 +132,19 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
             locales=locales,
         )
 
+    def _check_settings(self) -> None:
+        check_flags(enable_gpu=self.enable_gpu)
+        if self.num_particles is not None:
+            self.num_particles = check_count("num_particles", self.num_particles)
+        self.penalties = tuple(self.penalties)
+        super()._check_settings()
+
+    def _check_questions(self) -> None:
+        super()._check_questions()
+        strategy, names = self._strategy(), Schema.modelled(**self._declared())
+        if isinstance(strategy, AIM | MWEM):
+            checked_workload(Domain(tuple(names), (1,) * len(names)), strategy.workload)
+
     def _strategy(self) -> Strategy:
         if isinstance(self.strategy, Strategy):
             return self.strategy
@@ -152,6 +165,11 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         if self.num_particles is None:
             return engine
         return replace(engine, num_particles=self.num_particles)
+
+    def _kept_columns(self) -> Collection[str]:
+        names = tuple(Schema.modelled(**self._declared()))
+        domain = Domain(names, (1,) * len(names))
+        return {name for penalty in self.penalties for name in penalty.attributes(domain)}
 
     def get_loss_values(self) -> pd.DataFrame:
         """How far the particles were from the noisy tables after some epochs. Public.
@@ -229,7 +247,7 @@ class AIMSynthesizer(PrivateSynthesizer):
         enforce_rounding: bool = True,
         locales: Sequence[str] | str | None = None,
     ) -> None:
-        self.max_megabytes = check_positive("max_megabytes", max_megabytes)
+        self.max_megabytes = max_megabytes
         super().__init__(
             metadata,
             epsilon,
@@ -246,6 +264,10 @@ class AIMSynthesizer(PrivateSynthesizer):
             enforce_rounding=enforce_rounding,
             locales=locales,
         )
+
+    def _check_settings(self) -> None:
+        self.max_megabytes = check_positive("max_megabytes", self.max_megabytes)
+        super()._check_settings()
 
     def _strategy(self) -> Strategy:
         return AIM(max_megabytes=self.max_megabytes)

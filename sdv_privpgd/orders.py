@@ -17,7 +17,7 @@ from sdv_privpgd.columns import EXACT_IN_FLOAT, Column
 from sdv_privpgd.dates import survive_writing
 from sdv_privpgd.domain import Clique
 
-_UNITS = ("ns", "us", "s", "m", "h", "D", "M", "Y")
+UNITS = ("ns", "us", "s", "m", "h", "D", "M", "Y")
 """NumPy's units of time that columns have, the finest first."""
 
 _SWEEPS = 4
@@ -131,7 +131,7 @@ class Order:
     @property
     def _unit(self) -> str:
         units = [unit for unit in (self.low.unit, self.high.unit) if unit is not None]
-        return max(units, key=_UNITS.index) if self.strict else "ns"
+        return max(units, key=UNITS.index) if self.strict else "ns"
 
     def _in_order(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         return low < high if self.strict else low <= high

@@ -1,14 +1,15 @@
 """The whole way from a private table to a public release, on one page."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.measure import Measurement
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.queries import CountQuery
+from sdv_privpgd.queries import CountQuery, Query
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine, Model
 
@@ -34,50 +35,73 @@ def run(
 ) -> Release:
     """Selects, measures and synthesizes.
 
-    Privacy: the ledger's budget. The table is reached through the curator alone; the model is
-    post-processing of its answers.
+    Privacy: the ledger's budget. The table is reached through the curator alone, by ``ask``; the
+    model is post-processing of his answers, and ``fit`` can be repeated from them for nothing.
+    """
+    ask(curator, strategy, engine, progress=progress)
+    return fit(Answers.of(curator, engine), engine, progress=progress)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """What was paid for: the noisy answers that a model is made of. Public.
+
+    ``statistics`` are the queries that the engine asked for.
+    """
+
+    domain: Domain
+    ledger: PrivacyLedger
+    measurements: tuple[Measurement, ...]
+    statistics: tuple[Query, ...]
+
+    @classmethod
+    def of(cls, curator: Curator, engine: Engine) -> "Answers":
+        """All that the curator has answered so far."""
+        return cls(
+            domain=curator.domain,
+            ledger=curator.ledger,
+            measurements=curator.measurements,
+            statistics=tuple(engine.statistics(curator.domain)),
+        )
+
+
+def ask(
+    curator: Curator, strategy: Strategy, engine: Engine, *, progress: Progress = silent
+) -> None:
+    """Asks the curator for the number of rows, what the engine asks for and the strategy's tables.
+
+    For all that is left of his budget; what he has answered already is not asked for again.
+    """
+    budget, known = curator.ledger.remaining, [m.query for m in curator.measurements]
+    queries = engine.statistics(curator.domain)  # may refuse: before anything is spent
+    require_room(queries)
+    if CountQuery() not in known:
+        curator.measure([CountQuery()], budget * COUNT_SHARE, what="number of rows")
+    for query in queries:
+        if query not in known:
+            curator.measure([query], budget * STATISTIC_SHARE, what=query.describe())
+    if curator.ledger.remaining:
+        strategy.run(curator, engine, progress=progress)
+
+
+def require_room(statistics: Sequence[Query]) -> None:
+    """Raises ``PrivacyBudgetError`` for more statistics than leave a share to the tables."""
+    if COUNT_SHARE + len(statistics) * STATISTIC_SHARE >= 1:
+        raise PrivacyBudgetError(
+            f"{len(statistics)} statistics take {float(STATISTIC_SHARE):g} of the budget each, "
+            "which leaves nothing for the tables. Ask for fewer."
+        )
+
+
+def fit(answers: Answers, engine: Engine, *, progress: Progress = silent) -> Release:
+    """Makes a model of noisy answers: post-processing, at no cost.
 
     A statistic that the engine asked for is asked for in order to be kept from being read off
     the synthetic rows (paper, section 4.4), so after the fit neither it nor the tables, which
     would reveal it, are kept.
     """
-    domain = curator.domain
-    asked = ask(curator, strategy, engine, progress=progress)
-    model = engine.fit(domain, [*asked.count, *asked.statistics, *asked.tables], progress=progress)
-    return Release(
-        domain=domain,
-        ledger=curator.ledger,
-        measurements=tuple(asked.count) if asked.statistics else (*asked.count, *asked.tables),
-        model=model,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """The answers that a release is made of. Public.
-
-    Attributes:
-        count: The number of rows.
-        statistics: What the engine asked for.
-        tables: What the strategy selected.
-    """
-
-    count: list[Measurement]
-    statistics: list[Measurement]
-    tables: list[Measurement]
-
-
-def ask(
-    curator: Curator, strategy: Strategy, engine: Engine, *, progress: Progress = silent
-) -> Asked:
-    """All that is asked of the curator, for all that is left of his budget."""
-    budget = curator.ledger.remaining
-    queries = engine.statistics(curator.domain)  # may refuse: before anything is spent
-    count = curator.measure([CountQuery()], budget * COUNT_SHARE, what="number of rows")
-    statistics = [
-        measurement
-        for query in queries
-        for measurement in curator.measure([query], budget * STATISTIC_SHARE, what=query.describe())
-    ]
-    tables = strategy.run(curator, engine, progress=progress)
-    return Asked(count=count, statistics=statistics, tables=tables)
+    domain, measured = answers.domain, answers.measurements
+    model = engine.fit(domain, measured, progress=progress)
+    if any(measurement.query in answers.statistics for measurement in measured):
+        measured = tuple(each for each in measured if isinstance(each.query, CountQuery))
+    return Release(domain=domain, ledger=answers.ledger, measurements=measured, model=model)

@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns import Column
+from sdv_privpgd.differences import Difference
+from sdv_privpgd.ordered import put_differences
 from sdv_privpgd.orders import Order, settle
 from sdv_privpgd.rules import Rule, groups
 
@@ -78,10 +80,11 @@ class Repair:
     """Makes rows obey.
 
     Args:
-        columns: The modelled columns, in the order of the rows' attributes.
+        columns: The modelled columns and differences, in the order of the rows' attributes.
         rules: What is known of cells.
         predicates: What is known of values only.
         decode: The columns of codes and positions, in the user's values.
+        differences: Which of the columns are others and a difference.
     """
 
     def __init__(
@@ -90,12 +93,14 @@ class Repair:
         rules: Sequence[Rule],
         predicates: Sequence[Predicate],
         decode: Callable[[np.ndarray, np.ndarray], Mapping[str, pd.Series]],
+        differences: Sequence[Difference] = (),
     ) -> None:
         self._axes = {column.name: axis for axis, column in enumerate(columns)}
         self._sizes = np.array([column.size for column in columns])
         self._scales = np.array([1 / c.size if c.is_ordered else 0.0 for c in columns])
         self._rules, self._predicates, self._decode = rules, predicates, decode
         self._orders = [rule for rule in rules if isinstance(rule, Order)]
+        self._differences = differences
 
     def __call__(
         self,
@@ -197,7 +202,11 @@ class Repair:
         donors: _Rows | None,
         generator: np.random.Generator,
     ) -> None:
-        """Moves codes to cells that can hold rows which obey, and values inside them."""
+        """Moves codes to cells that can hold rows which obey, and values inside them.
+
+        Where columns are in order, one is the other and the difference before.
+        """
+        self._put_differences(rows, held)
         for group in groups(self._rules):
             self._move(rows, group, held, donors, generator)
         self._settle(rows, held, generator)
@@ -210,7 +219,8 @@ class Repair:
         """The columns that a rule may be about."""
         if self._predicates:
             return list(self._axes)
-        return list(dict.fromkeys(name for rule in self._rules for name in rule.names))
+        names = [name for rule in self._rules for name in rule.names]
+        return list(dict.fromkeys([*names, *(each.name for each in self._differences)]))
 
     def _at(self, names: Iterable[str]) -> np.ndarray:
         return np.array([self._axes[name] for name in names], dtype=np.int64)
@@ -228,6 +238,11 @@ class Repair:
             for predicate in self._predicates:
                 obeys &= predicate(decoded)
         return obeys
+
+    def _put_differences(self, rows: _Rows, held: Collection[str]) -> None:
+        if self._differences:
+            codes, places = self._by_name(rows.codes), self._by_name(rows.positions)
+            put_differences(self._differences, codes, places, held)  # in place: these are views
 
     def _settle(self, rows: _Rows, held: Collection[str], generator: np.random.Generator) -> None:
         if self._orders:
@@ -249,9 +264,10 @@ class Repair:
                 return
             tried = rows.at(bad)
             tried.positions[:, free] = generator.random((len(bad), len(free)))
+            self._put_differences(tried, held)
             self._settle(tried, held, generator)
             obeys[bad] = self._obeys(tried)
-            rows.positions[bad] = tried.positions
+            rows.put(bad, tried)
 
     def _move(
         self,

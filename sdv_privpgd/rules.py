@@ -116,7 +116,15 @@ class OneHot(_OfCells):
         return found
 
 
-def zeros_of(rules: Sequence[Rule], domain: Domain) -> dict[Clique, np.ndarray]:
+class Knowing(Protocol):
+    """What knows of cells that hold no row."""
+
+    def zeros(self) -> dict[Clique, np.ndarray]:
+        """For some cliques which cells can hold rows, bool."""
+        ...
+
+
+def zeros_of(rules: Sequence[Knowing], domain: Domain) -> dict[Clique, np.ndarray]:
     """For some cliques, in the domain's order, which cells can hold rows that obey, bool."""
     found: dict[Clique, np.ndarray] = {}
     for rule in rules:

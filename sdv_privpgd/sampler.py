@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.differences import Difference
 from sdv_privpgd.repair import Predicate, Repair
 from sdv_privpgd.rules import Rule
 from sdv_privpgd.schema import Schema
@@ -25,10 +26,11 @@ class Sampler:
         seed: int,
         rules: Sequence[Rule] = (),
         predicates: Sequence[Predicate] = (),
+        differences: Sequence[Difference] = (),
     ) -> None:
-        self._columns = schema.columns
+        self._attributes = schema.attributes
         self._repair = (
-            Repair(schema.columns, rules, predicates, self._decoded)
+            Repair(schema.attributes, rules, predicates, self._decoded, differences)
             if rules or predicates
             else None
         )
@@ -90,7 +92,7 @@ class Sampler:
     ) -> tuple[dict[str, pd.Series], np.ndarray]:
         """The rows that meet the constraints, repaired where nothing is wanted; and which do."""
         names = list(self._transformers)
-        held = np.zeros(codes.shape, dtype=bool)
+        held = np.zeros((len(codes), len(names)), dtype=bool)
         for each in wanted:
             rows, axis = np.flatnonzero(each.wishes), names.index(each.name)
             held[rows, axis] = True
@@ -144,7 +146,7 @@ class Sampler:
         rows = ConditionalRows(
             self._rows.model,
             self._rows.seed,
-            {each.name: each.num_values if each.is_ordered else 0 for each in self._columns},
+            {each.name: each.num_values if each.is_ordered else 0 for each in self._attributes},
         )
         generator = np.random.default_rng((self._rows.seed, self._rows.taken))
         drawn = codes.copy()

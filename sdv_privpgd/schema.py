@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from sdv_privpgd.cells import Interval, Ticks
 from sdv_privpgd.columns import Column
 from sdv_privpgd.declaring import MOST_CATEGORIES, check_num_bins, describe
+from sdv_privpgd.differences import Difference
 from sdv_privpgd.domain import Domain
 
 _RANGE = ("range_min", "range_max")
@@ -29,9 +30,15 @@ class PublicDomainError(ValueError):
 
 @dataclass(frozen=True)
 class Schema:
-    """The modelled columns of a table, in the order of the metadata. Public."""
+    """The modelled columns of a table, in the order of the metadata. Public.
+
+    Attributes:
+        columns: The user's columns.
+        differences: Of columns in order: attributes that no user sees.
+    """
 
     columns: tuple[Column, ...]
+    differences: tuple[Difference, ...] = ()
 
     @classmethod
     def from_sdv(
@@ -112,11 +119,16 @@ class Schema:
         """The keys that have to be declared for a column and are not."""
         return [key for key in _needed(facts) if _is_empty(facts.get(key))] if _lacks(facts) else []
 
+    @property
+    def attributes(self) -> tuple[Column, ...]:
+        """All that has codes: the columns, then the differences."""
+        return (*self.columns, *(difference.column for difference in self.differences))
+
     def domain(self) -> Domain:
         """The domain of the encoded table: one attribute a column, with its number of codes."""
         return Domain(
-            tuple(column.name for column in self.columns),
-            tuple(column.size for column in self.columns),
+            tuple(column.name for column in self.attributes),
+            tuple(column.size for column in self.attributes),
         )
 
 

@@ -21,6 +21,7 @@ from sdv_privpgd.coercion import indices, quiet, real_numbers, truths, whole_num
 from sdv_privpgd.columns import EXACT_IN_FLOAT, Column
 from sdv_privpgd.dataset import code_type
 from sdv_privpgd.dates import instants, to_ticks, write_dates
+from sdv_privpgd.differences import Difference
 from sdv_privpgd.schema import Schema
 
 _BLOCK = 1 << 18
@@ -39,19 +40,21 @@ class ColumnTransformer(BaseTransformer, abc.ABC):
     def encode(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
         """The int64 codes and float64 positions of a private column's cells."""
         with quiet():
+            values, missing = self.read(series)
+            return _located(self.column, values, missing)
+
+    def read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        """What the column's cells locate, one a private cell, and which ones are missing."""
+        with quiet():
             if isinstance(series.dtype, pd.CategoricalDtype):
                 # Code -1 is missing: the entry after all categories is the last, too.
                 kept = pd.Series(series.cat.categories).astype(object)
-                codes, positions = self.encode(pd.concat([kept, pd.Series([None], dtype=object)]))
+                values, missing = self._read(pd.concat([kept, pd.Series([None], dtype=object)]))
                 entries = series.cat.codes.to_numpy()
-                return codes[entries], positions[entries]
+                return values[entries], missing[entries]
             if isinstance(series.dtype, pd.SparseDtype):
                 series = series.sparse.to_dense()
-            values, missing = self._read(series)
-            codes, positions = self.column.locate(values)
-        codes[missing] = self.column.num_values if self.column.nullable else 0
-        positions[missing] = 0.5
-        return codes, positions
+            return self._read(series)
 
     def decode(
         self, codes: np.ndarray, positions: np.ndarray, *, holds_missing: bool = False
@@ -295,19 +298,43 @@ def transformer_for(column: Column) -> ColumnTransformer:
 def encode_table(columns: Mapping[str, pd.Series], schema: Schema) -> np.ndarray:
     """The codes of a private table, shape (record, attribute), in the schema's order.
 
-    They lie attribute by attribute in one immutable array of the smallest type, which
-    ``Dataset`` takes over as it is.
+    Differences are those of a row's two cells: no other row has a part in them. The codes lie
+    attribute by attribute in one immutable array of the smallest type, which ``Dataset`` takes over
+    as it is.
     """
     domain = schema.domain()
-    num_records = len(columns[domain.attributes[0]]) if domain.attributes else 0
+    num_records = len(next(iter(columns.values()))) if domain.attributes else 0
     codes = np.empty((len(domain), num_records), dtype=code_type(domain))
-    for own, column in zip(codes, schema.columns, strict=True):
+    parts = [slice(start, start + _BLOCK) for start in range(0, num_records, _BLOCK)]
+    for own, column in zip(codes, schema.columns, strict=False):
         transformer, series = transformer_for(column), columns[column.name]
-        for start in range(0, num_records, _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for part in parts:
             own[part], _ = transformer.encode(series.iloc[part])
+    for own, difference in zip(codes[len(schema.columns) :], schema.differences, strict=True):
+        for part in parts:
+            own[part] = _between(difference, columns, part)
     codes.setflags(write=False)
     return codes.T
+
+
+def _between(difference: Difference, columns: Mapping[str, pd.Series], part: slice) -> np.ndarray:
+    """The codes of some rows' differences."""
+    (low, no_low), (high, no_high) = (
+        transformer_for(column).read(columns[column.name].iloc[part])
+        for column in (difference.low, difference.high)
+    )
+    with quiet():
+        return _located(difference.column, difference.between(low, high), no_low | no_high)[0]
+
+
+def _located(
+    column: Column, values: np.ndarray, missing: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The codes and positions of values, and of missing ones."""
+    codes, positions = column.locate(values)
+    codes[missing] = column.num_values if column.nullable else 0
+    positions[missing] = 0.5
+    return codes, positions
 
 
 def _with_missing(largest: int) -> str:

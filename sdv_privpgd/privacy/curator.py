@@ -2,6 +2,7 @@
 
 import math
 import os
+import threading
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -42,7 +43,7 @@ class Curator:
     """Answers queries about one private table within one budget.
 
     The only stateful object of a fit: it holds the table, the ledger and the source of
-    randomness. It is never pickled, returned or kept.
+    randomness. It is never pickled, returned or kept. Threads may share it: no charge is lost.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Curator:
         self._words = words
         self._measurements: tuple[Measurement, ...] = ()
         self._tables: dict[Clique, np.ndarray] = {}  # of earlier choices: private, never noisy
+        self._lock = threading.Lock()
 
     def __reduce__(self):
         raise TypeError("A Curator holds a private table and cannot be pickled or copied.")
@@ -73,14 +75,31 @@ class Curator:
         """All that was measured so far, in order. Public."""
         return self._measurements
 
-    def recode(self, dataset: Dataset, *, keys: KeyColumns | None = None) -> None:
+    def recode(
+        self,
+        dataset: Dataset,
+        *,
+        keys: KeyColumns | None = None,
+        known: Sequence[Measurement] = (),
+    ) -> None:
         """Goes on with the same records in other codes, within the same budget.
 
         What was measured stays on the books, but not among ``measurements``, which are about codes
-        that nobody uses any more.
+        that nobody uses any more; ``known`` are answers about the new ones, paid for earlier.
         """
         self._dataset, self._keys = dataset, KeyColumns({}) if keys is None else keys
-        self._measurements, self._tables = (), {}
+        self._measurements, self._tables = tuple(known), {}
+
+    def _charge(self, charge: Charge) -> None:
+        """Puts a charge on the books. Raises ``PrivacyBudgetError`` if it does not fit."""
+        with self._lock:
+            self._ledger = self._ledger.record(charge)
+
+    def _released(self, measurement: Measurement) -> Measurement:
+        """The same measurement, among those that were made: at once, whatever happens next."""
+        with self._lock:
+            self._measurements += (measurement,)
+        return measurement
 
     def measure(
         self,
@@ -115,7 +134,7 @@ class Curator:
         else:
             stddev, mu_squared = 0.0, Fraction(0)
         # Charge first: if the budget is short this raises, and no row has been read.
-        self._ledger = ledger.record(
+        self._charge(
             Charge(
                 mechanism="Gaussian, rounded" if stddev else "exact (public)",
                 what=what,
@@ -127,8 +146,10 @@ class Curator:
                 delta=SAMPLING_DELTA if stddev else Fraction(0),
             )
         )
-        measured = [
-            Measurement(query=query, answer=_noisy(answer, stddev, self._words), stddev=stddev)
+        return [
+            self._released(
+                Measurement(query=query, answer=_noisy(answer, stddev, self._words), stddev=stddev)
+            )
             # The queries that were charged decide what is answered; the bar only looks on.
             for query, answer, _ in zip(
                 queries,
@@ -137,8 +158,6 @@ class Curator:
                 strict=True,
             )
         ]
-        self._measurements += tuple(measured)
-        return measured
 
     def discover(
         self,
@@ -170,7 +189,7 @@ class Curator:
         shape = len(names), rows, ledger.adjacency
         threshold = threshold_for(stddev, delta, *shape)
         # Charge first: if the budget is short this raises, and no row has been read.
-        self._ledger = ledger.record(
+        self._charge(
             Charge(
                 mechanism="Gaussian, rounded, over a threshold",
                 what=what,
@@ -224,7 +243,7 @@ class Curator:
         sensitivity = math.isqrt(squares[ledger.adjacency])
         temperature = 2 * sensitivity / Fraction(range_epsilon_of(mu_squared))
         # Charge first: if the budget is short this raises, and no row has been read.
-        self._ledger = ledger.record(
+        self._charge(
             Charge(
                 mechanism="exponential",
                 what=what,

@@ -109,7 +109,7 @@ def pair_fits(release: Release) -> list[PairFit]:
 
 def fit_sections(release: Release, schema: Schema) -> list[Section]:
     """The noise against the signal, each column, and the pairs."""
-    labels = {column.name: code_labels(column) for column in schema.columns}
+    labels = {column.name: code_labels(column) for column in schema.attributes}
     noisy = noisy_tables(release.domain, release.measurements)
     if not noisy:
         explanation = Text(

@@ -10,7 +10,12 @@ from sdv_privpgd.measure import Measurement, estimate_total
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.queries import MarginalQuery, ModelErrorQuery
-from sdv_privpgd.select.approximation import affordable, expected_noise, whole_counts
+from sdv_privpgd.select.approximation import (
+    affordable,
+    expected_noise,
+    measured_cliques,
+    whole_counts,
+)
 from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.workload import checked_workload, downward_closure
 from sdv_privpgd.synthesize.engine import Engine
@@ -72,7 +77,7 @@ class AIM:
         )
         if len(weights) == 1:
             return measured
-        cliques = [query.clique for query in one_way]
+        cliques = measured_cliques(curator.measurements)
         model = engine.fit(domain, curator.measurements)
         # Each round takes at least 1 / rounds of the budget, so the last one comes in time: the
         # columns, already measured, are always candidates, so that no choice is single and free.

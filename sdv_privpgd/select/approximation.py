@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.measure import Measurement
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.queries import MarginalQuery
@@ -28,6 +29,12 @@ def expected_noise(
     squared = MarginalQuery(clique).l2_sensitivity_squared(ledger.adjacency)
     stddev = stddev_for(ledger.rows_per_person**2 * squared, mu_squared)
     return math.sqrt(2 / math.pi) * stddev * domain.size(clique)
+
+
+def measured_cliques(measurements: Iterable[Measurement]) -> list[Clique]:
+    """The cliques whose tables are known, also from before the strategy began."""
+    asked = (measurement.query for measurement in measurements)
+    return [query.clique for query in asked if isinstance(query, MarginalQuery)]
 
 
 def affordable(

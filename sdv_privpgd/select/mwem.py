@@ -10,7 +10,7 @@ from sdv_privpgd.measure import Measurement, estimate_total
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.queries import CountQuery, MarginalQuery, ModelErrorQuery
-from sdv_privpgd.select.approximation import affordable, whole_counts
+from sdv_privpgd.select.approximation import affordable, measured_cliques, whole_counts
 from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.workload import checked_workload
 from sdv_privpgd.synthesize.engine import Engine
@@ -60,7 +60,7 @@ class MWEM:
         if not any(isinstance(known.query, tells) for known in curator.measurements):
             share = curator.ledger.remaining * _COUNT_SHARE
             measured += curator.measure([CountQuery()], share, what="number of rows")
-        cliques: list[Clique] = []
+        cliques = measured_cliques(curator.measurements)
         model = None
         for index in progress(range(rounds), "select"):
             if cliques:

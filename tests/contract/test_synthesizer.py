@@ -974,14 +974,16 @@ class TestDiscovery:
         assert set(rows["ward"].dropna()) <= {"A", "B", "other"}
         assert 0.99 * 5.0 < synthesizer.ledger.spent() <= 5.0
         named = [charge.what for charge in synthesizer.ledger.charges]
-        discovered = [what for what in named if "undeclared" in what]
-        assert discovered == [
+        discovered = [
+            "number of rows",
             "categories of undeclared columns",
-            "sizes of undeclared columns",
-            "precisions of undeclared columns",
-            "ranges of undeclared columns",
+            "numbers that many rows share",
+            "sizes of numbers and dates",
+            "precisions of numbers and dates",
+            "values of columns on fine grids",
         ]
-        spent = synthesizer.ledger.charges[: named.index(discovered[-1]) + 1]
+        assert named[: len(discovered)] == discovered
+        spent = synthesizer.ledger.charges[: len(discovered)]
         share = sum(charge.mu_squared for charge in spent)
         assert float(share / synthesizer.ledger.budget) == pytest.approx(0.05)
         assert " open " in synthesizer.privacy_report()
@@ -994,6 +996,29 @@ class TestDiscovery:
             synthesizer.fit(self.table())
         assert set(synthesizer.sample(300)["ward"].dropna()) == {"A"}
         assert not any("categories" in charge.what for charge in synthesizer.ledger.charges)
+
+    def test_a_declared_range_gets_a_shape_for_its_part_of_the_share(self):
+        domain = {"age": {"range_min": 0, "range_max": 10_000_000, "decimal_places": 0}}
+        domain["ward"] = {"range_values": ["A", "B"]}
+        synthesizer = PrivPGDSynthesizer(
+            self.METADATA, 5.0, public_domain=domain, **sdv_tables.SMALL
+        )
+        synthesizer.fit(self.table())
+        ages = synthesizer.sample(500)["age"]
+        assert 35 < ages.median() < 45
+        assert (ages <= 64).mean() > 0.99
+        looked = [charge for charge in synthesizer.ledger.charges if "ward" not in charge.what][:3]
+        share = float(sum(charge.mu_squared for charge in looked) / synthesizer.ledger.budget)
+        assert share == pytest.approx(0.025)
+
+    def test_without_a_share_a_declared_range_has_cells_of_equal_width(self):
+        domain = {"age": {"range_min": 0, "range_max": 3_199, "decimal_places": 0}}
+        domain["ward"] = {"range_values": ["A", "B"]}
+        synthesizer = PrivPGDSynthesizer(
+            self.METADATA, 5.0, public_domain=domain, discovery_share=0, **sdv_tables.SMALL
+        )
+        synthesizer.fit(self.table())
+        assert synthesizer.sample(500)["age"].max() > 90  # of a cell of 0 to 99
 
     def test_a_saved_synthesizer_knows_what_was_discovered(self):
         synthesizer = self.fitted()
@@ -1012,7 +1037,7 @@ class TestDiscovery:
         def fail(*args, **kwargs):
             raise RuntimeError("out of memory")
 
-        monkeypatch.setattr("sdv_privpgd._lifecycle.pipeline.run", fail)
+        monkeypatch.setattr("sdv_privpgd._lifecycle.pipeline.fit", fail)
         other = self.table().assign(ward="C", age=99)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the second fit, and of what is not declared

@@ -333,6 +333,39 @@ def test_nothing_depends_on_whether_the_table_meets_constraints(
 
 
 @pytest.mark.parametrize("change", OTHER_TABLES)
+@pytest.mark.parametrize("declared", [True, False])
+def test_nothing_depends_on_the_differences_of_columns_in_order(
+    declared, change, fixed_answers, caplog, capsys
+):
+    domain = dict(sdv_tables.PUBLIC_DOMAIN)
+    if not declared:
+        del domain["age"], domain["income"]
+    changed = settings(public_domain=domain)
+    del changed["num_particles"]
+    synthesizer = MSTSynthesizer(**changed)
+    synthesizer.add_constraints([Inequality("age", "income", strict_boundaries=True)])
+    table = sdv_tables.table(120)
+    known = KNOWN[["ward"]]
+    first = observe(synthesizer, table, caplog, capsys, known)
+    assert "sizes of 'income - age'" in first["report"]
+    meets = table.assign(income=table["age"] + 1)
+    for other in (change(table), meets):
+        assert first == observe(synthesizer, other, caplog, capsys, known)
+
+
+@pytest.mark.parametrize("num_rows", [0, 1, 500])
+def test_nothing_depends_on_how_many_differences_there_are_under_add_remove(
+    num_rows, fixed_answers, caplog, capsys
+):
+    changed = settings(adjacency="add_remove")
+    del changed["num_particles"]
+    synthesizer = MSTSynthesizer(**changed)
+    synthesizer.add_constraints([Inequality("age", "income")])
+    first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
+    assert first == observe(synthesizer, sdv_tables.table(num_rows, seed=8), caplog, capsys)
+
+
+@pytest.mark.parametrize("change", OTHER_TABLES)
 def test_nothing_depends_on_the_table_where_a_constraint_widens_a_range(
     change, fixed_answers, caplog, capsys
 ):
@@ -351,6 +384,32 @@ def test_nothing_depends_on_the_table_where_a_constraint_widens_a_range(
     known = KNOWN[["ward"]]
     first = observe(synthesizer, table, caplog, capsys, known)
     assert first == observe(synthesizer, change(table), caplog, capsys, known)
+
+
+@pytest.mark.parametrize("change", [other_values, nasty])
+def test_nothing_depends_on_the_table_where_a_fit_fails_and_is_finished(
+    change, fixed_answers, monkeypatch
+):
+    changed = settings(verbose=False)
+    del changed["num_particles"]
+    synthesizer = MSTSynthesizer(**changed)
+
+    def fails(*args, **kwargs):
+        raise MemoryError
+
+    def seen(table):
+        fitted = copy.deepcopy(synthesizer)
+        with monkeypatch.context() as patch:
+            patch.setattr("sdv_privpgd.synthesize.pgm.PrivatePGM.fit", fails)
+            with pytest.raises(MemoryError) as caught:
+                fitted.fit(table)
+        failed = cloudpickle.dumps(fitted)
+        fitted.finish()
+        told = getattr(caught.value, "__notes__", [])
+        return failed, told, cloudpickle.dumps(fitted), fitted.sample(50).to_csv()
+
+    table = sdv_tables.table(120)
+    assert seen(table) == seen(change(table))
 
 
 def test_nothing_depends_on_the_table_in_sdv_s_dict_form(fixed_answers, caplog, capsys):

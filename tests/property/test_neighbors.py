@@ -1,11 +1,14 @@
 """For every pair of neighbors the answers differ by at most the stated sensitivity."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.declaring import describe
+from sdv_privpgd.differences import difference_of
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.grouping import Grouping
 from sdv_privpgd.queries import (
@@ -16,6 +19,8 @@ from sdv_privpgd.queries import (
     ModelErrorQuery,
     SigmoidSumQuery,
 )
+from sdv_privpgd.schema import Schema
+from sdv_privpgd.transformers import encode_table
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 
@@ -98,6 +103,48 @@ def test_no_neighbor_changes_an_answer_by_more_than_its_sensitivity(data):
         assert all(x <= limit for x, limit in zip(changes, limits, strict=True))
         # All answers together, as the curator releases them in one act.
         assert sum(changes) <= sum(limits)
+
+
+ORDERED = [
+    describe(name, {"sdtype": "numerical", "decimal_places": 0, "num_bins": 3, **facts})
+    for name, facts in (
+        ("low", {"range_min": 0, "range_max": 20}),
+        ("high", {"range_min": 5, "range_max": 90, "range_is_nullable": False}),
+    )
+]
+WITH_DIFFERENCE = Schema(
+    tuple(ORDERED), (difference_of(*ORDERED, strict=True, name="difference", num_cells=6),)
+)
+
+cells = st.none() | st.integers(-9, 99) | st.sampled_from(["7", "no", 1e300, b"1"])
+two_cells = st.tuples(cells, cells)
+
+
+@given(st.lists(two_cells, max_size=6), two_cells, two_cells, st.integers(0, 6))
+def test_no_neighbor_s_differences_change_an_answer_by_more_than_its_sensitivity(
+    shared, one, other, place
+):
+    """From the tables themselves: a difference is a record's own, whatever is in the others."""
+
+    def encoded(rows):
+        table = {
+            name: pd.Series([row[axis] for row in rows], dtype=object)
+            for axis, name in enumerate(("low", "high"))
+        }
+        codes = encode_table(table, WITH_DIFFERENCE)
+        return Dataset(WITH_DIFFERENCE.domain(), codes)
+
+    place = min(place, len(shared))
+    table = encoded([*shared[:place], one, *shared[place:]])
+    for adjacency, neighbor in (
+        (REPLACE, encoded([other, *shared])),
+        (ADD, encoded(shared)),
+    ):
+        for degree in (1, 2, 3):
+            for clique in WITH_DIFFERENCE.domain().cliques(degree):
+                query = MarginalQuery(clique)
+                limit = query.l2_sensitivity_squared(adjacency)
+                assert squared_change(query, table, neighbor) <= limit
 
 
 @given(st.data(), st.integers(2, 4))

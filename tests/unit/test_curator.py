@@ -1,17 +1,22 @@
 """The curator charges first, reads then, and adds the noise that the charge pays for."""
 
+import contextlib
 import copy
+import functools
 import inspect
 import math
 import pickle
+import threading
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.grouping import Grouping
+from sdv_privpgd.keys import KeyColumns
 from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
@@ -287,6 +292,102 @@ def test_an_empty_table_is_measured_like_any_other(domain, adjacency):
     curator = open_curator(empty, adjacency=adjacency)
     measurements = curator.measure(QUERIES, curator.ledger.budget, what="all")
     assert [m.answer.shape for m in measurements] == [(2, 3), (3, 2), (1,), (1,)]
+
+
+class TestThresholds:
+    @staticmethod
+    def curator(adjacency, rows, columns):
+        ledger = PrivacyLedger.open(9.0, 1e-5, adjacency, rows, reserved=Fraction(1e-6))
+        nothing = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
+        curator = Curator(nothing, ledger, words=np.random.default_rng(0).bytes)
+        curator.recode(nothing, keys=KeyColumns(columns))
+        return curator
+
+    @pytest.mark.parametrize("rows", [1, 4])
+    @pytest.mark.parametrize("adjacency", Adjacency)
+    def test_a_value_is_released_from_the_threshold_on_that_is_in_the_books(
+        self, adjacency, rows, monkeypatch
+    ):
+        curator = self.curator(adjacency, rows, {"x": [("at", 5), ("below", 5)]})
+
+        def leading_there(stddev, size, words):
+            threshold = curator.ledger.charges[-1].threshold
+            return np.array([threshold - 5, threshold - 6, -7])
+
+        monkeypatch.setattr(curator_module, "rounded_gaussian", leading_there)
+        found = curator.discover(Fraction(1, 10), Fraction(1e-6), what="x")
+        assert found == {"x": [("at", curator.ledger.charges[-1].threshold), (None, -7)]}
+
+    @pytest.mark.parametrize("rows", [1, 4])
+    @pytest.mark.parametrize("adjacency", Adjacency)
+    def test_the_books_have_the_noise_and_the_delta_of_all_rows_of_a_person(self, adjacency, rows):
+        columns = {name: [("a", 50)] for name in "xyz"}
+        curator = self.curator(adjacency, rows, columns)
+        curator.discover(Fraction(1, 10), Fraction(1e-6), what="x")
+        (charge,) = curator.ledger.charges
+        unit = 2 if adjacency is REPLACE else 1
+        assert dict(charge.sensitivity_squared) == {REPLACE: 6 * rows**2, ADD: 3 * rows**2}
+        assert charge.stddev**2 == pytest.approx(3 * unit * rows**2 * 10, rel=1e-9)
+        # All of the person's rows may have one value, and each of three columns may give it away.
+        beyond = (charge.threshold - rows - 0.5) / charge.stddev
+        chance = unit * 3 * rows * norm.sf(beyond)
+        assert 0.1e-6 < chance <= float(charge.delta) <= 1e-6 * (1 + 1e-9)
+
+    def test_every_column_has_noise_of_its_own(self):
+        curator = self.curator(REPLACE, 1, {name: [("a", 10**6)] for name in "wxyz"})
+        found = curator.discover(Fraction(1, 10**4), Fraction(1e-6), what="x")
+        assert len({tuple(values) for values in found.values()}) == 4
+
+
+class TestThreads:
+    """Two threads meet in the middle of a charge: neither is lost."""
+
+    def test_no_charge_is_lost(self, dataset, monkeypatch):
+        curator = open_curator(dataset)
+        record, both = PrivacyLedger.record, threading.Barrier(2)
+
+        def slowly(ledger, charge):
+            after = record(ledger, charge)
+            with contextlib.suppress(threading.BrokenBarrierError):
+                both.wait(0.2)  # would be met by the other thread if it were let in
+            return after
+
+        monkeypatch.setattr(PrivacyLedger, "record", slowly)
+        part = curator.ledger.budget / 4
+        ask = functools.partial(curator.measure, [MarginalQuery(("a",))], part)
+        threads = [threading.Thread(target=ask, kwargs={"what": name}) for name in ("one", "two")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert {charge.what for charge in curator.ledger.charges} == {"one", "two"}
+        assert curator.ledger.mu_squared == 2 * part
+        assert len(curator.measurements) == 2
+
+
+def test_answers_that_were_given_are_kept_when_the_next_one_fails(domain, codes, monkeypatch):
+    curator = open_curator(Dataset(domain, codes))
+
+    def once(stddev, size, words):
+        if curator.measurements:
+            raise MemoryError
+        return np.zeros(size, dtype=np.int64)
+
+    monkeypatch.setattr(curator_module, "rounded_gaussian", once)
+    with pytest.raises(MemoryError):
+        curator.measure(
+            [MarginalQuery(("a",)), MarginalQuery(("b",))], curator.ledger.budget, what="two"
+        )
+    assert [m.query for m in curator.measurements] == [MarginalQuery(("a",))]
+    assert curator.ledger.remaining == 0
+
+
+def test_earlier_answers_about_the_same_codes_are_known(dataset):
+    before, curator = open_curator(dataset), open_curator(dataset)
+    known = before.measure([MarginalQuery(("a",))], before.ledger.budget, what="a")
+    curator.recode(dataset, known=known)
+    assert list(curator.measurements) == known
+    assert curator.ledger.charges == ()
 
 
 @pytest.mark.parametrize("take", [pickle.dumps, copy.copy, copy.deepcopy])

@@ -1,0 +1,227 @@
+"""What no fit can work with is refused before a row is read; threads wait for each other."""
+
+import contextlib
+import copy
+import threading
+
+import cloudpickle
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+from sdv.cag import Inequality, Range, SingleTableProgrammableConstraint
+from sdv.errors import SynthesizerInputError
+
+from sdv_privpgd import (
+    AIM,
+    AIMSynthesizer,
+    MSTSynthesizer,
+    PrivacyBudgetError,
+    PrivPGDSynthesizer,
+    ProtectedThreshold,
+)
+from sdv_privpgd.unfinished import booked
+
+COLUMNS = sdv_tables.metadata_of(
+    {
+        "low": {"sdtype": "numerical"},
+        "high": {"sdtype": "numerical"},
+        "ward": {"sdtype": "categorical"},
+        "ill": {"sdtype": "boolean"},
+    }
+)
+
+
+def table(num_rows=600):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "low": rng.integers(0, 9, num_rows),
+            "high": rng.integers(500, 900, num_rows),
+            "ward": rng.choice(["A", "B"], num_rows),
+            "ill": rng.random(num_rows) < 0.3,
+        }
+    )
+
+
+def never(*args, **settings):
+    raise AssertionError("the table was looked at")
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("name", "wrong"),
+        [
+            ("epsilon", 0), ("epsilon", "1"), ("delta", 1.0), ("adjacency", "both"),
+            ("rows_per_person", 0), ("rows_per_person", 1.5), ("discovery_share", 1.5),
+            ("discovery_share", -0.1), ("num_bins", 0), ("seed", -1), ("verbose", "yes"),
+            ("public_metadata", 1), ("enforce_min_max_values", None), ("enforce_rounding", "no"),
+            ("public_domain", {"low": {"minimum": 0}}), ("public_domain", "low"),
+            ("strategy", "best"), ("num_particles", 0), ("enable_gpu", 1),
+        ],
+    )  # fmt: skip
+    def test_a_setting_that_was_changed_is_checked_before_the_table_is_looked_at(
+        self, name, wrong, monkeypatch
+    ):
+        synthesizer = PrivPGDSynthesizer(COLUMNS, 1.0)
+        monkeypatch.setattr(PrivPGDSynthesizer, "_open", never)
+        setattr(synthesizer, name, wrong)
+        for spend in (
+            lambda: synthesizer.fit(table()),
+            lambda: synthesizer.fit_processed_data({"table": table()}),
+            lambda: synthesizer.plan(50),
+        ):
+            with pytest.raises(ValueError, match=name):
+                spend()
+        assert synthesizer._ledger is None
+
+    def test_the_constructor_checks_the_same(self):
+        with pytest.raises(SynthesizerInputError, match="enforce_rounding"):  # SDV's own
+            PrivPGDSynthesizer(COLUMNS, 1.0, enforce_rounding="no")
+        with pytest.raises(ValueError, match="max_megabytes"):
+            AIMSynthesizer(COLUMNS, 1.0, max_megabytes=0)
+
+    def test_a_setting_of_one_method_is_checked_again(self):
+        synthesizer = AIMSynthesizer(COLUMNS, 1.0)
+        synthesizer.max_megabytes = -3
+        with pytest.raises(ValueError, match="max_megabytes"):
+            synthesizer.fit(table())
+
+    @pytest.mark.parametrize(
+        ("settings", "match"),
+        [
+            ({"penalties": [ProtectedThreshold({"height": 1.0}, b=0.5)]}, "height"),
+            ({"penalties": [ProtectedThreshold({"low": 1.0}, b=0.5)] * 99}, "99 statistics"),
+            ({"strategy": AIM(workload=(("low", "height"),))}, "height"),
+        ],
+    )
+    def test_a_question_about_no_column_is_refused_before_discovery_is_paid(self, settings, match):
+        synthesizer = PrivPGDSynthesizer(COLUMNS, 1.0, **settings)
+        with pytest.raises((ValueError, PrivacyBudgetError), match=match):
+            synthesizer.fit(table())
+        assert synthesizer.ledger.charges == ()
+
+    def test_numbers_of_columns_as_names_may_be_declared_later(self):
+        metadata = sdv_tables.metadata_of({"0": {"sdtype": "categorical"}})
+        synthesizer = MSTSynthesizer(metadata, 3.0)
+        synthesizer.public_domain = {0: {"range_values": ["A", "B"]}}
+        synthesizer.fit(table()[["ward"]].set_axis([0], axis=1))
+        assert set(synthesizer.sample(30)[0].dropna()) <= {"A", "B"}
+
+
+class Never(SingleTableProgrammableConstraint):
+    def is_valid(self, synthetic_data):
+        return synthetic_data["nonsense"] > 0
+
+
+class OfText(SingleTableProgrammableConstraint):
+    def is_valid(self, synthetic_data):
+        return ~synthetic_data["ward"].str.startswith("never", na=False)
+
+
+class OfKnownWards(SingleTableProgrammableConstraint):
+    def is_valid(self, synthetic_data):
+        if synthetic_data["ward"].eq("A").any():
+            raise RuntimeError("no such ward")
+        return synthetic_data["high"].notna()
+
+
+@pytest.mark.filterwarnings("ignore:The ranges or categories")
+class TestConstraints:
+    @pytest.mark.parametrize(
+        ("domain", "constraint"),
+        [
+            ({"high": {"range_min": 20}, "low": {"range_max": 10}}, Inequality("high", "low")),
+            (
+                {"low": {"range_min": 9, "range_is_nullable": False}, "high": {"range_max": 9}},
+                Inequality("low", "high", strict_boundaries=True),
+            ),
+            ({}, Never()),
+        ],
+        ids=str,
+    )
+    def test_what_no_discovery_could_meet_is_refused_before_it_is_paid(self, domain, constraint):
+        synthesizer = MSTSynthesizer(COLUMNS, 3.0)
+        if not isinstance(constraint, Never):
+            synthesizer.add_constraints([constraint])
+            synthesizer.public_domain = domain  # after: the constraint is looked at again
+            with pytest.raises(SynthesizerInputError, match="cannot be met by the declared bounds"):
+                synthesizer.fit(table())
+        else:
+            with pytest.raises(SynthesizerInputError, match="must decide each row"):
+                synthesizer.add_constraints([constraint])
+        assert synthesizer.ledger.charges == ()
+
+    @pytest.mark.parametrize(
+        "constraint",
+        [Inequality("high", "low"), Range("high", "low", "ill_age"), OfText()],
+        ids=lambda constraint: type(constraint).__name__,
+    )
+    def test_what_discovery_decides_does_not_fail_after_it_is_paid(self, constraint):
+        metadata = sdv_tables.metadata_of(
+            {**COLUMNS.to_dict()["tables"]["table"]["columns"], "ill_age": {"sdtype": "numerical"}}
+        )
+        synthesizer = MSTSynthesizer(metadata, 5.0)
+        synthesizer.add_constraints([constraint])
+        synthesizer.fit(table().assign(ill_age=-5))
+        synthesizer.validate_constraints(synthesizer.sample(200))
+
+    def test_a_black_box_that_fails_on_what_was_found_is_set_aside_with_a_warning(self):
+        synthesizer = MSTSynthesizer(COLUMNS, 5.0)
+        synthesizer.add_constraints([OfKnownWards(), Inequality("low", "high")])
+        with pytest.warns(UserWarning, match="Not enforced: OfKnownWards.*no such ward"):
+            synthesizer.fit(table())
+        rows = synthesizer.sample(300)
+        assert not (rows["low"] > rows["high"]).any()
+
+    def test_an_order_that_a_date_s_format_cannot_write_gives_the_format_up(self):
+        """Hours and minutes are all of 1900, years with two digits from 1969 on."""
+        columns = {
+            "late": {"sdtype": "datetime", "datetime_format": "%d.%m.%y"},
+            "time": {"sdtype": "datetime", "datetime_format": "%H:%M"},
+        }
+        days = pd.date_range("2001-01-01", periods=600).strftime("%d.%m.%y")
+        hours = pd.date_range("2001-01-01", periods=600, freq="7min").strftime("%H:%M")
+        synthesizer = MSTSynthesizer(sdv_tables.metadata_of(columns), 5.0)
+        synthesizer.add_constraints([Inequality("late", "time")])
+        synthesizer.fit(pd.DataFrame({"late": days, "time": hours}))
+        assert len(synthesizer.sample(50)) == 50
+
+
+class TestThreads:
+    """Both threads are led to the same point of a fit, if both are let in."""
+
+    @pytest.mark.filterwarnings("ignore")
+    def test_no_fit_is_lost_from_the_books(self, monkeypatch):
+        synthesizer = MSTSynthesizer(COLUMNS, 1.0)
+        synthesizer.public_domain = {
+            "low": {"range_min": 0, "range_max": 9},
+            "high": {"range_min": 0, "range_max": 999},
+            "ward": {"range_values": ["A", "B"]},
+        }
+        both = threading.Barrier(2)
+
+        def slowly(*books):
+            after = booked(*books)
+            with contextlib.suppress(threading.BrokenBarrierError):
+                both.wait(0.2)  # met by the other thread only if nothing holds it
+            return after
+
+        monkeypatch.setattr("sdv_privpgd._lifecycle.booked", slowly)
+        threads = [threading.Thread(target=synthesizer.fit, args=(table(),)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        one = MSTSynthesizer(COLUMNS, 1.0, public_domain=synthesizer.public_domain)
+        one.fit(table())
+        assert len(synthesizer.ledger.charges) == 3 * len(one.ledger.charges)
+        assert synthesizer.ledger.mu_squared == 3 * one.ledger.mu_squared
+
+    @pytest.mark.parametrize(
+        "take", [copy.deepcopy, lambda s: cloudpickle.loads(cloudpickle.dumps(s))]
+    )
+    def test_a_copy_does_not_wait_for_the_original(self, take):
+        synthesizer = MSTSynthesizer(COLUMNS, 1.0)
+        with synthesizer._lock:
+            assert take(synthesizer)._lock is not synthesizer._lock

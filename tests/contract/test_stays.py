@@ -1,0 +1,197 @@
+"""What lies between two columns in order comes back as it was, whatever is asked for."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+from sdv import cag
+from sdv.sampling import Condition
+
+from sdv_privpgd import MSTSynthesizer, PrivPGDSynthesizer, ProtectedThreshold
+
+DATE = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}
+COLUMNS = {
+    "admitted": DATE,
+    "discharged": DATE,
+    "ward": {"sdtype": "categorical"},
+    "cost": {"sdtype": "numerical"},
+}
+YEARS = {"range_min": "2020-01-01", "range_max": "2023-01-31"}
+DOMAIN = {
+    "admitted": YEARS,
+    "discharged": YEARS,
+    "ward": {"range_values": ["A", "B"]},
+    "cost": {"range_min": 0, "range_max": 30_000, "decimal_places": 0},
+}
+
+
+def stays(num_rows=10_000, seed=0) -> pd.DataFrame:
+    """Stays of 5 days on average, over three years; those of ward B are twice as long."""
+    rng = np.random.default_rng(seed)
+    ward = rng.integers(0, 2, num_rows)
+    days = 1 + rng.exponential(2 + 4 * ward).astype(int)
+    start = np.datetime64("2020-01-01") + rng.integers(0, 1_050, num_rows).astype("m8[D]")
+    return pd.DataFrame(
+        {
+            "admitted": pd.Series(start).dt.strftime("%Y-%m-%d"),
+            "discharged": pd.Series(start + days.astype("m8[D]")).dt.strftime("%Y-%m-%d"),
+            "ward": np.array(["A", "B"])[ward],
+            "cost": 300 * days + rng.integers(0, 300, num_rows),
+        }
+    )
+
+
+def between(rows: pd.DataFrame) -> pd.Series:
+    ends = (pd.to_datetime(rows[name]) for name in ("discharged", "admitted"))
+    return (next(ends) - next(ends)).dt.days
+
+
+def fitted(data, method=MSTSynthesizer, *, constraint=None, **changes):
+    settings = {"public_domain": DOMAIN, **changes}
+    if method is PrivPGDSynthesizer:
+        settings = {**sdv_tables.SMALL, **settings}
+    synthesizer = method(sdv_tables.metadata_of(COLUMNS), 2.0, **settings)
+    synthesizer.add_constraints([constraint or cag.Inequality("admitted", "discharged")])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The ranges or categories")
+        synthesizer.fit(data)
+    return synthesizer
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted(stays(), PrivPGDSynthesizer, num_particles=4_000)
+
+
+@pytest.mark.parametrize("domain", [DOMAIN, None], ids=["declared", "discovered"])
+@pytest.mark.parametrize("share", [0.05, 0.2])
+def test_stays_are_as_long_as_they_were(domain, share):
+    data = stays()
+    rows = fitted(data, public_domain=domain, discovery_share=share).sample(20_000)
+    found, real = between(rows), between(data)
+    assert found.min() >= 0
+    assert found.median() == pytest.approx(real.median(), abs=1)
+    assert found.quantile(0.9) == pytest.approx(real.quantile(0.9), abs=3)
+    assert found.mean() == pytest.approx(real.mean(), rel=0.25)
+
+
+def test_without_a_share_for_discovery_the_cells_widen():
+    rows = fitted(stays(), discovery_share=0).sample(20_000)
+    assert between(rows).median() == pytest.approx(between(stays()).median(), abs=1)
+
+
+def test_stays_depend_on_the_other_columns(model):
+    rows = model.sample(20_000)
+    means = between(rows).groupby(rows["ward"]).mean()
+    assert means["B"] > 1.5 * means["A"]
+    assert between(rows).corr(rows["cost"]) > 0.5
+
+
+class TestWhatIsPublic:
+    def test_no_user_sees_the_difference(self, model):
+        name = "discharged - admitted"
+        assert list(model.sample(5).columns) == list(COLUMNS)
+        assert name not in str(model.get_metadata().to_dict())
+        with pytest.raises(ValueError, match=name):
+            model.sample_from_conditions([Condition({name: 3}, num_rows=2)])
+
+    def test_the_ledger_and_the_page_name_it(self, model, tmp_path):
+        assert "sizes of 'discharged - admitted'" in model.privacy_report()
+        assert "discharged - admitted" in model.report(tmp_path / "page.html").read_text()
+
+    def test_a_plan_has_it(self):
+        synthesizer = MSTSynthesizer(sdv_tables.metadata_of(COLUMNS), 1.0, public_domain=DOMAIN)
+        assert "discharged - admitted" not in synthesizer.plan(1_000)
+        synthesizer.add_constraints([cag.Inequality("admitted", "discharged")])
+        assert "discharged - admitted" in synthesizer.plan(1_000)
+
+
+class TestConditions:
+    def test_on_the_first_date_the_second_follows(self, model):
+        wanted = Condition({"admitted": "2021-05-05"}, num_rows=500)
+        rows = model.sample_from_conditions([wanted])
+        assert (rows["admitted"] == "2021-05-05").all()
+        assert between(rows).between(0, 60).mean() > 0.95
+        assert between(rows).nunique() > 5
+
+    def test_on_the_second_date_the_first_follows(self, model):
+        wanted = Condition({"discharged": "2021-05-05"}, num_rows=500)
+        rows = model.sample_from_conditions([wanted])
+        assert (rows["discharged"] == "2021-05-05").all()
+        assert between(rows).between(0, 60).mean() > 0.95
+        assert between(rows).nunique() > 5
+
+    def test_on_both_dates_both_are_kept(self, model):
+        known = pd.DataFrame({"admitted": ["2021-05-05"] * 20, "discharged": ["2021-08-05"] * 20})
+        rows = model.sample_remaining_columns(known)
+        assert (between(rows) == 92).all()
+
+    def test_rows_asked_for_with_and_without_are_in_order(self, model):
+        rows = model.sample_from_conditions(
+            [
+                Condition({"admitted": "2023-01-31"}, num_rows=20),
+                Condition({"discharged": "2020-01-01"}, num_rows=20),
+                Condition({"ward": "A"}, num_rows=20),
+            ]
+        )
+        assert len(rows) == 60
+        assert (between(rows) >= 0).all()
+
+
+@pytest.mark.parametrize("name", ["admitted", "discharged"])
+def test_missing_dates_stay_as_frequent(name):
+    data = stays()
+    data.loc[data.index % 4 == 0, name] = None
+    rows = fitted(data, PrivPGDSynthesizer, num_particles=4_000).sample(8_000)
+    assert rows[name].isna().mean() == pytest.approx(0.25, abs=0.05)
+    other = ({"admitted", "discharged"} - {name}).pop()
+    assert rows[other].isna().mean() < 0.05
+    assert between(rows).median() == pytest.approx(between(data).median(), abs=1)
+
+
+def test_a_longest_stay_does_not_pile_up_at_the_last_day():
+    """Rows near the end move inside their cell: no day has many times as many as the others."""
+    rows = fitted(stays(), discovery_share=0.2).sample(50_000)
+    assert rows["discharged"].value_counts().max() < 5 * len(rows) / 1_050
+
+
+def test_a_statistic_of_a_column_is_protected_as_the_model_has_it():
+    penalty = ProtectedThreshold({"discharged": 1.0}, b=0.5)
+    synthesizer = PrivPGDSynthesizer(
+        sdv_tables.metadata_of(COLUMNS),
+        2.0,
+        public_domain=DOMAIN,
+        penalties=[penalty],
+        **sdv_tables.SMALL,
+    )
+    synthesizer.add_constraints([cag.Inequality("admitted", "discharged")])
+    synthesizer.fit(stays(500))
+    assert "discharged - admitted" not in synthesizer.privacy_report()
+    assert not (between(synthesizer.sample(500)) < 0).any()
+
+
+def test_a_strategy_that_never_asks_of_the_difference_leaves_the_columns_as_they_are():
+    class First:
+        """Asks of the user's columns alone."""
+
+        def run(self, curator, engine, *, progress=None):
+            from sdv_privpgd.queries import MarginalQuery
+
+            del engine, progress
+            asked = [MarginalQuery((name,)) for name in COLUMNS]
+            return curator.measure(asked, curator.ledger.remaining, what="columns")
+
+    rows = fitted(stays(), PrivPGDSynthesizer, strategy=First()).sample(4_000)
+    middle = pd.to_datetime(rows["discharged"]).median()
+    assert pd.Timestamp("2021-01-01") < middle < pd.Timestamp("2022-06-30")
+
+
+def test_codes_may_be_fitted_apart():
+    synthesizer = MSTSynthesizer(sdv_tables.metadata_of(COLUMNS), 2.0, public_domain=DOMAIN)
+    synthesizer.add_constraints([cag.Inequality("admitted", "discharged")])
+    codes = synthesizer.preprocess(stays())
+    assert list(codes["table"].columns) == [*COLUMNS, "discharged - admitted"]
+    synthesizer.fit_processed_data(codes)
+    assert between(synthesizer.sample(4_000)["table"]).median() < 8

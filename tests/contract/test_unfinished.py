@@ -1,0 +1,219 @@
+"""A fit that fails keeps what it has paid for, and can be finished from there."""
+
+import copy
+import sys
+import warnings
+
+import cloudpickle
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+from sdv.errors import NotFittedError, SamplingError
+
+from sdv_privpgd import (
+    AIMSynthesizer,
+    MSTSynthesizer,
+    PrivPGDSynthesizer,
+    ProtectedThreshold,
+)
+from sdv_privpgd.synthesize.pgm import PrivatePGM
+
+BOOLEANS = sdv_tables.metadata_of({name: {"sdtype": "boolean"} for name in "abc"})
+TABLE = pd.DataFrame(np.random.default_rng(0).random((400, 3)) < [0.2, 0.5, 0.7], columns=[*"abc"])
+UNDECLARED = sdv_tables.metadata_of(
+    {"x": {"sdtype": "numerical"}, "y": {"sdtype": "numerical"}, "z": {"sdtype": "boolean"}}
+)
+NUMBERS = pd.DataFrame(
+    {"x": np.arange(900) % 9, "y": 50 + np.arange(900) % 7, "z": np.arange(900) % 2 == 0}
+)
+
+
+def failing(monkeypatch, error, *, after=0):
+    """The graphical model's fit, which fails after it has worked a few times."""
+    fit, calls = PrivatePGM.fit, []
+
+    def fails(self, *args, **settings):
+        calls.append(1)
+        if len(calls) > after:
+            raise error
+        return fit(self, *args, **settings)
+
+    patch = monkeypatch.context()
+    patch.__enter__().setattr(PrivatePGM, "fit", fails)
+    return patch
+
+
+def failed(synthesizer, table, monkeypatch, error=None, *, after=0):
+    """The same synthesizer after a fit that paid and failed, and the error that the user saw."""
+    error = MemoryError("no memory") if error is None else error
+    patch = failing(monkeypatch, error, after=after)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(type(error)) as caught:
+            synthesizer.fit(table)
+    patch.__exit__(None, None, None)
+    return synthesizer, caught.value
+
+
+def notes(error):
+    return " ".join(getattr(error, "__notes__", ()))
+
+
+class TestWhatIsPaidForIsKept:
+    @pytest.mark.parametrize("error", [MemoryError(), KeyboardInterrupt(), RuntimeError("kernel")])
+    def test_a_fit_is_finished_from_its_answers_for_nothing(self, error, monkeypatch):
+        synthesizer, error = failed(MSTSynthesizer(BOOLEANS, 3.0), TABLE, monkeypatch, error)
+        books = synthesizer.ledger
+        assert books.spent() == pytest.approx(3.0, abs=1e-9)
+        if sys.version_info >= (3, 11):
+            assert "finish() makes a model of it, at no cost" in notes(error)
+        with pytest.raises(SamplingError, match="not been fitted"):
+            synthesizer.sample(5)
+        synthesizer.finish()
+        assert synthesizer.ledger == books
+        assert synthesizer.sample(2_000).mean().tolist() == pytest.approx(
+            TABLE.mean().tolist(), abs=0.15
+        )
+
+    @pytest.mark.parametrize(
+        "take", [copy.deepcopy, lambda s: cloudpickle.loads(cloudpickle.dumps(s))]
+    )
+    def test_files_and_copies_can_be_finished_too(self, take, monkeypatch):
+        synthesizer, _ = failed(MSTSynthesizer(BOOLEANS, 3.0), TABLE, monkeypatch)
+        taken = take(synthesizer)
+        taken.finish()
+        synthesizer.finish()
+        pd.testing.assert_frame_equal(synthesizer.sample(20), taken.sample(20))
+
+    def test_nothing_of_the_table_is_kept_with_them(self, monkeypatch):
+        table = sdv_tables.table(200).assign(ward="CANARY", income=-98765.4321)
+        synthesizer = MSTSynthesizer(
+            sdv_tables.metadata(), 1.0, public_domain=sdv_tables.PUBLIC_DOMAIN
+        )
+        failed(synthesizer, table, monkeypatch)
+        state = cloudpickle.dumps(synthesizer)
+        assert b"CANARY" not in state
+        assert np.float64(-98765.4321).tobytes() not in state
+        assert b"person7@" not in state
+
+    def test_an_adaptive_strategy_is_finished_from_what_it_measured(self, monkeypatch):
+        synthesizer, error = failed(
+            AIMSynthesizer(BOOLEANS, 3.0), TABLE, monkeypatch, KeyboardInterrupt(), after=2
+        )
+        spent = synthesizer.ledger.spent()
+        assert 0 < spent < 2.9
+        if sys.version_info >= (3, 11):
+            assert "what is left of the budget" in notes(error)
+        synthesizer.finish()
+        assert synthesizer.ledger.spent() == spent
+        assert len(synthesizer.sample(10)) == 10
+
+    def test_with_the_table_what_is_left_of_the_budget_is_spent(self, monkeypatch):
+        synthesizer, _ = failed(
+            AIMSynthesizer(BOOLEANS, 3.0), TABLE, monkeypatch, KeyboardInterrupt(), after=2
+        )
+        before = synthesizer.ledger.charges
+        synthesizer.finish(TABLE)
+        assert synthesizer.ledger.charges[: len(before)] == before
+        assert len(synthesizer.ledger.charges) > len(before)
+        assert synthesizer.ledger.spent() == pytest.approx(3.0, abs=1e-9)
+        assert synthesizer.ledger.epsilon == 3.0
+        asked = [charge.what for charge in synthesizer.ledger.charges]
+        assert asked.count("number of rows") == 1
+        assert len(synthesizer._release.measurements) == sum(
+            charge.num_queries
+            for charge in synthesizer.ledger.charges
+            if charge.temperature is None
+        )
+
+    def test_what_was_discovered_is_not_paid_for_again(self, monkeypatch):
+        def fails(*args):
+            raise MemoryError
+
+        synthesizer = MSTSynthesizer(UNDECLARED, 5.0)
+        with monkeypatch.context() as patch:
+            patch.setattr("sdv_privpgd._lifecycle.encode_table", fails)
+            with pytest.warns(UserWarning, match="not declared"), pytest.raises(MemoryError):
+                synthesizer.fit(NUMBERS)
+        paid = synthesizer.ledger.charges
+        assert 0 < synthesizer.ledger.spent() < 2.0
+        with pytest.raises(ValueError, match=r"finish\(data\) with the table"):
+            synthesizer.finish()
+        synthesizer.finish(NUMBERS)
+        assert synthesizer.ledger.charges[: len(paid)] == paid
+        later = [charge.what for charge in synthesizer.ledger.charges[len(paid) :]]
+        assert not any("undeclared" in what for what in later)
+        assert synthesizer.ledger.spent() == pytest.approx(5.0, rel=0.01)
+        assert synthesizer.ledger.spent() <= 5.0
+        assert synthesizer.sample(200)["y"].between(40, 64).mean() > 0.8
+
+    def test_an_earlier_model_stays_until_the_new_one_is_finished(self, monkeypatch):
+        synthesizer = MSTSynthesizer(BOOLEANS, 3.0)
+        synthesizer.fit(TABLE)
+        first = synthesizer.sample(30)
+        synthesizer.reset_sampling()
+        failed(synthesizer, {"table": ~TABLE}, monkeypatch)
+        pd.testing.assert_frame_equal(synthesizer.sample(30), first)
+        synthesizer.finish()
+        assert set(synthesizer.sample(3)) == {"table"}
+        assert synthesizer.sample(1_000)["table"]["a"].mean() > 0.5
+        assert len(synthesizer.ledger.charges) == 2 * len(synthesizer._release.ledger.charges)
+
+    def test_a_protected_statistic_is_kept_until_the_model_is_finished_and_no_longer(
+        self, monkeypatch
+    ):
+        penalty = ProtectedThreshold({"age": 1.0}, b=0.5, weight=0.5)
+        synthesizer = PrivPGDSynthesizer(
+            sdv_tables.metadata(), 1.0, public_domain=sdv_tables.PUBLIC_DOMAIN,
+            penalties=[penalty], **sdv_tables.SMALL,
+        )  # fmt: skip
+
+        def fails(*args, **settings):
+            raise MemoryError
+
+        engine = "sdv_privpgd.synthesize.particles.descent.ParticleGradientDescent.fit"
+        with monkeypatch.context() as patch:
+            patch.setattr(engine, fails)
+            with pytest.raises(MemoryError):
+                synthesizer.fit(sdv_tables.table(200))
+        synthesizer.finish()
+        assert [m.query.describe() for m in synthesizer._release.measurements] == ["number of rows"]
+        assert synthesizer._unfinished is None
+
+    def test_there_is_nothing_to_finish_before_a_fit_fails_or_after_one_succeeded(
+        self, monkeypatch
+    ):
+        synthesizer = MSTSynthesizer(BOOLEANS, 3.0)
+        with pytest.raises(NotFittedError, match="nothing to finish"):
+            synthesizer.finish()
+        failed(synthesizer, TABLE, monkeypatch)
+        with pytest.warns(UserWarning, match=r"finish\(\) makes use of its answers"):
+            synthesizer.fit(TABLE)
+        with pytest.raises(NotFittedError, match="nothing to finish"):
+            synthesizer.finish()
+
+    def test_a_fit_that_was_refused_leaves_what_is_kept(self, monkeypatch):
+        synthesizer, _ = failed(MSTSynthesizer(BOOLEANS, 3.0), TABLE, monkeypatch)
+        synthesizer.epsilon = -1
+        with pytest.raises(ValueError, match="epsilon"):
+            synthesizer.fit(TABLE)
+        synthesizer.epsilon = 3.0
+        failing_again = failing(monkeypatch, MemoryError())
+        with pytest.raises(MemoryError):
+            synthesizer.finish()
+        failing_again.__exit__(None, None, None)
+        synthesizer.finish()
+        assert synthesizer.ledger.spent() == pytest.approx(3.0, abs=1e-9)
+
+    def test_answers_are_not_read_under_settings_that_mean_something_else(self, monkeypatch):
+        metadata = sdv_tables.metadata_of({"x": {"sdtype": "numerical"}})
+        domain = {"x": {"range_min": 0, "range_max": 9, "decimal_places": 0}}
+        synthesizer = MSTSynthesizer(metadata, 3.0, public_domain=domain)
+        failed(synthesizer, NUMBERS[["x"]], monkeypatch)
+        synthesizer.public_domain = {"x": {**domain["x"], "range_min": 10, "range_max": 19}}
+        with pytest.raises(ValueError, match="settings that give the noisy answers their meaning"):
+            synthesizer.finish()
+        synthesizer.public_domain = domain
+        synthesizer.finish()
+        assert synthesizer.sample(50)["x"].dropna().between(0, 9).all()

@@ -1,0 +1,211 @@
+"""Runs that are recorded, and repeated on other tables with the same noisy answers.
+
+What is asked, charged and made of the answers may depend on the answers alone: repeated on any
+other table, a run must ask the same, byte by byte. On a neighbor the exact answers, which the
+recording sees as well, must differ by no more than what was charged for.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from sdv_privpgd.keys import KeyColumns
+from sdv_privpgd.privacy import curator as curating
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
+from sdv_privpgd.queries import Adjacency
+
+_NEVER = -(10**12)
+"""The noisy number of rows of a value that the recorded table has not: no threshold lets it by."""
+
+
+_MISSING = type(None), None
+"""The one value that is given out whatever its number."""
+
+
+@dataclass
+class Release:
+    """One charge and what it paid for."""
+
+    charge: Charge
+    exact: list[dict] = field(default_factory=list)
+    """For each answer its numbers by cell, or by value and its type."""
+    released: list[dict] = field(default_factory=list)
+    """The same, with noise."""
+    given: list[dict] = field(default_factory=list)
+    """What the curator gave out of these."""
+    stddevs: list[float] = field(default_factory=list)
+    drawn: list[np.ndarray] = field(default_factory=list)
+    """All noise that was drawn for it."""
+    scores: list[int] = field(default_factory=list)
+    temperature: Any = None
+    choice: int | None = None
+
+
+@dataclass
+class Tape:
+    """What one run asked and was answered, in order."""
+
+    asked: list[tuple] = field(default_factory=list)
+    releases: list[Release] = field(default_factory=list)
+    result: Any = None
+    """What came out of the run. Public."""
+
+
+def run(do: Callable[[], Any], monkeypatch, *, answers: Tape | None = None) -> Tape:
+    """Records a run; with ``answers``, those of another run take the place of its own."""
+    tape, keys = Tape(), []
+    words = np.random.default_rng(0).bytes
+    real = {name: getattr(Curator, name) for name in ("measure", "discover", "select")}
+    record, counts = PrivacyLedger.record, KeyColumns.counts
+    noisy, choose, gaussian = (
+        getattr(curating, name) for name in ("_noisy", "exponential_choice", "rounded_gaussian")
+    )
+
+    def place() -> Release | None:
+        """The release of the other run that this one is about."""
+        return None if answers is None else answers.releases[len(tape.releases) - 1]
+
+    def recorded(ledger, charge):
+        after = record(ledger, charge)
+        tape.releases.append(Release(charge))
+        return after
+
+    def counted(self, name):
+        found = counts(self, name)
+        keys[:] = [(type(key), key) for key, _ in found]
+        return found
+
+    def drawn(stddev, size, words):
+        noise = gaussian(stddev, size, words)
+        tape.releases[-1].drawn.append(noise)
+        return noise
+
+    def noised(answer, stddev, own_words):
+        now, other = tape.releases[-1], place()
+        cells = keys[:] or list(np.ndindex(answer.shape))
+        keys.clear()
+        now.exact.append(dict(zip(cells, answer.ravel().tolist(), strict=True)))
+        now.stddevs.append(stddev)
+        result = noisy(answer, stddev, words)
+        if other is not None and stddev:
+            given = other.released[len(now.released)]
+            result = np.array([given.get(cell, _NEVER) for cell in cells]).reshape(answer.shape)
+        now.released.append(dict(zip(cells, result.ravel().tolist(), strict=True)))
+        return result
+
+    def chosen(values, temperature, own_words):
+        now, other = tape.releases[-1], place()
+        now.scores, now.temperature = list(values), temperature
+        now.choice = choose(values, temperature, words) if other is None else other.choice
+        return now.choice
+
+    def measure(self, queries, mu_squared, *, what, **settings):
+        queries = tuple(queries)
+        tape.asked.append(("measure", tuple(map(repr, queries)), mu_squared, what))
+        measured = real["measure"](self, queries, mu_squared, what=what, **settings)
+        if queries:
+            tape.releases[-1].given = [_by_cell(each.answer) for each in measured]
+        return measured
+
+    def discover(self, mu_squared, delta, **settings):
+        found = real["discover"](self, mu_squared, delta, **settings)
+        tape.asked.append(("discover", mu_squared, delta, repr(settings), repr(found)))
+        if found:
+            tape.releases[-1].given = [
+                {(type(key), key): number for key, number in values} for values in found.values()
+            ]
+        return found
+
+    def select(self, scores, mu_squared, *, what):
+        known = [(s.clique, s.expected.tobytes(), s.bias, s.weight) for s in scores]
+        tape.asked.append(("select", tuple(known), mu_squared, what))
+        return real["select"](self, scores, mu_squared, what=what)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PrivacyLedger, "record", recorded)
+        patch.setattr(KeyColumns, "counts", counted)
+        for name, own in (
+            ("_noisy", noised), ("exponential_choice", chosen), ("rounded_gaussian", drawn)
+        ):  # fmt: skip
+            patch.setattr(curating, name, own)
+        for name, own in (("measure", measure), ("discover", discover), ("select", select)):
+            patch.setattr(Curator, name, own)
+        tape.result = do()
+    return tape
+
+
+def _by_cell(answer: np.ndarray) -> dict:
+    return dict(zip(np.ndindex(answer.shape), answer.ravel().tolist(), strict=True))
+
+
+def require_fresh_noise_as_charged(tape: Tape, adjacency: Adjacency, rows_per_person: int) -> None:
+    """Each answer has noise of its own, of the scale in the books, which pays for what they say."""
+    used: set[int] = set()
+    for release in tape.releases:
+        charge = release.charge
+        squared = dict(charge.sensitivity_squared)[adjacency]
+        assert all(stddev == charge.stddev for stddev in release.stddevs), charge
+        if charge.temperature is not None:
+            assert release.temperature == charge.temperature
+            assert len(release.scores) == charge.num_queries
+            assert not release.exact, "a choice reveals no number"
+            continue
+        assert len(release.exact) == len(release.given) == charge.num_queries, charge
+        for noisy, given in zip(release.released, release.given, strict=True):
+            assert given == {
+                cell: number
+                for cell, number in noisy.items()
+                if charge.threshold is None or number >= charge.threshold or cell == _MISSING
+            }
+        if charge.is_exact:
+            assert squared == 0
+            assert not release.drawn
+            continue
+        assert charge.stddev**2 * float(charge.mu_squared) >= squared * (1 - 1e-12)
+        assert len(release.drawn) == charge.num_queries, "not one draw an answer"
+        for exact, noisy, noise in zip(release.exact, release.released, release.drawn, strict=True):
+            added = [noisy[cell] - exact[cell] for cell in exact]
+            assert added == noise.tolist(), "noise that was not drawn for this answer"
+            assert id(noise) not in used
+            used.add(id(noise))
+        if charge.threshold is not None:
+            _require_threshold(charge, adjacency, rows_per_person)
+
+
+def _require_threshold(charge: Charge, adjacency: Adjacency, rows_per_person: int) -> None:
+    """A value that one neighbor alone has is released as rarely as delta says."""
+    beyond = charge.threshold - rows_per_person - 0.5
+    chance = charge.num_queries * rows_per_person * norm.sf(beyond / charge.stddev)
+    sides = 2 if adjacency is Adjacency.REPLACE_ONE else 1
+    assert float(charge.delta) >= sides * chance * (1 - 1e-9)
+
+
+def require_the_same(one: Tape, other: Tape) -> None:
+    """Nothing that was asked, charged or made depends on the table."""
+    for here, there in zip(one.asked, other.asked, strict=False):
+        assert here == there
+    assert len(one.asked) == len(other.asked)
+    charges = [[release.charge for release in tape.releases] for tape in (one, other)]
+    assert charges[0] == charges[1]
+    assert one.result == other.result
+
+
+def require_no_more_than_charged(one: Tape, other: Tape, adjacency: Adjacency) -> None:
+    """Between neighbors no exact answer changes by more than was charged for."""
+    for here, there in zip(one.releases, other.releases, strict=True):
+        assert changed(here, there) <= dict(here.charge.sensitivity_squared)[adjacency], here.charge
+
+
+def changed(here: Release, there: Release) -> int:
+    """The squared L2 distance of two tables' answers, or of the score that changes most."""
+    if here.charge.temperature is not None:
+        return max((x - y) ** 2 for x, y in zip(here.scores, there.scores, strict=True))
+    return sum(
+        (x.get(cell, 0) - y.get(cell, 0)) ** 2
+        for x, y in zip(here.exact, there.exact, strict=True)
+        for cell in x.keys() | y.keys()
+    )
