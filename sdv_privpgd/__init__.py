@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sdv_privpgd.between import Between
+    from sdv_privpgd.drafting.checking import check_domain
+    from sdv_privpgd.drafting.files import read_domain, write_domain
+    from sdv_privpgd.drafting.template import draft_domain
+    from sdv_privpgd.drafting.types import draft_metadata
     from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
     from sdv_privpgd.report.evaluation import evaluate
     from sdv_privpgd.schema import PublicDomainError
@@ -43,7 +47,12 @@ _HOMES = {
     "PrivacyLedger": "sdv_privpgd.privacy.ledger",
     "ProtectedThreshold": "sdv_privpgd.synthesize.particles.penalties",
     "PublicDomainError": "sdv_privpgd.schema",
+    "check_domain": "sdv_privpgd.drafting.checking",
+    "draft_domain": "sdv_privpgd.drafting.template",
+    "draft_metadata": "sdv_privpgd.drafting.types",
     "evaluate": "sdv_privpgd.report.evaluation",
+    "read_domain": "sdv_privpgd.drafting.files",
+    "write_domain": "sdv_privpgd.drafting.files",
 }
 
 __all__ = [
@@ -63,7 +72,12 @@ __all__ = [
     "PrivatePGM",
     "ProtectedThreshold",
     "PublicDomainError",
+    "check_domain",
+    "draft_domain",
+    "draft_metadata",
     "evaluate",
+    "read_domain",
+    "write_domain",
 ]
 
 

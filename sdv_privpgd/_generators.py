@@ -16,8 +16,17 @@ from rdt.transformers import BaseTransformer, IndexGenerator, PseudoAnonymizedFa
 from sdv.data_processing import DataProcessor
 from sdv.errors import SynthesizerInputError
 
+from sdv_privpgd.declaring import describe
 from sdv_privpgd.dtypes import cast, categories_in, is_whole
 from sdv_privpgd.transformers import ColumnTransformer, transformer_for
+
+_STAND_INS = {
+    "numerical": {"range_min": 0, "range_max": 1},
+    "datetime": {"range_min": "2000-01-01", "range_max": "2000-12-31"},
+    "categorical": {"range_values": ["a", "b"]},
+    "ordinal": {"range_values": ["a", "b"]},
+}
+"""What a domain that is found later is taken to be until then, where no value is read by it."""
 
 
 def public_frame(
@@ -60,6 +69,20 @@ def assign(
         processor.update_transformers(chosen)
 
 
+def with_stand_ins(
+    known: Mapping[str, ColumnTransformer], described: Mapping[str, Mapping], modelled: list[str]
+) -> dict[str, ColumnTransformer]:
+    """A transformer for each modelled column: of any domain, where none is known yet."""
+    stand_ins = {
+        name: transformer_for(
+            describe(name, {"sdtype": sdtype, "num_bins": 1, **_STAND_INS.get(sdtype, {})})
+        )
+        for name, sdtype in ((name, described[name]["sdtype"]) for name in modelled)
+        if name not in known
+    }
+    return {name: {**stand_ins, **known}[name] for name in modelled}
+
+
 def fit(
     processor: DataProcessor,
     described: Mapping[str, Mapping],
@@ -70,6 +93,7 @@ def fit(
     assign(processor, described, transformers, dtypes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        processor.update_transformers(dict(transformers))  # there may have been stand-ins
         processor._fit_hyper_transformer(public_frame(described, transformers))
     processor.fitted = True
     restart(processor)

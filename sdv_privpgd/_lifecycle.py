@@ -27,6 +27,7 @@ from sdv.errors import (
     InvalidDataError,
     InvalidDataTypeError,
     NotFittedError,
+    RefitWarning,
     SynthesizerInputError,
     VersionError,
 )
@@ -45,20 +46,24 @@ from sdv_privpgd._sdv import (
     column_names,
     dtypes_kept,
     given_over,
-    named_by_text,
     original_names,
     public_copy,
     refuse_several_tables,
     with_dtypes,
+    without_retries,
     without_rounding,
 )
+from sdv_privpgd.advice import OPENING, Fitted, advice
 from sdv_privpgd.bar import Bar
 from sdv_privpgd.coercion import has_sdtype
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.discovery import discover, reserved_delta, without_domain
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.drafting.files import plain_domain
+from sdv_privpgd.drafting.template import named_by_text
 from sdv_privpgd.dtypes import is_whole
 from sdv_privpgd.measure import Measurement, estimate_total
+from sdv_privpgd.mismatch import mismatches
 from sdv_privpgd.ordered import OrderedPair, chosen, differences_of, told_apart
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.curator import Curator
@@ -77,6 +82,7 @@ from sdv_privpgd.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.transformers import ColumnTransformer, encode_table, transformer_for
 from sdv_privpgd.unfinished import Unfinished, booked, note_on
+from sdv_privpgd.unmet import why_not
 from sdv_privpgd.wanted import is_wanted
 from sdv_privpgd.zeros import Zeros
 
@@ -170,6 +176,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         self._shapes: Mapping[str, Sequence[float]] = {}
         self._fitted_schema = Schema(())
         self._ledger: PrivacyLedger | None = None
+        self._warnings: tuple[str, ...] = ()
         self._release: pipeline.Release | None = None
         self._sampler: Sampler | None = None
         self._gives_frames = False
@@ -298,6 +305,12 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             described, domain = without_rounding(described), without_rounding(domain)
         return {**known, "columns": described, "public_domain": domain}
 
+    def _facts(self) -> dict[str, dict]:
+        """What is declared of each modelled column, in SDV's words."""
+        known = self._domain({})
+        columns, domain = known["columns"], known["public_domain"]
+        return {name: {**columns[name], **domain.get(name, {})} for name in self._modelled()}
+
     def _declared(self) -> dict[str, Any]:
         """What the user said of the columns, as ``Schema`` takes it."""
         return {
@@ -309,10 +322,25 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     def _transformers(self) -> dict[str, ColumnTransformer]:
         return {column.name: transformer_for(column) for column in self._schema().columns}
 
+    def _known_transformers(self) -> dict[str, ColumnTransformer]:
+        """The transformers, with stand-ins for columns that discovery has yet to look into."""
+        try:
+            return self._transformers()
+        except PublicDomainError:
+            known = {each.name: transformer_for(each) for each in self._declared_schema().columns}
+            return _generators.with_stand_ins(known, self._described, self._modelled())
+
+    def _modelled(self) -> list[str]:
+        """The columns that are measured; the others are generated."""
+        return Schema.modelled(**self._declared())
+
     def auto_assign_transformers(self, data) -> None:
         """Assigns a transformer to each column from public facts; of the data it reads names."""
         dtypes = self._kept(self._open(data))
-        _generators.assign(self._data_processor, self._described, self._transformers(), dtypes)
+        if not self.discovery_share:
+            self._schema()  # what is not declared cannot be found later
+        known = self._known_transformers()
+        _generators.assign(self._data_processor, self._described, known, dtypes)
 
     def _auto_assign_transformers(self, data):
         """Refuses the part in a synthesizer of several tables, which calls this before its fit."""
@@ -326,11 +354,14 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     def update_transformers(self, column_name_to_transformer, table_name=None) -> None:
         """Replaces the generators of columns that are generated (keys, ids, personal data).
 
+        They learn nothing from the table: after a fit they take effect at once, at no cost, and
+        the sequence of rows starts again.
+
         Raises:
             SynthesizerInputError: For a modelled column, whose transformer follows from its
                 public domain, and for transformers that would learn from the table.
         """
-        modelled = self._transformers()
+        modelled = self._modelled()
         for name, transformer in column_name_to_transformer.items():
             if name in modelled:
                 raise SynthesizerInputError(
@@ -338,7 +369,12 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                     "domain. Change public_domain or num_bins instead."
                 )
             _generators.check_generator(name, transformer)
-        super().update_transformers(column_name_to_transformer, table_name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RefitWarning)  # a refit would spend again, for nothing
+            super().update_transformers(column_name_to_transformer, table_name)
+        if self._fitted:
+            _generators.fit(self._data_processor, self._described, self._transformers())
+            self.reset_sampling()
 
     # Constraints: declared, so public; the private table is never checked against them
 
@@ -355,11 +391,13 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 that names generated columns, or that the declared values cannot meet.
             ConstraintNotMetError: SDV's, for one that does not fit the metadata.
         """
-        modelled = Schema.modelled(**self._declared())
+        modelled = self._modelled()
         added = [
             _constraints.taken(constraint, self.metadata, modelled)
-            for constraint in _validate_constraints_single_table(constraints, self._fitted)
+            for constraint in _validate_constraints_single_table(constraints, False)
         ]
+        if self._fitted:
+            self._warn_of_cost("For these constraints to take effect the synthesizer has to be")
         before = self._reject_sampling_constraints
         # SDV's list of constraints that change neither the data nor the metadata.
         self._reject_sampling_constraints = [*before, *deepcopy(added)]
@@ -370,6 +408,15 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         except BaseException:
             self._reject_sampling_constraints = before
             raise
+
+    def _warn_of_cost(self, why: str) -> None:
+        """Says what SDV advises without a word on the cost."""
+        warnings.warn(
+            f"{why} fitted again, which spends epsilon {self.epsilon:g} at delta {self.delta:g} "
+            f"once more on the same people. So far {self.ledger.spent():.4g} was spent.",
+            RefitWarning,
+            stacklevel=3,
+        )
 
     def _check_constraints(self) -> None:
         """Raises ``SynthesizerInputError`` for a constraint that no discovery could make possible.
@@ -467,6 +514,9 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                     "timedeltas to numbers with .dt.total_seconds(), others to text or numbers."
                 ]
             )
+        unlike = mismatches({name: each.dtype for name, each in columns.items()}, self._facts())
+        if unlike:
+            raise InvalidDataError(unlike)
         return columns
 
     def _kept(self, columns: Mapping[str, pd.Series]) -> dict[str, Any]:
@@ -517,6 +567,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 self._discovered, self._doubts, self._shapes = found
                 expect(progress, lambda: self._foretold({}, num_rows))
                 self._run(curator, self._encoded(columns, progress), progress)
+        self._speak_up()
 
     def finish(self, data=None) -> None:
         """Finishes a fit that failed, or was interrupted, after it had paid for noisy answers.
@@ -550,6 +601,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                     self._begin(progress, lambda: self._foretold({}, num_rows))
                     codes = None if columns is None else self._encoded(columns, progress)
                     self._run(curator, codes, progress, kept.answers)
+            self._speak_up()
 
     @contextmanager
     def _writing(self, dtypes: Mapping[str, Any]) -> Iterator[None]:
@@ -630,6 +682,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             num_rows = self._known_rows([processed_data[self._table_name]])
             self._begin(progress, lambda: self._foretold({}, num_rows))
             self._run(curator, processed_data, progress)
+        self._speak_up()
 
     @contextmanager
     def _shown(self) -> Iterator[Progress]:
@@ -782,11 +835,35 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             )
             self._release, self._sampler = release, sampler
         self._fitted_schema = schema
+        self._warnings = self._advice(schema, curator.ledger)
         self._fitted = True
         self._random_state_set = False
         self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
         self._fitted_sdv_version = version.community
         self._fitted_sdv_enterprise_version = version.enterprise
+
+    def _advice(self, schema: Schema, ledger: PrivacyLedger) -> tuple[str, ...]:
+        """What is to be said of a fit with these books."""
+        keys = self._get_table_metadata()._get_primary_and_alternate_keys()
+        return advice(
+            Fitted(
+                schema=schema,
+                release=self._release,
+                ledger=ledger,
+                declared=self._facts(),
+                doubts=self._doubts,
+                repeated_ids=tuple(
+                    name
+                    for name, facts in self._described.items()
+                    if facts["sdtype"] == "id" and name not in keys
+                ),
+            )
+        )
+
+    def _speak_up(self) -> None:
+        """One warning that says all of ``warnings_``, to the caller of a method that fits."""
+        if self._warnings:
+            warnings.warn("\n- ".join((OPENING, *self._warnings)), stacklevel=3)
 
     def _coded(self, schema: Schema, processed_data) -> Dataset:
         """The table for the curator; where there is none, one that nothing is asked of."""
@@ -830,12 +907,12 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
         A value may be a ``Between``. The other columns follow the model, under conditions that no
         row of it meets, too. A value outside the declared domain cannot be met: its rows are left
-        out with SDV's warning, and SDV's ``ValueError`` is raised if none is left.
+        out with a warning that says why, and ``ValueError`` is raised if none is left.
         """
         self._validate_fit_before_sample()
         # One frame: SDV goes through those of different columns one by one, copying all rows.
         together = as_one(self._make_condition_dfs(conditions))
-        with bars_shown(self.verbose):
+        with bars_shown(self.verbose), without_retries():
             sampled = super().sample_from_conditions(
                 [DataFrameCondition(together)], max_tries_per_batch, batch_size, output_folder_path
             )
@@ -849,7 +926,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         The result holds the caller's own rows and is exactly as private as they are.
         """
         self._validate_fit_before_sample()
-        with bars_shown(self.verbose):
+        with bars_shown(self.verbose), without_retries():
             sampled = super().sample_remaining_columns(
                 known_columns.set_axis(column_names(known_columns), axis=1),
                 max_tries_per_batch,
@@ -918,6 +995,13 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         if self._sampler is not None:
             columns, possible = self._sampler.meeting(conditions)
         known = conditions[possible].reset_index(drop=True)
+        if not possible.all():
+            why = why_not(conditions[~possible], self._schema())
+            if not len(known):  # SDV passes on what begins with these words
+                raise ValueError(f"Unable to sample any rows for the given conditions. {why}")
+            warnings.warn(
+                f"{len(known)} of {len(conditions)} conditions can be met. {why}", stacklevel=4
+            )
         if not len(known):
             return known
         generated = [name for name in known.columns if name not in columns]
@@ -957,7 +1041,9 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
                 if name not in ("public_domain", "strategy")
             },
         )
-        return write_release_page(self._release, self.ledger, self._fitted_schema, about, path)
+        return write_release_page(
+            self._release, self.ledger, self._fitted_schema, about, path, notes=self._warnings
+        )
 
     def evaluate(self, real_data, *, path: str | Path = "report_not_private.html") -> "Evaluation":
         """Compares as many synthetic rows with the real table, and writes a page. Not private.
@@ -980,6 +1066,27 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         if not self._fitted:
             raise NotFittedError("There is nothing to show yet. Please fit your synthesizer first.")
 
+    def discovered_domain(self) -> dict[str, dict]:
+        """The domain of the last fit: what was declared, and what was found privately. Public.
+
+        It has the form that ``public_domain`` takes: given to another synthesizer of the same
+        metadata, nothing has to be found again. ``write_domain`` keeps it in a file. ``cut_points``
+        and ``frequencies`` say where the cells of a column begin and how full they are.
+        """
+        self._require_fitted()
+        found = plain_domain(self._domain(self._discovered)["public_domain"])
+        return {name: found[name] for name in self._described if name in found}
+
+    @property
+    def warnings_(self) -> tuple[str, ...]:
+        """What is worth a look before the rows of the last fit are used, a sentence each. Public.
+
+        Columns that are all missing, all ``other``, constant or cut off at a bound, rows that are
+        too few, a delta that is too large: what noisy answers and settings say of it. Empty where
+        nothing was noticed, and before a fit.
+        """
+        return self._warnings
+
     # What was spent
 
     @property
@@ -999,8 +1106,12 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         return round(estimate_total(self._release.domain, self._release.measurements).value)
 
     def privacy_report(self) -> str:
-        """What was spent, on what and under which adjacency, in words. Public."""
-        return privacy_report(self.ledger)
+        """What was spent, on what and under which adjacency, in words. Public.
+
+        ``warnings_`` are at its end.
+        """
+        said = ["", OPENING, *(f"- {sentence}" for sentence in self._warnings)]
+        return "\n".join([privacy_report(self.ledger), *(said if self._warnings else [])])
 
     def get_info(self) -> dict:
         """SDV's facts about the synthesizer, and the epsilon and delta that its fits spent."""

@@ -1,5 +1,6 @@
 """What SDV hands us, taken apart: metadata without ranges, names, arguments and conditions."""
 
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -175,17 +176,18 @@ def check_conditions(conditions: pd.DataFrame, schema: Schema) -> None:
             span(modelled[str(name)], between)
 
 
+@contextmanager
+def without_retries() -> Iterator[None]:
+    """Silences SDV's advice to try conditions more often, which changes nothing here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Only able to sample")
+        yield
+
+
 def given_over(conditions: pd.Series, generated: pd.Series) -> pd.Series:
     """A generated column with the values that were asked for."""
     wanted = is_wanted(conditions)
     return conditions if wanted.all() else generated.astype(object).mask(wanted, conditions)
-
-
-def named_by_text(public_domain: Mapping | None) -> Mapping | None:
-    """The public domain under SDV's names, which are text; anything else as it is."""
-    if not isinstance(public_domain, Mapping):
-        return public_domain
-    return {str(name): facts for name, facts in public_domain.items()}
 
 
 def with_dtypes(described: Mapping[str, Mapping], dtypes: Mapping[str, Any]) -> dict[str, Mapping]:

@@ -1,6 +1,6 @@
 """The public description of a table, read from SDV's words."""
 
-from collections.abc import Collection, Mapping, Sized
+from collections.abc import Collection, Iterator, Mapping, Sized
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -107,6 +107,18 @@ class Schema:
             if _lacks(facts) or _many(facts) or _is_shapeless(name, facts)
         }
 
+    @staticmethod
+    def problems(
+        columns: Mapping[str, Mapping], keys: Collection[str], public_domain: Mapping
+    ) -> list[str]:
+        """All that ``from_sdv`` would refuse because it is about no column, or no fact on it."""
+        return list(_problems(public_domain, columns, _sdtypes(columns, keys)))
+
+    @staticmethod
+    def blank(facts: Mapping) -> list[str]:
+        """The keys that have to be declared for a column and are not."""
+        return [key for key in _needed(facts) if _is_empty(facts.get(key))] if _lacks(facts) else []
+
     @property
     def attributes(self) -> tuple[Column, ...]:
         """All that has codes: the columns, then the differences."""
@@ -135,13 +147,10 @@ def _described(
     num_bins: int,
 ) -> dict[str, dict]:
     """What is known of each modelled column, in SDV's words; what was declared goes first."""
-    sdtypes = {
-        name: facts["sdtype"]
-        for name, facts in columns.items()
-        if facts.get("sdtype") in _KEYS and name not in keys
-    }
+    sdtypes = _sdtypes(columns, keys)
     public_domain = {} if public_domain is None else public_domain
-    _check_public_domain(public_domain, columns, sdtypes)
+    for problem in _problems(public_domain, columns, sdtypes):
+        raise ValueError(problem)
     described = {
         name: {"num_bins": num_bins, **columns[name], **public_domain.get(name, {})}
         for name in sdtypes
@@ -160,43 +169,63 @@ def _described(
 
 def check_facts(public_domain: object) -> None:
     """Raises ``ValueError`` unless it maps columns to facts, whatever these are."""
+    for problem in _unmapped(public_domain):
+        raise ValueError(problem)
+
+
+def _unmapped(public_domain: object) -> Iterator[str]:
+    """What is no mapping of columns to facts. Sentences."""
     if not isinstance(public_domain, Mapping):
-        raise ValueError(
+        yield (
             "public_domain must map columns to facts, as in {'age': {'range_min': 0, 'range_max': "
             f"120}}}}, got {public_domain!r}."
         )
+        return
     for name, facts in public_domain.items():
         if not isinstance(facts, Mapping):
-            raise ValueError(
+            yield (
                 f"public_domain[{name!r}] must map words to values, as in {{'range_min': 0, "
                 "'range_max': 120} for numbers and dates or {'range_values': ['A', 'B']} for "
                 f"categories, got {facts!r}."
             )
 
 
-def _check_public_domain(
+def _sdtypes(columns: Mapping[str, Mapping], keys: Collection[str]) -> dict[str, str]:
+    """The sdtypes of the modelled columns."""
+    return {
+        name: facts["sdtype"]
+        for name, facts in columns.items()
+        if facts.get("sdtype") in _KEYS and name not in keys
+    }
+
+
+def _problems(
     public_domain: Mapping, columns: Mapping[str, Mapping], sdtypes: Mapping[str, str]
-) -> None:
-    check_facts(public_domain)
+) -> Iterator[str]:
+    """What names no column, no modelled one, or no fact on it. Sentences."""
+    yield from _unmapped(public_domain)
+    if not isinstance(public_domain, Mapping):
+        return
     for name, facts in public_domain.items():
+        applicable = _KEYS.get(sdtypes.get(name, ""), ())
         if name not in columns:
-            raise ValueError(
+            yield (
                 f"public_domain names {name!r}, which is not a column of the metadata. Its "
                 f"columns are {list(columns)!r}."
             )
-        if name not in sdtypes:
-            raise ValueError(
+        elif name not in sdtypes:
+            yield (
                 f"public_domain names {name!r}, which is not modelled: it is a key, or its sdtype "
                 f"{columns[name].get('sdtype')!r} is none of {list(_KEYS)!r}. Remove it from "
                 "public_domain, or correct the metadata."
             )
-        applicable = _KEYS[sdtypes[name]]
-        for key in facts:
-            if key not in applicable:
-                raise ValueError(
-                    f"public_domain[{name!r}] has the key {key!r}, which says nothing about a "
-                    f"{sdtypes[name]} column. Use some of {list(applicable)!r}."
-                )
+        elif isinstance(facts, Mapping):
+            yield from (
+                f"public_domain[{name!r}] has the key {key!r}, which says nothing about a "
+                f"{sdtypes[name]} column. Use some of {list(applicable)!r}."
+                for key in facts
+                if key not in applicable
+            )
 
 
 def _needed(facts: Mapping) -> list[str]:

@@ -144,8 +144,9 @@ def ledger_section(ledger: PrivacyLedger) -> Section:
             Items(
                 (
                     f"rows of one person beyond {_number(ledger.rows_per_person)};",
-                    "names and kinds of columns (sdtypes, and dtypes such as category, Int64 or "
-                    "a time zone, which no cell chose), ranges, categories and precisions, all "
+                    "names and kinds of columns (sdtypes, which SDV's detection may have read off "
+                    "the rows, and dtypes such as category, Int64 or a time zone, which no cell "
+                    "chose), declared ranges, categories and precisions, all "
                     "taken as public;",
                     "anything computed by comparing with the real table;",
                     "what the duration of a fit or its use of memory would tell.",

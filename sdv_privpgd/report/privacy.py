@@ -25,9 +25,10 @@ _MEANING = {
 }
 
 _NOT_COVERED = (
-    "Not covered: rows of one person beyond {rows}; the names, types, formats and keys of columns, "
-    "detected or not, and declared ranges and categories, which were all taken as public; anything "
-    "computed by comparing with the real table; timing and memory."
+    "Not covered: rows of one person beyond {rows}; the names, types, formats and keys of columns "
+    "(which SDV's detection may have read off the rows), and declared ranges and categories, which "
+    "were all taken as public; anything computed by comparing with the real table; timing and "
+    "memory."
 )
 
 _LEGEND: tuple[str, ...] = (

@@ -425,9 +425,11 @@ class TestConditions:
         with pytest.raises(ValueError, match="Unable to sample any rows for the given conditions"):
             fitted.sample_from_conditions([Condition(impossible, num_rows=2)])
 
-    def test_impossible_conditions_are_left_out_with_sdv_s_warning(self, fitted):
+    def test_impossible_conditions_are_left_out_and_the_reason_told(self, fitted):
         known = pd.DataFrame({"ward": ["A", "Z", "B"]}, index=[10, 20, 30])
-        with pytest.warns(UserWarning, match="Only able to sample 2 rows"):
+        with pytest.warns(
+            UserWarning, match="2 of 3 conditions can be met. In 1 row 'Z' lies outside"
+        ):
             rows = fitted.sample_remaining_columns(known)
         assert list(rows["ward"]) == ["A", "B"]
         assert list(rows.index) == [10, 30]
@@ -507,7 +509,7 @@ class TestConditions:
         with pytest.raises(ValueError, match="Unable to sample any rows for the given conditions"):
             fitted.sample_from_conditions([Condition({"age": between})])
         known = pd.DataFrame({"age": [between, Between(20, 30)]})
-        with pytest.warns(UserWarning, match="Only able to sample 1 rows"):
+        with pytest.warns(UserWarning, match="1 of 2 conditions can be met"):
             assert len(fitted.sample_remaining_columns(known)) == 1
 
     @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Declarations of a public domain: drafted without a value, kept in files, checked. Public."""

@@ -1,0 +1,125 @@
+"""What does not fit together in a public domain, all of it at once."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.coercion import plain
+from sdv_privpgd.declaring import describe
+from sdv_privpgd.drafting.template import format_of, named_by_text, table_of
+from sdv_privpgd.schema import Schema
+
+if TYPE_CHECKING:
+    from sdv.metadata import Metadata
+
+_LOWEST = {"numerical": -1e300, "datetime": pd.Timestamp("1700-01-01")}
+"""Lower bounds that are good with any upper one."""
+
+_OF_RANGES = {"sdtype", "increment", "cut_points", "frequencies"}
+"""Facts that say nothing without the right range."""
+
+_SHOWN = 3
+
+
+def check_domain(metadata: "Metadata | Mapping", domain: Mapping[str, Mapping]) -> list[str]:
+    """Sentences about all that does not fit together in a public domain, and what it leaves open.
+
+    A synthesizer raises for the first thing that it cannot work with; here all are told, and so is
+    what it would work with but hardly is meant: categories that are numbers among text, or that
+    differ in spaces or capitals only, and what is left to be found privately. No sentence means
+    that all is declared and fits. No table is read.
+
+    Args:
+        metadata: SDV's ``Metadata`` of one table, or its dict. Ranges and categories in it count
+            for nothing here: detection may have read them off the table.
+        domain: What ``public_domain`` is to be.
+    """
+    columns, keys = table_of(metadata)
+    domain = named_by_text(domain)
+    said = Schema.problems(columns, keys, domain)
+    if isinstance(domain, Mapping):
+        for name in Schema.modelled(columns, keys, {}):
+            own = domain.get(name, {})
+            if isinstance(own, Mapping):
+                said += _column_problems(name, columns[name], own)
+    return list(dict.fromkeys(said))
+
+
+def _column_problems(name: str, known: Mapping, own: Mapping) -> Iterator[str]:
+    """Sentences on one column, of which the metadata says ``known``."""
+    own = {key: fact for key, fact in own.items() if _applies(known, key)}
+    written = known.get("datetime_format")
+    if written is not None and own.get("datetime_format", written) is None:
+        yield (
+            f"datetime_format of {name!r} is blank, which takes the place of the metadata's "
+            f"{written!r} and says that dates are no text. Remove the key, or fill it in."
+        )
+    facts = {"num_bins": 1, "sdtype": known["sdtype"], **format_of(known), **own}
+    blank = Schema.blank(facts)
+    if blank:
+        yield (
+            f"{' and '.join(blank)} of {name!r} {'is' if len(blank) == 1 else 'are'} not "
+            "declared: a part of the budget finds the column's domain privately."
+        )
+    yield from _refused(name, facts)
+    yield from _mixed(name, facts.get("range_values"))
+
+
+def _applies(known: Mapping, key: str) -> bool:
+    return not Schema.problems({"x": known}, (), {"x": {key: None}})
+
+
+def _refused(name: str, facts: Mapping) -> Iterator[str]:
+    """What the synthesizer refuses: each fact beside ones that are good, then all together."""
+    lowest = _LOWEST.get(facts["sdtype"])
+    if lowest is not None:
+        good = {"num_bins": 1, "range_min": lowest, "range_max": lowest}
+        kept = {key: facts[key] for key in ("sdtype", "datetime_format") if key in facts}
+        for key in sorted(facts.keys() - _OF_RANGES):
+            if facts[key] is not None:
+                yield from _raised(name, {**good, **kept, **_both(key, facts)}, key)
+    if not Schema.blank(facts):
+        yield from _raised(name, facts)
+
+
+def _both(key: str, facts: Mapping) -> dict:
+    """A fact; a lower bound is an upper one as well, so that it is not above it."""
+    keys = ("range_min", "range_max") if key == "range_min" else (key,)
+    return dict.fromkeys(keys, facts[key])
+
+
+def _raised(name: str, facts: Mapping, about: str = "") -> Iterator[str]:
+    """What describing the column raises, if it is about the key."""
+    try:
+        describe(name, facts)
+    except ValueError as error:
+        if str(error).startswith(f"{about} of" if about else ""):
+            yield str(error)
+
+
+def _mixed(name: str, values: Any) -> Iterator[str]:
+    """Categories that hardly are what was meant."""
+    values = list(values) if np.iterable(values) and not isinstance(values, str) else []
+    texts = [value for value in values if isinstance(value, str)]
+    others = [value for value in values if plain(value) is not None and not isinstance(value, str)]
+    if texts and others:
+        yield (
+            f"range_values of {name!r} has {_some(others)} beside text such as {texts[0]!r}: cells "
+            f"of text are not found there. Write {str(others[0])!r} if that is meant."
+        )
+    alike: dict[str, list[str]] = {}
+    for text in texts:
+        alike.setdefault(text.strip().casefold(), []).append(text)
+    for same in alike.values():
+        if len(set(same)) > 1:
+            yield (
+                f"range_values of {name!r} has {_some(same)}, which differ in spaces or capitals "
+                "only. Keep one of them if they are the same."
+            )
+
+
+def _some(values: list) -> str:
+    shown = ", ".join(map(repr, values[:_SHOWN]))
+    return shown if len(values) <= _SHOWN else f"{shown} and {len(values) - _SHOWN} more"

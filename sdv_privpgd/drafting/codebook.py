@@ -1,0 +1,199 @@
+"""Codebooks as tables: a row for each column of the data, with what is documented of it."""
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pandas as pd
+
+_HEADERS = {
+    "name": ("name", "column", "variable", "field", "attribute"),
+    "sdtype": ("type", "sdtype", "dtype", "kind", "datatype"),
+    "range_min": ("min", "minimum", "rangemin", "lowest", "from", "lower"),
+    "range_max": ("max", "maximum", "rangemax", "highest", "to", "upper"),
+    "range_values": ("values", "rangevalues", "categories", "codes", "levels", "allowed"),
+    "decimal_places": ("decimals", "decimalplaces", "places"),
+    "range_is_nullable": ("missing", "nullable", "rangeisnullable", "optional"),
+    "other_value": ("other", "othervalue"),
+    "datetime_format": ("format", "datetimeformat", "dateformat"),
+}
+"""What a codebook's columns say, and their names: letters alone, in lower case."""
+
+_TYPES = {
+    "numerical": (
+        "numerical", "numeric", "number", "integer", "int", "float", "real", "decimal", "double",
+        "continuous", "money", "count", "bigint", "smallint",
+    ),
+    "datetime": ("datetime", "date", "timestamp"),
+    "categorical": (
+        "categorical", "category", "nominal", "text", "string", "str", "char", "varchar", "enum",
+        "factor", "code", "object",
+    ),
+    "ordinal": ("ordinal", "ordered"),
+    "boolean": ("boolean", "bool", "logical", "truth", "flag"),
+}  # fmt: skip
+"""The words for types; digits and what is in brackets, as in ``varchar(20)``, do not matter."""
+
+_WHOLE = ("integer", "int", "bigint", "smallint", "count")
+_TEXT = ("text", "string", "str", "char", "varchar")
+_GENERATED = ("id", "key", "identifier", "email", "phone", "address", "personname", "unknown")
+_YES = ("yes", "y", "true", "1", "allowed", "possible", "nullable", "optional")
+_NO = ("no", "n", "false", "0", "never", "none", "required", "notnull")
+
+_SEPARATORS = (";", "|", "\n", ",")
+"""Between categories; the first one that occurs is taken."""
+
+
+def read_codebook(codebook: pd.DataFrame) -> dict[str, dict]:
+    """What a codebook says of each column, in SDV's words: its sdtype, and facts where there are.
+
+    There must be a column of names (``name``, ``column``, ``variable`` or ``field``) and one of
+    types (``type``, ``kind`` or ``dtype``, with words like integer, date, text, ordinal, boolean;
+    rows of ids, keys, emails and the like are left out, and a row without a type has that of its
+    values or its range). There may be ``min``, ``max``, ``values``, ``decimals``,
+    ``missing`` (yes or no), ``other`` and ``format``, or SDV's words for them. Capitals, spaces and
+    underscores do not matter, and other columns are left out.
+
+    Values are lists, or text with semicolons, bars, line breaks or commas between them; of
+    ``1 = male`` the ``1`` is taken. They become numbers if all of them are written as numbers
+    are (``01`` is not) and the type is no word for text.
+
+    Raises:
+        ValueError: For a table that is no codebook, and for rows that cannot be read. The message
+            names rows and no values: the table may be the private one by mistake.
+    """
+    where = _headers(codebook)
+    cells = {
+        key: [None if _is_blank(cell) else cell for cell in codebook.iloc[:, place]]
+        for key, place in where.items()
+    }
+    rows = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
+    names = [None if row["name"] is None else str(row["name"]).strip() for row in rows]
+    _refuse([n is None or names.count(n) > 1 for n in names], "have no name, or one that is taken")
+    words = [_word(row["sdtype"]) for row in rows]
+    sdtypes = [_sdtype(word, row) for word, row in zip(words, rows, strict=True)]
+    _refuse([sdtype is None for sdtype in sdtypes], f"have none of the types {_known_types()}")
+    return {
+        name: {"sdtype": sdtype, **_facts(sdtype, word, row)}
+        for name, sdtype, word, row in zip(names, sdtypes, words, rows, strict=True)
+        if name is not None and sdtype is not None and sdtype not in _GENERATED
+    }
+
+
+def _headers(codebook: pd.DataFrame) -> dict[str, int]:
+    """Where the columns are that say something."""
+    letters = [_letters(str(name)) for name in codebook.columns]
+    found = {}
+    for key, names in _HEADERS.items():
+        places = [place for place, name in enumerate(letters) if name in names]
+        if len(places) > 1:
+            raise ValueError(f"Several columns of the codebook are about {key}. Keep one of them.")
+        if places:
+            found[key] = places[0]
+    if {"name", "sdtype"} <= found.keys():
+        return found
+    raise ValueError(
+        "A table of data has values, which are private: pass table.dtypes. If this is a codebook, "
+        "it needs the columns 'name' and 'type'."
+    )
+
+
+def _refuse(wrong: list[bool], what: str) -> None:
+    rows = [row for row, is_wrong in enumerate(wrong) if is_wrong]
+    if rows:
+        raise ValueError(
+            f"Of the codebook the rows {rows[:10]!r}, counted from 0, {what}. If this is a table "
+            "of data and no codebook, pass table.dtypes."
+        )
+
+
+def _sdtype(word: str, row: dict) -> str | None:
+    if word in _GENERATED:
+        return word
+    for sdtype, words in _TYPES.items():
+        if word in words:
+            # Codes that are numbers are categories.
+            listed = sdtype == "numerical" and row.get("range_values") is not None
+            return "categorical" if listed else sdtype
+    if word:
+        return None
+    if row.get("range_values") is not None:
+        return "categorical"
+    bounded = row.get("range_min") is not None or row.get("range_max") is not None
+    return "numerical" if bounded else None
+
+
+def _facts(sdtype: str, word: str, row: dict) -> dict:
+    """What is documented and says something about a column of the sdtype."""
+    read: dict[str, Callable] = {"range_is_nullable": _truth}
+    if sdtype in ("categorical", "ordinal"):
+        read |= {"range_values": lambda cell: _values(cell, word), "other_value": lambda cell: cell}
+    elif sdtype != "boolean":
+        read |= {"range_min": _bound, "range_max": _bound}
+        extra = {"numerical": ("decimal_places", _whole), "datetime": ("datetime_format", str)}
+        read |= dict([extra[sdtype]])
+    facts = {key: reader(row[key]) for key, reader in read.items() if row.get(key) is not None}
+    if sdtype == "numerical" and word in _WHOLE:
+        facts.setdefault("decimal_places", 0)
+    return facts
+
+
+def _values(cell: Any, word: str) -> list:
+    if not isinstance(cell, str):
+        return list(cell) if isinstance(cell, list | tuple | range) else [cell]
+    separator = next((each for each in _SEPARATORS if each in cell), ";")
+    texts = [text.split("=")[0].strip() for text in cell.split(separator)]
+    texts = [text for text in texts if text]
+    if word in _TEXT:
+        return texts
+    numbers = [_number(text) for text in texts]
+    written = [str(number) == text for number, text in zip(numbers, texts, strict=True)]
+    return numbers if all(written) else texts
+
+
+def _bound(cell: Any) -> Any:
+    """A number where the text is one; dates stay text."""
+    if not isinstance(cell, str):
+        return cell
+    number = _number(cell.strip())
+    return cell.strip() if number is None else number
+
+
+def _number(text: str) -> int | float | None:
+    for read in (int, float):
+        with suppress(ValueError):
+            return read(text)
+    return None
+
+
+def _whole(cell: Any) -> Any:
+    """An integer where pandas has made it a float, because other rows have none."""
+    number = _bound(cell)
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+def _truth(cell: Any) -> bool | None:
+    """Whether values may be missing; ``None`` where the codebook's word is none we know."""
+    if isinstance(cell, bool):
+        return cell
+    word = re.sub("[^a-z0-9]", "", str(_whole(cell)).lower())
+    return {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}.get(word)
+
+
+def _word(cell: Any) -> str:
+    return "" if cell is None else _letters(re.sub(r"\(.*", "", str(cell)))
+
+
+def _letters(text: str) -> str:
+    return re.sub("[^a-z]", "", text.lower())
+
+
+def _is_blank(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return not cell.strip()
+    return pd.api.types.is_scalar(cell) and bool(pd.isna(cell))
+
+
+def _known_types() -> str:
+    return ", ".join(word for words in _TYPES.values() for word in words[:3])

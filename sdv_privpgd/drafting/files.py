@@ -1,0 +1,120 @@
+"""Public domains in files that people can read and write: JSON, and YAML where it is installed."""
+
+import datetime
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.typing import NaTType
+
+from sdv_privpgd.coercion import plain
+
+_YAML = (".yaml", ".yml")
+
+
+def read_domain(path: str | Path) -> dict[str, dict]:
+    """The public domain that a file holds, for ``public_domain``.
+
+    Args:
+        path: A JSON file (``.json``), or a YAML file (``.yaml`` or ``.yml``, which needs PyYAML).
+
+    Raises:
+        ValueError: For another ending, and for a file that does not map columns to facts.
+        ImportError: For YAML where PyYAML is not installed.
+    """
+    path = Path(path)
+    yaml = _yaml_for(path)
+    text = path.read_text(encoding="utf-8")
+    kind, load, errors = (
+        ("JSON", json.loads, ValueError)
+        if yaml is None
+        else ("YAML", yaml.safe_load, (yaml.YAMLError, ValueError))
+    )
+    try:
+        found = load(text)
+    except errors as error:
+        raise ValueError(f"{path} is not {kind}: {' '.join(str(error).split())}") from None
+    if not isinstance(found, Mapping) or not all(
+        isinstance(facts, Mapping | None) for facts in found.values()
+    ):
+        raise ValueError(
+            f"{path} must map columns to facts, as in {{'age': {{'range_min': 0, 'range_max': "
+            "120}}."
+        )
+    return {str(name): dict(facts or {}) for name, facts in found.items()}
+
+
+def write_domain(domain: Mapping[str, Mapping], path: str | Path) -> Path:
+    """Writes a public domain to a file that ``read_domain`` reads, and returns where it lies.
+
+    Dates are written as text in their column's format, or as ISO 8601 has them.
+
+    Raises:
+        ValueError: For another ending than ``.json``, ``.yaml`` or ``.yml``, and for a fact that
+            such files cannot hold, such as bytes.
+        ImportError: For YAML where PyYAML is not installed.
+    """
+    path = Path(path)
+    yaml = _yaml_for(path)
+    facts = plain_domain(domain)
+    if yaml is None:
+        text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
+    else:
+        text = yaml.safe_dump(facts, sort_keys=False, allow_unicode=True)
+        if yaml.safe_load(text) != facts:  # PyYAML writes some control characters as they are
+            text = yaml.safe_dump(facts, sort_keys=False)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def plain_domain(domain: Mapping[str, Mapping]) -> dict[str, dict]:
+    """The same domain in lists, text, numbers, truths and ``None``, which files can hold."""
+    return {
+        str(name): {
+            str(key): _plain(f"{key} of {name!r}", fact, facts.get("datetime_format"))
+            for key, fact in facts.items()
+        }
+        for name, facts in domain.items()
+    }
+
+
+def _plain(what: str, fact: Any, datetime_format: str | None) -> Any:
+    if isinstance(fact, list | tuple | range | np.ndarray | pd.Index | pd.Series):
+        return [_plain(what, each, datetime_format) for each in fact]
+    if isinstance(fact, datetime.date | np.datetime64):
+        moment = pd.Timestamp(fact)
+        if datetime_format is None or isinstance(moment, NaTType):
+            return None if isinstance(moment, NaTType) else str(moment)
+        return moment.strftime(datetime_format)
+    read = plain(fact)  # NumPy's scalars and enumerations as what they are
+    if isinstance(read, Decimal | Fraction):
+        return int(read) if read == int(read) else float(read)
+    if not isinstance(read, bytes) and (read is not None or _is_missing(fact)):
+        return read
+    raise ValueError(f"{what} cannot be written to a file, got {fact!r}. Write it as text.")
+
+
+def _is_missing(fact: Any) -> bool:
+    return fact is None or fact is pd.NA or fact != fact
+
+
+def _yaml_for(path: Path) -> ModuleType | None:
+    """The library that reads and writes YAML; ``None`` for JSON."""
+    if path.suffix.lower() == ".json":
+        return None
+    if path.suffix.lower() not in _YAML:
+        raise ValueError(
+            "A public domain is kept in a file that ends in .json, .yaml or .yml, got "
+            f"{str(path)!r}."
+        )
+    try:
+        import yaml
+    except ImportError:
+        raise ImportError(f"{path} needs PyYAML: pip install pyyaml. JSON needs nothing.") from None
+    return yaml

@@ -1,0 +1,100 @@
+"""Templates of a public domain: what to fill in, column by column, without a look at a value."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from sdv_privpgd.drafting.codebook import read_codebook
+from sdv_privpgd.drafting.types import is_whole, listed, sdtype_of
+from sdv_privpgd.schema import Schema
+
+if TYPE_CHECKING:
+    from sdv.metadata import Metadata
+
+_BLANKS = {
+    "numerical": ("range_min", "range_max", "decimal_places"),
+    "datetime": ("range_min", "range_max"),
+    "categorical": ("range_values", "other_value"),
+    "ordinal": ("range_values", "other_value"),
+    "boolean": (),
+}
+"""What to fill in for each sdtype, beside whether values may be missing."""
+
+
+def draft_domain(source: "Metadata | Mapping | pd.Series | pd.DataFrame") -> dict[str, dict]:
+    """A template of a public domain, in the form that ``public_domain`` takes.
+
+    What is ``None`` is to be filled in from documentation. What is left ``None`` counts as not
+    declared: it is found privately, or is SDV's default. No value of the table is looked at.
+
+    Args:
+        source: One of
+
+            - SDV's ``Metadata`` of one table, or its dict. Ranges and categories in it are left
+              out: detection may have read them off the table. Keys and personal data are left out,
+              for they are generated.
+            - the dtypes of a table's columns: ``table.dtypes``, or a mapping of names to dtypes.
+              Categories that a dtype holds are not read.
+            - a codebook: a DataFrame with a row for each column of the table, described at
+              ``sdv_privpgd.drafting.codebook.read_codebook``.
+
+    Raises:
+        ValueError: For other sources, a table of data among them.
+    """
+    if isinstance(source, pd.DataFrame):
+        found = read_codebook(source)
+        return {name: _draft(facts.pop("sdtype"), facts) for name, facts in found.items()}
+    facts = source if isinstance(source, Mapping | pd.Series) else _as_dict(source)
+    if isinstance(facts, Mapping) and {"tables", "columns"} & set(facts):
+        columns, keys = table_of(facts)
+        return {
+            name: _draft(columns[name]["sdtype"], format_of(columns[name]))
+            for name in Schema.modelled(columns, keys, {})
+        }
+    return {name: _from_dtype(name, dtype) for name, dtype in listed(facts).items()}
+
+
+def table_of(metadata: "Metadata | Mapping") -> tuple[dict[str, dict], list[str]]:
+    """SDV's description of each column of the only table, and its keys."""
+    facts = metadata if isinstance(metadata, Mapping) else _as_dict(metadata)
+    tables = facts.get("tables", {"table": facts})
+    if not isinstance(tables, Mapping) or len(tables) != 1:
+        raise ValueError(f"The metadata must be of one table, got {list(tables)!r}.")
+    (table,) = tables.values()
+    keys = [table.get("primary_key"), *(table.get("alternate_keys") or [])]
+    columns = {str(name): dict(known) for name, known in table.get("columns", {}).items()}
+    return columns, [key for key in keys if isinstance(key, str)]
+
+
+def named_by_text(domain: Any) -> Any:
+    """A public domain under SDV's names, which are text; anything else as it is."""
+    if not isinstance(domain, Mapping):
+        return domain
+    return {str(name): facts for name, facts in domain.items()}
+
+
+def _as_dict(metadata: Any) -> Mapping:
+    to_dict = getattr(metadata, "to_dict", None)
+    if to_dict is None:
+        raise ValueError(
+            "A draft is made from SDV's metadata, from table.dtypes or from a codebook, got "
+            f"{type(metadata).__name__}."
+        )
+    return to_dict()
+
+
+def _draft(sdtype: str, known: Mapping) -> dict:
+    """The template of a column of which something may be known."""
+    return {**dict.fromkeys(_BLANKS[sdtype]), "range_is_nullable": None, **known}
+
+
+def format_of(known: Mapping) -> dict:
+    """The format of the metadata, for a blank in its place would say that there is none."""
+    keys = ("datetime_format",) if known["sdtype"] == "datetime" else ()
+    return {key: known.get(key) for key in keys}
+
+
+def _from_dtype(name: str, dtype: Any) -> dict:
+    sdtype = sdtype_of(name, dtype)
+    return _draft(sdtype, {"decimal_places": 0} if is_whole(dtype) else {})

@@ -1,0 +1,164 @@
+"""What a fit says of itself: a planted fault is told, a healthy table is met with silence."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_privpgd.advice import Fitted, advice
+from sdv_privpgd.measure import Measurement
+from sdv_privpgd.pipeline import Release
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.schema import Schema
+
+STDDEV = 20.0
+AGE = {"sdtype": "numerical", "range_min": 18, "range_max": 65, "decimal_places": 0}
+WARD = {"sdtype": "categorical", "range_values": ["A", "B", "C"], "other_value": "other"}
+CITY = {"sdtype": "categorical", "range_values": [f"city {number}" for number in range(8)]}
+
+
+def fitted(facts, shares, *, num_rows=10_000, seed=0, delta=1e-6, doubts=None, **settings):
+    """A fit of one column, of whose values and missing cells there are so many parts."""
+    schema = Schema.from_sdv({"x": facts}, num_bins=12)
+    (size,) = schema.domain().sizes
+    parts = np.array([*shares, *[0.0] * (size - len(shares))])
+    counts = np.rint(parts / parts.sum() * num_rows).astype(np.int64)
+    noise = np.rint(np.random.default_rng(seed).normal(0, STDDEV, size)).astype(np.int64)
+    ledger = PrivacyLedger.open(1.0, delta, Adjacency.REPLACE_ONE, settings.get("rows", 1))
+    measurements = (
+        Measurement(query=CountQuery(), answer=np.array([num_rows]), stddev=0.0),
+        Measurement(query=MarginalQuery(("x",)), answer=counts + noise, stddev=STDDEV),
+    )
+    release = Release(domain=schema.domain(), ledger=ledger, measurements=measurements, model=None)
+    return Fitted(
+        schema=schema,
+        release=release,
+        ledger=ledger,
+        declared={"x": facts},
+        doubts=doubts or {},
+        repeated_ids=settings.get("ids", ()),
+    )
+
+
+def bell(size=12):
+    return np.exp(-(np.linspace(-2, 2, size) ** 2))
+
+
+HEALTHY = {
+    "a bell": (AGE, bell()),
+    "even": (AGE, np.ones(12)),
+    "falling": (AGE, 0.7 ** np.arange(12)),
+    "half missing": (AGE, [*bell(), bell().sum()]),
+    "mostly zero": ({**AGE, "range_min": 0}, [90, *[1] * 11]),
+    "wards": (WARD, [5, 3, 2, 0.1]),
+    "some others": (WARD, [5, 3, 2, 4]),
+    "few cities are rare": (CITY, [5, 5, 5, 5, 5, 0.01, 0.01, 0.01]),
+    "two values, one rare": ({**WARD, "range_values": ["A", "B"]}, [99.5, 0.5]),
+    "truths": ({"sdtype": "boolean"}, [9, 1]),
+}
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(("facts", "shares"), HEALTHY.values(), ids=HEALTHY)
+def test_a_healthy_column_is_met_with_silence(facts, shares, seed):
+    if facts["sdtype"] == "numerical":
+        facts = {**facts, "range_max": facts["range_max"] - 1}
+    assert advice(fitted(facts, shares, seed=seed)) == ()
+
+
+PLANTED = {
+    "all missing": (AGE, [*[0] * 12, 1], "is missing in nearly all rows"),
+    "all other": (WARD, [0, 0, 0, 1], "is 'other' in nearly all rows"),
+    "mostly other": (WARD, [1, 1, 1, 9], r"is 'other' in more than \d\d % of the rows"),
+    "clipped above": (AGE, [*bell(11), 2], r"at 62 – 65, the end of its declared range_max=65"),
+    "clipped below": (AGE, [2, *bell(11)], r"range_min=18"),
+    "one value": (CITY, [0, 1, 0, 0, 0, 0, 0, 0], "is city 1 in nearly all rows"),
+    "one cell": (AGE, [*[0] * 5, 1, *[0] * 6], "is 38 – 41 in nearly all rows"),
+    "rare": (CITY, [3, 2, 2, *[0.001] * 5], r"5 of 8 of 'x' \(city 3, city 4, city 5, \.\.\.\)"),
+}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("facts", "shares", "told"), PLANTED.values(), ids=PLANTED)
+def test_a_planted_fault_is_told(facts, shares, told, seed):
+    import re
+
+    said = advice(fitted(facts, shares, seed=seed))
+    assert any(re.search(told, sentence) for sentence in said), said
+
+
+def test_a_found_range_is_not_said_to_be_declared_wrongly():
+    facts = fitted(AGE, [*bell(11), 2])
+    found = Fitted(**{**vars(facts), "declared": {"x": {"sdtype": "numerical"}}})
+    assert advice(facts) != ()
+    assert advice(found) == ()
+
+
+def test_rows_that_are_too_few_are_told_with_the_number_that_would_do():
+    (told,) = advice(fitted(AGE, np.ones(12), num_rows=500))
+    moved = 13 * STDDEV / math.sqrt(2 * math.pi)
+    assert told.startswith("500 rows are few")
+    number = int(told.split("From about ")[1].split(" rows")[0].replace(",", ""))
+    assert moved / 0.05 <= number <= 1.1 * moved / 0.05
+    assert advice(fitted(AGE, np.ones(12), num_rows=number)) == ()
+
+
+@pytest.mark.parametrize(("delta", "is_told"), [(1e-4, True), (2e-4, True), (9e-5, False)])
+def test_a_delta_is_held_against_the_number_of_rows(delta, is_told):
+    said = advice(fitted(AGE, np.ones(12), delta=delta))
+    assert [sentence.startswith("delta=") for sentence in said] == [True] * is_told
+
+
+def test_ids_of_several_rows_are_told_where_one_row_a_person_is_protected():
+    (told,) = advice(fitted(AGE, np.ones(12), ids=("patient",)))
+    assert "'patient'" in told
+    assert "rows_per_person" in told
+    assert advice(fitted(AGE, np.ones(12), ids=("patient",), rows=3)) == ()
+
+
+def test_doubts_of_discovery_are_passed_on():
+    doubts = {"x": "The range of 'x' may be noise."}
+    assert advice(fitted(AGE, np.ones(12), doubts=doubts)) == ("The range of 'x' may be noise.",)
+
+
+def test_a_fit_without_modelled_columns_or_kept_tables_says_nothing_of_them():
+    whole = fitted(AGE, np.ones(12))
+    nothing = Fitted(**{**vars(whole), "release": None, "schema": Schema(())})
+    assert advice(nothing) == ()
+    kept = Release(**{**vars(whole.release), "measurements": whole.release.measurements[:1]})
+    assert advice(Fitted(**{**vars(whole), "release": kept})) == ()
+
+
+FACTS = st.sampled_from(
+    [
+        AGE,
+        {**AGE, "range_min": 65},
+        {"sdtype": "numerical", "range_min": 0.0, "range_max": 0.0},
+        {"sdtype": "numerical", "range_min": 0.0, "range_max": 1.0, "range_is_nullable": False},
+        {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2020-12-31"},
+        {**CITY, "range_values": list(range(600)), "frequencies": [1.0] * 600},
+        {"sdtype": "numerical", "range_min": 0, "range_max": 9, "cut_points": [1, 5]},
+        WARD,
+    ]
+)
+
+
+@given(facts=FACTS, data=st.data(), num_rows=st.integers(0, 10**6))
+def test_no_answer_however_odd_stops_it(facts, data, num_rows):
+    (size,) = Schema.from_sdv({"x": facts}, num_bins=12).domain().sizes
+    odd = st.integers(-(10**6), 10**7)
+    whole = fitted(facts, np.ones(size))
+    answer = np.array(data.draw(st.lists(odd, min_size=size, max_size=size)))
+    stddev = data.draw(st.sampled_from([0.0, 1.0, 1e6]))
+    measured = (
+        Measurement(query=CountQuery(), answer=np.array([num_rows]), stddev=stddev),
+        Measurement(query=MarginalQuery(("x",)), answer=answer, stddev=stddev),
+    )
+    release = Release(**{**vars(whole.release), "measurements": measured})
+    assert all(
+        isinstance(sentence, str)
+        for sentence in advice(Fitted(**{**vars(whole), "release": release}))
+    )
