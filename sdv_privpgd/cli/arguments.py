@@ -28,7 +28,14 @@ def parser() -> argparse.ArgumentParser:
     synthesize = _command(each, synthesizing.synthesize, "fit a table and write synthetic rows")
     synthesize.add_argument("table", type=Path, help="CSV, Parquet or .xlsx; CSV compressed or not")
     synthesize.add_argument("--out", type=Path, help="CSV or Parquet; needed but for --dry-run")
-    synthesize.add_argument("--metadata", type=Path, help="SDV's, JSON; else types are detected")
+    synthesize.add_argument("--metadata", type=Path, help="SDV's, JSON")
+    synthesize.add_argument(
+        "--types",
+        choices=["detect", "dtypes"],
+        default="detect",
+        help="without metadata, types are detected from cells, or are what dtypes say: of a "
+        "Parquet file its own, of text those of --dtype",
+    )
     _settings(synthesize)
     synthesize.add_argument(
         "--rows", type=int, help="synthetic rows; as many as the table has, or as it seems to have"
@@ -73,6 +80,14 @@ def parser() -> argparse.ArgumentParser:
     _table(evaluate)
     _force(evaluate)
 
+    draft = _command(each, commands.draft_domain, "a public domain to fill in; no value is read")
+    draft.add_argument("table", type=Path, nargs="?", help="its names and types are taken")
+    draft.add_argument("--metadata", type=Path, help="SDV's, JSON; takes the place of the table")
+    draft.add_argument("--out", type=Path, required=True, help=".json or .yaml, for --domain")
+    draft.add_argument("--metadata-out", type=Path, help="write metadata, too: JSON, --metadata")
+    _table(draft)
+    _force(draft)
+
     describe = _command(each, commands.describe, "what a kept synthesizer is and has spent")
     describe.add_argument("model", type=Path)
     return whole
@@ -89,7 +104,9 @@ def _settings(command: argparse.ArgumentParser) -> None:
     """What a fit is told."""
     command.add_argument("--epsilon", type=float, required=True, help="what may be spent")
     command.add_argument("--delta", type=float, default=1e-5)
-    command.add_argument("--domain", type=Path, help="the public domain: column to facts")
+    command.add_argument(
+        "--domain", type=Path, help="the public domain, JSON or YAML: column to facts"
+    )
     command.add_argument(
         "--public-metadata", action="store_true", help="ranges in the metadata are public"
     )
@@ -128,7 +145,8 @@ def _table(command: argparse.ArgumentParser) -> None:
         default=[],
         type=_dtype,
         metavar="COLUMN=TYPE",
-        help="pandas' type of a column: str, Int64, float, boolean, category; may be repeated",
+        help="pandas' type of a column, such as str, Int64, float, boolean, category or "
+        "datetime64[ns]; may be repeated",
     )
 
 
@@ -186,8 +204,6 @@ def _dtype(text: str) -> tuple[str, Any]:
         dtype = None
     if dtype is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not COLUMN=TYPE with a type of pandas")
-    if dtype.kind in "mMcVS":
-        raise argparse.ArgumentTypeError(
-            f"{word} is not read from text: say in the metadata that it is a date, and its format"
-        )
+    if dtype.kind in "mcVS":
+        raise argparse.ArgumentTypeError(f"{word} is no type that SDV has a word for")
     return name, np.dtype(object) if dtype.kind == "U" else dtype

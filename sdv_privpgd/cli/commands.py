@@ -1,5 +1,6 @@
 """The commands that take a fitted synthesizer."""
 
+import json
 from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
@@ -9,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from sdv_privpgd.cli import texts
-from sdv_privpgd.cli.documents import columns_of
+from sdv_privpgd.cli.documents import columns_of, metadata_of_types, read_metadata
 from sdv_privpgd.cli.files import kind_written
-from sdv_privpgd.cli.reading import check_table, read_table
+from sdv_privpgd.cli.reading import check_table, read_table, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, say
 from sdv_privpgd.cli.synthesizing import facts_of, reading, sampled, write_as_asked
 from sdv_privpgd.cli.writing import Outputs
@@ -56,6 +57,42 @@ def evaluate(arguments: Namespace) -> None:
         table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
         outputs.write(out, lambda part: _compare(synthesizer, table, part))
     say(_NOT_PRIVATE.format(arguments.out))
+
+
+def draft_domain(arguments: Namespace) -> None:
+    """Writes a public domain to be filled in, and metadata if asked for; no value is read."""
+    import sdv_privpgd
+
+    table: Path | None = arguments.table
+    if (table is None) == (arguments.metadata is None):
+        raise CommandError("A draft is made of a table's names and types, or of --metadata.")
+    if arguments.out.suffix.lower() not in (".json", ".yaml", ".yml"):
+        raise CommandError(f"--out {arguments.out} must end in .json, .yaml or .yml.")
+    if table is not None:
+        check_table(table)
+    with Outputs(inputs=[table, arguments.metadata], force=arguments.force) as outputs:
+        out = outputs.open("--out", arguments.out)
+        metadata_out = outputs.open("--metadata-out", arguments.metadata_out)
+        if table is None:
+            source: Any = read_metadata(arguments.metadata)
+            metadata = source
+        else:
+            source = types_in(table, reading(arguments))
+            metadata = metadata_of_types(source)
+        domain = sdv_privpgd.draft_domain(source)
+        outputs.write(out, lambda part: _written(domain, part))
+        text = json.dumps(metadata.to_dict(), indent=2) + "\n"
+        outputs.write(metadata_out, lambda part: part.write_text(text, encoding="utf-8"))
+    say(f"Fill in what is null in {arguments.out}, from documentation and not from the table.")
+
+
+def _written(domain: dict, part: Path) -> None:
+    import sdv_privpgd
+
+    try:
+        sdv_privpgd.write_domain(domain, part)
+    except ImportError:
+        raise CommandError("--out in YAML needs PyYAML: pip install pyyaml.") from None
 
 
 def _compare(synthesizer: "PrivateSynthesizer", table: pd.DataFrame, part: Path) -> None:
@@ -110,7 +147,10 @@ def _rows(
 def _conditions(
     synthesizer: "PrivateSynthesizer", asked: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
-    facts = facts_of(synthesizer)
+    found = synthesizer.discovered_domain()
+    facts = {
+        name: {**known, **found.get(name, {})} for name, known in facts_of(synthesizer).items()
+    }
     unknown = [name for name, _ in asked if name not in facts]
     if unknown:
         raise CommandError(

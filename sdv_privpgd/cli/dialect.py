@@ -44,6 +44,9 @@ class Reading:
             return facts.get(name, {}).get("sdtype") == "numerical"
         return self.dtypes[name].kind in "iuf"
 
-    def is_text(self, name: str) -> bool:
-        """Whether the user says that a column is text."""
-        return name in self.dtypes and self.dtypes[name] in (np.dtype(object), pd.StringDtype())
+    def stays_text(self, name: str) -> bool:
+        """Whether the user says that a column is text, or dates, which are read as such later."""
+        dtype = self.dtypes.get(name)
+        return dtype is not None and (
+            dtype in (np.dtype(object), pd.StringDtype()) or dtype.kind == "M"
+        )

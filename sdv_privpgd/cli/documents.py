@@ -34,7 +34,7 @@ def detected_metadata(table: "pd.DataFrame") -> "Metadata":
 
     say(
         "The types of the columns were detected from the table and are taken as public; "
-        "--metadata says them without looking."
+        "--metadata says them without looking, and so does --types dtypes."
     )
     try:
         return Metadata.detect_from_dataframes({_TABLE: table})
@@ -53,9 +53,28 @@ def columns_of(metadata: "Metadata") -> Mapping[str, Mapping]:
     return tables[0].columns
 
 
-def read_facts(path: Path | None) -> Any:
-    """The public domain: a mapping of columns to facts."""
-    return None if path is None else _read_json(path)
+def read_facts(path: Path | None) -> dict[str, dict] | None:
+    """The public domain: a mapping of columns to facts, from JSON or YAML."""
+    from sdv_privpgd import read_domain
+
+    if path is None:
+        return None
+    try:
+        return read_domain(path)
+    except OSError as error:
+        raise CommandError(f"Cannot read {path}: {reason(error)}.") from None
+    except (ValueError, ImportError) as error:  # public: it is documentation
+        raise CommandError(str(error)) from None
+
+
+def metadata_of_types(types: Mapping[str, Any]) -> "Metadata":
+    """Metadata with what the types of columns say, which no cell has decided."""
+    from sdv_privpgd import draft_metadata
+
+    try:
+        return draft_metadata(types, table_name=_TABLE)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
 
 
 def _read_json(path: Path) -> Any:

@@ -74,6 +74,15 @@ def parsed_parquet(path: Path) -> pd.DataFrame:
     return _withheld(path, "Parquet", lambda: pd.read_parquet(path))
 
 
+def parsed_schema(path: Path) -> pd.DataFrame:
+    """The table of a Parquet file without its rows."""
+    import pyarrow.parquet
+
+    return _withheld(
+        path, "Parquet", lambda: pyarrow.parquet.read_schema(path).empty_table().to_pandas()
+    )
+
+
 def _encoding(path: Path, how: Reading, kind: Kind) -> str:
     """What the user says, or else the first bytes. Raises ``CommandError`` if they do not fit."""
     with _withheld(path, "text", lambda: _opened(path, kind)) as file:

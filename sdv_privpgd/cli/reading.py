@@ -13,7 +13,13 @@ from sdv_privpgd.cli import texts
 from sdv_privpgd.cli.dialect import Facts, Reading
 from sdv_privpgd.cli.files import Kind, kind_read
 from sdv_privpgd.cli.headers import MISSING, names_of
-from sdv_privpgd.cli.parsers import first_record, parsed_parquet, parsed_sheet, parsed_text
+from sdv_privpgd.cli.parsers import (
+    first_record,
+    parsed_parquet,
+    parsed_schema,
+    parsed_sheet,
+    parsed_text,
+)
 from sdv_privpgd.cli.saying import CommandError, say
 
 _SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
@@ -49,12 +55,35 @@ def read_table(path: Path, how: Reading, facts: Facts | None) -> pd.DataFrame:
     return table
 
 
-def names_in(path: Path, how: Reading, facts: Facts | None) -> list[str]:
-    """The names of the columns of a file of text, which say nothing of their types."""
-    return _names(first_record(path, how, kind_read(path)), how, facts)
+def types_in(path: Path, how: Reading) -> dict[str, Any]:
+    """The dtype of each column. Public: no cell decides it, and none is read.
+
+    Parquet's schema has them; text and workbooks have names, and the user says the types.
+    """
+    if kind_read(path).form == "parquet":
+        return {**_with_index(parsed_schema(path)).dtypes.to_dict(), **how.dtypes}
+    names = list(_first_names(path, how))
+    _check_dtypes(how.dtypes, names)
+    unknown = [name for name in names if name not in how.dtypes]
+    if unknown:
+        raise CommandError(
+            f"{path} names columns and says nothing of their types, and what cells look like is no "
+            f"public fact. Say the types of {unknown!r} with --dtype COLUMN=TYPE, or give "
+            "--metadata."
+        )
+    return {name: how.dtypes[name] for name in names}
 
 
 # Text
+
+
+def _first_names(path: Path, how: Reading) -> list[str]:
+    kind = kind_read(path)
+    if kind.form == "excel":
+        return _names(_first_cells(parsed_sheet(path, how)), how, None)
+    record = first_record(path, how, kind)
+    _check_separator(record, how, kind, None)
+    return _names(record, how, None)
 
 
 def _read_text(path: Path, how: Reading, facts: Facts | None) -> pd.DataFrame:
@@ -70,7 +99,7 @@ def _read_text(path: Path, how: Reading, facts: Facts | None) -> pd.DataFrame:
         kind,
         header=0 if how.has_header else None,
         names=names,
-        dtype={name: str for name in names if name not in inferred or how.is_text(name)},
+        dtype={name: str for name in names if name not in inferred or how.stays_text(name)},
         na_values={name: _missing(facts, name) for name in names},
         float_precision="round_trip",
     )
@@ -108,8 +137,7 @@ def _missing(facts: Facts | None, name: str) -> list[str]:
 
 def _read_workbook(path: Path, how: Reading, facts: Facts | None) -> pd.DataFrame:
     cells = parsed_sheet(path, how)
-    first = [None if pd.isna(cell) else cell for cell in cells.iloc[0]]
-    names = _names(first, how, facts)
+    names = _names(_first_cells(cells), how, facts)
     _check_dtypes(how.dtypes, names)
     rows = cells.iloc[1:] if how.has_header else cells
     table: pd.DataFrame = rows.set_axis(names, axis=1).reset_index(drop=True)
@@ -122,6 +150,10 @@ def _read_workbook(path: Path, how: Reading, facts: Facts | None) -> pd.DataFram
     for name in names:
         table[name] = table[name].infer_objects() if name in numbers else texts.texts(table[name])
     return _understood(table, how, facts)
+
+
+def _first_cells(cells: pd.DataFrame) -> list:
+    return [None if pd.isna(cell) else cell for cell in cells.iloc[0]]
 
 
 # Parquet
@@ -171,7 +203,7 @@ def _understood(table: pd.DataFrame, how: Reading, facts: Facts | None) -> pd.Da
             column, known = cast(pd.Series, table[name]), facts.get(name, {})
             if how.is_number(name, facts):
                 table[name] = texts.numbers(column, how.decimal)
-            elif not how.is_text(name):
+            elif not how.stays_text(name):
                 table[name] = texts.meanings(column, known, how.decimal)
     return _converted(table, how)
 

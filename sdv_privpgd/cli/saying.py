@@ -53,4 +53,5 @@ def say_warning(message: Warning | str, category: type, filename: str, *_: Any) 
     """
     ours = category is UserWarning or category.__module__.startswith("sdv_privpgd")
     if ours and Path(filename).is_relative_to(_PACKAGE):
-        say(in_options(message))
+        for line in str(message).splitlines():
+            say(in_options(line))

@@ -8,10 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdv_privpgd.cli.dialect import Facts, Reading
-from sdv_privpgd.cli.documents import columns_of, detected_metadata, read_facts, read_metadata
+from sdv_privpgd.cli.documents import (
+    columns_of,
+    detected_metadata,
+    metadata_of_types,
+    read_facts,
+    read_metadata,
+)
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.interrupts import undisturbed
-from sdv_privpgd.cli.reading import check_table, read_table
+from sdv_privpgd.cli.reading import check_table, read_table, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, say
 from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, spent
 from sdv_privpgd.cli.writing import Output, Outputs, write_rows
@@ -49,8 +55,7 @@ def synthesize(arguments: Namespace) -> None:
         out = outputs.open("--out", arguments.out)
         report = outputs.open("--report", arguments.report)
         if synthesizer is None:
-            as_found = read_table(arguments.table, reading(arguments), None)
-            synthesizer = _synthesizer(arguments, detected_metadata(as_found))
+            synthesizer = _synthesizer(arguments, _typed(arguments))
         with _on_the_books(synthesizer, earlier, outputs, ledger):
             table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
             _fit(synthesizer, table)
@@ -65,11 +70,17 @@ def synthesize(arguments: Namespace) -> None:
 
 
 def plan(arguments: Namespace) -> None:
-    """Says what would be asked of so many rows, and how loud the answers would be."""
+    """Says what would be asked of so many rows, how loud it would be, and what is wrong."""
+    from sdv_privpgd import check_domain
+
     if arguments.metadata is None or arguments.rows is None:
         raise CommandError("--dry-run needs --metadata and --rows: it reads no table.")
     _check_rows(arguments)
-    print(_synthesizer(arguments, read_metadata(arguments.metadata)).plan(arguments.rows))
+    metadata, domain = read_metadata(arguments.metadata), read_facts(arguments.domain)
+    if domain is not None:
+        for sentence in check_domain(metadata, domain):
+            say(in_options(sentence))
+    print(_synthesizer(arguments, metadata).plan(arguments.rows))
 
 
 def reading(arguments: Namespace) -> Reading:
@@ -110,6 +121,13 @@ def sampled(synthesizer: "PrivateSynthesizer", num_rows: int) -> "pd.DataFrame":
     """The next rows of a synthesizer."""
     rows = synthesizer.sample(num_rows)
     return next(iter(rows.values())) if isinstance(rows, dict) else rows
+
+
+def _typed(arguments: Namespace) -> "Metadata":
+    """Metadata with types alone, of a table that has none."""
+    if arguments.types == "dtypes":
+        return metadata_of_types(types_in(arguments.table, reading(arguments)))
+    return detected_metadata(read_table(arguments.table, reading(arguments), None))
 
 
 def _check_rows(arguments: Namespace) -> None:

@@ -57,8 +57,8 @@ def declared_values(facts: Mapping) -> list:
 def convert(column: pd.Series, dtype: Any) -> pd.Series:
     """The column in the dtype that the user names. Raises ``CommandError``, without a cell."""
     try:
-        if dtype == "string" or pd.api.types.is_object_dtype(dtype):
-            return column.astype(dtype)
+        if dtype.kind == "M" and column.dtype == object:
+            return column  # dates are read one by one, as the metadata says
         if pd.api.types.is_bool_dtype(dtype):
             column = column.map(lambda cell: _truth(cell), na_action="ignore")
         return column.astype(dtype)

@@ -43,8 +43,11 @@ class Output:
 
     @property
     def part(self) -> Path:
-        """Where it lies meanwhile. The name is always the same: it keeps other runs away."""
-        return self.place.with_name(f"{self.place.name}.part")
+        """Where it lies meanwhile, with the same ending.
+
+        The name is always the same: it keeps other runs away.
+        """
+        return self.place.with_name(f"{self.place.stem}.part{self.place.suffix}")
 
 
 class Outputs:

@@ -13,6 +13,7 @@ import pytest
 import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
 from sdv.utils import load_synthesizer
 
+import sdv_privpgd
 from sdv_privpgd.cli.program import main
 
 SECRET = "CANARYTEXT"
@@ -96,7 +97,7 @@ def test_a_file_in_a_file_out(csv, suffix, capsys, tmp_path):
     assert "Synthesizer" in described
     assert "age: numerical" in described
     assert SECRET not in described
-    assert not list(tmp_path.glob("*.part"))
+    assert not list(tmp_path.glob("*.part*"))
 
 
 def test_declared_columns_and_silence(csv, tmp_path, capsys):
@@ -200,7 +201,7 @@ def test_whatever_ends_it_the_books_are_kept_and_no_half_file_is_left(
     csv, tmp_path, monkeypatch, capsys, place, error, status, told
 ):
     def fail(*args, **kwargs):
-        for part in tmp_path.glob("*.part"):
+        for part in tmp_path.glob("*.part*"):
             if not part.stat().st_size:
                 part.write_bytes(b"half")
         raise error
@@ -270,7 +271,7 @@ def test_too_much_is_refused_before_anything_is_read(csv, tmp_path, monkeypatch,
 
 
 def test_a_ledger_of_a_run_that_was_killed_stops_the_next(csv, tmp_path, capsys):
-    (tmp_path / "ledger.json.part").touch()
+    (tmp_path / "ledger.part.json").touch()
     assert declared(csv, "--ledger", tmp_path / "ledger.json", "--force") == 1
     assert "what it spent is not in the ledger" in capsys.readouterr().err
 
@@ -334,6 +335,70 @@ def test_a_plan_reads_nothing(csv, tmp_path, capsys, command):
         assert "--dry-run needs --metadata and --rows" in capsys.readouterr().err
 
 
+def test_a_plan_says_all_that_does_not_fit(csv, tmp_path, capsys):
+    (tmp_path / "domain.json").write_text(json.dumps(DOMAIN | {"ill": {}, "ward": {}}))
+    plan = ["plan", "--epsilon", 1, "--rows", 100, "--metadata", tmp_path / "metadata.json"]
+    assert run(*plan, "--domain", tmp_path / "domain.json") == 0
+    assert "range_values of 'ward' is not declared" in capsys.readouterr().err
+
+
+# Types and domains without a look
+
+
+@pytest.mark.parametrize("ending", ["json", "yaml"])
+def test_a_domain_is_drafted_filled_in_and_used(csv, tmp_path, ending, capsys):
+    pytest.importorskip("yaml" if ending == "yaml" else "json")
+    source, draft = tmp_path / "table.parquet", tmp_path / f"draft.{ending}"
+    metadata = tmp_path / "drafted.json"
+    real = pd.read_csv(csv, dtype={"ward": str}).astype({"age": "Int64"}).set_index("ward")
+    real.to_parquet(source)
+    assert run("draft-domain", source, "--out", draft, "--metadata-out", metadata) == 0
+    assert "Fill in what is null" in capsys.readouterr().err
+    assert SECRET not in draft.read_text() + metadata.read_text()
+    domain = sdv_privpgd.read_domain(draft)
+    assert domain["age"] == {
+        "range_min": None, "range_max": None, "decimal_places": 0, "range_is_nullable": None
+    }  # fmt: skip
+    domain["age"] |= DOMAIN["age"]
+    domain["ward"] |= DOMAIN["ward"]
+    sdv_privpgd.write_domain(domain, draft)
+    assert run(
+        "synthesize", source, "--epsilon", 1, "--method", "mst", "--out", tmp_path / "out.csv",
+        "--metadata", metadata, "--domain", draft, "--quiet",
+    ) == 0  # fmt: skip
+    assert "not declared" not in capsys.readouterr().err
+    assert set(pd.read_csv(tmp_path / "out.csv", dtype=str)["ward"].dropna()) == {"01", "02"}
+    assert run("draft-domain", source, "--out", draft) == 1
+    again = ["draft-domain", "--metadata", metadata, "--out", draft, "--force"]
+    assert run(*again) == 0
+    assert set(sdv_privpgd.read_domain(draft)) == {"age", "ward", "ill"}
+
+
+def test_text_has_no_types_unless_the_user_says_them(csv, tmp_path, capsys):
+    draft = ["draft-domain", csv, "--out", tmp_path / "draft.json"]
+    assert run(*draft) == 1
+    told = capsys.readouterr().err
+    assert "Say the types of ['age', 'ward', 'ill'] with --dtype" in told
+    types = ["--dtype", "age=Int64", "--dtype", "ward=str", "--dtype", "ill=boolean"]
+    assert run(*draft, *types) == 0
+    assert list(sdv_privpgd.read_domain(tmp_path / "draft.json")) == ["age", "ward", "ill"]
+    assert run("draft-domain", "--out", tmp_path / "draft.json") == 1
+    assert run("draft-domain", csv, "--out", tmp_path / "draft.txt") == 1
+
+
+def test_types_may_come_from_dtypes_alone(csv, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sdv_privpgd.cli.synthesizing.detected_metadata", lambda table: 1 / 0)
+    fit = ["synthesize", csv, "--epsilon", 1, "--method", "mst", "--types", "dtypes", "--quiet"]
+    types = ["--dtype", "age=Int64", "--dtype", "ward=str", "--dtype", "ill=boolean"]
+    assert run(*fit, "--out", tmp_path / "a.csv", *types) == 0
+    assert SECRET not in capsys.readouterr().err
+    pd.read_csv(csv).to_parquet(tmp_path / "table.parquet")
+    fit[1] = tmp_path / "table.parquet"
+    assert run(*fit, "--out", tmp_path / "b.csv") == 0
+    assert run(*fit[:1], csv, *fit[2:], "--out", tmp_path / "c.csv") == 1
+    assert "--dtype COLUMN=TYPE" in capsys.readouterr().err
+
+
 def test_files_that_hold_no_model(csv, tmp_path, capsys):
     assert run("synthesize", tmp_path / "no.csv", "--epsilon", 1, "--out", tmp_path / "o.csv") == 1
     assert run("describe", tmp_path / "no.pkl") == 1
@@ -356,7 +421,7 @@ def test_files_that_hold_no_model(csv, tmp_path, capsys):
         ["evaluate", "m", "t", "--out", "p", "--names", "a,a"],
         ["evaluate", "m", "t", "--out", "p", "--dtype", "a"],
         ["evaluate", "m", "t", "--out", "p", "--dtype", "a=none"],
-        ["evaluate", "m", "t", "--out", "p", "--dtype", "a=datetime64[ns]"],
+        ["evaluate", "m", "t", "--out", "p", "--dtype", "a=timedelta64[ns]"],
         ["evaluate", "m", "t", "--out", "p", "--header", "--no-header"],
     ],
 )

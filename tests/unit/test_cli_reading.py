@@ -281,6 +281,13 @@ def test_types_of_truths_categories_and_text(tmp_path):
     assert str(table["ill"].dtype) == "boolean"
 
 
+def test_dates_of_text_are_left_to_be_read_one_by_one(tmp_path):
+    dtypes = {"day": np.dtype("datetime64[ns]")}
+    for facts in (None, {"day": {"sdtype": "datetime"}}):
+        table = read(tmp_path, "day\n2020-01-05\nword\n", facts, dtypes=dtypes)
+        assert table["day"].tolist() == ["2020-01-05", "word"]
+
+
 def test_a_type_that_does_not_fit_is_said_without_a_cell(tmp_path):
     dtypes = {"age": np.dtype("int64")}
     told = refused(tmp_path, f"age,zip,ill\n{SECRET},01234,True\n", dtypes=dtypes)
