@@ -373,7 +373,9 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             warnings.simplefilter("ignore", RefitWarning)  # a refit would spend again, for nothing
             super().update_transformers(column_name_to_transformer, table_name)
         if self._fitted:
-            _generators.fit(self._data_processor, self._described, self._transformers())
+            _generators.fit(
+                self._data_processor, self._described, self._transformers(), self._dtypes
+            )
             self.reset_sampling()
 
     # Constraints: declared, so public; the private table is never checked against them

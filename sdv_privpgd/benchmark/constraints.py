@@ -120,7 +120,8 @@ def _differences(constraint: Any, schema: Any, rows: "pd.DataFrame") -> list[np.
     found = []
     for each in differences_of(pairs, schema.columns, num_bins=32, shapes={}):
         (low, no_low), (high, no_high) = (
-            transformer_for(column).read(rows[column.name]) for column in (each.low, each.high)
+            transformer_for(column).read(rows.loc[:, column.name])
+            for column in (each.low, each.high)
         )
         found.append(each.between(low, high)[~(no_low | no_high)])
     return found

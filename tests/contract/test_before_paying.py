@@ -138,7 +138,7 @@ class TestConstraints:
             ),
             ({}, Never()),
         ],
-        ids=str,
+        ids=lambda part: part if isinstance(part, str) else type(part).__name__,
     )
     def test_what_no_discovery_could_meet_is_refused_before_it_is_paid(self, domain, constraint):
         synthesizer = MSTSynthesizer(COLUMNS, 3.0)
