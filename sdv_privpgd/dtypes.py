@@ -109,7 +109,9 @@ def cast(series: pd.Series, dtype: Any, places: int | None = None) -> pd.Series:
     numeric = isinstance(series.dtype, np.dtype | pd.Int64Dtype | pd.UInt64Dtype)
     if dtype.kind in "iuf" and numeric and series.dtype.kind in "iuf":
         series = _fitted(series, _numpy(dtype))
-    elif dtype.kind == "M" and series.dtype.kind == "M":
+    elif dtype.kind == "M":
+        if series.dtype.kind != "M":  # pandas would try to read text as dates, and talk of it
+            raise TypeError("These values are no dates.")
         series = _zoned(series, dtype)
     elif isinstance(dtype, pd.CategoricalDtype):
         return _categorized(series, dtype)

@@ -78,17 +78,20 @@ def looked_into(column: Column, answer: Measurement, look: Look, rough: Rough) -
     """The range of the fine cells that hold rows, whether missing has, and where to cut."""
     size, facts = column.num_values, look.facts
     table, missing = _of_values(answer), float(answer.answer[size])
-    first, last = _ends(column, table, rough)
-    first = 0 if facts.get("range_min") is not None else first
-    last = size - 1 if facts.get("range_max") is not None else last
+    ends = _ends(column, table, rough)
+    first = 0 if facts.get("range_min") is not None else ends[0]
+    last = size - 1 if facts.get("range_max") is not None else ends[1]
     found = within(facts, range_of(column, (first, last)))
     if facts.get("range_is_nullable") is None and not look.has_range:
         found["range_is_nullable"] = missing > answer.stddev
     cuts = starts_of(column)[first + 1 : last + 1]
     found["cut_points"] = inside({**facts, **found}, cuts)
     if cuts and found["cut_points"] == cuts:
-        held = NoisyTable(table.counts[first : last + 1], table.variance)
-        found["frequencies"] = pooled(held).tolist()
+        # Beyond the ends that were found a declared range holds noise alone.
+        frequent = np.zeros(size)
+        inner = slice(ends[0], ends[1] + 1)
+        frequent[inner] = pooled(NoisyTable(table.counts[inner], table.variance))
+        found["frequencies"] = frequent[first : last + 1].tolist()
     return found
 
 

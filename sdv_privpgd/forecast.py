@@ -145,7 +145,7 @@ def _particles(
     from sdv_privpgd.synthesize.particles.particles import default_number
 
     cores = min(os.cpu_count() or 1, 8)
-    number = engine.num_particles or default_number(num_rows, len(cliques))
+    number = engine.num_particles or default_number(float(num_rows), len(cliques))
     cells = sum(domain.size(clique) for clique in cliques)
     steps = len(cliques) * number * engine.epochs * engine.num_slices
     stages = [

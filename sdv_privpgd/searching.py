@@ -115,7 +115,8 @@ def likeliest_end(noisy: NoisyTable, total: float, dearness: float) -> int:
 
 def trimmed(blocks: Blocks, total: float) -> tuple[int, int]:
     """The first and the last cell of those whose ends matter, of ``total`` rows."""
-    return blocks.counts.size - 1 - _end(blocks.backwards(), total), _end(blocks, total)
+    ends = blocks.counts.size - 1 - _end(blocks.backwards(), total), _end(blocks, total)
+    return min(ends), max(ends)  # each end may be beyond the other where all is noise
 
 
 def _end(blocks: Blocks, total: float) -> int:

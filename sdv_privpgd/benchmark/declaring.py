@@ -56,7 +56,15 @@ def _declaring(arguments: argparse.Namespace) -> None:
         metadata, domain = _described(real, bounds)
         for arm in arguments.arms:
             seeds = range(1 if arm == "GaussianCopula" else arguments.seeds)
-            runs = [_run(arm, real, metadata, domain, arguments.epsilon, seed) for seed in seeds]
+            try:
+                runs = [
+                    _run(arm, real, metadata, domain, arguments.epsilon, each) for each in seeds
+                ]
+            except Exception as error:
+                if arm != "GaussianCopula":
+                    raise
+                print(f"{name[:20]:>14} {arm:>14} cannot fit it: {type(error).__name__}")
+                continue
             means = {key: float(np.mean([run[key] for run, _ in runs])) for key in runs[0][0]}
             print_table([{"table": name[:20], "arm": arm, **means}], header=is_first)
             is_first = False

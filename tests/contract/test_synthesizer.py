@@ -218,7 +218,8 @@ class TestKindsOfTables:
     def test_empty_and_tiny_tables_are_fitted_like_any_other(self, num_rows, adjacency):
         synthesizer = new(adjacency=adjacency)
         synthesizer.fit(sdv_tables.table(num_rows))
-        assert synthesizer.ledger.spent() == pytest.approx(1.0, abs=1e-9)
+        # A threshold of whole rows leaves a little of its delta.
+        assert 0.999 < synthesizer.ledger.spent() <= 1.0
         assert len(synthesizer.sample(10)) == 10
 
     def test_nullable_and_other_dtypes_are_fitted(self):
@@ -493,7 +494,9 @@ class TestConditions:
             {"x": {"sdtype": "numerical"}, "b": {"sdtype": "boolean"}}
         )
         domain = {"x": {"range_min": 0, "range_max": 79, "decimal_places": 0, "num_bins": 16}}
-        synthesizer = PrivPGDSynthesizer(metadata, 10.0, public_domain=domain, num_particles=4_000)
+        synthesizer = PrivPGDSynthesizer(
+            metadata, 10.0, public_domain=domain, num_particles=4_000, discovery_share=0
+        )
         synthesizer.fit(pd.DataFrame({"x": x, "b": x < 5}))
         rows = synthesizer.sample_from_conditions([Condition({"x": Between(0, 9)}, 1_000)])
         assert (rows["x"] < 5).mean() == pytest.approx(0.8, abs=0.05)
@@ -862,17 +865,18 @@ class TestPenalties:
         penalty = ProtectedThreshold({"age": 1.0, "income": 1.0}, b=0.5, weight=0.5)
         synthesizer = new(penalties=[penalty])
         synthesizer.fit(sdv_tables.table(300))
-        assert [charge.what for charge in synthesizer.ledger.charges][1].startswith("smoothed")
-        assert synthesizer.ledger.spent() == pytest.approx(1.0, abs=1e-9)
+        named = [charge.what for charge in synthesizer.ledger.charges]
+        assert sum(what.startswith("smoothed") for what in named) == 1
+        assert 0.999 < synthesizer.ledger.spent() <= 1.0
         kept = [m.query.describe() for m in synthesizer._release.measurements]
         assert kept == ["number of rows"]
 
     def test_a_penalty_without_a_statistic_costs_nothing(self):
         # A strategy whose questions do not depend on answers.
         penalties = [DifferentiablePenalty(mean_age, weight=1.0)]
-        synthesizer = new(penalties=penalties, strategy=AllKWay(degree=2))
+        synthesizer = new(penalties=penalties, strategy=AllKWay(degree=2), discovery_share=0)
         synthesizer.fit(sdv_tables.table(100))
-        plain = new(strategy=AllKWay(degree=2))
+        plain = new(strategy=AllKWay(degree=2), discovery_share=0)
         plain.fit(sdv_tables.table(100))
         assert synthesizer.ledger == plain.ledger
 

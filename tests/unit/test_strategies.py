@@ -513,7 +513,7 @@ class TestAllPairs:
         assert not any(len(each.query.clique) > 2 for each in measured[:-1])
 
     def test_of_many_triples_those_with_the_strongest_pairs_are_measured(self, monkeypatch):
-        monkeypatch.setattr(triples, "_MOST", 3)
+        monkeypatch.setattr(triples, "MOST", 3)
         curator = open_curator(chain(20_000), epsilon=5.0)
         measured = AllPairs().run(curator, MaximumEntropy())
         asked = [each.query.clique for each in measured if len(each.query.clique) == 3]
