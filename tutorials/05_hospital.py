@@ -2,7 +2,7 @@
 
 The table is made up, simulated by chance (``hospital.py``), so that the tutorial may compare with
 it. It has what real ones have: several stays of a patient, dates in order, money with a long tail,
-codes that begin with zeros, empty cells. Section "A guide" of README says why each step is as it is.
+codes that begin with zeros, empty cells. README says why each step is as it is.
 
 The same from the shell, but for the order of dates, which only Python takes:
 
@@ -133,12 +133,12 @@ def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFram
     compared = synthesizer.evaluate(table, path=folder / "05_report_not_private.html")
     found = pd.DataFrame({"real": look(table), "synthetic": look(rows)})
     print(found.round(2).to_string())
-    print(
-        f"\nReal costs above the codebook's 250,000, which were clipped: {compared.outside['cost']:.2%}"
-    )
-    worst = max(compared.columns, key=lambda name: compared.columns[name])
-    print(f"Rows in the wrong place: {compared.columns[worst]:.1%} in {worst!r}, the worst")
-    print(f"column, and {pd.Series(compared.pairs).mean():.1%} in a pair of columns on average.")
+    clipped = compared.outside["cost"]
+    worst, share = max(compared.columns.items(), key=lambda item: item[1])
+    pairs = pd.Series(compared.pairs).mean()
+    print(f"\nReal costs above the codebook's 250,000, which were clipped: {clipped:.3%}")
+    print(f"Rows in the wrong place: {share:.1%} in {worst!r}, the worst column,")
+    print(f"and {pairs:.1%} in a pair of columns on average.")
     found.to_csv(folder / "05_look_not_private.csv", index_label="number")
     return found
 

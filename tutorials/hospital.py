@@ -1,4 +1,4 @@
-"""The hospital of tutorial 05: made-up stays, simulated by chance, of no real person. One row a stay.
+"""The hospital of tutorial 05: made-up stays of made-up patients, simulated. One row a stay.
 
 A patient may have several stays. The codebook is what a hospital would hand out with such a file:
 types, ranges and categories from its forms and catalogs, not from the patients.
