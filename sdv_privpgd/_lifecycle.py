@@ -447,17 +447,17 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             constraints, schema
         )
 
-    def _limits_found(self, schema: Schema) -> tuple[Sequence[Rule], Sequence[Predicate]]:
-        """What the constraints say that the discovered domain can meet; others are named.
+    def _limits_found(
+        self, schema: Schema
+    ) -> tuple[Sequence[Rule], Sequence[Predicate], list[str]]:
+        """What the constraints say that the discovered domain can meet; sentences on the others.
 
         Those that nothing discovered could meet are refused before: ``_check_questions``.
         """
         constraints, refusals = _constraints.met_by(self._reject_sampling_constraints, schema)
-        for reason in refusals:
-            warnings.warn(f"Not enforced: {reason}", stacklevel=4)
-        return _constraints.rules_of(constraints, schema), _constraints.checks_of(
-            constraints, schema
-        )
+        rules = _constraints.rules_of(constraints, schema)
+        checks = _constraints.checks_of(constraints, schema)
+        return rules, checks, [f"Not enforced: {reason}" for reason in refusals]
 
     @staticmethod
     def _zeros(schema: Schema, rules: Sequence[Rule]) -> Zeros:
@@ -799,7 +799,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
     ) -> None:
         """Runs the pipeline on the codes of the table, or without it on what is known."""
         schema = self._with_differences(self._schema(), self._shapes)
-        rules, checks = self._limits_found(schema)
+        rules, checks, set_aside = self._limits_found(schema)
         SYNTHESIZER_LOGGER.info(  # pyright: ignore[reportOptionalMemberAccess]
             {
                 "EVENT": "Fit",
@@ -837,7 +837,7 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
             )
             self._release, self._sampler = release, sampler
         self._fitted_schema = schema
-        self._warnings = self._advice(schema, curator.ledger)
+        self._warnings = (*set_aside, *self._advice(schema, curator.ledger))
         self._fitted = True
         self._random_state_set = False
         self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")

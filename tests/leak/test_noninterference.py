@@ -29,6 +29,7 @@ from sdv_privpgd import (
 )
 from sdv_privpgd.keys import KeyColumns
 from sdv_privpgd.privacy import curator
+from sdv_privpgd.synthesize.particles import warmup
 
 
 class StoppedClock(datetime.datetime):
@@ -39,6 +40,12 @@ class StoppedClock(datetime.datetime):
     @classmethod
     def today(cls):
         return cls(2026, 1, 1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled():
+    """Compiles once: the first fit of a machine has messages of the compiler's in its log."""
+    warmup.compile_all()
 
 
 @pytest.fixture

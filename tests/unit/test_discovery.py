@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from discovering import described, found, found_in
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +16,6 @@ from sdv_privpgd.coercion import canonical, cells, decimal_places, key_counts
 from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.dates import precisions
 from sdv_privpgd.declaring import describe
-from sdv_privpgd.discovery import discover, reserved_delta
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.keys import KeyColumns
 from sdv_privpgd.privacy.curator import Curator
@@ -32,32 +32,6 @@ CELLS = [
     1, 1.0, True, np.True_, np.int8(1), 0, 0.0, -0.0, False, None, float("nan"), pd.NA, pd.NaT,
     "a", "1", b"a", Decimal(1), Fraction(1, 3), 10**400, float("inf"), 2.5, (1,), [1], object(),
 ]  # fmt: skip
-
-
-def found(column, facts, **settings):
-    """What is discovered of one column, and the ledger."""
-    undeclared = {"x": {"num_bins": 32, **facts}}
-    facts, ledger = found_in({"x": pd.Series(column)}, undeclared, **settings)
-    return facts["x"], ledger
-
-
-def found_in(columns, undeclared, *, epsilon=5.0, adjacency=REPLACE, rows_per_person=1, seed=0):
-    """What is discovered of some columns, and the ledger."""
-    ledger = PrivacyLedger.open(
-        epsilon, 1e-5, adjacency, rows_per_person, reserved=reserved_delta(undeclared, 1e-5)
-    )
-    curator = Curator(
-        Dataset(Domain((), ()), np.empty((0, 0), np.uint8)),
-        ledger,
-        words=np.random.default_rng(seed).bytes,
-    )
-    facts, _ = discover(columns, undeclared, curator, Fraction(1, 20))
-    return facts, curator.ledger
-
-
-def described(sdtype, facts):
-    """The columns of a schema with what was found."""
-    return Schema.from_sdv({"x": {"sdtype": sdtype}}, public_domain={"x": facts}).columns
 
 
 def one_by_one(column):

@@ -1,0 +1,55 @@
+"""What discovery finds of made-up columns."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.discovery import discover, reserved_delta
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.queries import Adjacency
+from sdv_privpgd.schema import Schema
+from sdv_privpgd.transformers import transformer_for
+
+
+def found(column, facts, **settings):
+    """What is discovered of one column, and the ledger."""
+    undeclared = {"x": {"num_bins": 32, **facts}}
+    facts, ledger = found_in({"x": pd.Series(column)}, undeclared, **settings)
+    return facts["x"], ledger
+
+
+def found_in(
+    columns, undeclared, *, epsilon=5.0, adjacency=Adjacency.REPLACE_ONE, rows_per_person=1, seed=0
+):
+    """What is discovered of some columns, and the ledger."""
+    ledger = PrivacyLedger.open(
+        epsilon, 1e-5, adjacency, rows_per_person, reserved=reserved_delta(undeclared, 1e-5)
+    )
+    curator = Curator(
+        Dataset(Domain((), ()), np.empty((0, 0), np.uint8)),
+        ledger,
+        words=np.random.default_rng(seed).bytes,
+    )
+    facts, _ = discover(columns, undeclared, curator, Fraction(1, 20))
+    return facts, curator.ledger
+
+
+def described(sdtype, facts):
+    """The columns of a schema with what was found."""
+    return Schema.from_sdv({"x": {"sdtype": sdtype}}, public_domain={"x": facts}).columns
+
+
+def drawn(column, sdtype, facts, **settings):
+    """The column once more: its own codes, with values drawn from the cells that were found."""
+    series = pd.Series(column)
+    declared = {"sdtype": sdtype, **facts}
+    found_facts, _ = found(series, declared, **settings)
+    (own,) = described(sdtype, {**facts, **found_facts})
+    transformer = transformer_for(own)
+    codes, _ = transformer.encode(series)
+    positions = np.random.default_rng(1).random(len(codes))
+    return transformer.decode(codes, positions, holds_missing=False)

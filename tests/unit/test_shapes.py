@@ -1,0 +1,161 @@
+"""A declared range says where values may lie; discovery finds where in it they do."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from discovering import drawn, found, found_in
+
+from sdv_privpgd.keys import KeyColumns
+from sdv_privpgd.looks import look_into
+from sdv_privpgd.queries import Adjacency
+
+ROWS = 20_000
+
+
+def incomes(rows=ROWS):
+    return np.round(np.exp(np.random.default_rng(0).normal(10.3, 1.2, rows)), 2)
+
+
+class TestValues:
+    def test_a_wide_range_of_money_keeps_its_quantiles(self):
+        """Cells of equal width would be 312,500 wide, and the median 156,250 where it is 29,700."""
+        money = incomes()
+        facts = {"range_min": 0, "range_max": 10_000_000}
+        rows = drawn(money, "numerical", facts, epsilon=1.0)
+        quantiles = [0.05, 0.25, 0.5, 0.75, 0.95]
+        np.testing.assert_allclose(
+            np.quantile(rows, quantiles), np.quantile(money, quantiles), rtol=0.1
+        )
+
+    def test_zeros_and_full_time_weeks_stay_what_they_are(self):
+        rng = np.random.default_rng(0)
+        gains = np.where(rng.random(ROWS) < 0.92, 0, rng.integers(1_000, 30_000, ROWS))
+        rows = drawn(gains, "numerical", {"range_min": 0, "range_max": 99_999}, epsilon=1.0)
+        assert (rows == 0).mean() == pytest.approx((gains == 0).mean(), abs=0.005)
+        assert rows.mean() == pytest.approx(gains.mean(), rel=0.15)
+        hours = np.where(rng.random(ROWS) < 0.45, 40, rng.integers(1, 99, ROWS))
+        rows = drawn(hours, "numerical", {"range_min": 1, "range_max": 99}, epsilon=1.0)
+        assert (rows == 40).mean() == pytest.approx((hours == 40).mean(), abs=0.01)
+
+    def test_a_number_that_many_rows_share_is_found_in_a_wide_range(self):
+        """A cap of 500,001 on prices, which a power of two is far from."""
+        rng = np.random.default_rng(0)
+        prices = np.minimum(rng.lognormal(12.5, 0.7, ROWS).round(), 500_001)
+        share = (prices == 500_001).mean()
+        assert share > 0.1
+        rows = drawn(prices, "numerical", {}, epsilon=2.0)
+        assert (rows == 500_001).mean() == pytest.approx(share, abs=0.01)
+
+    def test_whole_numbers_are_found_for_declared_ranges_as_for_others(self):
+        hours = np.random.default_rng(0).integers(1, 99, ROWS)
+        for facts in ({}, {"range_min": 0, "range_max": 99}, {"range_min": 0, "range_max": 1e6}):
+            found_facts, _ = found(hours, {"sdtype": "numerical", **facts}, epsilon=1.0)
+            assert found_facts["decimal_places"] == 0
+
+    def test_decimal_places_that_no_number_of_the_range_has_are_not_taken(self):
+        facts = {"range_min": 0.2, "range_max": 0.8}
+        found_facts, _ = found(np.ones(ROWS, int), {"sdtype": "numerical", **facts})
+        assert "decimal_places" not in found_facts
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_the_tail_of_incomes_is_not_cut_at_a_power_of_two(self, seed):
+        money = incomes(50_000)
+        facts, _ = found(money, {"sdtype": "numerical"}, epsilon=1.0, seed=seed)
+        assert facts["range_max"] > np.quantile(money, 0.995)
+
+
+class TestSmallTables:
+    @pytest.mark.parametrize("rows", [2_000, 5_000, 20_000])
+    def test_birth_dates_do_not_collapse(self, rows):
+        rng = np.random.default_rng(0)
+        days = rng.integers(0, 84 * 365, rows).astype("timedelta64[D]")
+        born = pd.Series(np.datetime64("1920-01-01") + days)
+        for seed in range(5):
+            dates = drawn(born, "datetime", {}, epsilon=1.0, seed=seed)
+            years = dates.dt.year
+            assert years.nunique() > 50
+            assert years.between(1900, 2030).all()
+            assert abs(years.mean() - born.dt.year.mean()) < 5
+
+    @pytest.mark.parametrize("rows", [50, 100, 500])
+    def test_ages_of_few_people_are_in_doubt_and_not_in_the_quadrillions(self, rows):
+        """Four columns share the budget: noise of one and a half hundred, and more."""
+        ages = pd.Series(np.random.default_rng(0).integers(18, 90, rows))
+        columns = {f"x{index}": ages for index in range(4)}
+        undeclared = {name: {"sdtype": "numerical", "num_bins": 32} for name in columns}
+        for seed in range(5):
+            facts, _ = found_in(columns, undeclared, epsilon=1.0, seed=seed)
+            for each in facts.values():
+                assert max(abs(each["range_min"]), abs(each["range_max"])) <= 2**32
+                assert each["range_max"] - each["range_min"] >= 5
+
+
+class TestLooks:
+    def asks(self, **facts):
+        return look_into("x", {"num_bins": 32, **facts}).asks
+
+    def test_what_is_declared_is_not_asked_for(self):
+        ends = {"range_min": 0, "range_max": 10**6}
+        assert self.asks(sdtype="numerical") == {"coarse", "grid", "numbers", "precision"}
+        assert self.asks(sdtype="numerical", **ends) == {"grid", "numbers", "precision"}
+        assert self.asks(sdtype="numerical", **ends, decimal_places=0) == {"grid", "numbers"}
+        narrow = {"range_min": 0, "range_max": 99}
+        assert self.asks(sdtype="numerical", **narrow) == {"precision"}
+        assert self.asks(sdtype="numerical", **narrow, decimal_places=0) == set()
+
+    def test_dates_and_categories(self):
+        assert self.asks(sdtype="datetime") == {"coarse", "grid", "precision"}
+        ends = {"range_min": "2020-01-01", "range_max": "2020-12-31"}
+        assert self.asks(sdtype="datetime", **ends) == set()
+        assert self.asks(sdtype="datetime", **{**ends, "range_min": "1920-01-01"}) == {"grid"}
+        assert self.asks(sdtype="categorical") == {"categories"}
+        assert self.asks(sdtype="categorical", range_values=["a"]) == set()
+
+    @pytest.mark.parametrize("adjacency", Adjacency)
+    @pytest.mark.parametrize("rows_per_person", [1, 3])
+    def test_shapes_fit_the_books(self, adjacency, rows_per_person):
+        ends = {"range_min": 0, "range_max": 10**6}
+        undeclared = {"x": {"sdtype": "numerical", "num_bins": 32, **ends}}
+        columns = {"x": pd.Series(incomes(500))}
+        _, ledger = found_in(
+            columns, undeclared, adjacency=adjacency, rows_per_person=rows_per_person
+        )
+        assert ledger.mu_squared <= ledger.budget / 20
+        assert sum(charge.threshold is not None for charge in ledger.charges) == 1
+
+
+class TestNumericCategories:
+    def test_the_rest_of_numbers_is_nines_and_not_missing(self):
+        rng = np.random.default_rng(0)
+        codes = np.where(
+            rng.random(ROWS) < 0.9, rng.integers(1, 5, ROWS), rng.integers(10, 3_000, ROWS)
+        )
+        rows = drawn(codes, "categorical", {}, epsilon=1.0)
+        assert rows.notna().all()
+        assert {1, 2, 3, 4} <= set(rows) <= {1, 2, 3, 4, 9, 99, 999, 9999}
+
+    def test_nines_are_more_than_any_value(self):
+        facts, _ = found(np.repeat([7, 9, 30], ROWS), {"sdtype": "categorical"})
+        assert facts["range_values"] == [7, 9, 30]
+        assert facts["other_value"] == 99
+
+
+class TestNumbersAsKeys:
+    def test_numbers_are_counted_as_one_by_one(self):
+        numbers = np.array([2.5, 1.0, np.nan, 2.5, -3.0, np.nan, 2.5])
+        keys = KeyColumns({}, {"x": numbers})
+        assert keys.counts("x") == [(-3.0, 1), (1.0, 1), (2.5, 3), (None, 2)]
+        assert keys.names == ("x",)
+
+    def test_a_row_that_changes_moves_two_counts_by_one(self):
+        rng = np.random.default_rng(0)
+        column = rng.choice([1.0, 2.0, 3.5, np.nan], 40)
+        before = dict(KeyColumns({}, {"x": column}).counts("x"))
+        for row in range(40):
+            for value in (1.0, 9.0, np.nan):
+                changed = column.copy()
+                changed[row] = value
+                after = dict(KeyColumns({}, {"x": changed}).counts("x"))
+                moves = [after.get(key, 0) - before.get(key, 0) for key in before | after]
+                assert sum(abs(move) for move in moves) in (0, 2)
+                assert sum(moves) == 0
