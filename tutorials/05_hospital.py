@@ -6,14 +6,14 @@ codes that begin with zeros, empty cells. README says why each step is as it is.
 
 The same from the shell, but for the order of dates, which only Python takes:
 
-    sdv-privpgd draft-domain 05_hospital.csv --out drafted.json --metadata-out metadata.json
+    sdv-privpgd draft-domain --metadata 05_metadata.json --out to_fill_in.json
     sdv-privpgd plan --metadata 05_metadata.json --domain 05_domain.json --epsilon 1 --delta 1e-6 \\
         --rows-per-person 2 --rows 28000
-    sdv-privpgd synthesize 05_hospital.csv --metadata 05_metadata.json --domain 05_domain.json \\
+    sdv-privpgd synthesize 05_kept.csv --metadata 05_metadata.json --domain 05_domain.json \\
         --epsilon 1 --delta 1e-6 --rows-per-person 2 --max-epsilon 1 --ledger ledger.json \\
         --out synthetic.csv --report report.html --model model.pkl
     sdv-privpgd sample model.pkl --rows 100 --condition ward=surgery --out more.csv
-    sdv-privpgd evaluate model.pkl 05_hospital.csv --out report_not_private.html
+    sdv-privpgd evaluate model.pkl 05_kept.csv --out report_not_private.html
 
 Run it:  pip install -e '.[tutorials]'  and  python tutorials/05_hospital.py
 """
@@ -90,6 +90,7 @@ def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFram
     heading("1. Read the file, with types that you name")
     table = pd.read_csv(folder / "05_hospital.csv", dtype=DTYPES, parse_dates=DATES)
     table = table.groupby("patient").head(STAYS)
+    table.to_csv(folder / "05_kept.csv", index=False)
     print(f"{len(table):,} stays, at most {STAYS} of a patient")
 
     heading("2. Describe it from its codebook")
