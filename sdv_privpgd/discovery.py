@@ -99,7 +99,7 @@ def discover(
     rough, found, open_keys, left = _first(columns, looks, curator, budget, delta, progress)
     measured = {name: look for name, look in looks.items() if "categories" not in look.asks}
     if open_keys:
-        part = left / 2 if measured else left
+        part = left * len(open_keys) / (len(open_keys) + len(measured))
         left -= part
         what = "rarer categories of undeclared columns"
         more = curator.discover(part, delta, what=what, names=open_keys)

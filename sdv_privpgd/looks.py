@@ -61,10 +61,13 @@ def look_into(name: str, facts: Mapping) -> Look:
 
 
 def _of_declared(look: Look) -> set[str]:
-    """A wide range is looked into twice, a narrow one has cells that are fine enough at once."""
+    """A wide range is looked into twice, a narrow one has cells that are fine enough at once.
+
+    Whether it is narrow is not known where its precision is not.
+    """
     if look.sdtype == "numerical" and _lacks_precision(look):
         low, high = (float(look.facts[key]) for key in ("range_min", "range_max"))
-        return {"precision"} | ({"grid", "numbers"} if high - low >= SINGLE else set())
+        return {"precision", "grid"} | ({"numbers"} if high - low >= SINGLE else set())
     cells = describe(look.name, look.facts).cells
     is_wide = not isinstance(cells, Ticks) or cells.last - cells.first >= SINGLE
     return {"grid", "numbers"} if is_wide else set()

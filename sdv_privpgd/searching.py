@@ -15,13 +15,19 @@ from sdv_privpgd.measure import NoisyTable
 _CREDIBLE = 0.9
 """How sure each end of a range must be, among the sets of groups that may hold all rows."""
 
+_ALONE = 2.0
+"""A group without rows in one beside it is so many times as dear: tails go on."""
+
 _CLEAR = 4.0
 """A column is found, rather than guessed, if its rows are so many standard deviations."""
 
-_NEGLIGIBLE, _SURE, _HINTED, _SEEN = 0.01, 2.0, 1.0, 3.0
-"""Blocks at an end are left out if no more than 1 standard deviation of rows hints at them, cells
-of the last block if surely, by 2 of them, they hold less than a hundredth of all rows; but for
-cells that hold 3."""
+_HINTED = 1.5
+"""After the last block that clearly holds rows come those that so many standard deviations of rows
+hint at, in runs of one, two or four: a tail goes on where it is, and not far away."""
+
+_NEGLIGIBLE, _SURE, _SEEN = 0.01, 2.0, 3.0
+"""Cells of the last block are left out if surely, by 2 standard deviations, they hold less than a
+hundredth of all rows; but for cells that hold 3."""
 
 
 @dataclass(frozen=True)
@@ -115,10 +121,7 @@ def trimmed(blocks: Blocks, total: float) -> tuple[int, int]:
 def _end(blocks: Blocks, total: float) -> int:
     """The last cell that matters, at least 0: that of a block, less cells that surely do not."""
     sums = np.bincount(blocks.of_cell, weights=blocks.counts)
-    beyond, noise = _after(sums), np.sqrt(_after(blocks.sums))
-    matters = beyond > _HINTED * noise
-    kept = int(np.flatnonzero(matters)[-1]) + 1 if matters.any() else 0
-    cells = np.flatnonzero(blocks.of_cell == kept)
+    cells = np.flatnonzero(blocks.of_cell == _last_block(sums, blocks.sums))
     counts = blocks.counts[: cells[-1] + 1]
     noise = np.sqrt(blocks.cell * np.arange(counts.size - 1, 0, -1))
     needed = np.flatnonzero(_after(counts) + _SURE * noise > _NEGLIGIBLE * total)
@@ -126,6 +129,20 @@ def _end(blocks: Blocks, total: float) -> int:
     surplus = np.cumsum(blocks.counts[last + 1 :])
     surplus -= _SEEN * np.sqrt(blocks.cell * np.arange(1, surplus.size + 1))
     return last + 1 + int(surplus.argmax()) if (surplus > 0).any() else last
+
+
+def _last_block(sums: np.ndarray, variances: np.ndarray) -> int:
+    """The last block that holds rows, as far as can be seen; all do where none clearly does."""
+    clear = np.flatnonzero(sums > _SEEN * np.sqrt(variances))
+    last, runs = (int(clear[-1]), [1, 2, 4]) if clear.size else (sums.size - 1, [])
+    while runs:
+        run = slice(last + 1, last + 1 + runs[0])
+        hinted = sums[run].sum() > _HINTED * np.sqrt(variances[run].sum())
+        if sums[run].size == runs[0] and hinted:
+            last, runs = last + runs[0], [1, 2, 4]
+        else:
+            runs = runs[1:]
+    return last
 
 
 def _after(numbers: np.ndarray) -> np.ndarray:
@@ -136,11 +153,14 @@ def _after(numbers: np.ndarray) -> np.ndarray:
 def _credible(coarse: NoisyTable, total: float, dearness: np.ndarray) -> tuple[int, int]:
     """The groups between which, each end credibly, all rows lie.
 
-    Sets of groups are weighed by how well the counts fit rows that are in all of them alone.
+    Sets of groups are weighed by how well the counts fit rows that are in these groups alone.
     """
     size = coarse.counts.size
     sets = (np.arange(1, 2**size)[:, None] >> np.arange(size)) % 2 == 1
-    scores = _evidence(coarse, total, sets, dearness)
+    beside = np.zeros_like(sets)
+    beside[:, 1:] |= sets[:, :-1]
+    beside[:, :-1] |= sets[:, 1:]
+    scores = _evidence(coarse, total, sets, dearness * np.where(beside, 1.0, _ALONE))
     weights = np.exp(scores - scores.max())
     firsts = np.bincount(sets.argmax(axis=1), weights=weights, minlength=size)
     lasts = np.bincount(size - 1 - sets[:, ::-1].argmax(axis=1), weights=weights, minlength=size)
@@ -166,4 +186,4 @@ def _evidence(
     threshold = np.take_along_axis(thresholds, places[:, None], axis=1)
     apart = noisy.counts - np.maximum(counts - threshold, 0.0)
     nats = np.square(apart).sum(axis=1) / (2 * noisy.variance)
-    return -nats - (sets * dearness).sum(axis=1)
+    return -nats - np.where(sets, dearness, 0.0).sum(axis=1)

@@ -83,8 +83,8 @@ def test_a_tail_is_kept_where_there_are_rows_in_it_and_cut_where_there_are_none(
 
 
 def test_a_tail_at_which_the_counts_hint_is_kept():
-    """200 of 10,200 rows in 20 cells: one and a half standard deviations, or half of one."""
-    counts = np.concatenate([np.full(10, 1_000.0), np.full(20, 10.0)])
+    """Four cells of 25 rows are 1.7 standard deviations, or half of one."""
+    counts = np.concatenate([np.full(10, 1_000.0), np.full(20, 25.0)])
     assert trimmed(one_block_a_cell(counts, 30.0), counts.sum())[1] > 15
     assert trimmed(one_block_a_cell(counts, 90.0), counts.sum())[1] < 15
 
