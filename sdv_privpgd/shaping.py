@@ -90,8 +90,8 @@ def _held(counts: np.ndarray, stddev: float) -> slice | None:
     """The cells from the first to the last that surely hold rows; None if noise is all there is.
 
     Looked for in runs of one cell, two, four and so on: a run holds rows if its sum is more than
-    noise, and of the runs that do the shortest say where. A tail goes on after the last of them,
-    which less will do for: it has nowhere else to be.
+    noise, and of the runs that do the shortest say where. Tails go on beyond the first and the last
+    of them, which less will do for: they have nowhere else to be.
     """
     least = norm.isf(_FALSE_ALARMS / (2 * counts.size)) * stddev
     found = np.zeros(counts.size, dtype=bool)
@@ -105,7 +105,8 @@ def _held(counts: np.ndarray, stddev: float) -> slice | None:
     places = np.flatnonzero(found)
     if not places.size:
         return None
-    return slice(int(places[0]), _end_of_tail(counts, int(places[-1]) + 1, stddev))
+    before = _end_of_tail(counts[::-1], counts.size - int(places[0]), stddev)
+    return slice(counts.size - before, _end_of_tail(counts, int(places[-1]) + 1, stddev))
 
 
 def _end_of_tail(counts: np.ndarray, end: int, stddev: float) -> int:

@@ -101,8 +101,8 @@ def _outside_section(lost: Mapping[str, Outside]) -> Section:
     if sentences:
         shown: list[Part] = [
             Text(
-                f"{len(sentences):,} of {len(lost):,} columns have real values that cannot come "
-                "back: the fit has put them where the domain has a place. Declare a wider range, "
+                f"Real values of {len(sentences):,} of {len(lost):,} columns cannot come back: "
+                "the fit has put them where the domain has a place. Declare a wider range, "
                 "or more categories, from public knowledge and not from this list."
             ),
             Items(sentences[:_MOST_SENTENCES]),
