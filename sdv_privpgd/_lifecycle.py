@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from copy import deepcopy
 from fractions import Fraction
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,6 +49,7 @@ from sdv_privpgd._sdv import (
     given_over,
     original_names,
     public_copy,
+    python_s,
     refuse_several_tables,
     with_dtypes,
     without_retries,
@@ -166,8 +168,8 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
         self.verbose = verbose
         super().__init__(
             metadata=public_copy(metadata, keep_ranges=public_metadata is True),
-            enforce_min_max_values=enforce_min_max_values,
-            enforce_rounding=enforce_rounding,
+            enforce_min_max_values=python_s(enforce_min_max_values),
+            enforce_rounding=python_s(enforce_rounding),
             locales=["en_US"] if locales is None else locales,
         )
         self._discovered: Mapping[str, Mapping] = {}
@@ -1112,8 +1114,10 @@ class PrivateSynthesizer(BaseSingleTableSynthesizer, ABC):
 
         ``warnings_`` are at its end.
         """
-        said = ["", OPENING, *(f"- {sentence}" for sentence in self._warnings)]
-        return "\n".join([privacy_report(self.ledger), *(said if self._warnings else [])])
+        if not self._warnings:
+            return privacy_report(self.ledger)
+        said = [fill(f"- {each}", 98, subsequent_indent="  ") for each in self._warnings]
+        return "\n".join([privacy_report(self.ledger), "", OPENING, *said])
 
     def get_info(self) -> dict:
         """SDV's facts about the synthesizer, and the epsilon and delta that its fits spent."""

@@ -11,13 +11,10 @@ from sdv_privpgd.grids import POWERS, YEARS
 from sdv_privpgd.keys import Key, in_order
 from sdv_privpgd.looks import SINGLE, Look
 from sdv_privpgd.measure import Measurement, NoisyTable
-from sdv_privpgd.rough_ranges import rough_dates, rough_numbers
+from sdv_privpgd.rough_ranges import Precision, rough_dates, rough_numbers
 from sdv_privpgd.searching import Blocks, likeliest_end, searched, trimmed
 from sdv_privpgd.support import pooled
 from sdv_privpgd.wording import inside, range_of, starts_of, within
-
-_FINER = 3.0
-"""Nats of evidence that it takes to believe in a finer precision."""
 
 
 class Rough(NamedTuple):
@@ -55,7 +52,7 @@ def roughly(
     precision, stretch = None, None
     if "precision" in answers:
         total = _total([answers["precision"]], rows)
-        precision = likeliest_end(tables["precision"], total, _FINER)
+        precision = Precision(*likeliest_end(tables["precision"], total))
     if "coarse" in answers:
         grid = YEARS if look.sdtype == "datetime" else POWERS
         stretch = searched(

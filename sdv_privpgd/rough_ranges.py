@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,23 +39,37 @@ _MOST_ALONE = 64
 """So many numbers at most have a cell of their own because many rows share them."""
 
 
+class Precision(NamedTuple):
+    """How fine numbers or dates seem to be.
+
+    Attributes:
+        code: The decimal places, or the place in ``UNITS``; more than there are is no precision.
+        is_clear: Whether that was more than noise.
+    """
+
+    code: int
+    is_clear: bool
+
+
 def rough_numbers(
     look: Look,
     stretch: Stretch | None,
     noisy: NoisyTable | None,
-    precision: int | None,
+    precision: Precision | None,
     alone: Sequence[float],
 ) -> dict:
     """The range, declared or of powers of two and one more at each end; its cuts and precision."""
     facts = look.facts
-    places = facts.get("decimal_places") if precision is None else precision
-    if places is not None and places > MOST_PLACES and precision is not None:
-        places = None
+    places = facts.get("decimal_places")
+    if precision is not None:
+        places = None if precision.code > MOST_PLACES else precision.code
     bounds = facts
     if stretch is not None:
         ends = zip(("range_min", "range_max"), _ends_of_powers(stretch, places), strict=True)
         bounds = within(facts, dict(ends))
     low, high = bounds["range_min"], bounds["range_max"]
+    if precision is not None and not precision.is_clear:
+        places = _places_of_width(float(high) - float(low))
     if places is not None and not _has_number(low, high, places):
         places = None
     found = {"range_min": low, "range_max": high, "decimal_places": places, "cut_points": None}
@@ -74,7 +88,7 @@ def rough_dates(
     look: Look,
     stretch: Stretch | None,
     noisy: NoisyTable | None,
-    precision: int | None,
+    precision: Precision | None,
     utc: bool,
 ) -> dict:
     """The range, declared or of the first grid's cells, and its cuts.
@@ -110,6 +124,13 @@ def _ends_of_powers(stretch: Stretch, places: int | None) -> tuple[Any, Any]:
     scale = 10**places
     low = math.floor(low * scale) / scale if isinstance(low, float) else low
     return low, math.ceil(high * scale) / scale if isinstance(high, float) else high
+
+
+def _places_of_width(width: float) -> int:
+    """The decimal places that a thousandth of a range needs: rounding to them loses nothing."""
+    if width <= 0:
+        return 0
+    return min(max(3 - math.floor(math.log10(width)), 0), MOST_PLACES)
 
 
 def _has_number(low: Any, high: Any, places: int) -> bool:
@@ -158,11 +179,11 @@ def _exactly(edge: float) -> float | int:
     return max(int(edge), 1 - LARGEST_WHOLE) if edge == int(edge) else float(edge)
 
 
-def _found_dates(facts: Mapping, stretch: Stretch, precision: int | None, utc: bool) -> dict:
+def _found_dates(facts: Mapping, stretch: Stretch, precision: Precision | None, utc: bool) -> dict:
     """The range of cells of the first grid, and the format if it can write it."""
     starts = np.append(YEARS.cells.starts, YEARS.cells.last + 1)
     low, high = int(starts[stretch.first]) * DAY, int(starts[stretch.last + 1] - 1) * DAY
-    unit = "D" if precision is None else UNITS[min(precision, len(UNITS) - 1)]
+    unit = "D" if precision is None else UNITS[min(precision.code, len(UNITS) - 1)]
     written = facts.get("datetime_format")
     if written is not None:
         utc, own = utc or has_zone(written), unit_of_format(written)

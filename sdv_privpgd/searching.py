@@ -21,6 +21,9 @@ _ALONE = 2.0
 _CLEAR = 4.0
 """A column is found, rather than guessed, if its rows are so many standard deviations."""
 
+_CODE = 3.0
+"""Nats of evidence that it takes to believe that a code holds rows."""
+
 _HINTED = 1.5
 """After the last block that clearly holds rows come those that so many standard deviations of rows
 hint at, in runs of one, two or four: a tail goes on where it is, and not far away."""
@@ -106,11 +109,11 @@ def searched(
     return Stretch(int(inside[first]), int(inside[last]), bool(is_clear))
 
 
-def likeliest_end(noisy: NoisyTable, total: float, dearness: float) -> int:
-    """The code up to which, most likely, all rows lie. A further code takes evidence, in nats."""
-    size = noisy.counts.size
-    sets = np.tri(size, dtype=bool)
-    return int(np.argmax(_evidence(noisy, total, sets, np.full(size, dearness))))
+def likeliest_end(noisy: NoisyTable, total: float) -> tuple[int, bool]:
+    """The last code that, most likely, holds rows, and whether there were clearly any rows."""
+    sets = _sets(noisy.counts.size)
+    best = sets[_evidence(noisy, total, sets, np.full(noisy.counts.size, _CODE)).argmax()]
+    return int(np.flatnonzero(best)[-1]), total > _CLEAR * math.sqrt(noisy.variance)
 
 
 def trimmed(blocks: Blocks, total: float) -> tuple[int, int]:
@@ -157,7 +160,7 @@ def _credible(coarse: NoisyTable, total: float, dearness: np.ndarray) -> tuple[i
     Sets of groups are weighed by how well the counts fit rows that are in these groups alone.
     """
     size = coarse.counts.size
-    sets = (np.arange(1, 2**size)[:, None] >> np.arange(size)) % 2 == 1
+    sets = _sets(size)
     beside = np.zeros_like(sets)
     beside[:, 1:] |= sets[:, :-1]
     beside[:, :-1] |= sets[:, 1:]
@@ -168,6 +171,11 @@ def _credible(coarse: NoisyTable, total: float, dearness: np.ndarray) -> tuple[i
     first = np.flatnonzero(np.cumsum(firsts) > (1 - _CREDIBLE) * firsts.sum())[0]
     last = np.flatnonzero(np.cumsum(lasts) >= _CREDIBLE * lasts.sum())[0]
     return int(first), int(last)
+
+
+def _sets(size: int) -> np.ndarray:
+    """All sets of codes but the empty one, bool, one a row."""
+    return (np.arange(1, 2**size)[:, None] >> np.arange(size)) % 2 == 1
 
 
 def _evidence(

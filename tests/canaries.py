@@ -6,7 +6,7 @@ import struct
 TEXT = "CANARYTEXT"
 NUMBER = 98765.4321
 WHOLE = 876543210987
-DAY = "2020-09-17"
+DAY = "1999-09-17"
 
 
 def traces(text_or_bytes) -> list[str]:

@@ -94,7 +94,7 @@ def test_files_of_earlier_versions_of_sdv_are_read(kind, tmp_path, monkeypatch):
 
 
 KEPT = {
-    "_answered", "_discovered", "_doubts", "_fitted_schema", "_gives_frames", "_ledger",
+    "_answered", "_discovered", "_doubts", "_dtypes", "_fitted_schema", "_gives_frames", "_ledger",
     "_release", "_sampler", "_shapes", "_state_version", "_unfinished", "_warnings",
     "adjacency", "delta", "discovery_share", "enable_gpu", "epsilon", "num_bins",
     "num_particles", "penalties", "public_domain", "public_metadata",

@@ -395,7 +395,8 @@ class TestConditions:
     def test_each_fitting_particle_is_used_once_before_any_is_twice(self):
         """With more than 1,000 particles that fit, twice as many rows are each of them twice."""
         metadata = sdv_tables.metadata_of({name: {"sdtype": "boolean"} for name in "abc"})
-        synthesizer = PrivPGDSynthesizer(metadata, 10.0, num_particles=4_000)
+        domain = {name: {"range_is_nullable": False} for name in "abc"}
+        synthesizer = PrivPGDSynthesizer(metadata, 10.0, num_particles=4_000, public_domain=domain)
         table = pd.DataFrame(np.indices((2, 2, 2)).reshape(3, 8).T > 0, columns=list("abc"))
         synthesizer.fit(pd.concat([table] * 500))
         fitting = synthesizer.sample(4_000)

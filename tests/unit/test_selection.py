@@ -368,8 +368,8 @@ def test_the_books_and_the_report_show_choices(dataset):
     }
     assert noise["temperature"] is None
     report = privacy_report(curator.ledger)
-    assert "edge of a tree (2 times)" in report
-    assert f"eps {range_epsilon_of(part):.4g}" in report
+    assert "edge of a tree, 2 times" in report
+    assert f"eps {range_epsilon_of(part):.3g}" in report
     assert "50 %" in report
     assert "range epsilon" in report
     plain = open_curator(dataset)

@@ -57,6 +57,14 @@ class TestValues:
         found_facts, _ = found(np.ones(ROWS, int), {"sdtype": "numerical", **facts})
         assert "decimal_places" not in found_facts
 
+    @pytest.mark.parametrize("rows", [30, 300])
+    def test_shares_of_few_rows_are_not_rounded_to_zero_and_one(self, rows):
+        shares = np.random.default_rng(0).random(rows)
+        for seed in range(10):
+            facts = {"range_min": 0, "range_max": 1}
+            found_facts, _ = found(shares, {"sdtype": "numerical", **facts}, epsilon=1.0, seed=seed)
+            assert found_facts.get("decimal_places", 9) >= 2
+
     @pytest.mark.parametrize("seed", range(5))
     def test_the_tail_of_incomes_is_not_cut_at_a_power_of_two(self, seed):
         money = incomes(50_000)
