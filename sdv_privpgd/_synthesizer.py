@@ -65,13 +65,16 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
             become).
             Write it from documentation, never from the data. It goes before the metadata.
         public_metadata: Whether the ranges in the metadata are public knowledge as well.
-        discovery_share: Part of the budget that finds ranges and categories which are not
-            declared, privately; 0 for a ``PublicDomainError`` instead. Categories cost a tenth of
-            ``delta`` as well. Values that few rows have become ``'other'``. It also finds how
-            frequent declared categories are where they are more than 256: rare ones share a cell,
-            and are drawn from it as often. At 0 neighbors in the declared order share cells evenly.
-        num_bins: Cells of a numerical or datetime column: of equal width where the range alone is
-            declared, narrower where there are more rows if it is discovered.
+        discovery_share: Part of the budget, at most, that finds ranges and categories which are
+            not declared, privately, and where in a declared range rows lie; each column that is
+            looked into has its part. At 0 there is a ``PublicDomainError`` instead, and declared
+            ranges have cells of equal width. Values that few rows have become ``'other'``, or
+            nines (9, 99, ...) among numbers. It also finds how frequent declared categories are
+            where they are more than 256: rare ones share a cell, and are drawn from it as often.
+            At 0 neighbors in the declared order share cells evenly. Thresholds cost a thirtieth
+            of ``delta`` each, at most three of them.
+        num_bins: Cells of a numerical or datetime column: of about equally many rows, and of equal
+            width where nothing is looked into.
         strategy: What is measured: ``'all_pairs'`` (also triples, over a few groups of values
             each, and where the noise is loud all columns alone), ``'independent'`` (each column
             alone), ``'mst'``, ``'aim'`` or ``'mwem'``, or a ``Strategy`` with settings of its own.
