@@ -1,6 +1,7 @@
 """Why conditions cannot be met: which column, and what it can hold. Public."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,9 @@ def _held(column: Column) -> str:
         more = len(values) - _SHOWN
         held = ", ".join(values[:_SHOWN]) + (f" and {more} others" if more > 0 else "")
     else:
-        ends = np.array([0, column.num_values - 1]), np.array([0.0, BELOW_ONE])
-        low, high = transformer_for(column).decode(*ends)
+        plain = replace(column, merging=None)  # a cell that hardly occurs is an end, too
+        ends = np.array([0, plain.num_values - 1]), np.array([0.0, BELOW_ONE])
+        low, high = transformer_for(plain).decode(*ends)
         held = f"{low} to {high}"
     return f"{held}, and may be missing" if column.nullable else f"{held}, and is never missing"
 
