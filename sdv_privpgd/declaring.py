@@ -252,13 +252,14 @@ def _numbers_cut(name: str, facts: Mapping, key: str, values: Sequence) -> list[
 
 
 def _number(name: str, facts: Mapping, key: str) -> Fraction:
-    """A bound as it is written: 0.1 is a tenth."""
+    """A bound as it is written: 0.1 is a tenth. Whole floats are the integers that equal them."""
     number = plain(facts[key])
     if isinstance(number, bool | str | bytes | None):
         raise ValueError(f"{key} of {name!r} must be a number, got {facts[key]!r}.")
     try:
         if math.isfinite(number):
-            return Fraction(Decimal(repr(number)) if isinstance(number, float) else number)
+            is_written = isinstance(number, float) and not number.is_integer()
+            return Fraction(Decimal(repr(number)) if is_written else number)
     except OverflowError:
         pass
     raise ValueError(f"{key} of {name!r} must be finite and fit a float, got {facts[key]!r}.")

@@ -14,11 +14,8 @@ from sdv_privpgd.measure import Measurement, NoisyTable
 from sdv_privpgd.rough_ranges import Precision, rough_dates, rough_numbers
 from sdv_privpgd.searching import Blocks, likeliest_end, searched, trimmed
 from sdv_privpgd.support import pooled
+from sdv_privpgd.tails import thinned
 from sdv_privpgd.wording import inside, range_of, starts_of, within
-
-_HARDLY, _FAR = 1e-9, 100
-"""What part of all rows the first cell beyond the ends holds; each further one, up to the
-hundredth, half of the one before."""
 
 
 class Rough(NamedTuple):
@@ -88,13 +85,7 @@ def looked_into(column: Column, answer: Measurement, look: Look, rough: Rough) -
     cuts = starts_of(column)[first + 1 : last + 1]
     found["cut_points"] = inside({**facts, **found}, cuts)
     if cuts and found["cut_points"] == cuts:
-        inner = slice(ends[0], ends[1] + 1)
-        held = pooled(NoisyTable(table.counts[inner], table.variance))
-        # Beyond the ends that were found there is noise alone; the few rows there are near.
-        far = np.maximum(ends[0] - np.arange(size), np.arange(size) - ends[1])
-        frequent = max(float(held.sum()), 1.0) * _HARDLY * 0.5 ** np.minimum(far, _FAR)
-        frequent[inner] = held
-        found["frequencies"] = frequent[first : last + 1].tolist()
+        found["frequencies"] = thinned(table)[first : last + 1].tolist()
     return found
 
 

@@ -23,9 +23,6 @@ from sdv_privpgd.metrics.pairs import mean_l1
 if TYPE_CHECKING:
     import pandas as pd
 
-_ROWS = 100_000
-"""Sampled rows that are checked."""
-
 
 def add_command(commands) -> None:
     """Adds ``constraints`` to the command line."""
@@ -36,6 +33,7 @@ def add_command(commands) -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--seeds", type=int, default=3, help="repetitions with fresh noise")
     parser.add_argument("--rows", type=int, help="so many rows of each table, at random")
+    parser.add_argument("--checked", type=int, default=100_000, help="sampled rows")
     parser.set_defaults(run=_constraints)
 
 
@@ -96,7 +94,7 @@ def _measured(case: Case, method: str, arguments: argparse.Namespace) -> dict[st
             start = time.perf_counter()
             synthesizer.fit(table)
             fitted = time.perf_counter()
-            rows = synthesizer.sample(_ROWS)
+            rows = synthesizer.sample(arguments.checked)
             if kind == "with":
                 found["fit"].append(fitted - start)
                 found["sample"].append(time.perf_counter() - fitted)

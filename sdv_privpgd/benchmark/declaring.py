@@ -40,6 +40,7 @@ def add_command(commands) -> None:
     parser.add_argument("--arms", nargs="+", choices=_ARMS, default=_ARMS)
     parser.add_argument("--data", type=Path, default=FOLDER, help="folder of the tables")
     parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--share", type=float, default=0.05, help="of the budget, for discovery")
     parser.add_argument("--rows", type=int, default=None, help="of each table; default: all")
     parser.add_argument("--seeds", type=int, default=1, help="repetitions with fresh noise")
     parser.add_argument("--by-column", action="store_true")
@@ -57,9 +58,7 @@ def _declaring(arguments: argparse.Namespace) -> None:
         for arm in arguments.arms:
             seeds = range(1 if arm == "GaussianCopula" else arguments.seeds)
             try:
-                runs = [
-                    _run(arm, real, metadata, domain, arguments.epsilon, each) for each in seeds
-                ]
+                runs = [_run(arm, real, metadata, domain, arguments, each) for each in seeds]
             except Exception as error:
                 if arm != "GaussianCopula":
                     raise
@@ -94,7 +93,12 @@ def _described(real: "pd.DataFrame", bounds: Mapping) -> tuple[Any, dict[str, di
 
 
 def _run(
-    arm: str, real: "pd.DataFrame", metadata: Any, domain: dict, epsilon: float, seed: int
+    arm: str,
+    real: "pd.DataFrame",
+    metadata: Any,
+    domain: dict,
+    arguments: argparse.Namespace,
+    seed: int,
 ) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
     """The scores of one fit, and those of its numerical columns."""
     from sdv.single_table import GaussianCopulaSynthesizer
@@ -109,9 +113,9 @@ def _run(
         else:
             synthesizer = PrivPGDSynthesizer(
                 metadata,
-                epsilon,
+                arguments.epsilon,
                 public_domain=None if arm == "undeclared" else domain,
-                discovery_share=0.0 if arm == "width" else 0.05,
+                discovery_share=0.0 if arm == "width" else arguments.share,
                 seed=seed,
             )
         synthesizer.fit({"table": real})

@@ -5,6 +5,7 @@
 The error is half the L1 distance between 2-way tables, averaged over all pairs of columns, in the
 codes of the declared domain; a value that discovery does not know counts as missing. With
 ``--by-column`` it says where the difference lies: the error of each column alone, and of its pairs.
+``--share`` is the part of the budget that discovery takes.
 Compared with the real table: the numbers that it prints are not private.
 """
 
@@ -31,6 +32,7 @@ def add_command(commands) -> None:
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 2.5])
     parser.add_argument("--seeds", type=int, default=5, help="repetitions with fresh noise")
     parser.add_argument("--cells", type=int, default=32, help="of a column, where they are counted")
+    parser.add_argument("--share", type=float, default=0.05, help="of the budget, for discovery")
     parser.add_argument("--data", type=Path, default=FOLDER, help="folder of the tables")
     parser.add_argument("--by-column", action="store_true")
     parser.set_defaults(run=_discovery)
@@ -45,7 +47,10 @@ def _discovery(arguments: argparse.Namespace) -> None:
         _, facts = rows_and_facts(name, arguments.data)
         for epsilon in arguments.epsilons:
             errors = {
-                arm: [_errors(table, facts, epsilon, seed, arm) for seed in range(arguments.seeds)]
+                arm: [
+                    _errors(table, facts, epsilon, seed, arm, arguments.share)
+                    for seed in range(arguments.seeds)
+                ]
                 for arm in ("declared", "discovered")
             }
             half_l1 = {arm: [found[""] for found in runs] for arm, runs in errors.items()}
@@ -66,7 +71,7 @@ def _discovery(arguments: argparse.Namespace) -> None:
 
 
 def _errors(
-    table: "Table", facts: dict[str, dict], epsilon: float, seed: int, arm: str
+    table: "Table", facts: dict[str, dict], epsilon: float, seed: int, arm: str, share: float
 ) -> dict[str, float]:
     """Half the L1 distances of one fit.
 
@@ -86,6 +91,7 @@ def _errors(
         Metadata.load_from_dict({"tables": {"table": {"columns": columns}}}),
         epsilon,
         public_domain=domain if arm == "declared" else None,
+        discovery_share=share,
         num_bins=table.cells,
         seed=seed,
     )

@@ -49,6 +49,7 @@ def test_scale_writes_one_line_a_run(changes, tmp_path):
     assert (tmp_path / "scale.png").stat().st_size > 0
 
 
+@pytest.mark.slow
 def test_stages_prints_a_line_a_stage():
     lines = command("stages", "--share", "0.0001", "--repetitions", "1").splitlines()
     names = [line[:14].strip() for line in lines]
@@ -78,9 +79,8 @@ def test_conditions_prints_an_error_of_each_frequency_and_the_seconds():
 
 
 def test_constraints_prints_the_errors_and_no_broken_row():
-    printed = command(
-        "constraints", "--cases", "Range: three dates", "--rows", "500", "--seeds", "1"
-    )
+    sizes = ["--rows", "500", "--checked", "2000", "--seeds", "1"]
+    printed = command("constraints", "--cases", "Range: three dates", *sizes)
     header, row = (line for line in printed.splitlines() if line)
     assert header.split()[-2:] == ["ratio", "broken"]
     assert row.split()[-1] == "0"

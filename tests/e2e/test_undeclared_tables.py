@@ -17,7 +17,7 @@ NUMBER = {"sdtype": "numerical"}
 
 @pytest.mark.skipif(not PATHS, reason="no real tables beside the checkout")
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("kind", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_a_table_of_which_nothing_is_known_is_fitted_at_the_first_try(path, kind, tmp_path):
     real = pd.read_parquet(path).sample(1_000, random_state=0)
     if kind == "csv":
