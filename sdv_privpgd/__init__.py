@@ -8,14 +8,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sdv_privpgd.between import Between
+    from sdv_privpgd.columns.schema import PublicDomainError
     from sdv_privpgd.drafting.checking import check_domain
     from sdv_privpgd.drafting.files import read_domain, write_domain
     from sdv_privpgd.drafting.template import draft_domain
     from sdv_privpgd.drafting.types import draft_metadata
     from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
     from sdv_privpgd.report.evaluation import evaluate
-    from sdv_privpgd.schema import PublicDomainError
+    from sdv_privpgd.sampling.between import Between
     from sdv_privpgd.select.aim import AIM
     from sdv_privpgd.select.independent import Independent
     from sdv_privpgd.select.mst import MST
@@ -36,7 +36,7 @@ _HOMES = {
     "MST": "sdv_privpgd.select.mst",
     "MSTSynthesizer": "sdv_privpgd.synthesizer",
     "MWEM": "sdv_privpgd.select.mwem",
-    "Between": "sdv_privpgd.between",
+    "Between": "sdv_privpgd.sampling.between",
     "DifferentiablePenalty": "sdv_privpgd.synthesize.particles.penalties",
     "FixedCombinations": "sdv_privpgd.synthesizer",
     "Independent": "sdv_privpgd.select.independent",
@@ -46,7 +46,7 @@ _HOMES = {
     "PrivacyBudgetError": "sdv_privpgd.privacy.ledger",
     "PrivacyLedger": "sdv_privpgd.privacy.ledger",
     "ProtectedThreshold": "sdv_privpgd.synthesize.particles.penalties",
-    "PublicDomainError": "sdv_privpgd.schema",
+    "PublicDomainError": "sdv_privpgd.columns.schema",
     "check_domain": "sdv_privpgd.drafting.checking",
     "draft_domain": "sdv_privpgd.drafting.template",
     "draft_metadata": "sdv_privpgd.drafting.types",

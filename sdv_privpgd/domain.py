@@ -1,9 +1,12 @@
-"""The public shape of an encoded table: its attributes and how many values each can take."""
+"""What is public of an encoded table: its attributes, their codes, and codes taken in groups."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
+
+import numpy as np
 
 Clique = tuple[str, ...]
 """Attributes that a marginal is over."""
@@ -66,3 +69,70 @@ def in_words(cliques: Sequence[Clique], most: int = 4) -> str:
     if len(named) <= most + 1:
         return ", ".join(named)
     return f"{', '.join(named[:most])} and {len(named) - most:,} others"
+
+
+def code_type(domain: Domain) -> np.dtype:
+    """The smallest unsigned type that holds all codes of a domain."""
+    return np.min_scalar_type(max(domain.sizes, default=1) - 1)
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """For each of some attributes the group of each of its codes. Public.
+
+    The groups of an attribute are 0, 1, ..., and each has a code.
+    """
+
+    attributes: tuple[str, ...]
+    groups: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        if len(self.attributes) != len(self.groups):
+            raise ValueError(
+                f"A grouping needs groups for each of its {len(self.attributes)} attributes, got "
+                f"{len(self.groups)}."
+            )
+        for attribute, groups in zip(self.attributes, self.groups, strict=True):
+            if not groups or set(groups) != set(range(max(groups) + 1)):
+                raise ValueError(
+                    f"The groups of {attribute!r} must be 0, 1, ..., without a gap, got {groups!r}."
+                )
+
+    @classmethod
+    def of(cls, groups: Mapping[str, np.ndarray]) -> "Grouping":
+        """The grouping with each attribute's integer array of groups."""
+        return cls(tuple(groups), tuple(tuple(own.tolist()) for own in groups.values()))
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The groups as codes of attributes with the same names."""
+        return Domain(self.attributes, tuple(max(groups) + 1 for groups in self.groups))
+
+    @cached_property
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {
+            attribute: np.asarray(groups)
+            for attribute, groups in zip(self.attributes, self.groups, strict=True)
+        }
+
+    def __getitem__(self, attribute: str) -> np.ndarray:
+        """The group of each code of an attribute, int64."""
+        return self._arrays[attribute]
+
+    def sums(self, counts: np.ndarray, clique: tuple[str, ...]) -> np.ndarray:
+        """A clique's table, with axes in its order, summed over the codes of each group."""
+        for axis, attribute in enumerate(clique):
+            groups = self[attribute]
+            order = np.argsort(groups, kind="stable")
+            starts = np.searchsorted(groups[order], np.arange(groups.max() + 1))
+            counts = np.add.reduceat(counts.take(order, axis=axis), starts, axis=axis)
+        return counts
+
+    def require(self, domain: Domain) -> None:
+        """Raises ``ValueError`` unless each attribute has a group for each code of the domain."""
+        sizes = domain.shape(self.attributes)
+        for attribute, size, groups in zip(self.attributes, sizes, self.groups, strict=True):
+            if len(groups) != size:
+                raise ValueError(
+                    f"{attribute!r} has {size} codes and groups for {len(groups)} of them."
+                )

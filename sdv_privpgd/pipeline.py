@@ -7,13 +7,14 @@ from fractions import Fraction
 import numpy as np
 
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.evidence import surely_held
+from sdv_privpgd.estimate.evidence import surely_held
+from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.forecast import fitting
-from sdv_privpgd.measure import Measurement, estimate_total
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Query
 from sdv_privpgd.progress import Progress, Stage, expect, silent
-from sdv_privpgd.queries import CountQuery, MarginalQuery, Query
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine, Model
 

@@ -2,7 +2,7 @@
 
 import sdv  # noqa: F401  (SDV loads its add-ons, this package among them, at the end of its import)
 
-from sdv_privpgd._synthesizer import (
+from sdv_privpgd.plugin.synthesizers import (
     AIMSynthesizer,
     FixedCombinations,
     MSTSynthesizer,

@@ -5,14 +5,14 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.dataset import Dataset
-from sdv_privpgd.discovery import discover, reserved_delta
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.discovery.plan import discover, reserved_delta
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.queries import Adjacency
-from sdv_privpgd.schema import Schema
-from sdv_privpgd.transformers import transformer_for
+from sdv_privpgd.privacy.queries import Adjacency
 
 
 def found(column, facts, **settings):
@@ -49,7 +49,7 @@ def drawn(column, sdtype, facts, **settings):
     declared = {"sdtype": sdtype, **facts}
     found_facts, _ = found(series, declared, **settings)
     (own,) = described(sdtype, {**facts, **found_facts})
-    transformer = transformer_for(own)
+    transformer = encoder_for(own)
     codes, _ = transformer.encode(series)
     positions = np.random.default_rng(1).random(len(codes))
     return transformer.decode(codes, positions, holds_missing=False)

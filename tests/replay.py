@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from sdv_privpgd.keys import KeyColumns
 from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
-from sdv_privpgd.queries import Adjacency
+from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.value_counts import ValueCounts
 
 _NEVER = -(10**12)
 """The noisy number of rows of a value that the recorded table has not: no threshold lets it by."""
@@ -60,7 +60,7 @@ def run(do: Callable[[], Any], monkeypatch, *, answers: Tape | None = None) -> T
     tape, keys = Tape(), []
     words = np.random.default_rng(0).bytes
     real = {name: getattr(Curator, name) for name in ("measure", "discover", "select")}
-    record, counts = PrivacyLedger.record, KeyColumns.counts
+    record, counts = PrivacyLedger.record, ValueCounts.counts
     noisy, choose, gaussian = (
         getattr(curating, name) for name in ("_noisy", "exponential_choice", "rounded_gaussian")
     )
@@ -127,7 +127,7 @@ def run(do: Callable[[], Any], monkeypatch, *, answers: Tape | None = None) -> T
 
     with monkeypatch.context() as patch:
         patch.setattr(PrivacyLedger, "record", recorded)
-        patch.setattr(KeyColumns, "counts", counted)
+        patch.setattr(ValueCounts, "counts", counted)
         for name, own in (
             ("_noisy", noised), ("exponential_choice", chosen), ("rounded_gaussian", drawn)
         ):  # fmt: skip

@@ -14,8 +14,8 @@ import numpy as np
 from sdv_privpgd.benchmark.fits import FOLDER, columns_of, fit_dataset
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch, in_fresh_process, print_table
 from sdv_privpgd.benchmark.simulated import simulated_table
-from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.metrics.pairs import covariance_error, mean_l1, mean_sw1
+from sdv_privpgd.privacy.dataset import Dataset
 
 BOUNDS = {  # from the codebook "2018 ACS PUMS data dictionary"
     "AGEP": (17, 99),  # the task leaves out people under 17
@@ -86,10 +86,10 @@ def _once(arguments: argparse.Namespace) -> None:
     import pandas as pd
 
     from sdv_privpgd import ParticleGradientDescent
-    from sdv_privpgd.schema import Schema
+    from sdv_privpgd.columns.encoders import encode_table
+    from sdv_privpgd.columns.schema import Schema
     from sdv_privpgd.select.all_pairs import AllPairs
     from sdv_privpgd.select.fixed import AllKWay
-    from sdv_privpgd.transformers import encode_table
 
     particles = arguments.num_particles
     if arguments.method == "PrivPGD":

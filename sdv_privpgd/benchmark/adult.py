@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from sdv_privpgd.benchmark.fits import FOLDER, columns_of, fit_dataset
-from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.metrics.pairs import mean_l1
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.select.independent import Independent
 
@@ -94,9 +94,9 @@ def _adult(arguments: argparse.Namespace) -> None:
     from sdv.metadata import Metadata
 
     from sdv_privpgd import ParticleGradientDescent, PrivPGDSynthesizer
-    from sdv_privpgd.schema import Schema
+    from sdv_privpgd.columns.encoders import encode_table
+    from sdv_privpgd.columns.schema import Schema
     from sdv_privpgd.synthesize.particles.softmax import SoftmaxProjection
-    from sdv_privpgd.transformers import encode_table
 
     real = pd.read_parquet(arguments.data / "adult.parquet").drop(columns="fnlwgt")
     described = columns(real.columns)

@@ -20,8 +20,8 @@ from sdv_privpgd.benchmark.simulated import (
     mixed_table,
     simulated_table,
 )
-from sdv_privpgd.dataset import Dataset
-from sdv_privpgd.synthesize.conditioning import ConditionalRows
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.sampling.conditioning import ConditionalRows
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.particles import Particles
 

@@ -66,9 +66,9 @@ def _measured(case: Case, method: str, arguments: argparse.Namespace) -> dict[st
     from sdv.metadata import Metadata
 
     import sdv_privpgd
-    from sdv_privpgd._constraints import valid_rows
-    from sdv_privpgd.schema import Schema
-    from sdv_privpgd.transformers import encode_table
+    from sdv_privpgd.columns.encoders import encode_table
+    from sdv_privpgd.columns.schema import Schema
+    from sdv_privpgd.plugin.constraints import valid_rows
 
     table = case.table(arguments.data)
     if arguments.rows is not None and arguments.rows < len(table):
@@ -110,16 +110,15 @@ def _measured(case: Case, method: str, arguments: argparse.Namespace) -> dict[st
 
 def _differences(constraint: Any, schema: Any, rows: "pd.DataFrame") -> list[np.ndarray]:
     """What is between columns in order, in their own steps, for each pair."""
-    from sdv_privpgd._constraints import ordered_pairs
-    from sdv_privpgd.ordered import differences_of
-    from sdv_privpgd.transformers import transformer_for
+    from sdv_privpgd.columns.encoders import encoder_for
+    from sdv_privpgd.columns.ordered import differences_of
+    from sdv_privpgd.plugin.constraints import ordered_pairs
 
     pairs = ordered_pairs([constraint])
     found = []
     for each in differences_of(pairs, schema.columns, num_bins=32, shapes={}):
         (low, no_low), (high, no_high) = (
-            transformer_for(column).read(rows.loc[:, column.name])
-            for column in (each.low, each.high)
+            encoder_for(column).read(rows.loc[:, column.name]) for column in (each.low, each.high)
         )
         found.append(each.between(low, high)[~(no_low | no_high)])
     return found

@@ -20,12 +20,12 @@ import torch
 from sdv_privpgd import ParticleGradientDescent
 from sdv_privpgd.benchmark.fits import FOLDER, fit_dataset
 from sdv_privpgd.benchmark.meters import Stopwatch, print_table, write_csv
-from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.measure import Measurement
 from sdv_privpgd.metrics.pairs import covariance_error, mean_l1, mean_sw1
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.queries import MarginalQuery
 from sdv_privpgd.synthesize.particles.finish import ExchangeFinish
 from sdv_privpgd.synthesize.particles.particles import Particles
 from sdv_privpgd.synthesize.particles.projection import Projection, SignedTable

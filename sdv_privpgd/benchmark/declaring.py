@@ -40,7 +40,7 @@ def add_command(commands) -> None:
     parser.add_argument("--arms", nargs="+", choices=_ARMS, default=_ARMS)
     parser.add_argument("--data", type=Path, default=FOLDER, help="folder of the tables")
     parser.add_argument("--epsilon", type=float, default=1.0)
-    parser.add_argument("--share", type=float, default=0.05, help="of the budget, for discovery")
+    parser.add_argument("--share", type=float, default=0.2, help="of the budget, for discovery")
     parser.add_argument("--rows", type=int, default=None, help="of each table; default: all")
     parser.add_argument("--seeds", type=int, default=1, help="repetitions with fresh noise")
     parser.add_argument("--by-column", action="store_true")

@@ -11,8 +11,8 @@ from pathlib import Path
 from sdv_privpgd.benchmark.fits import FOLDER, columns_of, fit_dataset
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch, print_table
 from sdv_privpgd.benchmark.simulated import simulated_table
-from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.metrics.pairs import mean_l1
+from sdv_privpgd.privacy.dataset import Dataset
 
 
 def add_command(commands) -> None:
@@ -27,7 +27,7 @@ def add_command(commands) -> None:
 def _diabetes(arguments: argparse.Namespace) -> None:
     from sdv_privpgd import ParticleGradientDescent
     from sdv_privpgd.benchmark.tables import load  # imports pandas
-    from sdv_privpgd.transformers import encode_table
+    from sdv_privpgd.columns.encoders import encode_table
 
     changes = {} if arguments.num_particles is None else {"num_particles": arguments.num_particles}
     engine = ParticleGradientDescent(**changes)

@@ -32,7 +32,7 @@ def add_command(commands) -> None:
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 2.5])
     parser.add_argument("--seeds", type=int, default=5, help="repetitions with fresh noise")
     parser.add_argument("--cells", type=int, default=32, help="of a column, where they are counted")
-    parser.add_argument("--share", type=float, default=0.05, help="of the budget, for discovery")
+    parser.add_argument("--share", type=float, default=0.2, help="of the budget, for discovery")
     parser.add_argument("--data", type=Path, default=FOLDER, help="folder of the tables")
     parser.add_argument("--by-column", action="store_true")
     parser.set_defaults(run=_discovery)

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.pipeline import Release, run
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.queries import Adjacency
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine

@@ -43,10 +43,10 @@ def _protect(arguments: argparse.Namespace) -> None:
     from sdv_privpgd import ParticleGradientDescent
     from sdv_privpgd.benchmark.fits import fit_dataset
     from sdv_privpgd.benchmark.single import table_of
-    from sdv_privpgd.dataset import Dataset
     from sdv_privpgd.metrics import downstream_error
     from sdv_privpgd.metrics.queries import counting_queries, threshold_queries
     from sdv_privpgd.metrics.rows import columns, embedded
+    from sdv_privpgd.privacy.dataset import Dataset
     from sdv_privpgd.synthesize.particles.penalties import ProtectedThreshold
 
     table = table_of(arguments, arguments.rows)

@@ -23,8 +23,8 @@ from sdv_privpgd.benchmark.meters import (
     write_csv,
 )
 from sdv_privpgd.benchmark.simulated import simulated_table
-from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.privacy.dataset import Dataset
 
 _MOST_SAMPLED = 1_000_000
 

@@ -21,7 +21,7 @@ from sdv_privpgd.benchmark.simulated import (
     mixed_table,
     simulated_table,
 )
-from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.noise import rounded_gaussian
 
 Stage = Callable[[], object]
@@ -83,20 +83,20 @@ def _keys(num_rows: int) -> Stage:
     """The values of 8 columns of text, counted as discovery does."""
     import pandas as pd
 
-    from sdv_privpgd.coercion import key_counts
-    from sdv_privpgd.keys import KeyColumns
+    from sdv_privpgd.columns.scalars import key_counts
+    from sdv_privpgd.privacy.value_counts import ValueCounts
 
     domain, codes = simulated_table(num_rows, 8)
     words = np.array([f"word {code}" for code in range(32)], dtype=object)
     columns = {
         name: pd.Series(words[codes[:, axis]]) for axis, name in enumerate(domain.attributes)
     }
-    return lambda: KeyColumns({name: key_counts(c) for name, c in columns.items()})
+    return lambda: ValueCounts({name: key_counts(c) for name, c in columns.items()})
 
 
 def _encode(num_rows: int) -> Stage:
-    from sdv_privpgd.schema import Schema
-    from sdv_privpgd.transformers import encode_table
+    from sdv_privpgd.columns.encoders import encode_table
+    from sdv_privpgd.columns.schema import Schema
 
     schema = Schema.from_sdv(MIXED_COLUMNS, public_domain=MIXED_DOMAIN)
     table = columns_of(mixed_table(num_rows))

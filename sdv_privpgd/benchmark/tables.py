@@ -12,9 +12,9 @@ import numpy as np
 
 from sdv_privpgd.benchmark.declarations import TABLES, Declaration, check_names
 from sdv_privpgd.benchmark.fits import columns_of
-from sdv_privpgd.cells import Categories
+from sdv_privpgd.columns.bins import Categories
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +69,7 @@ class Table:
 
     def encode(self, frame: "pd.DataFrame") -> np.ndarray:
         """The codes of rows with this table's columns, shape (row, attribute)."""
-        from sdv_privpgd.transformers import encode_table  # imports RDT
+        from sdv_privpgd.columns.encoders import encode_table  # imports RDT
 
         codes = encode_table(columns_of(frame), self.schema)
         cut = np.empty(codes.shape, dtype=codes.dtype, order="F")
@@ -81,7 +81,7 @@ class Table:
         """Rows of codes: values spread evenly in their cells, as a synthesizer gives them."""
         import pandas as pd
 
-        from sdv_privpgd.transformers import transformer_for  # imports RDT
+        from sdv_privpgd.columns.encoders import encoder_for  # imports RDT
 
         generator = np.random.default_rng(seed)
         found = {}
@@ -91,7 +91,7 @@ class Table:
                 # Cells that were merged are neighbors: any of them is as likely.
                 starts = np.searchsorted(cut, np.arange(cut[-1] + 2))
                 own = starts[own] + np.floor(places * np.diff(starts)[own]).astype(np.int64)
-            found[column.name] = transformer_for(column).decode(own, places)
+            found[column.name] = encoder_for(column).decode(own, places)
         return pd.DataFrame(found)
 
     def split(self) -> "tuple[pd.DataFrame, pd.DataFrame]":

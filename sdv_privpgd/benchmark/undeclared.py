@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from sdv_privpgd.benchmark.fits import FOLDER, fit_dataset
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch, print_table
 from sdv_privpgd.benchmark.simulated import simulated_table
-from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.privacy.dataset import Dataset
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -115,7 +115,7 @@ def _settings(command: argparse.ArgumentParser) -> None:
         "--adjacency", choices=["replace_one", "add_remove"], default="replace_one"
     )
     command.add_argument("--rows-per-person", type=int, default=1)
-    command.add_argument("--discovery-share", type=float, default=0.05)
+    command.add_argument("--discovery-share", type=float, default=0.2)
     command.add_argument("--seed", type=int, default=0, help="of the engine, not of the noise")
 
 

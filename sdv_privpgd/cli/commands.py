@@ -18,7 +18,7 @@ from sdv_privpgd.cli.synthesizing import facts_of, reading, sampled, write_as_as
 from sdv_privpgd.cli.writing import Outputs
 
 if TYPE_CHECKING:
-    from sdv_privpgd._lifecycle import PrivateSynthesizer
+    from sdv_privpgd.plugin.base import PrivateSynthesizer
 
 _NOT_PRIVATE = "NOT PRIVATE: {} compares with the real table. Do not pass it on."
 
@@ -109,7 +109,7 @@ def _kept(path: Path) -> "PrivateSynthesizer":
     from sdv.errors import VersionError
     from sdv.utils import load_synthesizer
 
-    from sdv_privpgd._lifecycle import PrivateSynthesizer
+    from sdv_privpgd.plugin.base import PrivateSynthesizer
 
     if not path.is_file():
         raise CommandError(f"There is no file {path}.")

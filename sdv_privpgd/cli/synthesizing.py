@@ -22,13 +22,13 @@ from sdv_privpgd.cli.saying import CommandError, in_options, say
 from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, spent
 from sdv_privpgd.cli.writing import Output, Outputs, write_rows
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.queries import Adjacency
+from sdv_privpgd.privacy.queries import Adjacency
 
 if TYPE_CHECKING:
     import pandas as pd
     from sdv.metadata import Metadata
 
-    from sdv_privpgd._lifecycle import PrivateSynthesizer
+    from sdv_privpgd.plugin.base import PrivateSynthesizer
 
 
 def synthesize(arguments: Namespace) -> None:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.coercion import plain
-from sdv_privpgd.declaring import describe
+from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.scalars import plain
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.drafting.template import format_of, named_by_text, table_of
-from sdv_privpgd.schema import Schema
 
 if TYPE_CHECKING:
     from sdv.metadata import Metadata

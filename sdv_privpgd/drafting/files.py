@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.typing import NaTType
 
-from sdv_privpgd.coercion import plain
+from sdv_privpgd.columns.scalars import plain
 
 _YAML = (".yaml", ".yml")
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.drafting.codebook import read_codebook
 from sdv_privpgd.drafting.types import is_whole, listed, sdtype_of
-from sdv_privpgd.schema import Schema
 
 if TYPE_CHECKING:
     from sdv.metadata import Metadata

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.coercion import has_sdtype
+from sdv_privpgd.columns.scalars import has_sdtype
 
 if TYPE_CHECKING:
     from sdv.metadata import Metadata

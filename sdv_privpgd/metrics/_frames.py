@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from sdmetrics.utils import get_alternate_keys, get_primary_key_from_metadata
 
-from sdv_privpgd.coercion import real_numbers
-from sdv_privpgd.dates import instants
+from sdv_privpgd.columns.dates import instants
+from sdv_privpgd.columns.scalars import real_numbers
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.schema import Schema
 
 _NUMERIC = ("numerical", "datetime")
 _CATEGORICAL = ("categorical", "ordinal", "boolean")
@@ -50,7 +50,7 @@ def cells_of(
 ) -> Cells:
     """Both tables on the cells that the metadata and the public domain declare."""
     # RDT comes with it, which nobody needs who only imports SDMetrics.
-    from sdv_privpgd.transformers import encode_table
+    from sdv_privpgd.columns.encoders import encode_table
 
     facts = _facts(metadata, table_name)
     schema = Schema.from_sdv(

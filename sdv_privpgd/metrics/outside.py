@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.cells import Categories, Ticks
-from sdv_privpgd.coercion import quiet
-from sdv_privpgd.columns import Column
-from sdv_privpgd.dates import to_ticks
+from sdv_privpgd.columns.bins import Categories, Ticks
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.dates import to_ticks
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.scalars import quiet
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics.reading import READ, UNREAD, Described, read_numbers
-from sdv_privpgd.schema import Schema
-from sdv_privpgd.transformers import transformer_for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +82,8 @@ def _known(column: Column, series: pd.Series) -> np.ndarray:
     try:
         places, distinct = pd.factorize(series.astype(object), use_na_sentinel=False)
     except TypeError:  # lists and the like have no hash, and are no category
-        return transformer_for(column).holds(series)
-    return transformer_for(column).holds(pd.Series(distinct, dtype=object))[places]
+        return encoder_for(column).holds(series)
+    return encoder_for(column).holds(pd.Series(distinct, dtype=object))[places]
 
 
 def _ticks(column: Column, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

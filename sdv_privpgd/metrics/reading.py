@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.cells import Categories
-from sdv_privpgd.coercion import plain, real_numbers, truths
-from sdv_privpgd.columns import Column
-from sdv_privpgd.dates import instants
+from sdv_privpgd.columns.bins import Categories
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.dates import instants
+from sdv_privpgd.columns.scalars import plain, real_numbers, truths
 
 READ, UNREAD, EMPTY = 0, 1, 2
 """What became of a cell that should hold a number or a date."""

@@ -8,17 +8,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.columns.values import Value
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.keys import Key, KeyColumns
-from sdv_privpgd.measure import Measurement
 from sdv_privpgd.privacy.accounting import range_epsilon_of, stddev_for
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Charge, PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
+from sdv_privpgd.privacy.queries import Adjacency, ModelErrorQuery, Query, answers
 from sdv_privpgd.privacy.selection import exponential_choice
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
+from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.queries import Adjacency, ModelErrorQuery, Query, answers
 
 _BLOCK = 32
 """Queries that one pass over the records answers. Fewer would read them more often."""
@@ -53,7 +54,7 @@ class Curator:
         self, dataset: Dataset, ledger: PrivacyLedger, *, words: WordSource = os.urandom
     ) -> None:
         self._dataset = dataset
-        self._keys = KeyColumns({})  # of discovery
+        self._keys = ValueCounts({})  # of discovery
         self._ledger = ledger
         self._words = words
         self._measurements: tuple[Measurement, ...] = ()
@@ -82,7 +83,7 @@ class Curator:
         self,
         dataset: Dataset,
         *,
-        keys: KeyColumns | None = None,
+        keys: ValueCounts | None = None,
         known: Sequence[Measurement] = (),
     ) -> None:
         """Goes on with the same records in other codes, within the same budget.
@@ -90,7 +91,7 @@ class Curator:
         What was measured stays on the books, but not among ``measurements``, which are about codes
         that nobody uses any more; ``known`` are answers about the new ones, paid for earlier.
         """
-        self._dataset, self._keys = dataset, KeyColumns({}) if keys is None else keys
+        self._dataset, self._keys = dataset, ValueCounts({}) if keys is None else keys
         self._measurements, self._tables = tuple(known), {}
 
     def _charge(self, charge: Charge) -> None:
@@ -166,7 +167,7 @@ class Curator:
         *,
         what: str,
         names: Sequence[str] | None = None,
-    ) -> dict[str, list[tuple[Key | None, int]]]:
+    ) -> dict[str, list[tuple[Value | None, int]]]:
         """The values of key columns that many rows have, sorted, and their noisy counts.
 
         Missing, ``None``, is the last one, whether many rows have it or not. ``names`` are the

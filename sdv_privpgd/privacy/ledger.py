@@ -13,7 +13,7 @@ from sdv_privpgd.privacy.accounting import (
     mu_squared_of,
     mu_squared_of_range,
 )
-from sdv_privpgd.queries import Adjacency
+from sdv_privpgd.privacy.queries import Adjacency
 
 _EVENTS_SHARE = Fraction(1, 2**60)
 """Share of delta that the events' own deltas may take beyond what is reserved for them: too little

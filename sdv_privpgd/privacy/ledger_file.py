@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from sdv_privpgd.privacy.accounting import check_delta
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
-from sdv_privpgd.queries import Adjacency
+from sdv_privpgd.privacy.queries import Adjacency
 
 Read = TypeVar("Read")
 

@@ -31,7 +31,7 @@ from fractions import Fraction
 
 from scipy.special import erfc, erfcinv
 
-from sdv_privpgd.queries import Adjacency
+from sdv_privpgd.privacy.queries import Adjacency
 
 _RELATIVE_ERROR = 2.0**-40
 """Generous bound on the relative error of ``erfc`` and of the arithmetic around it."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from sdv_privpgd.measure import estimate_total
+from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.pipeline import Release
-from sdv_privpgd.queries import Adjacency
+from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.page import Details, Facts, Items, Part, Section, Text, long_table
 from sdv_privpgd.report.words import listed, number
 

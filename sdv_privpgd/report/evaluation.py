@@ -12,14 +12,14 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_privpgd.discovery import without_domain
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.discovery.plan import without_domain
 from sdv_privpgd.domain import Clique
 from sdv_privpgd.metrics import l1_by_pair, scores
 from sdv_privpgd.metrics.outside import outside
 from sdv_privpgd.metrics.reading import Described
 from sdv_privpgd.metrics.values import CommonCells, as_codes, common_cells
 from sdv_privpgd.report.comparison import comparison_page
-from sdv_privpgd.schema import Schema
 
 PATH = "report_not_private.html"
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.measure import (
+from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     Total,
     estimate_total,
@@ -21,7 +22,6 @@ from sdv_privpgd.report.figures import heat_figure, pair_matrix, shares_figure
 from sdv_privpgd.report.labels import Names, code_names
 from sdv_privpgd.report.page import Figure, Grid, Part, Section, Table, Text, long_grid, long_table
 from sdv_privpgd.report.words import share
-from sdv_privpgd.schema import Schema
 
 _MOST_PAIRS = 6
 """Pairs that are drawn cell by cell."""

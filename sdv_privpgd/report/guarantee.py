@@ -6,7 +6,7 @@ from importlib.metadata import version
 from scipy.special import ndtr, ndtri
 
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
-from sdv_privpgd.queries import Adjacency
+from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.page import Details, Facts, Items, Section, Table, Text
 from sdv_privpgd.report.privacy import asked, privacy_report
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_privpgd.cells import Categories, Interval, Ticks
-from sdv_privpgd.columns import Column
-from sdv_privpgd.dates import write_dates
+from sdv_privpgd.columns.bins import Categories, Interval, Ticks
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.dates import write_dates
 from sdv_privpgd.report.words import dates, number, short_number
 
 MISSING = "(missing)"

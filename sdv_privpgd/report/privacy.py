@@ -8,9 +8,9 @@ from itertools import zip_longest
 from statistics import fmean
 from textwrap import fill, wrap
 
-from sdv_privpgd.measure import Measurement
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
-from sdv_privpgd.queries import Adjacency
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.words import share
 
 _MEANING = {

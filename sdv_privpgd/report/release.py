@@ -6,13 +6,13 @@ Nothing here is private: all of it follows from a release and the public descrip
 from collections.abc import Sequence
 from pathlib import Path
 
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.assumed import About, assumed_section, subject
 from sdv_privpgd.report.fit import fit_sections
 from sdv_privpgd.report.guarantee import guarantee_parts, ledger_section, meaning_section
 from sdv_privpgd.report.page import Items, Page, Section
-from sdv_privpgd.schema import Schema
 
 
 def release_page(

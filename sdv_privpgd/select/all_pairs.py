@@ -6,14 +6,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from sdv_privpgd.consistency import consistent_tables
-from sdv_privpgd.denoising import signal_variances
 from sdv_privpgd.domain import in_words
-from sdv_privpgd.measure import Measurement, estimate_total
+from sdv_privpgd.estimate.consistency import consistent_tables
+from sdv_privpgd.estimate.denoising import signal_variances
+from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.queries import CountQuery, MarginalQuery
 from sdv_privpgd.select.allocation import most_helpful
 from sdv_privpgd.select.triples import has_triples, measure_triples
 from sdv_privpgd.synthesize.engine import Engine

@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.measure import Measurement
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.queries import MarginalQuery
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.synthesize.engine import Engine
 
 

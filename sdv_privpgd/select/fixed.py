@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from sdv_privpgd.measure import Measurement
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.queries import MarginalQuery
 from sdv_privpgd.synthesize.engine import Engine
 
 

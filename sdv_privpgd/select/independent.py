@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from sdv_privpgd.measure import Measurement
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.synthesize.engine import Engine

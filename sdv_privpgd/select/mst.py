@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from sdv_privpgd.consistency import consistent_tables
 from sdv_privpgd.domain import Clique, Domain, in_words
-from sdv_privpgd.measure import Measurement
+from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import MarginalQuery, ModelErrorQuery
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.queries import MarginalQuery, ModelErrorQuery
 from sdv_privpgd.select.approximation import whole_counts
 from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.synthesize.engine import Engine

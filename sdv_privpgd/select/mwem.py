@@ -6,10 +6,11 @@ from fractions import Fraction
 import numpy as np
 
 from sdv_privpgd.domain import Clique
-from sdv_privpgd.measure import Measurement, estimate_total
+from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, ModelErrorQuery
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.queries import CountQuery, MarginalQuery, ModelErrorQuery
 from sdv_privpgd.select.approximation import affordable, measured_cliques, whole_counts
 from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.workload import checked_workload

@@ -2,8 +2,8 @@
 
 from typing import Protocol, runtime_checkable
 
-from sdv_privpgd.measure import Measurement
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Engine
 

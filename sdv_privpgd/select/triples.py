@@ -9,14 +9,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from sdv_privpgd.consistency import ConsistentTables, consistent_tables
-from sdv_privpgd.denoising import signal_variances
-from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.grouping import Grouping, equal_groups
-from sdv_privpgd.measure import Measurement
+from sdv_privpgd.domain import Clique, Domain, Grouping
+from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
+from sdv_privpgd.estimate.denoising import signal_variances
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery
 from sdv_privpgd.progress import Progress
-from sdv_privpgd.queries import GroupedMarginalQuery
+from sdv_privpgd.select.equal_groups import equal_groups
 
 GROUPS = 4
 """Of each attribute. On Adult four are better than six and eight, whose tables are noisier."""

@@ -6,9 +6,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.measure import Measurement
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.queries import Query
 
 
 @runtime_checkable

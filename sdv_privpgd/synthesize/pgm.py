@@ -6,14 +6,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.measure import Measurement, NoisyTable, estimate_total, noisy_tables
+from sdv_privpgd.estimate.noisy_tables import NoisyTable, estimate_total, noisy_tables
+from sdv_privpgd.estimate.structural_zeros import Zeros, possible_cells
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, Shares, silent
-from sdv_privpgd.queries import Query
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.graphical import GraphicalModel
 from sdv_privpgd.synthesize.junction_tree import JunctionTree
 from sdv_privpgd.synthesize.message_passing import MessagePassing
-from sdv_privpgd.zeros import Zeros, possible_cells
 
 _STEPS_AT_ONCE = 50
 """Between two looks at how much the loss has fallen."""

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy.accounting import range_epsilon_of
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.queries import Adjacency, ModelErrorQuery
+from sdv_privpgd.privacy.queries import Adjacency, ModelErrorQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 RUNS = 2_000

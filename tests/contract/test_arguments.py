@@ -11,13 +11,8 @@ from sdv.errors import SynthesizerInputError
 from sdv.metadata import Metadata
 from sdv.multi_table import HMASynthesizer
 
-from sdv_privpgd import (
-    AIMSynthesizer,
-    MSTSynthesizer,
-    PrivacyLedger,
-    PrivPGDSynthesizer,
-)
-from sdv_privpgd.queries import Adjacency
+from sdv_privpgd import AIMSynthesizer, MSTSynthesizer, PrivacyLedger, PrivPGDSynthesizer
+from sdv_privpgd.privacy.queries import Adjacency
 
 NUMPY = {
     "epsilon": np.float32(1.5),

@@ -20,7 +20,7 @@ from sdv_privpgd import (
     PrivPGDSynthesizer,
     ProtectedThreshold,
 )
-from sdv_privpgd.unfinished import booked
+from sdv_privpgd.plugin.unfinished import booked
 
 COLUMNS = sdv_tables.metadata_of(
     {
@@ -207,7 +207,7 @@ class TestThreads:
                 both.wait(0.2)  # met by the other thread only if nothing holds it
             return after
 
-        monkeypatch.setattr("sdv_privpgd._lifecycle.booked", slowly)
+        monkeypatch.setattr("sdv_privpgd.plugin.base.booked", slowly)
         threads = [threading.Thread(target=synthesizer.fit, args=(table(),)) for _ in range(3)]
         for thread in threads:
             thread.start()

@@ -14,7 +14,7 @@ from sdv.sampling import Condition
 from sdv.utils import load_constraints, load_synthesizer
 
 from sdv_privpgd import FixedCombinations, MSTSynthesizer, PrivPGDSynthesizer
-from sdv_privpgd.repair import ConstraintError
+from sdv_privpgd.constraints.repair import ConstraintError
 
 DATE = {"sdtype": "datetime", "datetime_format": "%d/%m/%Y"}
 COLUMNS = {

@@ -97,8 +97,8 @@ def test_importing_the_package_imports_neither_sdv_nor_torch():
         """
 import sys
 import sdv_privpgd
-import sdv_privpgd.schema, sdv_privpgd.privacy.curator, sdv_privpgd.consistency
-import sdv_privpgd.privacy.ledger, sdv_privpgd.privacy.noise, sdv_privpgd.measure
+import sdv_privpgd.columns.schema, sdv_privpgd.privacy.curator, sdv_privpgd.estimate.consistency
+import sdv_privpgd.privacy.ledger, sdv_privpgd.privacy.noise, sdv_privpgd.estimate.noisy_tables
 heavy = {"sdv", "rdt", "torch", "opacus", "sdmetrics", "numba"} & set(sys.modules)
 assert not heavy, heavy
 """
@@ -114,10 +114,10 @@ for absent in ("sdv", "rdt", "sdmetrics", "opacus", "beartype"):
     sys.modules[absent] = None  # importing it raises ImportError
 import numpy as np
 from sdv_privpgd import ParticleGradientDescent, PrivacyLedger, pipeline
-from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.queries import Adjacency
+from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.select.fixed import AllKWay
 domain = Domain(("a", "b"), (3, 4))

@@ -12,8 +12,8 @@ from sdmetrics.goal import Goal
 from sdmetrics.single_table import SingleTableMetric
 
 from sdv_privpgd import metrics
+from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.schema import PublicDomainError
 
 CLASSES = {name: getattr(metrics, name) for name in metrics.__all__ if name[0].isupper()}
 ORDERS = {
@@ -177,7 +177,7 @@ heavy = {"sdv", "rdt", "torch", "sdmetrics", "sklearn", "pandas"} & set(sys.modu
 assert not heavy, heavy
 import sdmetrics
 assert "sdv_privpgd.metrics._sdmetrics" in sys.modules
-assert "sdv_privpgd.transformers" not in sys.modules
+assert "sdv_privpgd.columns.encoders" not in sys.modules
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=180

@@ -14,7 +14,7 @@ from sdv.errors import InvalidDataError, NotFittedError, RefitWarning
 from sdv.sampling import Condition
 
 from sdv_privpgd import Between, MSTSynthesizer, PublicDomainError
-from sdv_privpgd.advice import OPENING
+from sdv_privpgd.report.advice import OPENING
 
 
 def uuids():

@@ -177,7 +177,7 @@ def test_a_strategy_that_never_asks_of_the_difference_leaves_the_columns_as_they
         """Asks of the user's columns alone."""
 
         def run(self, curator, engine, *, progress=None):
-            from sdv_privpgd.queries import MarginalQuery
+            from sdv_privpgd.privacy.queries import MarginalQuery
 
             del engine, progress
             asked = [MarginalQuery((name,)) for name in COLUMNS]

@@ -11,12 +11,7 @@ import pytest
 import sdv_tables
 from sdv.errors import NotFittedError, SamplingError
 
-from sdv_privpgd import (
-    AIMSynthesizer,
-    MSTSynthesizer,
-    PrivPGDSynthesizer,
-    ProtectedThreshold,
-)
+from sdv_privpgd import AIMSynthesizer, MSTSynthesizer, PrivPGDSynthesizer, ProtectedThreshold
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 BOOLEANS = sdv_tables.metadata_of({name: {"sdtype": "boolean"} for name in "abc"})
@@ -133,7 +128,7 @@ class TestWhatIsPaidForIsKept:
 
         synthesizer = MSTSynthesizer(UNDECLARED, 5.0)
         with monkeypatch.context() as patch:
-            patch.setattr("sdv_privpgd._lifecycle.encode_table", fails)
+            patch.setattr("sdv_privpgd.plugin.base.encode_table", fails)
             with pytest.warns(UserWarning, match="not declared"), pytest.raises(MemoryError):
                 synthesizer.fit(NUMBERS)
         paid = synthesizer.ledger.charges

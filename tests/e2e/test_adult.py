@@ -8,11 +8,11 @@ from sdv.metadata import Metadata
 from sdv_privpgd import ParticleGradientDescent, PrivPGDSynthesizer
 from sdv_privpgd.benchmark import adult
 from sdv_privpgd.benchmark.fits import fit_dataset
-from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.columns.encoders import encode_table
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics.pairs import mean_l1
-from sdv_privpgd.schema import Schema
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.select.independent import Independent
-from sdv_privpgd.transformers import encode_table
 
 
 def test_private_rows_of_adult_beat_independent_columns(shared_data):

@@ -18,8 +18,8 @@ from sdv_privpgd.benchmark.simulated import (
     simulated_table,
 )
 from sdv_privpgd.benchmark.stages import STAGES
-from sdv_privpgd.schema import Schema
-from sdv_privpgd.transformers import transformer_for
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.schema import Schema
 
 
 def command(*arguments: str) -> str:
@@ -179,7 +179,7 @@ def test_mixed_tables_lie_in_their_declared_domain_and_have_missing_values():
     assert len(schema.columns) == 12
     for column in schema.columns:
         series = columns[column.name]
-        assert transformer_for(column).holds(series).all()
+        assert encoder_for(column).holds(series).all()
         # 5 % of 1,000 cells: 50, give or take 4.4 standard deviations of 6.9.
         assert abs(int(series.isna().sum()) - 50 * column.nullable) <= 30
 

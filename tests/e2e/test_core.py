@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from sdv_privpgd import ParticleGradientDescent, PrivacyLedger, pipeline
-from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.queries import Adjacency
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.select.fixed import AllKWay
 
 

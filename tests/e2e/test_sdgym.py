@@ -9,7 +9,7 @@ import sdv_tables
 # Some releases of SDGym import what SDV 2 no longer has.
 sdgym = pytest.importorskip("sdgym", exc_type=ImportError)
 
-from sdv_privpgd.sdgym import variant  # noqa: E402
+from sdv_privpgd.plugin.sdgym import variant  # noqa: E402
 
 
 @pytest.mark.filterwarnings("ignore")  # that nothing is declared

@@ -25,7 +25,7 @@ def test_a_table_of_which_nothing_is_known_is_fitted_at_the_first_try(path, kind
         real = pd.read_csv(tmp_path / "table.csv")
     metadata = Metadata.detect_from_dataframes({"table": real})
     synthesizer = PrivPGDSynthesizer(metadata, epsilon=1.0, num_particles=200)
-    with pytest.warns(UserWarning, match="are not declared: 0.05 of the budget"):
+    with pytest.warns(UserWarning, match="are not declared: 0.2 of the budget"):
         synthesizer.fit(real)
     rows = synthesizer.sample(len(real))
     assert len(rows) == len(real)

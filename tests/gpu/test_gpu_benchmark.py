@@ -6,7 +6,7 @@ from interpreted import INTERPRETED, needs_numba, needs_triton, subprocess_of
 
 from sdv_privpgd.benchmark import gpu
 from sdv_privpgd.benchmark.simulated import simulated_table
-from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.synthesize.particles.kernels import choose_kernel
 
 

@@ -13,9 +13,8 @@ from interpreted import (
     subprocess_of,
 )
 
-from sdv_privpgd.domain import Domain
-from sdv_privpgd.grouping import Grouping
-from sdv_privpgd.interactions import GroupedTarget
+from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.estimate.interactions import GroupedTarget
 from sdv_privpgd.synthesize.particles import batched_finish
 from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
 from sdv_privpgd.synthesize.particles.levels import Levels, tables_of

@@ -9,10 +9,10 @@ from interpreted import INTERPRETED, needs_triton
 
 from sdv_privpgd import ParticleGradientDescent
 from sdv_privpgd.benchmark.simulated import simulated_table
-from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.queries import Adjacency, MarginalQuery
+from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.wasserstein import sliced_w1, stratified_directions
 

@@ -13,8 +13,8 @@ from canaries import DAY, NUMBER, TEXT, WHOLE, traces
 from sdv.metadata import Metadata
 
 from sdv_privpgd import PrivPGDSynthesizer, PublicDomainError
-from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
 
 
 def canary_table(num_rows: int = 150) -> pd.DataFrame:

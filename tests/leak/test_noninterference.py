@@ -27,8 +27,8 @@ from sdv_privpgd import (
     PrivPGDSynthesizer,
     ProtectedThreshold,
 )
-from sdv_privpgd.keys import KeyColumns
 from sdv_privpgd.privacy import curator
+from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.synthesize.particles import warmup
 
 
@@ -63,7 +63,7 @@ def fixed_answers(monkeypatch):
 
     monkeypatch.setattr(curator, "_noisy", noisy)
     monkeypatch.setattr(curator, "exponential_choice", choice)
-    for module in ("sdv_privpgd._lifecycle", "sdv.single_table.base"):
+    for module in ("sdv_privpgd.plugin.base", "sdv.single_table.base"):
         monkeypatch.setattr(f"{module}.datetime.datetime", StoppedClock)
     # One second a look at the clock: a bar that moved once more would say so.
     monkeypatch.setattr("tqdm.std.time", map(float, itertools.count()).__next__)
@@ -231,7 +231,7 @@ def test_nothing_depends_on_the_table_behind_a_graphical_model(fixed_answers, ca
 def fix_categories(monkeypatch):
     """The released categories are part of the answer, so they are held fixed as well."""
     counted = [("A", 1), ("B", 9), ("C", 1), (None, 2)]
-    monkeypatch.setattr(KeyColumns, "counts", lambda self, name: counted)
+    monkeypatch.setattr(ValueCounts, "counts", lambda self, name: counted)
     fixed = curator._noisy
 
     def noisy(answer, stddev, words):

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd.dataset import Dataset
-from sdv_privpgd.declaring import describe
-from sdv_privpgd.differences import difference_of
-from sdv_privpgd.domain import Domain
-from sdv_privpgd.grouping import Grouping
-from sdv_privpgd.queries import (
+from sdv_privpgd.columns.differences import difference_of
+from sdv_privpgd.columns.encoders import encode_table
+from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
     GroupedMarginalQuery,
@@ -19,8 +20,6 @@ from sdv_privpgd.queries import (
     ModelErrorQuery,
     SigmoidSumQuery,
 )
-from sdv_privpgd.schema import Schema
-from sdv_privpgd.transformers import encode_table
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 

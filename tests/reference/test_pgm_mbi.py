@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.measure import Measurement
-from sdv_privpgd.queries import MarginalQuery
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.synthesize.junction_tree import JunctionTree
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
@@ -57,7 +57,7 @@ def test_the_model_is_theirs_and_as_likely(mbi, seed):
     import jax
     import jax.numpy as jnp
 
-    from sdv_privpgd.queries import CountQuery
+    from sdv_privpgd.privacy.queries import CountQuery
 
     domain, measured = noisy_answers(seed)
     known = Measurement(query=CountQuery(), answer=np.array([TOTAL]), stddev=0.0)

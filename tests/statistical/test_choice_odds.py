@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy import selection
 from sdv_privpgd.privacy.accounting import range_epsilon_of
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency, ModelErrorQuery
 from sdv_privpgd.privacy.selection import exponential_choice
-from sdv_privpgd.queries import Adjacency, ModelErrorQuery
 
 ALPHA = 1e-6
 DRAWS = 10_000

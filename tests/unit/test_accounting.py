@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
-from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.accounting import (
     check_delta,
@@ -20,8 +19,9 @@ from sdv_privpgd.privacy.accounting import (
     stddev_for,
 )
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.queries import Adjacency, MarginalQuery
+from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 
 EPSILONS = (0.05, 0.2, 1.0, 2.5, 8.0, 20.0)
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd.advice import Fitted, advice
-from sdv_privpgd.measure import Measurement
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.queries import Adjacency, CountQuery, MarginalQuery
-from sdv_privpgd.schema import Schema
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.report.advice import Fitted, advice
 
 STDDEV = 20.0
 AGE = {"sdtype": "numerical", "range_min": 18, "range_max": 65, "decimal_places": 0}

@@ -9,7 +9,7 @@ import sdv_tables
 from sdv.sampling import Condition
 
 from sdv_privpgd import AIM, MSTSynthesizer, PrivPGDSynthesizer
-from sdv_privpgd.bar import Bar
+from sdv_privpgd.plugin.bar import Bar
 from sdv_privpgd.progress import Stage, expect, silent
 
 PLAN = [Stage("encode", 1.0), Stage("measure", 2.0), Stage("descend", 5.0), Stage("finish", 2.0)]

@@ -12,7 +12,7 @@ import json, sys
 import numpy as np, torch
 from sdv_privpgd import ParticleGradientDescent
 from sdv_privpgd.benchmark.fits import fit_dataset
-from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.synthesize.particles.embedding import cell_centers

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.synthesize.conditioning import ConditionalRows
+from sdv_privpgd.sampling.conditioning import ConditionalRows
 from sdv_privpgd.synthesize.particles.particles import Particles
 
 SIZES = (2, 3, 300)

@@ -5,11 +5,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from sdv_privpgd.consistency import consistent_tables
-from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.measure import Measurement
-from sdv_privpgd.queries import CountQuery, MarginalQuery
+from sdv_privpgd.estimate.consistency import consistent_tables
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
 

@@ -13,21 +13,20 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from sdv_privpgd.dataset import Dataset
-from sdv_privpgd.domain import Domain
-from sdv_privpgd.grouping import Grouping
-from sdv_privpgd.keys import KeyColumns
+from sdv_privpgd.domain import Domain, Grouping
 from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import SAMPLING_DELTA, rounded_gaussian
-from sdv_privpgd.queries import (
+from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
     GroupedMarginalQuery,
     MarginalQuery,
     SigmoidSumQuery,
 )
+from sdv_privpgd.privacy.value_counts import ValueCounts
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 
@@ -300,7 +299,7 @@ class TestThresholds:
         ledger = PrivacyLedger.open(9.0, 1e-5, adjacency, rows, reserved=Fraction(1e-6))
         nothing = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
         curator = Curator(nothing, ledger, words=np.random.default_rng(0).bytes)
-        curator.recode(nothing, keys=KeyColumns(columns))
+        curator.recode(nothing, keys=ValueCounts(columns))
         return curator
 
     @pytest.mark.parametrize("rows", [1, 4])

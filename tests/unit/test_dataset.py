@@ -7,9 +7,9 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from sdv_privpgd import dataset as dataset_module
-from sdv_privpgd.dataset import Dataset, code_type
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.domain import Domain, code_type
+from sdv_privpgd.privacy import dataset as dataset_module
+from sdv_privpgd.privacy.dataset import Dataset
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from sdv_privpgd.consistency import consistent_tables
-from sdv_privpgd.denoising import denoised
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.measure import Measurement
-from sdv_privpgd.queries import CountQuery, MarginalQuery
+from sdv_privpgd.estimate.consistency import consistent_tables
+from sdv_privpgd.estimate.denoising import denoised
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
 
 ROWS = 200_000
 DOMAIN = Domain(("a", "b", "c", "d", "e"), (16, 12, 9, 2, 1))

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd.cells import BELOW_ONE
-from sdv_privpgd.declaring import describe
-from sdv_privpgd.differences import difference_of, merged
-from sdv_privpgd.ordered import FINE, OrderedPair, chosen, differences_of, put_differences
-from sdv_privpgd.orders import Order
-from sdv_privpgd.schema import Schema
-from sdv_privpgd.transformers import encode_table
+from sdv_privpgd.columns.bins import BELOW_ONE
+from sdv_privpgd.columns.differences import difference_of, merged
+from sdv_privpgd.columns.encoders import encode_table
+from sdv_privpgd.columns.ordered import FINE, OrderedPair, chosen, differences_of, put_differences
+from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.constraints.orders import Order
 
 
 def numbers(name, low, high, bins=6, **facts):

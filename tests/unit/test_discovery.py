@@ -11,20 +11,20 @@ from discovering import described, found, found_in
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd.cells import SignedPowers
-from sdv_privpgd.coercion import canonical, cells, decimal_places, key_counts
-from sdv_privpgd.dataset import Dataset
-from sdv_privpgd.dates import precisions
-from sdv_privpgd.declaring import describe
+from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.dates import precisions
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.scalars import canonical, cells, decimal_places, key_counts
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.keys import KeyColumns
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
+from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
-from sdv_privpgd.queries import Adjacency
-from sdv_privpgd.schema import Schema
-from sdv_privpgd.transformers import transformer_for
+from sdv_privpgd.privacy.value_counts import ValueCounts
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 ROWS = 20_000
@@ -36,7 +36,7 @@ CELLS = [
 
 def one_by_one(column):
     """The keys of a column, each cell read by itself."""
-    return KeyColumns({"x": ((canonical(cell), 1) for cell in column)})
+    return ValueCounts({"x": ((canonical(cell), 1) for cell in column)})
 
 
 class TestThresholds:
@@ -98,7 +98,7 @@ class TestKeys:
     def test_counting_by_distinct_cells_changes_nothing(self, cells):
         series = pd.Series(cells, dtype=object)
         apart = one_by_one(cells).counts("x")
-        together = KeyColumns({"x": key_counts(series)}).counts("x")
+        together = ValueCounts({"x": key_counts(series)}).counts("x")
         assert [(type(key), key, n) for key, n in together] == [
             (type(key), key, n) for key, n in apart
         ]
@@ -110,12 +110,12 @@ class TestKeys:
     def test_the_dtype_changes_nothing_but_what_it_cannot_hold(self, dtype):
         series = pd.Series([1, 0, 1, 1], dtype=object).astype(dtype)
         expected = one_by_one(cells(series)).counts("x")
-        assert KeyColumns({"x": key_counts(series)}).counts("x") == expected
+        assert ValueCounts({"x": key_counts(series)}).counts("x") == expected
         assert sum(number for _, number in expected) == 4
 
     def test_missing_categories_are_missing(self):
         series = pd.Series(["a", None, "b", "a"], dtype="category")
-        counted = KeyColumns({"x": key_counts(series)}).counts("x")
+        counted = ValueCounts({"x": key_counts(series)}).counts("x")
         assert counted == [("a", 2), ("b", 1), (None, 1)]
 
     @given(st.lists(st.one_of(st.integers(-3, 3), st.sampled_from("ab"), st.none()), max_size=30))
@@ -200,14 +200,14 @@ class TestTheCurator:
 
     def test_delta_that_was_not_reserved_is_refused_before_the_values_are_read(self, monkeypatch):
         curator = self.curator(["a"] * 500, reserved=Fraction(0))
-        monkeypatch.setattr(KeyColumns, "counts", None)
+        monkeypatch.setattr(ValueCounts, "counts", None)
         with pytest.raises(PrivacyBudgetError, match="delta"):
             curator.discover(Fraction(1, 100), Fraction(1e-6), what="x")
         assert curator.ledger.charges == ()
 
     def test_noise_that_nobody_could_use_is_refused_before_the_values_are_read(self, monkeypatch):
         curator = self.curator(["a"] * 500)
-        monkeypatch.setattr(KeyColumns, "counts", None)
+        monkeypatch.setattr(ValueCounts, "counts", None)
         with pytest.raises(PrivacyBudgetError, match="larger epsilon"):
             curator.discover(Fraction(1, 10**30), Fraction(1e-6), what="x")
         assert curator.ledger.charges == ()
@@ -268,7 +268,7 @@ class TestNumbers:
         )
         facts, _ = found(numbers, {"sdtype": "numerical"})
         (column,) = described("numerical", facts)
-        transformer = transformer_for(column)
+        transformer = encoder_for(column)
         codes, _ = transformer.encode(pd.Series(numbers))
         drawn = transformer.decode(codes, rng.random(ROWS))
         tens = (numbers % 10 == 0).mean(), (drawn % 10 == 0).mean()
@@ -377,7 +377,7 @@ class TestDates:
         (column,) = described("datetime", facts)
         assert len(facts["cut_points"]) + 1 == len(facts["frequencies"]) > 150
         assert column.num_values == 32
-        transformer = transformer_for(column)
+        transformer = encoder_for(column)
         codes, _ = transformer.encode(pd.Series(drawn_from))
         drawn = transformer.decode(codes, rng.random(ROWS))
         real, made = ((pd.Series(each).dt.day == 1).mean() for each in (drawn_from, drawn))

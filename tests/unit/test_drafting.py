@@ -20,7 +20,7 @@ from sdv_privpgd import (
     read_domain,
     write_domain,
 )
-from sdv_privpgd.schema import Schema
+from sdv_privpgd.columns.schema import Schema
 
 SDTYPES = {
     "int64": "numerical",

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from sdv_privpgd.dtypes import (
+from sdv_privpgd.columns.dtypes import (
     cast,
     categories_in,
     chosen,
@@ -19,8 +19,8 @@ from sdv_privpgd.dtypes import (
     holds_missing,
     key_dtype,
 )
-from sdv_privpgd.schema import Schema
-from sdv_privpgd.transformers import transformer_for
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.schema import Schema
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -57,7 +57,7 @@ TRUTHS = [pd.BooleanDtype(), arrow(pa.bool_())]
 def of(sdtype, dtype, **facts):
     """The transformer of a column that is written in a dtype."""
     schema = Schema.from_sdv({"x": {"sdtype": sdtype, **facts}})
-    return transformer_for(schema.typed({"x": dtype}).columns[0])
+    return encoder_for(schema.typed({"x": dtype}).columns[0])
 
 
 def rows(transformer) -> pd.Series:
@@ -206,7 +206,7 @@ def test_numbers_between_declared_decimals_are_decimals(places, ends):
     low, high = map(Decimal, ends)
     facts = {"range_min": low, "range_max": high, "decimal_places": places}
     schema = Schema.from_sdv({"x": {"sdtype": "numerical", **facts}})
-    written = rows(transformer_for(schema.columns[0]))
+    written = rows(encoder_for(schema.columns[0]))
     assert written.dtype == object
     assert set(map(type, written.iloc[:-1])) == {Decimal}
     assert written.iloc[-1] is None

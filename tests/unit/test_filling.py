@@ -4,15 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sdv_privpgd.columns.dtypes import chosen
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.dtypes import chosen
-from sdv_privpgd.evidence import surely_held
-from sdv_privpgd.measure import Measurement
-from sdv_privpgd.queries import MarginalQuery
-from sdv_privpgd.sampler import Sampler
-from sdv_privpgd.schema import Schema
+from sdv_privpgd.estimate.evidence import surely_held
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import MarginalQuery
+from sdv_privpgd.sampling.filling import Filled
+from sdv_privpgd.sampling.sampler import Sampler
 from sdv_privpgd.synthesize.engine import Model
-from sdv_privpgd.synthesize.filling import Filled
 from sdv_privpgd.synthesize.particles.particles import Particles
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))

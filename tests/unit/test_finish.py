@@ -4,9 +4,8 @@ import numba
 import numpy as np
 import pytest
 
-from sdv_privpgd.domain import Domain
-from sdv_privpgd.grouping import Grouping
-from sdv_privpgd.interactions import GroupedTarget
+from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.estimate.interactions import GroupedTarget
 from sdv_privpgd.synthesize.particles import residuals
 from sdv_privpgd.synthesize.particles.finish import ExchangeFinish, nearest
 from sdv_privpgd.synthesize.particles.residuals import Residuals

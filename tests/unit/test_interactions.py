@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from sdv_privpgd.consistency import consistent_tables
-from sdv_privpgd.denoising import denoised
-from sdv_privpgd.domain import Domain
-from sdv_privpgd.grouping import Grouping
-from sdv_privpgd.interactions import grouped_targets
-from sdv_privpgd.measure import Measurement, estimate_total
-from sdv_privpgd.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.estimate.consistency import consistent_tables
+from sdv_privpgd.estimate.denoising import denoised
+from sdv_privpgd.estimate.interactions import grouped_targets
+from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
 
 DOMAIN = Domain(("a", "b", "c"), (8, 6, 4))
 GROUPING = Grouping(("a", "b", "c"), ((0, 0, 0, 1, 1, 2, 2, 2), (0, 0, 1, 1, 2, 2), (0, 1, 1, 2)))

@@ -5,14 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from sdv_privpgd.measure import (
-    Measurement,
-    NoisyTable,
-    averaged,
-    estimate_total,
-    noisy_tables,
-)
-from sdv_privpgd.queries import CountQuery, MarginalQuery, SigmoidSumQuery
+from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged, estimate_total, noisy_tables
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, SigmoidSumQuery
 
 
 def table(clique, counts, stddev=1.0):

@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics.outside import outside
 from sdv_privpgd.metrics.reading import Described
 from sdv_privpgd.metrics.values import MISSING, UNREADABLE, as_codes, common_cells
 from sdv_privpgd.report.evaluation import evaluate
-from sdv_privpgd.schema import Schema
-from sdv_privpgd.transformers import transformer_for
 
 ROWS = 4_000
 
@@ -85,7 +85,7 @@ def through(described, frame):
     rng = np.random.default_rng(1)
     found = {}
     for column in Schema.from_sdv(described["columns"], num_bins=1024).columns:
-        transformer = transformer_for(column)
+        transformer = encoder_for(column)
         codes, _ = transformer.encode(frame[column.name])
         found[column.name] = transformer.decode(codes, rng.random(ROWS))
     return pd.DataFrame(found)

@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.queries import Adjacency, CountQuery, MarginalQuery, ModelErrorQuery
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, ModelErrorQuery
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # opacus' and torch's own deprecations
 
@@ -120,7 +120,7 @@ def test_the_privacy_core_imports_neither_torch_nor_opacus_nor_pandas():
         "import sys\n"
         "import sdv_privpgd.privacy.accounting, sdv_privpgd.privacy.curator\n"
         "import sdv_privpgd.privacy.ledger, sdv_privpgd.privacy.noise\n"
-        "import sdv_privpgd.consistency, sdv_privpgd.select.fixed\n"
+        "import sdv_privpgd.estimate.consistency, sdv_privpgd.select.fixed\n"
         "print(sorted({name.split('.')[0] for name in sys.modules}"
         " & {'torch', 'opacus', 'pandas', 'sdv', 'rdt', 'numba'}))\n"
     )

@@ -9,14 +9,16 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from sdv_privpgd.dataset import Dataset
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.measure import Measurement
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.accounting import log_delta
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.report.assumed import About, facts_in_words
 from sdv_privpgd.report.evaluation import evaluate
 from sdv_privpgd.report.figures import heat_figure, pair_matrix, shares_figure
@@ -25,11 +27,9 @@ from sdv_privpgd.report.guarantee import most_caught
 from sdv_privpgd.report.labels import Names, code_labels, code_names
 from sdv_privpgd.report.release import release_page, write_release_page
 from sdv_privpgd.report.words import number, share, short_number
-from sdv_privpgd.schema import Schema
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.synthesize.particles.particles import Particles
-from sdv_privpgd.transformers import transformer_for
 
 EVIL = "<script>alert(1)</script>"
 BREAKOUT = "</script><img src=x onerror=alert(2)>"
@@ -154,7 +154,7 @@ def test_each_label_begins_with_a_value_of_its_cell(name):
     first = [label.split(" – ")[0] for label in labels[: column.num_values]]
     values = {"seen": list, "smoker": lambda texts: [text == "True" for text in texts]}
     read = values.get(name, lambda texts: [float(text) for text in texts])(first)
-    codes, _ = transformer_for(column).encode(pd.Series(read))
+    codes, _ = encoder_for(column).encode(pd.Series(read))
     assert codes.tolist() == list(range(column.num_values))
 
 

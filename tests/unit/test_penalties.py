@@ -7,8 +7,8 @@ import torch
 from jaxtyping import TypeCheckError
 
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.measure import Measurement
-from sdv_privpgd.queries import CountQuery, SigmoidSumQuery
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CountQuery, SigmoidSumQuery
 from sdv_privpgd.synthesize.particles.penalties import (
     DifferentiablePenalty,
     Penalty,

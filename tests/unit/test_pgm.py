@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.measure import Measurement
-from sdv_privpgd.queries import CountQuery, MarginalQuery
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.graphical import GraphicalModel
 from sdv_privpgd.synthesize.junction_tree import JunctionTree
@@ -200,8 +200,8 @@ class TestTheFit:
 import sys, pickle, hashlib, numpy as np
 from sdv_privpgd import PrivatePGM
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.measure import Measurement
-from sdv_privpgd.queries import MarginalQuery
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import MarginalQuery
 domain = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
 rng = np.random.default_rng(0)
 tables = [

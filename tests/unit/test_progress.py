@@ -3,11 +3,11 @@
 import numpy as np
 
 from sdv_privpgd import ParticleGradientDescent, PrivacyLedger, pipeline, synthesizer  # noqa: F401
-from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.progress import Shares, one_step
-from sdv_privpgd.queries import Adjacency
 from sdv_privpgd.select.fixed import AllKWay
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))

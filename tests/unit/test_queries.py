@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from sdv_privpgd.dataset import Dataset
-from sdv_privpgd.domain import Domain
-from sdv_privpgd.grouping import Grouping
-from sdv_privpgd.queries import (
+from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
     GroupedMarginalQuery,

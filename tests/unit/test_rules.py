@@ -5,17 +5,17 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sdv_privpgd.consistency import consistent_tables
-from sdv_privpgd.declaring import describe
+from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.constraints.orders import Order, settle
+from sdv_privpgd.constraints.repair import Repair
+from sdv_privpgd.constraints.rules import Combinations, OneHot, groups, zeros_of
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.measure import Measurement
-from sdv_privpgd.orders import Order, settle
-from sdv_privpgd.queries import CountQuery, MarginalQuery
-from sdv_privpgd.repair import Repair
-from sdv_privpgd.rules import Combinations, OneHot, groups, zeros_of
+from sdv_privpgd.estimate.consistency import consistent_tables
+from sdv_privpgd.estimate.structural_zeros import few_choices, possible_cells, with_zeros
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.pgm import PrivatePGM
-from sdv_privpgd.zeros import few_choices, possible_cells, with_zeros
 
 
 def numbers(name, low, high, bins, **facts):

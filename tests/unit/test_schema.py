@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd.cells import Categories, Interval, Ticks
+from sdv_privpgd.columns.bins import Categories, Interval, Ticks
+from sdv_privpgd.columns.encoders import encode_table
+from sdv_privpgd.columns.schema import PublicDomainError, Schema
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.schema import PublicDomainError, Schema
-from sdv_privpgd.transformers import encode_table
 
 COLUMNS = {
     "id": {"sdtype": "id"},

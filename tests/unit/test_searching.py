@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from sdv_privpgd.grids import POWERS, YEARS
-from sdv_privpgd.measure import NoisyTable
-from sdv_privpgd.searching import Blocks, likeliest_end, searched, trimmed
+from sdv_privpgd.discovery.grids import POWERS, YEARS
+from sdv_privpgd.discovery.searching import Blocks, likeliest_end, searched, trimmed
+from sdv_privpgd.estimate.noisy_tables import NoisyTable
 
 GRIDS = [POWERS, YEARS]
 

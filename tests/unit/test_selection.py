@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from scipy.special import expit, ndtri
 
-from sdv_privpgd.dataset import Dataset
 from sdv_privpgd.privacy import selection
 from sdv_privpgd.privacy.accounting import (
     epsilon_of,
@@ -22,10 +21,11 @@ from sdv_privpgd.privacy.accounting import (
     stddev_for,
 )
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import SAMPLING_DELTA
+from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery, ModelErrorQuery
 from sdv_privpgd.privacy.selection import exponential_choice
-from sdv_privpgd.queries import Adjacency, MarginalQuery, ModelErrorQuery
 from sdv_privpgd.report.privacy import privacy_report
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE

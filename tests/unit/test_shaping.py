@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd.shaping import _held
+from sdv_privpgd.discovery.shaping import _held
 
 NOISE = 10.0
 

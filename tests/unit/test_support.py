@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
-from sdv_privpgd.measure import NoisyTable
-from sdv_privpgd.support import simplex_projection, supported_one_way
+from sdv_privpgd.estimate.noisy_tables import NoisyTable
+from sdv_privpgd.estimate.support import simplex_projection, supported_one_way
 
 
 def one_way(counts, stddev, total):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sdv_privpgd.measure import NoisyTable
-from sdv_privpgd.tails import thinned
+from sdv_privpgd.discovery.tails import thinned
+from sdv_privpgd.estimate.noisy_tables import NoisyTable
 
 STDDEV = 100.0
 

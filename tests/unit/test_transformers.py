@@ -13,16 +13,17 @@ import pytest
 import sdv_tables
 from rdt import HyperTransformer
 
-from sdv_privpgd.dataset import Dataset
-from sdv_privpgd.schema import Schema
-from sdv_privpgd.transformers import encode_table, transformer_for
+from sdv_privpgd.columns.encoders import encode_table, encoder_for
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.plugin.transformers import transformer_for
+from sdv_privpgd.privacy.dataset import Dataset
 
 pytestmark = pytest.mark.filterwarnings("error")
 
 
 def transformer(sdtype, num_bins=32, **facts):
     schema = Schema.from_sdv({"x": {"sdtype": sdtype, **facts}}, num_bins=num_bins)
-    return transformer_for(schema.columns[0])
+    return encoder_for(schema.columns[0])
 
 
 def numerical(low, high, **facts):
@@ -363,10 +364,10 @@ def test_a_table_is_encoded_the_same_in_blocks_of_any_size(block, monkeypatch):
         sdv_tables.COLUMNS, keys={"id"}, public_domain=sdv_tables.PUBLIC_DOMAIN
     )
     columns = {name: table[name] for name in schema.domain().attributes}
-    monkeypatch.setattr("sdv_privpgd.transformers._BLOCK", block)
+    monkeypatch.setattr("sdv_privpgd.columns.encoders._BLOCK", block)
     codes = encode_table(columns, schema)
     for column, found in zip(schema.columns, codes.T, strict=True):
-        expected, _ = transformer_for(column).encode(columns[column.name])
+        expected, _ = encoder_for(column).encode(columns[column.name])
         np.testing.assert_array_equal(found, expected)
 
 
@@ -388,8 +389,8 @@ def test_encoded_codes_are_compact_and_become_the_dataset_without_a_copy():
 def hyper_transformer():
     """A fitted one, whose public frame holds one row of each column's first and last value."""
     hyper_transformer = HyperTransformer()
-    sdtypes = {name: each.INPUT_SDTYPE for name, each in EACH.items()}
     fresh = {name: transformer_for(each.column) for name, each in EACH.items()}
+    sdtypes = {name: each.INPUT_SDTYPE for name, each in fresh.items()}
     hyper_transformer.set_config({"sdtypes": sdtypes, "transformers": fresh})
     public = pd.DataFrame(
         {name: decoded(each, 0, each.column.num_values - 1) for name, each in EACH.items()}

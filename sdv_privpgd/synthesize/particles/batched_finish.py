@@ -11,7 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.interactions import GroupedTargets
+from sdv_privpgd.estimate.interactions import GroupedTargets
 from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.synthesize.particles.finish import nearest, require_tables, supported_codes
 from sdv_privpgd.synthesize.particles.levels import Levels, Table, tables_of

@@ -11,10 +11,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.interactions import grouped_targets
-from sdv_privpgd.measure import Measurement
+from sdv_privpgd.estimate.interactions import grouped_targets
+from sdv_privpgd.estimate.structural_zeros import Zeros, few_choices
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.queries import Query
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.particles.distributed import (
     require_same_answers,
@@ -37,7 +38,6 @@ from sdv_privpgd.synthesize.particles.visits import (
     memberships,
     transport_visits,
 )
-from sdv_privpgd.zeros import Zeros, few_choices
 
 
 @dataclass(frozen=True, kw_only=True)

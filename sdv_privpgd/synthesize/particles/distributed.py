@@ -18,7 +18,7 @@ import torch.distributed
 from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
-from sdv_privpgd.measure import Measurement
+from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.synthesize.particles.kernels import Kernel
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.interactions import GroupedTargets
+from sdv_privpgd.estimate.interactions import GroupedTargets
 from sdv_privpgd.progress import Progress, Shares, silent
 
 

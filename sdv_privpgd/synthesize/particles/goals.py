@@ -9,14 +9,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.consistency import ConsistentTables, consistent_tables
-from sdv_privpgd.denoising import denoised
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.measure import Measurement, noisy_tables
+from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
+from sdv_privpgd.estimate.denoising import denoised
+from sdv_privpgd.estimate.noisy_tables import noisy_tables
+from sdv_privpgd.estimate.structural_zeros import Zeros, possible_cells, with_zeros
+from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.embedding import embed, nearest_codes
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
-from sdv_privpgd.zeros import Zeros, possible_cells, with_zeros
 
 
 class Goal(NamedTuple):

@@ -10,8 +10,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.measure import Measurement, estimate_total
-from sdv_privpgd.queries import Query, SigmoidSumQuery
+from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Query, SigmoidSumQuery
 
 Loss = Callable[[Tensor], Tensor]
 """From positions of shape (particle, attribute) in [0, 1] to a scalar. It should be a mean over

@@ -8,7 +8,7 @@ import numpy as np
 from numba import prange
 
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.interactions import GroupedTargets
+from sdv_privpgd.estimate.interactions import GroupedTargets
 from sdv_privpgd.synthesize.particles.compiler import njit
 from sdv_privpgd.synthesize.particles.levels import Levels, Table, tables_of
 

@@ -5,8 +5,8 @@ from importlib.util import find_spec
 import numpy as np
 
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.measure import Measurement
-from sdv_privpgd.queries import MarginalQuery
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.kernels import choose_kernel
 

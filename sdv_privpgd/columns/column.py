@@ -1,0 +1,106 @@
+"""What is publicly known of one column, and the cells that follow from it."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sdv_privpgd.columns.bins import Categories, Interval, Ticks
+from sdv_privpgd.columns.merging import Merging
+
+EXACT_IN_FLOAT = 2**53
+"""Whole numbers up to this size are float64 numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """Public facts on one modelled column.
+
+    Attributes:
+        name: Its name in the user's table.
+        sdtype: ``numerical``, ``datetime``, ``categorical``, ``ordinal`` or ``boolean``.
+        cells: The cells that its values fall in. Dates and numbers of known decimal places are
+            ``Ticks``, other numbers are an ``Interval``.
+        merging: Which of the cells share a code; ``None`` where each has its own.
+        nullable: Whether a value may be missing. Missing has a code of its own, the last one.
+        decimal_places: A tick of a numerical column is 10**-decimal_places.
+        increment: A tick of a numerical column is this whole number instead: all of its values
+            are multiples of it. They are integers if ``decimal_places`` is 0, else floats.
+        unit: A tick of a datetime column is one of NumPy's units, counted from 1970.
+        datetime_format: How a datetime column's strings are written; ``None`` for timestamps.
+        utc: Whether dates carry a time zone; it is UTC unless the dtype names another.
+        dtype: The dtype that values are written in, as far as it is possible; ``Decimal`` for
+            objects of that type. ``None`` where none is known: the values decide.
+    """
+
+    name: str
+    sdtype: str
+    cells: Categories | Ticks | Interval
+    merging: Merging | None = None
+    nullable: bool = True
+    decimal_places: int | None = None
+    increment: int | None = None
+    unit: str | None = None
+    datetime_format: str | None = None
+    utc: bool = False
+    dtype: Any = None
+
+    @property
+    def num_values(self) -> int:
+        """The number of codes of values that are not missing."""
+        return len(self.cells if self.merging is None else self.merging)
+
+    @property
+    def size(self) -> int:
+        """The number of codes: those of values, and the missing code if there is one."""
+        return self.num_values + self.nullable
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the order of the codes of values means something."""
+        return self.sdtype in ("numerical", "datetime", "ordinal")
+
+    def locate(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The codes and the positions in them of what the cells locate."""
+        codes, positions = self.cells.locate(values)
+        return (codes, positions) if self.merging is None else self.merging.locate(codes, positions)
+
+    def at(self, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """The values at the positions of codes."""
+        if self.merging is not None:
+            codes, positions = self.merging.at(codes, positions)
+        return self.cells.at(codes, positions)
+
+    def shares(self, low: Any, high: Any) -> np.ndarray:
+        """The part of each code that a range of what the cells hold covers."""
+        shares = self.cells.shares(low, high)
+        return shares if self.merging is None else self.merging.covered(shares)
+
+    def within(self, codes: np.ndarray, positions: np.ndarray, low: Any, high: Any) -> np.ndarray:
+        """The values at the positions of the part of each code that a range covers."""
+        if self.merging is not None:
+            narrowed = self.merging.narrowed(self.cells.shares(low, high))
+            codes, positions = narrowed.at(codes, positions)
+        inside = self.cells.inside(codes, positions, low, high)
+        return np.clip(self.cells.at(codes, inside), low, high)  # rounding may lead out of it
+
+    @property
+    def tick(self) -> Fraction:
+        """How far the numbers of a numerical column's ticks are apart."""
+        if self.increment is not None:
+            return Fraction(self.increment)
+        return Fraction(1, 10 ** (self.decimal_places or 0))
+
+    def numbers(self, values: np.ndarray) -> np.ndarray:
+        """The numbers of a numerical column of which its cells hold ``values``.
+
+        int64 where the column has integers, else the nearest float64 numbers.
+        """
+        if self.increment is not None:
+            values = values * self.increment
+            return values if self.decimal_places == 0 else values.astype(np.float64)
+        if not self.decimal_places:
+            return values
+        # The float64 number nearest to the decimal, which is how literals are read.
+        return values / 10.0**self.decimal_places

@@ -1,0 +1,287 @@
+"""Differences of two columns in order, each an attribute of its own. Public arithmetic.
+
+The cells of two dates say next to nothing of the days between them. So what is between is modelled
+as well: a row's difference follows from the row's two cells, nothing is learned. When rows are
+decoded, one of the two columns is the other one and the difference.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
+from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
+from sdv_privpgd.columns.dates import UNITS
+from sdv_privpgd.columns.merging import Merging, merged_neighbors
+from sdv_privpgd.columns.scalars import LARGEST_WHOLE
+from sdv_privpgd.domain import Clique
+
+_SMALL = 1e-6
+"""Real differences below this part of the largest are as good as none."""
+
+_IN_A_SECOND = {"us": 10**6, "ns": 10**9}
+"""NumPy's units of time below a second."""
+
+_HARDLY = 1e-9
+"""How frequent, as a part of all rows, cells are that seem to hold none."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a row's ``high`` is above its ``low``; missing where one of them is.
+
+    ``column`` has the cells of it, in steps that both columns' values are whole multiples of: dates
+    have the finer of two units. Where a column has real numbers, so has the difference.
+    """
+
+    low: Column
+    high: Column
+    column: Column
+
+    @property
+    def name(self) -> str:
+        """The attribute's name."""
+        return self.column.name
+
+    def between(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """The differences of what the columns' cells hold, each clipped to its column's range."""
+        own, other = (
+            self._steps(column, np.clip(values, *_ends(column)))
+            for column, values in ((self.low, low), (self.high, high))
+        )
+        return np.clip(other - own, *_ends(self.column))
+
+    def zeros(self) -> dict[Clique, np.ndarray]:
+        """The cells of each column and the difference that can hold rows, bool."""
+        return {
+            (own.name, self.name): self._possible(own, other)
+            for own, other in ((self.low, self.high), (self.high, self.low))
+        }
+
+    def _possible(self, own: Column, other: Column) -> np.ndarray:
+        """Which codes of a column and the difference leave the other column a value."""
+        sign = 1 if own is self.low else -1
+        least, most = (self._at(own, position) for position in (0.0, BELOW_ONE))
+        near, far = (self._at(self.column, position) for position in (0.0, BELOW_ONE))
+        near, far = (near, far) if sign > 0 else (far, near)
+        first, last = self.ends_of(other)
+        allowed = np.zeros((own.size, self.column.size), dtype=bool)
+        allowed[: own.num_values, : self.column.num_values] = (
+            least[:, None] + sign * near <= last
+        ) & (most[:, None] + sign * far >= first)
+        if self.column.nullable:
+            allowed[: own.num_values, -1] = other.nullable
+            allowed[own.num_values :, -1] = True
+        return allowed
+
+    def _at(self, column: Column, position: float) -> np.ndarray:
+        """The steps at a position of each of a column's codes."""
+        codes = np.arange(column.num_values)
+        return self._steps(column, column.at(codes, np.full(codes.shape, position)))
+
+    def put(
+        self,
+        known: str,
+        codes: Mapping[str, np.ndarray],
+        places: Mapping[str, np.ndarray],
+        *,
+        moves: bool,
+    ) -> None:
+        """Writes the column that is not ``known``, in place, where the row has both.
+
+        A row whose difference is missing all the same takes that of another row.
+
+        A value that would be out of its column's range is its end. First, if it ``moves``, the
+        known value goes to where the difference has room: in its cell, evenly, or to the nearest.
+        """
+        upwards = known == self.low.name
+        own, other = (self.low, self.high) if upwards else (self.high, self.low)
+        rows = np.flatnonzero(np.all([codes[c.name] < c.num_values for c in (own, other)], axis=0))
+        there = np.flatnonzero(codes[self.name][rows] < self.column.num_values)
+        if not there.size:
+            return
+        lent = np.arange(rows.size)
+        lacks = codes[self.name][rows] == self.column.num_values
+        lent[lacks] = np.resize(there, int(lacks.sum()))
+        code, place = codes[known][rows], places[known][rows]
+        step = self.column.at(codes[self.name][rows[lent]], places[self.name][rows[lent]])
+        step = step if upwards else -step
+        if moves:
+            for is_most, end in enumerate(self.ends_of(other)):
+                code, place = self._moved(own, code, place, end - step, bool(is_most))
+            codes[known][rows], places[known][rows] = code, place
+        reached = self._steps(own, own.at(code, place)) + step
+        found = np.clip(self._values(other, reached, upwards), *_ends(other))
+        codes[other.name][rows], places[other.name][rows] = other.locate(found)
+
+    def _moved(
+        self, own: Column, code: np.ndarray, place: np.ndarray, limit: np.ndarray, is_most: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Codes and positions of values that are at most a limit, or at least."""
+        value = self._steps(own, own.at(code, place))
+        beyond = value > limit if is_most else value < limit
+        nearest, edge = own.locate(np.clip(self._values(own, limit, not is_most), *_ends(own)))
+        inside = np.minimum(place * edge if is_most else edge + place * (1 - edge), BELOW_ONE)
+        moved = np.where(nearest == code, inside, edge)
+        return np.where(beyond, nearest, code), np.where(beyond, moved, place)
+
+    @cached_property
+    def unit(self) -> str:
+        """Of dates the finer unit."""
+        return min((str(self.low.unit), str(self.high.unit)), key=UNITS.index)
+
+    def ends_of(self, column: Column) -> np.ndarray:
+        """The first and the last of a column's steps."""
+        return self._steps(column, np.array(_ends(column)))
+
+    def _steps(self, column: Column, values: np.ndarray) -> np.ndarray:
+        """What a column's cells hold, in steps of the difference: int64, or float64 numbers."""
+        if column is self.column:
+            return values
+        if column.unit is not None:
+            moments = values.astype(np.int64).astype(f"M8[{column.unit}]")
+            return moments.astype(f"M8[{self.unit}]").astype(np.int64)
+        if isinstance(self.column.cells, Interval):
+            return column.numbers(values).astype(np.float64)
+        return values * int(column.tick / self.column.tick)
+
+    def _values(self, column: Column, steps: np.ndarray, upwards: bool) -> np.ndarray:
+        """What a column's cells hold at so many steps, or next above or below."""
+        if isinstance(column.cells, Interval):
+            return steps
+        if column.unit is not None:
+            moments = steps.astype(f"M8[{self.unit}]").astype(f"M8[{column.unit}]")
+            values = moments.astype(np.int64)
+            return values + (self._steps(column, values) < steps) if upwards else values
+        if isinstance(self.column.cells, Interval):
+            ticks = steps / float(column.tick)
+            return (np.ceil if upwards else np.floor)(ticks).astype(np.int64)
+        many = int(column.tick / self.column.tick)
+        return -(-steps // many) if upwards else steps // many
+
+
+def difference_of(
+    low: Column, high: Column, *, strict: bool, name: str, num_cells: int
+) -> Difference | None:
+    """The difference of two columns in cells that widen from the smallest on.
+
+    None where it says nothing new: each value of both has a cell, or only one difference can be.
+    None, too, where it is too large for whole numbers.
+    """
+    facts = _described(low, high)
+    empty = Column(name=name, sdtype="numerical", cells=Interval(0.0, 1.0, 1), **facts)
+    if facts["decimal_places"] is None and facts["increment"] is None:
+        largest = _largest(Difference(low, high, empty))
+        if not 0 < largest < math.inf:
+            return None
+        return Difference(low, high, replace(empty, cells=_real_cells(largest, num_cells)))
+    draft = Difference(low, high, replace(empty, cells=Ticks(0, 0, 1)))
+    if not _fits(draft) or all(_is_exact(column) for column in (low, high)):
+        return None
+    smallest, largest = int(strict), _largest(draft)
+    if largest <= smallest:
+        return None
+    return replace(draft, column=replace(empty, cells=_cells(smallest, largest, num_cells)))
+
+
+def _largest(draft: Difference) -> Any:
+    """The largest difference of values in the columns' ranges."""
+    return (draft.ends_of(draft.high)[1] - draft.ends_of(draft.low)[0]).item()
+
+
+def _described(low: Column, high: Column) -> dict[str, Any]:
+    """The facts on a difference that make its step one of both columns."""
+    nullable = low.nullable or high.nullable
+    real = any(isinstance(column.cells, Interval) for column in (low, high))
+    places = max(low.decimal_places or 0, high.decimal_places or 0)
+    increment = None
+    if low.increment is not None and high.increment is not None:
+        places, increment = 0, math.gcd(low.increment, high.increment)
+    return {
+        "nullable": nullable,
+        "decimal_places": None if real else places,
+        "increment": increment,
+    }
+
+
+def _fits(draft: Difference) -> bool:
+    """Whether the steps of both columns, and their differences, are exact."""
+    columns = draft.low, draft.high
+    if draft.low.unit is not None:
+        moments = [
+            np.array(column.cells.ends).astype(f"M8[{column.unit}]").astype("M8[s]")
+            for column in columns
+            if isinstance(column.cells, Ticks)
+        ]
+        seconds = np.concatenate(moments).astype(np.int64)
+        return int(seconds.max() - seconds.min() + 1) * _IN_A_SECOND.get(draft.unit, 1) < (
+            LARGEST_WHOLE
+        )
+    ends = [
+        int(end) * int(column.tick / draft.column.tick)
+        for column in columns
+        for end in _ends(column)
+    ]
+    real = any(column.decimal_places not in (None, 0) for column in columns)
+    largest = EXACT_IN_FLOAT if real else LARGEST_WHOLE
+    return max(ends) - min(ends) < largest and max(map(abs, ends)) < largest
+
+
+def _is_exact(column: Column) -> bool:
+    """Whether each value of a column has a code."""
+    cells = column.cells
+    return isinstance(cells, Ticks) and cells.last - cells.first < column.num_values
+
+
+def _ends(column: Column) -> tuple[Any, Any]:
+    """The first and the last of what a column's cells hold."""
+    assert not isinstance(column.cells, Categories)
+    return column.cells.ends
+
+
+def _cells(smallest: int, largest: int, number: int) -> Ticks:
+    """About so many cells, one a step at first, then each wider than the one before."""
+    if largest - smallest < number:
+        return Ticks(smallest, largest, number)
+    slow, fast = 1.0, float(largest - smallest + 1)
+    for _ in range(50):
+        factor = (slow + fast) / 2
+        if len(_widening(smallest, largest, factor, number)) < number:
+            fast = factor
+        else:
+            slow = factor
+    return Ticks(smallest, largest, number, tuple(_widening(smallest, largest, fast, number)))
+
+
+def _widening(smallest: int, largest: int, factor: float, most: int) -> list[int]:
+    """The starts of cells but the first, each so many times as far as the one before."""
+    found, step = [], 1
+    while smallest + step <= largest and len(found) < most:
+        found.append(smallest + step)
+        step = max(step + 1, math.ceil(step * factor))
+    return found
+
+
+def _real_cells(largest: float, number: int) -> Interval:
+    """So many cells, each so many times as far as the one before."""
+    cuts = largest * np.geomspace(_SMALL, 1.0, number)[:-1]
+    return Interval(0.0, largest, number, tuple(cuts.tolist()))
+
+
+def merged(difference: Difference, frequencies: Sequence[float], num_bins: int) -> Difference:
+    """The difference with at most so many codes, once it is known how frequent its cells are.
+
+    Those before the first and after the last that hold rows have no code of their own: the noise of
+    a code of very large differences would be seen in every mean.
+    """
+    held = np.flatnonzero(frequencies)
+    first, last = int(held[0]), int(held[-1])
+    inner = merged_neighbors(frequencies[first : last + 1], num_bins)
+    codes = np.pad(inner.codes, (first, len(frequencies) - 1 - last), mode="edge")
+    least = sum(frequencies) * _HARDLY
+    merging = Merging(tuple(codes.tolist()), tuple(max(each, least) for each in frequencies))
+    return replace(difference, column=replace(difference.column, merging=merging))

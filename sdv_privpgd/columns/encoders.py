@@ -1,0 +1,346 @@
+"""Encoders between the values of a column and its codes, built wholly from public facts.
+
+A value becomes a code, the number of its cell, and a position in [0, 1) inside the cell. Missing is
+the last code. Nothing is learned from a table: two tables
+that differ in one cell differ in one code.
+
+What does not fit goes somewhere without a word, for a message would tell about the data. A number
+or a date outside its range goes to the first or the last cell. What cannot be read, and a category
+that was not declared, is missing; where nothing may be missing it goes to the first cell.
+"""
+
+import abc
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
+from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
+from sdv_privpgd.columns.dates import instants, to_ticks, write_dates
+from sdv_privpgd.columns.differences import Difference
+from sdv_privpgd.columns.dtypes import cast, categories_in, holds_missing, inner_of, is_moment
+from sdv_privpgd.columns.scalars import indices, quiet, real_numbers, truths, whole_numbers
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.domain import code_type
+from sdv_privpgd.progress import Progress, silent
+
+_BLOCK = 1 << 18
+"""Cells of a column that are read at a time: what is made on the way takes little memory."""
+
+
+class ColumnEncoder(abc.ABC):
+    """Translates one column, cell by cell. It learns nothing, so there is nothing to fit."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+
+    def encode(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        """The int64 codes and float64 positions of a private column's cells."""
+        with quiet():
+            values, missing = self.read(series)
+            return _located(self.column, values, missing)
+
+    def read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        """What the column's cells locate, one a private cell, and which ones are missing."""
+        with quiet():
+            if isinstance(series.dtype, pd.CategoricalDtype):
+                # Code -1 is missing: the entry after all categories is the last, too.
+                kept = pd.Series(series.cat.categories).astype(object)
+                values, missing = self._read(pd.concat([kept, pd.Series([None], dtype=object)]))
+                entries = series.cat.codes.to_numpy()
+                return values[entries], missing[entries]
+            if isinstance(series.dtype, pd.SparseDtype):
+                series = series.sparse.to_dense()
+            return self._read(series)
+
+    def decode(
+        self, codes: np.ndarray, positions: np.ndarray, *, holds_missing: bool = False
+    ) -> pd.Series:
+        """The values at positions in [0, 1) of cells, as a column of the user's table.
+
+        Args:
+            codes: Integers; those outside go to the nearest code inside.
+            positions: Where in its cell each value is, for cells of more than one value.
+            holds_missing: Whether to use the dtype of a column with missing values even if these
+                codes have none. ``column.nullable`` gives all samples of a model one dtype. Of no
+                matter where the column's own dtype is known.
+        """
+        codes = np.clip(codes, 0, self.column.size - 1).astype(np.int64)
+        missing = codes == self.column.num_values
+        inside = np.clip(np.where(missing, 0.5, positions), 0.0, BELOW_ONE)
+        values = self.column.at(np.where(missing, 0, codes), inside)
+        return self._finished(self._write(values, holds_missing or bool(missing.any())), missing)
+
+    def within(
+        self, codes: np.ndarray, positions: np.ndarray, span: tuple, *, holds_missing: bool = False
+    ) -> pd.Series:
+        """As ``decode``, but only values of a range, which covers a part of each of the codes."""
+        values = self.column.within(codes, positions, *span)
+        return self._finished(self._write(values, holds_missing), np.zeros(len(codes), dtype=bool))
+
+    def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:
+        """The same values as ``decode`` writes them. For those that a user asks for."""
+        with quiet():
+            values, missing = self._read(series.astype(object))
+            values = self.column.cells.at(*self.column.cells.locate(values))
+        return self._finished(self._write(values, holds_missing or bool(missing.any())), missing)
+
+    def holds(self, series: pd.Series) -> np.ndarray:
+        """Which cells ``encode`` places without clipping, guessing or rounding, bool.
+
+        For the conditions that a user writes; never for a private column.
+        """
+        with quiet():
+            empty = series.isna().to_numpy()
+            return np.where(empty, self.column.nullable, self._is_declared(series.astype(object)))
+
+    def _finished(self, series: pd.Series, missing: np.ndarray) -> pd.Series:
+        """The values under the column's name and, where it is known, in its dtype."""
+        series[missing] = None
+        dtype = self._dtype
+        if dtype is not None and (holds_missing(dtype) or not missing.any()):
+            series = cast(series, dtype, self.column.decimal_places)
+        return series.rename(self.column.name)
+
+    @cached_property
+    def _dtype(self) -> Any:
+        """The dtype that the column's values are written in; ``None`` if it cannot hold them."""
+        wanted = self._wanted_dtype()
+        if wanted is None:
+            return None
+        ends = np.array(self.column.cells.ends)
+        with suppress(ValueError, TypeError, ArithmeticError, NotImplementedError):
+            cast(self._write(ends, False), wanted, self.column.decimal_places)
+            return wanted
+        return None
+
+    def _wanted_dtype(self) -> Any:
+        """The column's dtype; of one of categories what these are."""
+        return inner_of(self.column.dtype)
+
+    @abc.abstractmethod
+    def _is_declared(self, series: pd.Series) -> np.ndarray:
+        """Which cells are values of the declared domain."""
+
+    @abc.abstractmethod
+    def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        """What the column's cells locate, one a cell, and which ones are missing."""
+
+    @abc.abstractmethod
+    def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
+        """The user's values, in a dtype that holds missing ones if so asked."""
+
+
+class RealEncoder(ColumnEncoder):
+    """Translates a numerical column whose numbers have no declared precision."""
+
+    def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        numbers, missing = real_numbers(series)
+        return np.where(missing, 0.0, numbers), missing
+
+    def _is_declared(self, series: pd.Series) -> np.ndarray:
+        cells = self.column.cells
+        assert isinstance(cells, Interval)
+        numbers, missing = real_numbers(series)
+        return ~missing & (numbers >= cells.low) & (numbers <= cells.high)
+
+    def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:
+        """The numbers themselves: a position in a cell would round them."""
+        numbers, missing = self._read(series)
+        return self._finished(self._write(numbers, holds_missing), missing)
+
+    def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:  # noqa: ARG002
+        return pd.Series(values)
+
+
+class DecimalEncoder(ColumnEncoder):
+    """Translates a numerical column of integers, of declared decimal places or an increment."""
+
+    @property
+    def _cells(self) -> Ticks:
+        cells = self.column.cells
+        assert isinstance(cells, Ticks)
+        return cells
+
+    @property
+    def _scale(self) -> float:
+        """Ticks in a unit; below 1 where a tick is several."""
+        if self.column.increment is not None:
+            return 1 / self.column.increment
+        return 10.0 ** (self.column.decimal_places or 0)
+
+    def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        cells, increment = self._cells, self.column.increment or 1
+        if self.column.decimal_places == 0:
+            numbers, missing = whole_numbers(series)
+            return (numbers + increment // 2) // increment, missing
+        numbers, missing = real_numbers(series)
+        scale = self._scale
+        inside = np.clip(np.where(missing, 0.0, numbers), cells.first / scale, cells.last / scale)
+        return np.rint(inside * scale).astype(np.int64), missing
+
+    def _is_declared(self, series: pd.Series) -> np.ndarray:
+        cells = self._cells
+        numbers, missing = real_numbers(series)
+        ticks = numbers * self._scale
+        inside = (np.rint(ticks) >= cells.first) & (np.rint(ticks) <= cells.last)
+        # The nearest float64 of a decimal is a few units of the last place off a whole tick.
+        return ~missing & inside & np.isclose(ticks, np.rint(ticks), rtol=1e-14, atol=1e-9)
+
+    def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
+        numbers = pd.Series(self.column.numbers(values))
+        if self.column.decimal_places == 0 and holds_missing:
+            ends = self.column.numbers(np.array([self._cells.first, self._cells.last]))
+            return numbers.astype(_with_missing(max(-ends[0], ends[1])))
+        return numbers
+
+
+class DatetimeEncoder(ColumnEncoder):
+    """Translates a datetime column of strings or of timestamps."""
+
+    @property
+    def _ticks(self) -> tuple[Ticks, str]:
+        """The cells and the unit of a tick."""
+        cells, unit = self.column.cells, self.column.unit
+        assert isinstance(cells, Ticks)
+        assert unit is not None
+        return cells, unit
+
+    def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        moments, missing = instants(series, self.column.datetime_format)
+        return to_ticks(moments, self._ticks[1]), missing
+
+    def _is_declared(self, series: pd.Series) -> np.ndarray:
+        cells, _ = self._ticks
+        ticks, missing = self._read(series)
+        return ~missing & (ticks >= cells.first) & (ticks <= cells.last)
+
+    def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:  # noqa: ARG002
+        """The moments themselves, which may be inside a tick."""
+        moments, missing = instants(series, self.column.datetime_format)
+        return self._finished(self._written(moments, "ns"), missing)
+
+    def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:  # noqa: ARG002
+        return self._written(values, self._ticks[1])
+
+    def _written(self, ticks: np.ndarray, unit: str) -> pd.Series:
+        written = None if is_moment(self._wanted_dtype()) else self.column.datetime_format
+        return pd.Series(write_dates(ticks, unit, written, self.column.utc))
+
+
+class CategoryEncoder(ColumnEncoder):
+    """Translates a categorical, ordinal or boolean column.
+
+    A category is found by Python's equality: a declared 1 is found as 1, 1.0 and ``True``.
+    """
+
+    @property
+    def _values(self) -> tuple:
+        cells = self.column.cells
+        assert isinstance(cells, Categories)
+        return cells.values
+
+    def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        cells = self.column.cells
+        assert isinstance(cells, Categories)
+        return self._found(series, len(cells) - 1 if cells.has_other else -1)
+
+    def _is_declared(self, series: pd.Series) -> np.ndarray:
+        return ~self._found(series, -1)[1]
+
+    def _found(self, series: pd.Series, other: int) -> tuple[np.ndarray, np.ndarray]:
+        """The index of each cell's value, ``other`` for values that were not declared."""
+        if self.column.sdtype == "boolean":
+            return truths(series)
+        known = {value: index for index, value in enumerate(self._values)}
+        return indices(series, known, other)
+
+    def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
+        declared = pd.Series(self._values, dtype=object)
+        natural = declared.infer_objects().dtype
+        series = declared.take(values).reset_index(drop=True)
+        if natural.kind in "fO" or not holds_missing:
+            return series.astype(natural)
+        if natural.kind == "u":  # numbers beyond those of int64
+            return series.astype("UInt64")
+        if natural.kind == "i":
+            return series.astype(_with_missing(declared.abs().max()))
+        return series
+
+    def _wanted_dtype(self) -> Any:
+        dtype = self.column.dtype
+        return None if dtype is None else categories_in(dtype, self._values)
+
+    @cached_property
+    def _dtype(self) -> Any:
+        """The dtype in which each of the categories is still the same value."""
+        every = np.arange(len(self._values))
+        with suppress(ValueError, TypeError, ArithmeticError, NotImplementedError):
+            wanted = self._wanted_dtype()
+            if wanted is not None:
+                written = cast(self._write(every, False), wanted)
+                if np.array_equal(self._read(written)[0], every):
+                    return wanted
+        return None
+
+
+def encoder_for(column: Column) -> ColumnEncoder:
+    """The encoder of a column."""
+    if column.sdtype == "datetime":
+        return DatetimeEncoder(column)
+    if isinstance(column.cells, Categories):
+        return CategoryEncoder(column)
+    return DecimalEncoder(column) if isinstance(column.cells, Ticks) else RealEncoder(column)
+
+
+def encode_table(
+    columns: Mapping[str, pd.Series], schema: Schema, progress: Progress = silent
+) -> np.ndarray:
+    """The codes of a private table, shape (record, attribute), in the schema's order.
+
+    Differences are those of a row's two cells: no other row has a part in them. The codes lie
+    attribute by attribute in one immutable array of the smallest type, which ``Dataset`` takes over
+    as it is.
+    """
+    domain = schema.domain()
+    num_records = len(columns[next(iter(columns))]) if domain.attributes else 0
+    codes = np.empty((len(domain), num_records), dtype=code_type(domain))
+    parts = [slice(start, start + _BLOCK) for start in range(0, num_records, _BLOCK)]
+    for own, column in zip(codes, progress(schema.columns, "encode"), strict=False):
+        encoder, series = encoder_for(column), columns[column.name]
+        for part in parts:
+            own[part], _ = encoder.encode(series.iloc[part])
+    for own, difference in zip(codes[len(schema.columns) :], schema.differences, strict=True):
+        for part in parts:
+            own[part] = _between(difference, columns, part)
+    codes.setflags(write=False)
+    return codes.T
+
+
+def _between(difference: Difference, columns: Mapping[str, pd.Series], part: slice) -> np.ndarray:
+    """The codes of some rows' differences."""
+    (low, no_low), (high, no_high) = (
+        encoder_for(column).read(columns[column.name].iloc[part])
+        for column in (difference.low, difference.high)
+    )
+    with quiet():
+        return _located(difference.column, difference.between(low, high), no_low | no_high)[0]
+
+
+def _located(
+    column: Column, values: np.ndarray, missing: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The codes and positions of values, and of missing ones."""
+    codes, positions = column.locate(values)
+    codes[missing] = column.num_values if column.nullable else 0
+    positions[missing] = 0.5
+    return codes, positions
+
+
+def _with_missing(largest: int) -> str:
+    """The dtype of integers up to a size, and missing."""
+    return "float64" if largest <= EXACT_IN_FLOAT else "Int64"

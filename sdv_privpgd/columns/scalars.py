@@ -1,0 +1,252 @@
+"""Reading the cells of a private column one by one.
+
+Privacy: a column is read as if each of its cells were alone in the world. Nothing is learned from
+it, no cell changes how another is read, the column's dtype changes nothing, and whatever is in a
+cell never raises, warns or prints: what cannot be read is missing. Objects of unknown types are
+missing too, and none of their methods is called.
+
+Each function returns one value a cell and a mask of the missing ones, whose values mean nothing.
+"""
+
+import contextlib
+import datetime
+import math
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.values import Value
+
+Number = int | float | Decimal | Fraction
+Plain = str | bytes | Number
+"""What a cell can hold that can be compared and hashed without calling unknown code."""
+
+LARGEST_WHOLE = 2**62
+"""Whole numbers are read up to this size; larger ones are read as this."""
+
+
+_DIGITS = 34
+"""Decimals of more digits before or after the point are read as the nearest float."""
+
+_COMPARABLE = {str, bytes, bool, int, float, type(None), type(pd.NA)}
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Silences pandas and NumPy: whether they warn may depend on private cells."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def has_sdtype(dtype: Any) -> bool:
+    """Whether SDV has a word for what a column of the dtype holds, which is public."""
+    if isinstance(dtype, pd.CategoricalDtype):
+        return has_sdtype(dtype.categories.dtype)
+    return dtype.kind not in "mc" and not isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype)
+
+
+def plain(cell: Any) -> Plain | None:
+    """The cell as a string, bytes or a number; ``None`` for missing and for everything else.
+
+    Subclasses of the built-in types (enumerations, NumPy scalars) become the built-in type.
+    """
+    kind = type(cell)
+    if kind is str or kind is int or kind is bool or kind is bytes:
+        return cell
+    # Unbound methods and issubclass of the true type: nothing that a subclass defines is called.
+    if issubclass(kind, str):
+        return str.__str__(cell)
+    if issubclass(kind, int):
+        return int.__int__(cell)
+    if issubclass(kind, float):
+        number = float.__float__(cell)
+        return None if number != number else number
+    if issubclass(kind, (np.bool_, np.integer)) and not issubclass(kind, np.timedelta64):
+        return cell.item()
+    if issubclass(kind, np.floating):
+        return plain(float(cell))
+    if kind is Decimal:
+        return None if cell.is_nan() else cell
+    return cell if kind is Fraction else None
+
+
+def category(cell: Any) -> Plain | datetime.time | None:
+    """The cell as ``plain`` has it, or a time of day without a time zone."""
+    value = plain(cell)
+    # Comparing times with a zone would call the zone's code.
+    if value is None and type(cell) is datetime.time and cell.tzinfo is None:
+        return cell
+    return value
+
+
+def canonical(cell: Any) -> Value | None:
+    """The cell as ``category`` has it, in one spelling.
+
+    Whole numbers are ints, other numbers the nearest floats. Bools stay what they are, and so do
+    decimals unless they are very large or very long.
+    """
+    value = category(cell)
+    if value is None or isinstance(value, bool | str | bytes | int | datetime.time):
+        return value
+    if isinstance(value, Decimal) and _is_short(value):
+        return Decimal(int(value)) if value == int(value) else value.normalize(_EXACTLY)
+    real = _real(value)
+    if real is None or not math.isfinite(real):
+        return real
+    return int(value) if value == int(real) else real
+
+
+_EXACTLY = Context(prec=3 * _DIGITS)
+
+
+def _is_short(number: Decimal) -> bool:
+    """Whether all of its digits are near the point."""
+    if not number.is_finite():
+        return False
+    exponent = number.as_tuple().exponent
+    return isinstance(exponent, int) and exponent >= -_DIGITS and number.adjusted() < _DIGITS
+
+
+def key_counts(series: pd.Series) -> Iterator[tuple[Value | None, int]]:
+    """The canonical value of each cell and how many cells have it, perhaps in several parts."""
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        codes = series.cat.codes.to_numpy()
+        numbers = np.bincount(codes + 1, minlength=len(series.cat.categories) + 1).tolist()
+        distinct = [None, *cells(pd.Series(series.cat.categories))]
+        counted = zip(distinct, numbers, strict=True)
+    elif isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+        values, numbers = np.unique(series.to_numpy(), return_counts=True)
+        counted = zip(values.tolist(), numbers.tolist(), strict=True)
+    else:
+        counted = _counted(cells(series))
+    for cell, number in counted:
+        yield canonical(cell), number
+
+
+def _counted(listed: list) -> Iterable[tuple[Any, int]]:
+    """Cells and their numbers. Only cells whose comparison is known code are put together."""
+    kinds = set(map(type, listed))
+    if not kinds <= _COMPARABLE:
+        return ((cell, 1) for cell in listed)
+    if len(kinds & {bool, int, float}) <= 1:
+        return Counter(listed).items()
+    # Python finds 1, 1.0 and True equal; they are not always one key.
+    typed = Counter(zip(map(type, listed), listed, strict=True))
+    return ((cell, number) for (_, cell), number in typed.items())
+
+
+def indices(
+    series: pd.Series, index_of: Mapping[Any, int], other: int = -1
+) -> tuple[np.ndarray, np.ndarray]:
+    """The int64 index of each cell. A value without an index has ``other``; -1 is missing.
+
+    Values are the same if Python says that they are equal: 1, 1.0, ``True`` and ``Decimal(1)``.
+    """
+    # A decimal that is written like a declared float is that number.
+    alike = {Decimal(repr(key)): at for key, at in index_of.items() if type(key) is float}
+    index_of = {**alike, **index_of, None: -1}
+    found = [index_of.get(cell, other) for cell in map(category, cells(series))]
+    codes = np.array(found, dtype=np.int64)
+    return codes, codes < 0
+
+
+def decimal_places(series: pd.Series, most: int) -> np.ndarray:
+    """The fewest decimal places that write each number, int64.
+
+    ``most`` + 1 where it takes more, ``most`` + 2 where there is no finite number.
+    """
+    numbers, missing = real_numbers(series)
+    left = ~missing & np.isfinite(numbers)
+    places = np.where(left, most + 1, most + 2)
+    for tried in range(most + 1):
+        scaled = numbers[left] * 10.0**tried
+        written = np.isclose(scaled, np.rint(scaled), rtol=1e-14, atol=0)
+        places[np.flatnonzero(left)[written]] = tried
+        left[np.flatnonzero(left)[written]] = False
+    return places
+
+
+def truths(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """1 for what is true and 0 for what is false, int64.
+
+    True and false are what equals 1 and 0, and the words in any case.
+    """
+    index_of = {0: 0, 1: 1, "false": 0, "true": 1}
+    lower = (cell.lower() if type(cell) is str else cell for cell in map(plain, cells(series)))
+    codes = np.array([index_of.get(cell, -1) for cell in lower], dtype=np.int64)
+    return codes, codes < 0
+
+
+def whole_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest whole numbers, int64, ties to even, clipped to ``LARGEST_WHOLE``."""
+    kind = series.dtype.kind
+    if kind in "bi":
+        numbers = series.to_numpy(dtype=np.int64, na_value=False if kind == "b" else 0)
+        return np.clip(numbers, -LARGEST_WHOLE, LARGEST_WHOLE), series.isna().to_numpy()
+    if kind == "u":
+        numbers = series.to_numpy(dtype=np.uint64, na_value=0)
+        return np.minimum(numbers, LARGEST_WHOLE).astype(np.int64), series.isna().to_numpy()
+    if kind == "f":
+        numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        missing = np.isnan(numbers)
+        rounded = np.rint(np.where(missing, 0.0, numbers))
+        return np.clip(rounded, -LARGEST_WHOLE, LARGEST_WHOLE).astype(np.int64), missing
+    return filled([whole(_number(cell)) for cell in cells(series)], np.int64)
+
+
+def real_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers, float64; those beyond float64 are infinite."""
+    if series.dtype.kind in "biuf":
+        numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers, np.isnan(numbers)
+    return filled([_real(_number(cell)) for cell in cells(series)], np.float64)
+
+
+def cells(series: pd.Series) -> list:
+    """The cells as Python objects, none of them changed by the others' types."""
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+        return series.to_numpy().tolist()
+    return list(series.to_numpy(dtype=object))
+
+
+def filled(values: list, dtype: type) -> tuple[np.ndarray, np.ndarray]:
+    """The values with zeros for ``None``, and where those are."""
+    missing = np.array([value is None for value in values], dtype=bool)
+    return np.array([0 if value is None else value for value in values], dtype=dtype), missing
+
+
+def whole(number: Number | None) -> int | None:
+    """The nearest whole number, ties to even, clipped to ``LARGEST_WHOLE``."""
+    if number is None:
+        return None
+    # Compared before rounding: the digits of Decimal("1e999999999") do not fit in memory.
+    if number >= LARGEST_WHOLE:
+        return LARGEST_WHOLE
+    return -LARGEST_WHOLE if number <= -LARGEST_WHOLE else round(number)
+
+
+def _number(cell: Any) -> Number | None:
+    value = plain(cell)
+    if not isinstance(value, str | bytes):
+        return value
+    for read in (int, float) if isinstance(value, str) else ():
+        with contextlib.suppress(ValueError):
+            number = read(value)
+            return None if number != number else number
+    return None
+
+
+def _real(number: Number | None) -> float | None:
+    if number is None:
+        return None
+    try:
+        return float(number)
+    except OverflowError:
+        return np.inf if number > 0 else -np.inf

@@ -1,0 +1,198 @@
+"""Where a column's rows lie, from noisy counts on a coarse and on a fine grid. Public.
+
+The coarse grid says in which groups of cells there are rows, the fine one where they end. Between
+what the noise cannot tell apart the wider range is taken.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_privpgd.estimate.noisy_tables import NoisyTable
+
+_CREDIBLE = 0.9
+"""How sure each end of a range must be, among the sets of groups that may hold all rows."""
+
+_ALONE = 2.0
+"""A group without rows in one beside it is so many times as dear: tails go on."""
+
+_CLEAR = 4.0
+"""A column is found, rather than guessed, if its rows are so many standard deviations."""
+
+_CODE = 3.0
+"""Nats of evidence that it takes to believe that a code holds rows."""
+
+_HINTED = 1.5
+"""After the last block that clearly holds rows come those that so many standard deviations of rows
+hint at, in runs of one, two or four: a tail goes on where it is, and not far away."""
+
+_NEGLIGIBLE, _SURE, _SEEN = 0.01, 2.0, 3.0
+"""Cells of the last block are left out if surely, by 2 standard deviations, they hold less than a
+hundredth of all rows; but for cells that hold 3."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The first and the last cell that may hold rows, and whether there were clearly any."""
+
+    first: int
+    last: int
+    is_clear: bool
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Counts of cells in a row whose sums over blocks are known better than cell by cell.
+
+    Attributes:
+        counts: Of the cells.
+        of_cell: The block of each cell, ascending without gaps.
+        cell: The variance of a cell's noise.
+        sums: The variance of each block's sum.
+    """
+
+    counts: np.ndarray
+    of_cell: np.ndarray
+    cell: float
+    sums: np.ndarray
+
+    @classmethod
+    def alone(cls, fine: NoisyTable) -> "Blocks":
+        """Cells of which no block is known better: all are in one."""
+        size = fine.counts.size
+        sums = np.array([fine.variance * size])
+        return cls(fine.counts, np.zeros(size, dtype=np.int64), fine.variance, sums)
+
+    @classmethod
+    def combined(cls, fine: NoisyTable, coarse: NoisyTable, of_cell: np.ndarray) -> "Blocks":
+        """Cells and blocks that were counted twice, with independent noise."""
+        sizes = np.bincount(of_cell)
+        variances = fine.variance * sizes
+        missed = coarse.counts - np.bincount(of_cell, weights=fine.counts)
+        # By inverse variance; what a block gains or loses its cells have in equal parts.
+        weights = variances / (variances + coarse.variance)
+        counts = fine.counts + (weights * missed / sizes)[of_cell]
+        return cls(counts, of_cell, fine.variance, weights * coarse.variance)
+
+    def backwards(self) -> "Blocks":
+        """The same cells from the last to the first."""
+        of_cell = self.of_cell[-1] - self.of_cell[::-1]
+        return Blocks(self.counts[::-1], of_cell, self.cell, self.sums[::-1])
+
+
+def searched(
+    coarse: NoisyTable,
+    fine: NoisyTable,
+    total: float,
+    *,
+    groups: Sequence[int],
+    dearness: Sequence[float],
+) -> Stretch:
+    """The cells of the fine grid that may hold rows.
+
+    Args:
+        coarse: A count of each group.
+        fine: A count of each cell, of the same rows.
+        total: The number of these rows, about.
+        groups: The group of each cell, ascending without gaps.
+        dearness: How much evidence it takes that a group holds rows, in nats.
+    """
+    of_cell = np.asarray(groups)
+    ends = _credible(coarse, total, np.asarray(dearness))
+    inside = np.flatnonzero((of_cell >= ends[0]) & (of_cell <= ends[1]))
+    counts = Blocks.combined(fine, coarse, of_cell).counts[inside]
+    first, last = trimmed(Blocks.alone(NoisyTable(counts, fine.variance)), total)
+    held = coarse.counts[ends[0] : ends[1] + 1]
+    is_clear = held.sum() > _CLEAR * math.sqrt(coarse.variance * held.size)
+    return Stretch(int(inside[first]), int(inside[last]), bool(is_clear))
+
+
+def likeliest_end(noisy: NoisyTable, total: float) -> tuple[int, bool]:
+    """The last code that, most likely, holds rows, and whether there were clearly any rows."""
+    sets = _sets(noisy.counts.size)
+    best = sets[_evidence(noisy, total, sets, np.full(noisy.counts.size, _CODE)).argmax()]
+    return int(np.flatnonzero(best)[-1]), total > _CLEAR * math.sqrt(noisy.variance)
+
+
+def trimmed(blocks: Blocks, total: float) -> tuple[int, int]:
+    """The first and the last cell of those whose ends matter, of ``total`` rows."""
+    ends = blocks.counts.size - 1 - _end(blocks.backwards(), total), _end(blocks, total)
+    return min(ends), max(ends)  # each end may be beyond the other where all is noise
+
+
+def _end(blocks: Blocks, total: float) -> int:
+    """The last cell that matters, at least 0: that of a block, less cells that surely do not."""
+    sums = np.bincount(blocks.of_cell, weights=blocks.counts)
+    cells = np.flatnonzero(blocks.of_cell == _last_block(sums, blocks.sums))
+    counts = blocks.counts[: cells[-1] + 1]
+    noise = np.sqrt(blocks.cell * np.arange(counts.size - 1, 0, -1))
+    needed = np.flatnonzero(_after(counts) + _SURE * noise > _NEGLIGIBLE * total)
+    last = max(int(needed[-1]) + 1 if needed.size else 0, int(cells[0]) - 1)
+    surplus = np.cumsum(blocks.counts[last + 1 :])
+    surplus -= _SEEN * np.sqrt(blocks.cell * np.arange(1, surplus.size + 1))
+    return last + 1 + int(surplus.argmax()) if (surplus > 0).any() else last
+
+
+def _last_block(sums: np.ndarray, variances: np.ndarray) -> int:
+    """The last block that holds rows, as far as can be seen; all do where none clearly does."""
+    clear = np.flatnonzero(sums > _SEEN * np.sqrt(variances))
+    last, runs = (int(clear[-1]), [1, 2, 4]) if clear.size else (sums.size - 1, [])
+    while runs:
+        run = slice(last + 1, last + 1 + runs[0])
+        hinted = sums[run].sum() > _HINTED * np.sqrt(variances[run].sum())
+        if sums[run].size == runs[0] and hinted:
+            last, runs = last + runs[0], [1, 2, 4]
+        else:
+            runs = runs[1:]
+    return last
+
+
+def _after(numbers: np.ndarray) -> np.ndarray:
+    """The sum of all that come after each number but the last."""
+    return np.cumsum(numbers[:0:-1])[::-1]
+
+
+def _credible(coarse: NoisyTable, total: float, dearness: np.ndarray) -> tuple[int, int]:
+    """The groups between which, each end credibly, all rows lie.
+
+    Sets of groups are weighed by how well the counts fit rows that are in these groups alone.
+    """
+    size = coarse.counts.size
+    sets = _sets(size)
+    beside = np.zeros_like(sets)
+    beside[:, 1:] |= sets[:, :-1]
+    beside[:, :-1] |= sets[:, 1:]
+    scores = _evidence(coarse, total, sets, dearness * np.where(beside, 1.0, _ALONE))
+    weights = np.exp(scores - scores.max())
+    firsts = np.bincount(sets.argmax(axis=1), weights=weights, minlength=size)
+    lasts = np.bincount(size - 1 - sets[:, ::-1].argmax(axis=1), weights=weights, minlength=size)
+    first = np.flatnonzero(np.cumsum(firsts) > (1 - _CREDIBLE) * firsts.sum())[0]
+    last = np.flatnonzero(np.cumsum(lasts) >= _CREDIBLE * lasts.sum())[0]
+    return int(first), int(last)
+
+
+def _sets(size: int) -> np.ndarray:
+    """All sets of codes but the empty one, bool, one a row."""
+    return (np.arange(1, 2**size)[:, None] >> np.arange(size)) % 2 == 1
+
+
+def _evidence(
+    noisy: NoisyTable, total: float, sets: np.ndarray, dearness: np.ndarray
+) -> np.ndarray:
+    """How well counts fit rows that all lie in a set of codes, in nats, for each set.
+
+    The counts of the best fit are the nearest that are not negative and have the sum ``total``:
+    all codes of the set less one threshold, or 0 (Held, Wolfe & Crowder 1974).
+    """
+    counts = np.where(sets, noisy.counts, -np.inf)
+    descending = -np.sort(-counts, axis=1)
+    held = np.isfinite(descending)
+    sums = np.cumsum(np.where(held, descending, 0.0), axis=1)
+    thresholds = (sums - total) / np.arange(1, counts.shape[1] + 1)
+    places = counts.shape[1] - 1 - (held & (descending > thresholds))[:, ::-1].argmax(axis=1)
+    threshold = np.take_along_axis(thresholds, places[:, None], axis=1)
+    apart = noisy.counts - np.maximum(counts - threshold, 0.0)
+    nats = np.square(apart).sum(axis=1) / (2 * noisy.variance)
+    return -nats - np.where(sets, dearness, 0.0).sum(axis=1)

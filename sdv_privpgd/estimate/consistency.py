@@ -1,0 +1,144 @@
+"""Noisy tables made to agree: one total, one support and one set of shared marginals.
+
+Each 1-way marginal of an all-2-way workload is measured d - 1 times. Averaging those estimates,
+forcing every table to the same total and leaving out the values that nothing supports takes most
+of the noise out of the tables before any model is fitted (Zhang et al. 2021, section 4.3, for
+the averaging). Everything here is post-processing of noisy answers: public and free.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from sdv_privpgd.domain import Clique, Domain, Grouping
+from sdv_privpgd.estimate.noisy_tables import (
+    NoisyTable,
+    averaged,
+    estimate_total,
+    grouped_tables,
+    margin_estimates,
+    noisy_tables,
+)
+from sdv_privpgd.estimate.support import supported_one_way
+from sdv_privpgd.privacy.measurement import Measurement
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsistentTables:
+    """Tables in counts that agree on their total and on every marginal that they share.
+
+    ``one_way`` holds each attribute's non-negative marginal, 0 for values without support.
+    ``tables`` may have negative cells; cells with an unsupported value are exactly 0. All arrays
+    are float64, axes in domain order, and each sums to ``total``. ``variances`` are those of the
+    noise in a cell as it was measured. ``grouped`` are the tables over groups, as measured.
+    """
+
+    total: float
+    one_way: Mapping[str, np.ndarray]
+    tables: Mapping[Clique, np.ndarray]
+    variances: Mapping[Clique, float]
+    grouped: Mapping[Grouping, Mapping[Clique, NoisyTable]]
+
+    def support(self, clique: Clique) -> tuple[np.ndarray, ...]:
+        """For each attribute of a clique the codes that have support, ascending."""
+        return tuple(np.flatnonzero(self.one_way[attribute]) for attribute in clique)
+
+
+def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> ConsistentTables:
+    """The consistent tables of all cliques that were measured."""
+    noisy = noisy_tables(domain, measurements)
+    total = estimate_total(domain, measurements).value
+    grouped = grouped_tables(domain, measurements)
+    margins = _one_way_estimates(noisy, grouped)
+    one_way = {
+        attribute: supported_one_way(margins.get((attribute,)), size, total)
+        for attribute, size in zip(domain.attributes, domain.sizes, strict=True)
+    }
+    tables = {}
+    kept: dict[Clique, NoisyTable] = {}
+    for clique, table in noisy.items():
+        codes = [np.flatnonzero(one_way[attribute]) for attribute in clique]
+        kept[clique] = NoisyTable(table.counts[np.ix_(*codes)], table.variance)
+    reconciled = _reconciled(kept, {a: values[values > 0] for a, values in one_way.items()}, total)
+    for clique, counts in reconciled.items():
+        tables[clique] = np.zeros(domain.shape(clique))
+        codes = [np.flatnonzero(one_way[attribute]) for attribute in clique]
+        tables[clique][np.ix_(*codes)] = counts
+    return ConsistentTables(
+        total=total,
+        one_way=one_way,
+        tables=tables,
+        variances={clique: table.variance for clique, table in noisy.items()},
+        grouped=grouped,
+    )
+
+
+def _one_way_estimates(
+    noisy: Mapping[Clique, NoisyTable], grouped: Mapping[Grouping, Mapping[Clique, NoisyTable]]
+) -> dict[Clique, NoisyTable]:
+    """Each 1-way marginal that tables hold: its cells from those over codes, its sums from all.
+
+    What tables over groups say of a group's sum is combined with the sum of its cells by inverse
+    variance, and the difference spread evenly over the cells. Their variance stays as it is: it
+    hardly falls where groups have more than a few codes.
+    """
+    found = margin_estimates(noisy, 1)
+    for grouping, tables in grouped.items():
+        for clique, sums in margin_estimates(tables, 1).items():
+            groups = grouping[clique[0]]
+            sizes = np.bincount(groups)
+            own = found.get(clique)
+            if own is None:
+                found[clique] = NoisyTable((sums.counts / sizes)[groups], sums.variance)
+            elif own.variance > 0:
+                known = grouping.sums(own.counts, clique)
+                weights = sizes * own.variance / (sizes * own.variance + sums.variance)
+                shift = weights * (sums.counts - known) / sizes
+                found[clique] = NoisyTable(own.counts + shift[groups], own.variance)
+    return found
+
+
+def _reconciled(
+    noisy: Mapping[Clique, NoisyTable], one_way: Mapping[str, np.ndarray], total: float
+) -> dict[Clique, np.ndarray]:
+    """The tables shifted, evenly along the other axes, to agree on all that they share.
+
+    Sets of attributes are taken by size: the empty set fixes the total, single attributes their
+    combined marginal, larger sets that several tables share their inverse-variance average. A
+    later shift adds up to zero over every earlier set, on which the tables agree by then, so one
+    pass is enough.
+    """
+    counts = {clique: table.counts.copy() for clique, table in noisy.items()}
+    shared: dict[Clique, list[Clique]] = {}
+    for clique in counts:
+        for degree in range(len(clique) + 1):
+            for subset in combinations(clique, degree):
+                shared.setdefault(subset, []).append(clique)
+    for subset in sorted(shared, key=len):
+        holders = shared[subset]
+        if len(subset) > 1 and len(holders) == 1:
+            continue
+        margins = {clique: _margin(counts[clique], clique, subset) for clique in holders}
+        if not subset:
+            target = np.asarray(total)
+        elif len(subset) == 1:
+            target = one_way[subset[0]]
+        else:
+            target = averaged(
+                [
+                    NoisyTable(margin, noisy[clique].variance * counts[clique].size / margin.size)
+                    for clique, margin in margins.items()
+                ]
+            ).counts
+        for clique, margin in margins.items():
+            others = tuple(axis for axis, name in enumerate(clique) if name not in subset)
+            shift = (target - margin) * (margin.size / counts[clique].size)
+            counts[clique] += np.expand_dims(shift, others)
+    return counts
+
+
+def _margin(counts: np.ndarray, clique: Clique, subset: Clique) -> np.ndarray:
+    """The sums of a clique's table over the attributes that are not in the subset."""
+    return counts.sum(axis=tuple(axis for axis, a in enumerate(clique) if a not in subset))

@@ -1,0 +1,111 @@
+"""Noisy tables of measurements: averaged, and summed to margins. Public: post-processing, free."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from sdv_privpgd.domain import Clique, Domain, Grouping
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
+
+
+@dataclass(frozen=True)
+class NoisyTable:
+    """Counts of a clique with independent noise of one variance per cell, axes in domain order."""
+
+    counts: np.ndarray
+    variance: float
+
+
+def noisy_tables(domain: Domain, measurements: Iterable[Measurement]) -> dict[Clique, NoisyTable]:
+    """One table a clique; a clique that was measured again is averaged by inverse variance."""
+    found: dict[Clique, list[NoisyTable]] = {}
+    for measurement in measurements:
+        if isinstance(measurement.query, MarginalQuery):
+            clique, table = _in_order(domain, measurement.query.clique, measurement)
+            found.setdefault(clique, []).append(table)
+    return {clique: averaged(tables) for clique, tables in found.items()}
+
+
+def grouped_tables(
+    domain: Domain, measurements: Iterable[Measurement]
+) -> dict[Grouping, dict[Clique, NoisyTable]]:
+    """What ``noisy_tables`` gives, of the tables over groups: for each grouping its own."""
+    found: dict[Grouping, dict[Clique, list[NoisyTable]]] = {}
+    for measurement in measurements:
+        query = measurement.query
+        if isinstance(query, GroupedMarginalQuery):
+            clique, table = _in_order(domain, query.clique, measurement)
+            found.setdefault(query.grouping, {}).setdefault(clique, []).append(table)
+    return {
+        grouping: {clique: averaged(those) for clique, those in tables.items()}
+        for grouping, tables in found.items()
+    }
+
+
+def _in_order(
+    domain: Domain, clique: Clique, measurement: Measurement
+) -> tuple[Clique, NoisyTable]:
+    """The answer about a clique, with its attributes in the domain's order."""
+    axes = domain.axes(clique)
+    ordered = tuple(domain.attributes[axis] for axis in sorted(axes))
+    counts = measurement.answer.transpose(np.argsort(axes)).astype(np.float64)
+    return ordered, NoisyTable(counts, measurement.stddev**2)
+
+
+def margin_estimates(noisy: Mapping[Clique, NoisyTable], degree: int) -> dict[Clique, NoisyTable]:
+    """Each ``degree``-way marginal that tables hold, averaged over them by inverse variance."""
+    found: dict[Clique, list[NoisyTable]] = {}
+    for clique, table in noisy.items():
+        for subset in combinations(clique, degree):
+            others = tuple(axis for axis, name in enumerate(clique) if name not in subset)
+            margin = table.counts.sum(axis=others)
+            variance = table.variance * (table.counts.size // margin.size)
+            found.setdefault(subset, []).append(NoisyTable(margin, variance))
+    return {subset: averaged(margins) for subset, margins in found.items()}
+
+
+def averaged(tables: Sequence[NoisyTable]) -> NoisyTable:
+    """The inverse-variance average; exact tables (variance 0) among themselves alone."""
+    exact = [table for table in tables if table.variance == 0]
+    if exact:
+        return NoisyTable(np.mean([table.counts for table in exact], axis=0), 0.0)
+    precision = sum(1 / table.variance for table in tables)
+    counts = sum(table.counts / table.variance for table in tables) / precision
+    return NoisyTable(np.asarray(counts), 1 / precision)
+
+
+@dataclass(frozen=True)
+class Total:
+    """An estimate of the number of records and its standard deviation, 0 where it is public."""
+
+    value: float
+    stddev: float
+
+
+def estimate_total(domain: Domain, measurements: Sequence[Measurement]) -> Total:
+    """The number of records: exact where it is public, else the best combination.
+
+    A count of its own and the sum of each table estimate it independently; they are combined by
+    inverse variance. Never below 1, so that tables can be divided by it.
+    """
+    estimates = [
+        NoisyTable(measurement.answer.astype(np.float64), measurement.stddev**2)
+        for measurement in measurements
+        if isinstance(measurement.query, CountQuery)
+    ]
+    measured = [
+        noisy_tables(domain, measurements),
+        *grouped_tables(domain, measurements).values(),
+    ]
+    estimates += [
+        NoisyTable(table.counts.sum(keepdims=True).reshape(1), table.variance * table.counts.size)
+        for tables in measured
+        for table in tables.values()
+    ]
+    if not estimates:
+        raise ValueError("The number of rows cannot be estimated: no count and no table measured.")
+    best = averaged(estimates)
+    return Total(max(float(best.counts[0]), 1.0), float(np.sqrt(best.variance)))

@@ -1,0 +1,116 @@
+"""Which values of a noisy 1-way marginal are there at all, and how much mass the rare ones have.
+
+Values below a few standard deviations of the noise, one by one, may be anything: the tail of a
+smooth column, or the empty part of a sparse one. Keeping their noise spreads mass where there is
+none; leaving all of them out cuts tails off. Together with their neighbors they say more.
+Everything here is post-processing of noisy answers: public and free.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sdv_privpgd.estimate.noisy_tables import NoisyTable
+
+_STRONG = 3.0
+"""A value so many standard deviations above 0 is kept as it was measured; others are weak."""
+
+_SIGNIFICANT = 2.0
+"""So many standard deviations of its sum a group of weak values must have to keep its mass."""
+
+_MORE = 0.5
+"""So many standard deviations more than on average is what noise alone is taken to explain."""
+
+_DIFFERENT = 2.0
+"""So many standard deviations apart two neighboring groups' means must be to be two groups."""
+
+
+def supported_one_way(best: NoisyTable | None, size: int, total: float) -> np.ndarray:
+    """An attribute's combined 1-way marginal in counts: non-negative, summing to the total.
+
+    The average of the marginals of all tables with the attribute, if there are any, is shifted
+    to the total. Runs of weak values are cut into groups by their means. A group that is
+    significant keeps its mass, spread evenly, for its mean has less noise than each value. What
+    is left of all runs is judged once more together, so that many rare values of a column without
+    an order do not vanish at once. Otherwise it is shrunken by as much as noise alone would
+    explain: a value of one and a half standard deviations stays with half of its rows, and where
+    there is no more than noise all is exactly 0.
+    """
+    if best is None:
+        return np.full(size, total / size)
+    stddev = float(np.sqrt(best.variance))
+    values = best.counts + (total - best.counts.sum()) / size
+    weak = values < _STRONG * stddev
+    if weak.all():
+        return simplex_projection(values, total)
+    left = np.zeros(size, dtype=bool)
+    for group in _groups(values, weak, stddev):
+        if _is_significant(values[group], stddev):
+            values[group] = values[group].mean()
+        else:
+            left[group] = True
+    if left.any():
+        rest = values[left]
+        kept = _is_significant(rest, stddev)
+        values[left] = simplex_projection(rest, rest.sum()) if kept else _shrunken(rest, stddev)
+    return values * (total / values.sum())
+
+
+def pooled(noisy: NoisyTable) -> np.ndarray:
+    """A 1-way marginal with less noise: weak values are their group's mean, none is negative.
+
+    Groups are those of ``supported_one_way``; here they keep what they have, significant or not.
+    """
+    stddev = float(np.sqrt(noisy.variance))
+    values = noisy.counts.copy()
+    for group in _groups(values, values < _STRONG * stddev, stddev):
+        values[group] = values[group].mean()
+    return np.maximum(values, 0.0)
+
+
+def simplex_projection(values: np.ndarray, total: float) -> np.ndarray:
+    """The nearest array in L2 norm that is non-negative and sums to ``total`` > 0.
+
+    Subtracts one threshold from all values and clips at 0 (Held, Wolfe & Crowder 1974).
+    """
+    descending = np.sort(values, axis=None)[::-1]
+    excess = (np.cumsum(descending) - total) / np.arange(1, descending.size + 1)
+    threshold = excess[np.flatnonzero(descending > excess)[-1]]
+    return np.maximum(values - threshold, 0.0)
+
+
+def _shrunken(values: np.ndarray, stddev: float) -> np.ndarray:
+    """What is above 0 of insignificant values, shrunken together.
+
+    As James & Stein (1961) do, with the squares of the values above 0 alone: of noise they have a
+    sum of half the number of values on average, with a variance of 5/4 a value.
+    """
+    above = np.maximum(values, 0.0)
+    energy = float(np.square(above).sum())
+    of_noise = stddev**2 * (values.size / 2 + _MORE * np.sqrt(5 / 4 * values.size))
+    return above * max(0.0, 1 - of_noise / energy) if energy > 0 else above
+
+
+def _is_significant(values: np.ndarray, stddev: float) -> bool:
+    return bool(values.sum() > _SIGNIFICANT * stddev * np.sqrt(values.size))
+
+
+def _groups(values: np.ndarray, weak: np.ndarray, stddev: float) -> Iterator[slice]:
+    """The runs of weak values, each cut where its halves differ most as long as they differ.
+
+    Binary segmentation (Scott & Knott 1974).
+    """
+    edges = np.flatnonzero(np.diff(weak.astype(np.int64), prepend=0, append=0))
+    waiting = [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
+    while waiting:
+        start, end = waiting.pop()
+        sums, number = np.cumsum(values[start:end]), end - start
+        before = np.arange(1, number)
+        after = number - before
+        apart = np.abs(sums[:-1] / before - (sums[-1] - sums[:-1]) / after)
+        apart /= np.sqrt(1 / before + 1 / after)
+        if number > 1 and apart.max() > _DIFFERENT * stddev:
+            cut = start + 1 + int(apart.argmax())
+            waiting += [(start, cut), (cut, end)]
+        else:
+            yield slice(start, end)

@@ -1,0 +1,221 @@
+"""What SDV hands us, taken apart: metadata without ranges, names, arguments and conditions."""
+
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from functools import partial
+from math import inf
+from types import SimpleNamespace
+from typing import Any, TypeGuard
+
+import numpy as np
+import pandas as pd
+import tqdm
+from sdv.errors import SynthesizerInputError
+from sdv.metadata import Metadata
+from sdv.single_table import base
+
+from sdv_privpgd.columns.dtypes import chosen, facts_of_dtype, key_dtype
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.sampling.between import span
+from sdv_privpgd.sampling.conditions import ANYTHING, is_range, is_wanted
+
+RANGE_KEYS = (
+    "range_min",
+    "range_max",
+    "range_values",
+    "range_is_nullable",
+    "decimal_places",
+    "high_cardinality",
+)
+"""Column metadata that SDV's detection fills from the values of the table.
+
+Types, keys and datetime formats, which it chooses by looking as well, are taken as public.
+"""
+
+
+def public_copy(metadata: Metadata, *, keep_ranges: bool) -> Metadata:
+    """A copy of one table's metadata, without what detection reads off the values unless asked.
+
+    Raises:
+        SynthesizerInputError: For several tables and for sequences, whose unit of privacy is not
+            a row.
+    """
+    if not isinstance(metadata, Metadata):
+        raise SynthesizerInputError(
+            f"metadata must be an sdv.metadata.Metadata, got {type(metadata).__name__}."
+        )
+    if len(metadata.tables) > 1:
+        raise SynthesizerInputError(
+            f"The metadata has {len(metadata.tables)} tables, {sorted(metadata.tables)}. Only one "
+            "table at a time can be synthesized: rows of one person in several tables would need "
+            "one privacy budget over all of them."
+        )
+    facts = deepcopy(metadata.to_dict())
+    for name, table in facts.get("tables", {}).items():
+        sequential = [key for key in ("sequence_key", "sequence_index") if table.get(key)]
+        if sequential:
+            raise SynthesizerInputError(
+                f"Table {name!r} has a {' and a '.join(sequential)}: a person is a sequence of "
+                "rows, which a guarantee for single rows does not protect. Remove it and set "
+                "rows_per_person if rows are to be treated one by one."
+            )
+        if not keep_ranges:
+            for column in table["columns"].values():
+                for key in RANGE_KEYS:
+                    column.pop(key, None)
+    return Metadata.load_from_dict(facts)
+
+
+def column_names(table: pd.DataFrame) -> list[str]:
+    """The names of the columns as text, as SDV's detection writes them."""
+    return list(table.columns.to_flat_index().astype(str))
+
+
+def original_names(table: pd.DataFrame, order: Sequence[str]) -> pd.Index:
+    """The caller's own names in the metadata's order; empty if SDV's names are the same."""
+    if all(isinstance(name, str) for name in table.columns):
+        return pd.Index([])
+    names = column_names(table)
+    return table.columns.take([names.index(name) for name in order])
+
+
+def check_flag(name: str, value: object) -> bool:
+    """The same truth as a bool. Raises ``ValueError`` for anything else."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def python_s(value: Any) -> Any:
+    """A truth of NumPy's as a bool, anything else as it is: SDV checks it."""
+    return bool(value) if isinstance(value, np.bool_) else value
+
+
+def check_count(name: str, value: object, *, least: int = 1) -> int:
+    """The same whole number as an int. Raises ``ValueError`` unless it is at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    return int(value)
+
+
+def check_positive(name: str, value: object) -> float:
+    """The same number as a float. Raises ``ValueError`` unless it is positive and finite."""
+    if not _is_number(value) or not 0 < value < inf:
+        raise ValueError(f"{name} must be a positive number, got {value!r}.")
+    return float(value)
+
+
+def check_share(name: str, value: object) -> float:
+    """The same number as a float. Raises ``ValueError`` unless it lies in [0, 1)."""
+    if not _is_number(value) or not 0 <= value < 1:
+        raise ValueError(f"{name} must be a number of at least 0 and below 1, got {value!r}.")
+    return float(value)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    kinds = int | float | np.integer | np.floating
+    return isinstance(value, kinds) and not isinstance(value, bool)
+
+
+def refuse_several_tables(synthesizer: str, arguments: Collection[str]) -> None:
+    """Raises ``SynthesizerInputError`` for arguments with which HMA makes one of its parts.
+
+    It gives a column's distribution, which no synthesizer here has, or no epsilon.
+    """
+    if "default_distribution" in arguments or (
+        {"metadata", "locales"} <= set(arguments) and "epsilon" not in arguments
+    ):
+        raise SynthesizerInputError(
+            f"{synthesizer} cannot work inside a synthesizer of several tables, which makes one "
+            "for each table and each parent's rows: they would need one privacy budget over all "
+            "of them. Synthesize one table, with epsilon=..., and if its rows are joined from "
+            "several, with rows_per_person."
+        )
+
+
+@contextmanager
+def bars_shown(shown: bool) -> Iterator[None]:
+    """Whether SDV's own bars are shown, which its methods for conditions do not ask."""
+    if not shown:
+        base.tqdm = SimpleNamespace(tqdm=partial(tqdm.tqdm, disable=True))
+    try:
+        yield
+    finally:
+        base.tqdm = tqdm  # not what was there before: another thread may have been as quiet
+
+
+def as_one(conditions: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Conditions on several sets of columns below each other, and ``ANYTHING`` where one has none.
+
+    Their columns have SDV's names.
+    """
+    frames = [frame.set_axis(column_names(frame), axis=1) for frame in conditions]
+    names = list(dict.fromkeys(name for frame in frames for name in frame.columns))
+    if any(list(frame.columns) != names for frame in frames):
+        frames = [
+            frame.astype(object)
+            .assign(**{name: ANYTHING for name in names if name not in frame})
+            .reindex(columns=names)
+            for frame in frames
+        ]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def check_conditions(conditions: pd.DataFrame, schema: Schema) -> None:
+    """Raises ``ValueError`` for a range of values that says nothing about its column."""
+    modelled = {column.name: column for column in schema.columns}
+    for name, cells in conditions.items():
+        for between in cells.loc[is_range(cells)].unique():
+            if name not in modelled:
+                raise ValueError(
+                    f"Column {name!r} is generated: it has no values to choose from, so "
+                    f"{between!r} says nothing about it. Ask for one value instead."
+                )
+            span(modelled[str(name)], between)
+
+
+@contextmanager
+def without_retries() -> Iterator[None]:
+    """Silences SDV's advice to try conditions more often, which changes nothing here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Only able to sample")
+        yield
+
+
+def given_over(conditions: pd.Series, generated: pd.Series) -> pd.Series:
+    """A generated column with the values that were asked for."""
+    wanted = is_wanted(conditions)
+    return conditions if wanted.all() else generated.astype(object).mask(wanted, conditions)
+
+
+def with_dtypes(described: Mapping[str, Mapping], dtypes: Mapping[str, Any]) -> dict[str, Mapping]:
+    """The same descriptions of columns, of numbers with what their chosen dtypes say."""
+    return {
+        name: {**facts_of_dtype(dtypes[name]), **dict(facts)}
+        if name in dtypes and facts["sdtype"] == "numerical"
+        else facts
+        for name, facts in dict(described).items()
+    }
+
+
+def dtypes_kept(
+    columns: Mapping[str, pd.Series], described: Mapping[str, Mapping], modelled: Collection[str]
+) -> dict[str, Any]:
+    """The dtypes of a private table that no cell chose, without any of its values. Public."""
+    kept = {}
+    for name, column in columns.items():
+        is_key = name not in modelled and described[name]["sdtype"] == "id"
+        dtype = key_dtype(column.dtype) if is_key else chosen(column.dtype)
+        if dtype is not None:
+            kept[name] = dtype
+    return kept
+
+
+def without_rounding(described: Mapping[str, Mapping]) -> dict[str, dict]:
+    """The same descriptions of columns without their decimal places."""
+    return {
+        name: {key: value for key, value in dict(facts).items() if key != "decimal_places"}
+        for name, facts in dict(described).items()
+    }

@@ -1,0 +1,153 @@
+"""SDV's data processor, fitted on public facts: it makes keys, ids and personal data.
+
+SDV fits it on the private table, where RDT hashes the first five cells of each column into the
+seeds that it keeps. Here it sees a public frame of two rows instead, made from the schema.
+"""
+
+import warnings
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rdt.transformers import BaseTransformer, IndexGenerator, PseudoAnonymizedFaker
+from sdv.data_processing import DataProcessor
+from sdv.errors import SynthesizerInputError
+
+from sdv_privpgd.columns.dtypes import cast, categories_in, is_whole
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.plugin.transformers import ColumnTransformer, transformer_for
+
+_STAND_INS = {
+    "numerical": {"range_min": 0, "range_max": 1},
+    "datetime": {"range_min": "2000-01-01", "range_max": "2000-12-31"},
+    "categorical": {"range_values": ["a", "b"]},
+    "ordinal": {"range_values": ["a", "b"]},
+}
+"""What a domain that is found later is taken to be until then, where no value is read by it."""
+
+
+def public_frame(
+    names: Iterable[str], transformers: Mapping[str, ColumnTransformer]
+) -> pd.DataFrame:
+    """Two rows of public values: the first and last cell of modelled columns, labels elsewhere."""
+    columns = {}
+    for name in names:
+        if name in transformers:
+            # Plainly written: SDV has no word for some dtypes.
+            plain = encoder_for(replace(transformers[name].column, dtype=None))
+            columns[name] = plain.decode(np.array([0, plain.column.num_values - 1]), np.zeros(2))
+        else:
+            columns[name] = pd.Series([f"{name}-0", f"{name}-1"], dtype=object)
+    return pd.DataFrame(columns)
+
+
+def assign(
+    processor: DataProcessor,
+    described: Mapping[str, Mapping],
+    transformers: Mapping[str, ColumnTransformer],
+    dtypes: Mapping[str, Any],
+) -> None:
+    """Gives every column its transformer, unless that was done before; fits nothing.
+
+    Ids without a pattern are counted up: SDV would learn real ones, or make them slowly. They are
+    numbers if their dtype says so.
+    """
+    if processor._prepared_for_fitting:
+        return
+    chosen: dict[str, BaseTransformer] = dict(transformers)
+    for name, facts in described.items():
+        if name not in chosen and facts["sdtype"] == "id" and not facts.get("regex_format"):
+            is_number = is_whole(dtypes.get(name))
+            chosen[name] = IndexGenerator(prefix=None if is_number else "sdv-id-")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # SDV comments on the public frame
+        processor.prepare_for_fitting(public_frame(described, transformers))
+        processor.formatters = {}  # our transformers give final values
+        processor.update_transformers(chosen)
+
+
+def with_stand_ins(
+    known: Mapping[str, ColumnTransformer], described: Mapping[str, Mapping], modelled: list[str]
+) -> dict[str, ColumnTransformer]:
+    """A transformer for each modelled column: of any domain, where none is known yet."""
+    stand_ins = {
+        name: transformer_for(
+            describe(name, {"sdtype": sdtype, "num_bins": 1, **_STAND_INS.get(sdtype, {})})
+        )
+        for name, sdtype in ((name, described[name]["sdtype"]) for name in modelled)
+        if name not in known
+    }
+    return {name: {**stand_ins, **known}[name] for name in modelled}
+
+
+def fit(
+    processor: DataProcessor,
+    described: Mapping[str, Mapping],
+    transformers: Mapping[str, ColumnTransformer],
+    dtypes: Mapping[str, Any],
+) -> None:
+    """Makes the generators ready."""
+    assign(processor, described, transformers, dtypes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        processor.update_transformers(dict(transformers))  # there may have been stand-ins
+        processor._fit_hyper_transformer(public_frame(described, transformers))
+    processor.fitted = True
+    restart(processor)
+
+
+def restart(processor: DataProcessor) -> None:
+    """Puts every generator back to its own seed, which hashes public values."""
+    processor.reset_sampling()
+    for transformer in processor._hyper_transformer.field_transformers.values():
+        # IndexGenerator's own reset leaves states that RDT seeds from the operating system.
+        BaseTransformer.reset_randomization(transformer)
+
+
+def generate(
+    processor: DataProcessor, num_rows: int, names: list[str], dtypes: Mapping[str, Any]
+) -> Mapping[str, pd.Series]:
+    """The next values of generated columns, in the dtypes that can hold them."""
+    if not names:
+        return {}
+    made = {name: pd.Series([], dtype=object) for name in names}
+    if num_rows:
+        table: pd.DataFrame = processor._hyper_transformer.create_anonymized_columns(
+            num_rows=num_rows, column_names=names
+        )
+        made = {name: pd.Series(table[name]) for name in names}
+    return {name: _in_dtype(values, dtypes.get(name)) for name, values in made.items()}
+
+
+def _in_dtype(values: pd.Series, dtype: Any) -> pd.Series:
+    if dtype is None:
+        return values
+    with suppress(ValueError, TypeError, ArithmeticError, NotImplementedError):
+        natural = pd.Series(pd.to_numeric(values)) if is_whole(dtype) else values
+        written = cast(natural, categories_in(dtype, natural.dropna().unique().tolist()))
+        # More keys than the dtype can count are not clipped: they would be the same.
+        return natural if is_whole(dtype) and natural.ne(written).any() else written
+    return values
+
+
+def check_generator(name: str, transformer: BaseTransformer | None) -> None:
+    """Raises ``SynthesizerInputError`` for what is no generator, or would learn from the table."""
+    if not isinstance(transformer, BaseTransformer):
+        raise SynthesizerInputError(
+            f"Column '{name}' needs a generator such as AnonymizedFaker, got {transformer!r}."
+        )
+    if not transformer.is_generator() or isinstance(transformer, PseudoAnonymizedFaker):
+        raise SynthesizerInputError(
+            f"Transformer {type(transformer).__name__} for column '{name}' would learn from the "
+            "private table. Use a generator such as AnonymizedFaker."
+        )
+    rule = getattr(transformer, "cardinality_rule", None)
+    if rule not in (None, "unique"):
+        raise SynthesizerInputError(
+            f"cardinality_rule={rule!r} for column '{name}' would learn from the private table. "
+            "Use None or 'unique'."
+        )

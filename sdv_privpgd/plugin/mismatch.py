@@ -1,0 +1,78 @@
+"""Columns whose dtype says that no cell can be what is declared: told before anything is spent.
+
+It is decided from dtypes and declarations alone. A dtype that text, numbers and missing cells can
+all have (objects, categories, floats where all may be missing) says nothing and passes.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from sdv_privpgd.columns.scalars import plain
+
+
+def mismatches(dtypes: Mapping[str, Any], facts: Mapping[str, Mapping]) -> list[str]:
+    """Sentences on the columns that cannot be read as declared, with the remedy.
+
+    Args:
+        dtypes: Of the table's columns.
+        facts: What is known of each modelled column, in SDV's words.
+    """
+    said = (_mismatch(name, dtypes[name], known) for name, known in facts.items())
+    return [sentence for sentence in said if sentence is not None]
+
+
+def _mismatch(name: str, dtype: Any, facts: Mapping) -> str | None:
+    holds, sdtype = _held(dtype), facts["sdtype"]
+    if holds is None:
+        return None
+    if (holds == "dates") == (sdtype == "datetime"):
+        return _of_categories(name, dtype, holds, facts)
+    if holds == "dates":
+        return (
+            f"Column {name!r} has the dtype {dtype} and is {sdtype} in the metadata: all of its "
+            "dates would count as missing. Make it datetime in the metadata, or convert it."
+        )
+    if holds == "text" or (holds == "numbers" and facts.get("datetime_format") is not None):
+        return None
+    return (
+        f"Column {name!r} has the dtype {dtype} and is datetime in the metadata, with no format "
+        "that reads numbers: all of them would count as missing. Convert them with "
+        "pandas.to_datetime, or declare their datetime_format, such as '%Y%m%d'."
+    )
+
+
+def _held(dtype: Any) -> str | None:
+    """What all cells of the dtype are, unless they are missing; ``None`` if it may be anything."""
+    if isinstance(dtype, pd.CategoricalDtype):
+        return None
+    if isinstance(dtype, pd.StringDtype) or _is_text_of_arrow(dtype):
+        return "text"
+    # A column of text has a dtype of floats where all of it happens to be missing.
+    return {"M": "dates", "i": "numbers", "u": "numbers", "b": "truths"}.get(dtype.kind)
+
+
+def _is_text_of_arrow(dtype: Any) -> bool:
+    return isinstance(dtype, pd.ArrowDtype) and "string" in str(dtype.pyarrow_dtype).split("<")[0]
+
+
+def _of_categories(name: str, dtype: Any, holds: str, facts: Mapping) -> str | None:
+    """Whether no declared category can be found among what the dtype holds."""
+    values = facts.get("range_values")
+    if values is None or not len(values):
+        return None
+    texts = [isinstance(plain(value), str) for value in values]
+    if any(texts) if holds == "text" else not all(texts):
+        return None
+    declared = "numbers" if holds == "text" else "text"
+    instead = {
+        "text": "'1' instead of 1",
+        "numbers": "1 instead of '1'",
+        "truths": "True instead of 'True'",
+    }
+    return (
+        f"Column {name!r} has the dtype {dtype}, and its declared categories are {declared}: none "
+        f"would be found. Declare them as {holds}, {instead[holds]}, "
+        "or convert the column."
+    )

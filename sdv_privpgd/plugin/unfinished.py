@@ -1,0 +1,84 @@
+"""What a fit that failed had paid for: kept, so that it can be finished from there. Public."""
+
+import sys
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unfinished:
+    """Noisy answers that no model was made of.
+
+    Attributes:
+        of_table: What the synthesizer kept of the table: what was discovered above all.
+        ledger: The books of the fit. What they have left can still be spent.
+        schema: What the codes mean that the answers are about; ``None`` before any was asked for.
+        answers: In the order in which they were asked for.
+    """
+
+    of_table: Mapping[str, Any]
+    ledger: PrivacyLedger
+    schema: Schema | None
+    answers: tuple[Measurement, ...]
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether a model can be made of the answers."""
+        tables = MarginalQuery | GroupedMarginalQuery
+        return any(isinstance(answer.query, tables) for answer in self.answers)
+
+    def remedy(self) -> str:
+        """What can be done with it."""
+        if not self.has_tables:
+            return (
+                "What was paid for is kept: finish(data) with the same table spends what is left "
+                "of the budget, and asks for nothing twice."
+            )
+        more = " With the same table, finish(data), what is left of the budget is spent as well."
+        return (
+            "What was paid for is kept: finish() makes a model of it, at no cost."
+            f"{more if self.ledger.remaining else ''}"
+        )
+
+    def require(self, schema: Schema, *, with_data: bool) -> None:
+        """Raises ``ValueError`` unless it can be finished under this schema."""
+        if self.schema is not None and schema != self.schema:
+            raise ValueError(
+                "The settings that give the noisy answers their meaning have changed since the fit "
+                "that is to be finished: public_domain, num_bins, enforce_rounding or constraints. "
+                "Set them back, or fit anew."
+            )
+        if not (self.has_tables or with_data):
+            raise ValueError(
+                "No table was asked for before the fit failed. Call finish(data) with the table of "
+                "that fit: what was discovered is not paid for again."
+            )
+
+
+def booked(
+    books: PrivacyLedger | None, begun: PrivacyLedger, now: PrivacyLedger
+) -> PrivacyLedger | None:
+    """The books of all fits with what was charged since one of them began, or went on."""
+    charged = now.charges[len(begun.charges) :]
+    if not charged:
+        return books
+    if books is None:
+        return now
+    if not begun.charges:
+        return books.followed_by(now)
+    return replace(books, charges=books.charges + charged)
+
+
+def note_on(error: BaseException, note: str) -> None:
+    """Adds a sentence to an error; where Python cannot, it is a warning."""
+    if sys.version_info >= (3, 11):
+        error.add_note(note)
+    else:
+        warnings.warn(note, stacklevel=2)

@@ -1,0 +1,23 @@
+"""What the curator answers: a query with its noisy answer. Public."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_privpgd.privacy.queries import Query
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measurement:
+    """A query and its noisy answer. Public.
+
+    ``answer`` is int64 in the query's own shape, ``stddev`` the noise's standard deviation per
+    value, 0 where the answer is public.
+    """
+
+    query: Query
+    answer: np.ndarray
+    stddev: float
+
+    def __post_init__(self) -> None:
+        self.answer.setflags(write=False)

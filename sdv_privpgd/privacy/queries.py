@@ -1,0 +1,257 @@
+"""What can be asked of a private table: integer-valued queries that know their sensitivity."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from sdv_privpgd.domain import Clique, Domain, Grouping
+from sdv_privpgd.privacy.dataset import Dataset
+
+
+class Adjacency(Enum):
+    """Which pairs of tables must be hard to tell apart."""
+
+    REPLACE_ONE = "replace_one"
+    """One record's values may change; the number of records is public."""
+    ADD_REMOVE = "add_remove"
+    """One record may be there or not; the number of records is private."""
+
+    @classmethod
+    def parse(cls, value: "Adjacency | str") -> "Adjacency":
+        """The adjacency of that name. Raises ``ValueError`` for any other."""
+        try:
+            return cls(value)
+        except ValueError:
+            names = " or ".join(repr(member.value) for member in cls)
+            raise ValueError(f"adjacency must be {names}, got {value!r}.") from None
+
+
+@runtime_checkable
+class Query(Protocol):
+    """An integer-valued function of a table with a known sensitivity."""
+
+    def describe(self) -> str:
+        """What is asked, in words for the ledger. Public."""
+        ...
+
+    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """The square of the largest change of the answer in L2 norm when one record changes."""
+        ...
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        """The shape of the answer."""
+        ...
+
+    def answer(self, dataset: Dataset) -> np.ndarray:
+        """The exact answer, int64. Private."""
+        ...
+
+
+@dataclass(frozen=True)
+class MarginalQuery:
+    """The table of counts of a clique."""
+
+    clique: Clique
+
+    def describe(self) -> str:
+        return "marginal of " + " x ".join(self.clique)
+
+    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """1 when a record is added or removed; 2 when it moves from one cell to another."""
+        return 2 if adjacency is Adjacency.REPLACE_ONE else 1
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        return domain.shape(self.clique)
+
+    def answer(self, dataset: Dataset) -> np.ndarray:
+        return dataset.counts(self.clique)
+
+
+@dataclass(frozen=True)
+class GroupedMarginalQuery:
+    """The table of counts of a clique, over the groups of its codes."""
+
+    clique: Clique
+    grouping: Grouping
+
+    def describe(self) -> str:
+        return "marginal of " + " x ".join(self.clique) + " in groups"
+
+    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """1 when a record is added or removed; 2 when it moves from one cell to another."""
+        return 2 if adjacency is Adjacency.REPLACE_ONE else 1
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        """One axis an attribute. Raises ``ValueError`` if the groups are not of this domain."""
+        self.grouping.require(domain)
+        return self.grouping.domain.shape(self.clique)
+
+    def answer(self, dataset: Dataset) -> np.ndarray:
+        (table,) = dataset.counts_of([self.clique], self.grouping)
+        return table
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModelErrorQuery:
+    """How badly a model approximates a clique: weight * (|| counts - expected ||_1 - bias).
+
+    The expected counts, the bias and the weight are integers and public; so the answer is an
+    integer, and its sensitivity is exact.
+    """
+
+    clique: Clique
+    expected: np.ndarray
+    """The model's counts, int64, in the clique's own shape."""
+    bias: int = 0
+    weight: int = 1
+
+    _LIMIT = 2**60
+    """Of the weighted expected counts: with those of the records they still fit int64."""
+
+    def __post_init__(self) -> None:
+        if self.expected.dtype != np.int64 or self.weight < 1:
+            raise ValueError(
+                f"A model's error needs int64 expected counts and a weight of at least 1, got "
+                f"{self.expected.dtype} and {self.weight!r}."
+            )
+        magnitude = float(np.abs(self.expected.astype(np.float64)).sum()) + abs(self.bias)
+        if self.weight * magnitude > self._LIMIT:
+            # Beyond it a sum could wrap around, and one record change it by any amount.
+            raise ValueError(
+                f"Expected counts and bias of {self.clique!r} must be at most 2^60 with their "
+                f"weight, got {self.weight * magnitude:.3g}."
+            )
+        self.expected.setflags(write=False)
+
+    def describe(self) -> str:
+        return "error of the model on " + " x ".join(self.clique)
+
+    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """A record that comes or goes changes one cell by 1, one that moves changes two."""
+        return (self.weight * (2 if adjacency is Adjacency.REPLACE_ONE else 1)) ** 2
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        """One number. Raises ``ValueError`` if the expected counts have not the clique's shape."""
+        if self.expected.shape != domain.shape(self.clique):
+            raise ValueError(
+                f"Expected counts of {self.clique!r} need shape {domain.shape(self.clique)}, got "
+                f"{self.expected.shape}."
+            )
+        return (1,)
+
+    def of_counts(self, counts: np.ndarray) -> int:
+        """The answer on a table with these counts of the clique. Private as they are."""
+        return self.weight * (int(np.abs(counts - self.expected).sum()) - self.bias)
+
+    def answer(self, dataset: Dataset) -> np.ndarray:
+        return np.array([self.of_counts(dataset.counts(self.clique))], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class CountQuery:
+    """The number of records."""
+
+    def describe(self) -> str:
+        return "number of rows"
+
+    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """0 under replace-one, where the number of records is public."""
+        return 0 if adjacency is Adjacency.REPLACE_ONE else 1
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        del domain
+        return (1,)
+
+    def answer(self, dataset: Dataset) -> np.ndarray:
+        return np.array([dataset.num_records()], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class SigmoidSumQuery:
+    """The sum over records of sigmoid(slope * (<theta, Emb(x)> - b)), in units of 1 / ``GRID``.
+
+    Emb(x) are the cell centers (2 x + 1) / (2 k) of codes x = 0, ..., k - 1 (Donhauser et al.
+    2024, Eq. 4 and appendix B). A record's value depends on that record alone, to the last bit:
+    the scores are sums of integers, and the sigmoid is read from a public table over a grid of
+    scores. Each value is an integer from 0 to ``GRID``, which bounds the sensitivity.
+    """
+
+    theta: tuple[tuple[str, float], ...]
+    b: float
+    slope: float
+
+    GRID = 1 << 20
+    """Units of a record's value; a sum of 2^40 records still fits int64."""
+    _SCORES = 1 << 16
+    """Points of the table of the sigmoid over the range of the scores."""
+
+    def __post_init__(self) -> None:
+        # An infinity or NaN here would become a value outside [0, GRID].
+        numbers = (*(weight for _, weight in self.theta), self.b, self.slope)
+        if not all(math.isfinite(number) and abs(number) <= 1e100 for number in numbers):
+            raise ValueError(
+                f"theta, b and slope must be finite and at most 1e100, got {numbers!r}."
+            )
+
+    @classmethod
+    def of(cls, theta: Mapping[str, float], b: float, slope: float) -> "SigmoidSumQuery":
+        """The query of a mapping from attribute to coefficient."""
+        return cls(tuple((name, float(value)) for name, value in theta.items()), b, slope)
+
+    def describe(self) -> str:
+        return "smoothed threshold over " + ", ".join(name for name, _ in self.theta)
+
+    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """GRID^2: a value in [0, GRID] is added, removed or exchanged for another."""
+        del adjacency
+        return self.GRID**2
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        del domain
+        return (1,)
+
+    def _tables(self, domain: Domain) -> tuple[list[np.ndarray], np.ndarray]:
+        """Public: integer contributions per attribute and code, and the sigmoid per score."""
+        sizes = domain.shape(name for name, _ in self.theta)
+        exact = [
+            weight * (2 * np.arange(size) + 1) / (2 * size)
+            for (_, weight), size in zip(self.theta, sizes, strict=True)
+        ]
+        low = math.fsum(float(part.min()) for part in exact)
+        # The parts' own ranges: high - low could cancel, and an index then leave the table.
+        span = math.fsum(float(part.max() - part.min()) for part in exact)
+        unit = max(span, 1e-12) / self._SCORES
+        contributions = [np.rint((part - part.min()) / unit).astype(np.int64) for part in exact]
+        # Rounding moves a score by at most half a unit an attribute.
+        scores = low + unit * np.arange(self._SCORES + len(exact) + 1)
+        values = 0.5 * (1 + np.tanh(0.5 * self.slope * (scores - self.b)))
+        return contributions, np.rint(self.GRID * values).astype(np.int64)
+
+    def answer(self, dataset: Dataset) -> np.ndarray:
+        contributions, sigmoid = self._tables(dataset.domain)
+        names = tuple(name for name, _ in self.theta)
+        values = sigmoid[dataset.lookup_sum(names, contributions)]
+        return values.sum(keepdims=True, dtype=np.int64)
+
+
+def answers(queries: Sequence[Query], dataset: Dataset) -> list[np.ndarray]:
+    """The exact answer of each query, int64. Private. Marginals of one grouping take one pass."""
+    asked: dict[Grouping | None, list[Clique]] = {}
+    for query in queries:
+        if isinstance(query, MarginalQuery | GroupedMarginalQuery):
+            asked.setdefault(_grouping(query), []).append(query.clique)
+    tables = {key: iter(dataset.counts_of(cliques, key)) for key, cliques in asked.items()}
+    return [
+        next(tables[_grouping(query)])
+        if isinstance(query, MarginalQuery | GroupedMarginalQuery)
+        else query.answer(dataset)
+        for query in queries
+    ]
+
+
+def _grouping(query: MarginalQuery | GroupedMarginalQuery) -> Grouping | None:
+    return query.grouping if isinstance(query, GroupedMarginalQuery) else None

@@ -1,0 +1,195 @@
+"""Rows of a fitted model as the user's columns, one after another or under conditions. Public."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.differences import Difference
+from sdv_privpgd.columns.dtypes import holds_missing
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.constraints.repair import Predicate, Repair
+from sdv_privpgd.constraints.rules import Rule
+from sdv_privpgd.sampling.conditioning import ConditionalRows
+from sdv_privpgd.sampling.conditions import Wanted, put
+from sdv_privpgd.sampling.filling import Filled
+from sdv_privpgd.sampling.stream import RowStream
+from sdv_privpgd.synthesize.engine import Model
+
+
+class Sampler:
+    """Decodes rows of a model: an endless, repeatable sequence, and rows that meet conditions.
+
+    A column has missing values if some were there for sure: what noise may have made of nothing
+    is left out, so that all fits to a table give its columns the same dtypes.
+
+    Args:
+        schema: The columns.
+        model: The model of their codes.
+        seed: Of the rows.
+        held: Which codes of a column hold rows for sure.
+        rules: What rows obey, by their cells.
+        predicates: What rows obey, by their values.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        model: Model,
+        seed: int,
+        *,
+        held: Mapping[str, np.ndarray],
+        rules: Sequence[Rule] = (),
+        predicates: Sequence[Predicate] = (),
+        differences: Sequence[Difference] = (),
+    ) -> None:
+        self._attributes = schema.attributes
+        self._repair = (
+            Repair(schema.attributes, rules, predicates, self._decoded, differences)
+            if rules or predicates
+            else None
+        )
+        nullable = [column for column in schema.columns if column.nullable]
+        without = [column for column in nullable if not _misses(column, held)]
+        if without:
+            model = Filled(
+                model=model, empty={column.name: column.num_values for column in without}
+            )
+        self._rows = RowStream(model=model, seed=seed, repair=self._repair)
+        self._donors: tuple[np.ndarray, np.ndarray] | None = None
+        self._encoders = {column.name: encoder_for(column) for column in schema.columns}
+        self._with_missing = {column.name for column in nullable if column not in without}
+
+    def restart(self) -> None:
+        """Starts the sequence of rows again."""
+        self._rows = self._from_start()
+
+    def first(self, num_rows: int) -> dict[str, pd.Series]:
+        """The first rows of the sequence, wherever it is."""
+        return self._decoded(*self._from_start().take(num_rows))
+
+    def take(self, num_rows: int) -> dict[str, pd.Series]:
+        """The next rows of the sequence."""
+        return self._decoded(*self._rows.take(num_rows))
+
+    def meeting(self, conditions: pd.DataFrame) -> tuple[dict[str, pd.Series], np.ndarray]:
+        """A row for each condition that lies in the public domain, and which ones do; bool.
+
+        Cells of conditions are values, ``Between`` or ``ANYTHING``. Conditions on columns that
+        are not modelled are left to the caller. Under constraints those that no row meets
+        together with them are left out as well.
+        """
+        wanted = self._wanted(conditions)
+        possible = np.all([np.ones(len(conditions), bool), *(w.possible for w in wanted)], axis=0)
+        if not possible.all():
+            wanted = self._wanted(conditions.loc[possible])
+        codes, positions = self._rows.take(int(np.count_nonzero(possible)))
+        codes = self._drawn(codes, wanted)
+        decoded = self._decoded(codes, positions)
+        axes = self._rows.model.domain.axes(each.name for each in wanted)
+        for axis, each in zip(axes, wanted, strict=True):
+            decoded[each.name] = each.write(
+                decoded[each.name],
+                codes[:, axis],
+                positions[:, axis],
+                holds_missing=each.name in self._with_missing,
+            )
+        if self._repair is not None:
+            decoded, obeys = self._obeying(decoded, codes, positions, wanted, self._repair)
+            possible[possible] = obeys
+        return decoded, possible
+
+    def _obeying(
+        self,
+        decoded: Mapping[str, pd.Series],
+        codes: np.ndarray,
+        positions: np.ndarray,
+        wanted: Sequence[Wanted],
+        repair: Repair,
+    ) -> tuple[dict[str, pd.Series], np.ndarray]:
+        """The rows that meet the constraints, repaired where nothing is wanted; and which do."""
+        names = list(self._encoders)
+        held = np.zeros((len(codes), len(names)), dtype=bool)
+        for each in wanted:
+            rows, axis = np.flatnonzero(each.wishes), names.index(each.name)
+            held[rows, axis] = True
+            values = decoded[each.name].iloc[rows]
+            codes[rows, axis], positions[rows, axis] = self._encoders[each.name].encode(values)
+        if self._donors is None:
+            self._donors = self._from_start().block(0)
+        generator = np.random.default_rng((self._rows.seed, self._rows.taken, 1))
+        obeys = np.ones(len(codes), dtype=bool)
+        patterns, which = np.unique(held, axis=0, return_inverse=True)
+        for index, pattern in enumerate(patterns):
+            rows = np.flatnonzero(which.reshape(-1) == index)
+            codes[rows], positions[rows], obeys[rows] = repair(
+                codes[rows],
+                positions[rows],
+                generator,
+                held=[name for name, is_held in zip(names, pattern, strict=True) if is_held],
+                donors=self._donors,
+            )
+        found = self._decoded(codes, positions)
+        for each in wanted:
+            rows = np.flatnonzero(each.wishes)
+            found[each.name] = put(found[each.name], rows, decoded[each.name].iloc[rows])
+        return {
+            name: series.loc[obeys].reset_index(drop=True) for name, series in found.items()
+        }, obeys
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "_donors": None}
+
+    def _wanted(self, conditions: pd.DataFrame) -> list[Wanted]:
+        return [
+            Wanted(self._encoders[str(name)], values)
+            for name, values in conditions.items()
+            if name in self._encoders
+        ]
+
+    def _drawn(self, codes: np.ndarray, wanted: Sequence[Wanted]) -> np.ndarray:
+        """Codes of rows that fit what is wanted; the given ones where nothing is.
+
+        Conditions that want the same are drawn for together.
+        """
+        if not wanted or not len(codes):
+            return codes
+        same = np.zeros(len(codes), dtype=np.int64)
+        for each in wanted:
+            _, wishes = np.unique(each.wishes, return_inverse=True)
+            _, same = np.unique(same * len(codes) + wishes, return_inverse=True)
+        order = np.argsort(same, kind="stable")
+        groups = np.split(order, np.flatnonzero(np.diff(same[order])) + 1)
+        rows = ConditionalRows(
+            self._rows.model,
+            self._rows.seed,
+            {each.name: each.num_values if each.is_ordered else 0 for each in self._attributes},
+        )
+        generator = np.random.default_rng((self._rows.seed, self._rows.taken))
+        drawn = codes.copy()
+        for group in groups:
+            wishes = {each.name: int(each.wishes[group[0]]) for each in wanted}
+            fits = {each.name: each.fit(wishes[each.name]) for each in wanted if wishes[each.name]}
+            if fits:
+                drawn[group] = rows.draw(fits, len(group), generator)
+        return drawn
+
+    def _from_start(self) -> RowStream:
+        return RowStream(model=self._rows.model, seed=self._rows.seed, repair=self._repair)
+
+    def _decoded(self, codes: np.ndarray, positions: np.ndarray) -> dict[str, pd.Series]:
+        """The columns of rows of codes and of positions in their cells."""
+        return {
+            name: encoder.decode(
+                codes[:, axis], positions[:, axis], holds_missing=name in self._with_missing
+            )
+            for axis, (name, encoder) in enumerate(self._encoders.items())
+        }
+
+
+def _misses(column: Column, held: Mapping[str, np.ndarray]) -> bool:
+    """Whether values of a nullable column are missing for sure, and its dtype can say so."""
+    can_say = column.dtype is None or holds_missing(column.dtype)
+    return can_say and bool(held[column.name][column.num_values])

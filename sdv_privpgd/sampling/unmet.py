@@ -1,0 +1,70 @@
+"""Why conditions cannot be met: which column, and what it can hold. Public."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.bins import BELOW_ONE, Categories
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.sampling.between import Between
+from sdv_privpgd.sampling.conditions import Wanted
+
+_SHOWN = 8
+
+
+def why_not(conditions: pd.DataFrame, schema: Schema) -> str:
+    """Sentences on what keeps conditions, none of which was met, from being met."""
+    said, outside = [], np.zeros(len(conditions), dtype=bool)
+    for column in schema.columns:
+        if column.name in conditions:
+            wanted = pd.Series(conditions[column.name])
+            wrong = ~Wanted(encoder_for(column), wanted).possible
+            outside |= wrong
+            said += _outside(column, wanted.loc[wrong])
+    if not outside.all():
+        said.append(f"{_rows((~outside).sum())} would contradict the constraints.")
+    return " ".join(said)
+
+
+def _outside(column: Column, wanted: pd.Series) -> Iterator[str]:
+    """What is asked of the column and lies outside its domain, if anything is."""
+    if not len(wanted):
+        return
+    asked = list(dict.fromkeys(map(_written, wanted)))
+    shown = ", ".join(asked[:3]) + (f" and {len(asked) - 3} others" if len(asked) > 3 else "")
+    lies = "lies" if len(asked) == 1 else "lie"
+    yield (
+        f"In {_rows(len(wanted))} {shown} {lies} outside the domain of {column.name!r}, which "
+        f"holds {_held(column)}."
+    )
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, Between):
+        return repr(value)
+    return "a missing value" if pd.isna(value) else repr(value)
+
+
+def _held(column: Column) -> str:
+    """What values of the column are, in words."""
+    if column.sdtype == "boolean":
+        held = "True and False"
+    elif isinstance(column.cells, Categories):
+        values = [repr(value) for value in column.cells.values]
+        more = len(values) - _SHOWN
+        held = ", ".join(values[:_SHOWN]) + (f" and {more} others" if more > 0 else "")
+    else:
+        plain = replace(column, merging=None)  # a cell that hardly occurs is an end, too
+        ends = np.array([0, plain.num_values - 1]), np.array([0.0, BELOW_ONE])
+        low, high = encoder_for(plain).decode(*ends)
+        held = f"{low} to {high}"
+    return f"{held}, and may be missing" if column.nullable else f"{held}, and is never missing"
+
+
+def _rows(number: int) -> str:
+    return "1 row" if number == 1 else f"{number:,} rows"
