@@ -1,25 +1,32 @@
 """Differentially private synthetic tables for SDV.
 
 Importing the package imports neither SDV nor torch: the public names are resolved when they are
-first used (PEP 562), so that the numerical core works where SDV is not installed.
+first used (PEP 562), so that ``fit_table`` and all that it needs work where SDV is not installed.
 """
 
 from importlib import import_module
+from importlib.metadata import version as _version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sdv_privpgd.columns.declared import Boolean, Categorical, Datetime, Numerical, Ordinal
     from sdv_privpgd.columns.schema import PublicDomainError
     from sdv_privpgd.drafting.checking import check_domain
     from sdv_privpgd.drafting.files import read_domain, write_domain
     from sdv_privpgd.drafting.template import draft_domain
     from sdv_privpgd.drafting.types import draft_metadata
+    from sdv_privpgd.fitting.door import FittedTable, fit_table
     from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
     from sdv_privpgd.report.evaluation import evaluate
     from sdv_privpgd.sampling.between import Between
     from sdv_privpgd.select.aim import AIM
+    from sdv_privpgd.select.all_pairs import AllPairs
+    from sdv_privpgd.select.fixed import AllKWay
     from sdv_privpgd.select.independent import Independent
     from sdv_privpgd.select.mst import MST
     from sdv_privpgd.select.mwem import MWEM
+    from sdv_privpgd.select.strategy import Strategy
+    from sdv_privpgd.synthesize.engine import Engine
     from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
     from sdv_privpgd.synthesize.particles.penalties import DifferentiablePenalty, ProtectedThreshold
     from sdv_privpgd.synthesize.pgm import PrivatePGM
@@ -30,27 +37,40 @@ if TYPE_CHECKING:
         PrivPGDSynthesizer,
     )
 
+__version__ = _version("sdv-privpgd")
+
 _HOMES = {
     "AIM": "sdv_privpgd.select.aim",
     "AIMSynthesizer": "sdv_privpgd.synthesizer",
+    "AllKWay": "sdv_privpgd.select.fixed",
+    "AllPairs": "sdv_privpgd.select.all_pairs",
+    "Between": "sdv_privpgd.sampling.between",
+    "Boolean": "sdv_privpgd.columns.declared",
+    "Categorical": "sdv_privpgd.columns.declared",
+    "Datetime": "sdv_privpgd.columns.declared",
+    "DifferentiablePenalty": "sdv_privpgd.synthesize.particles.penalties",
+    "Engine": "sdv_privpgd.synthesize.engine",
+    "FittedTable": "sdv_privpgd.fitting.door",
+    "FixedCombinations": "sdv_privpgd.synthesizer",
+    "Independent": "sdv_privpgd.select.independent",
     "MST": "sdv_privpgd.select.mst",
     "MSTSynthesizer": "sdv_privpgd.synthesizer",
     "MWEM": "sdv_privpgd.select.mwem",
-    "Between": "sdv_privpgd.sampling.between",
-    "DifferentiablePenalty": "sdv_privpgd.synthesize.particles.penalties",
-    "FixedCombinations": "sdv_privpgd.synthesizer",
-    "Independent": "sdv_privpgd.select.independent",
+    "Numerical": "sdv_privpgd.columns.declared",
+    "Ordinal": "sdv_privpgd.columns.declared",
     "ParticleGradientDescent": "sdv_privpgd.synthesize.particles.descent",
     "PrivPGDSynthesizer": "sdv_privpgd.synthesizer",
-    "PrivatePGM": "sdv_privpgd.synthesize.pgm",
     "PrivacyBudgetError": "sdv_privpgd.privacy.ledger",
     "PrivacyLedger": "sdv_privpgd.privacy.ledger",
+    "PrivatePGM": "sdv_privpgd.synthesize.pgm",
     "ProtectedThreshold": "sdv_privpgd.synthesize.particles.penalties",
     "PublicDomainError": "sdv_privpgd.columns.schema",
+    "Strategy": "sdv_privpgd.select.strategy",
     "check_domain": "sdv_privpgd.drafting.checking",
     "draft_domain": "sdv_privpgd.drafting.template",
     "draft_metadata": "sdv_privpgd.drafting.types",
     "evaluate": "sdv_privpgd.report.evaluation",
+    "fit_table": "sdv_privpgd.fitting.door",
     "read_domain": "sdv_privpgd.drafting.files",
     "write_domain": "sdv_privpgd.drafting.files",
 }
@@ -60,11 +80,20 @@ __all__ = [
     "MST",
     "MWEM",
     "AIMSynthesizer",
+    "AllKWay",
+    "AllPairs",
     "Between",
+    "Boolean",
+    "Categorical",
+    "Datetime",
     "DifferentiablePenalty",
+    "Engine",
+    "FittedTable",
     "FixedCombinations",
     "Independent",
     "MSTSynthesizer",
+    "Numerical",
+    "Ordinal",
     "ParticleGradientDescent",
     "PrivPGDSynthesizer",
     "PrivacyBudgetError",
@@ -72,10 +101,12 @@ __all__ = [
     "PrivatePGM",
     "ProtectedThreshold",
     "PublicDomainError",
+    "Strategy",
     "check_domain",
     "draft_domain",
     "draft_metadata",
     "evaluate",
+    "fit_table",
     "read_domain",
     "write_domain",
 ]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import combinations
 
@@ -10,6 +10,17 @@ import numpy as np
 
 Clique = tuple[str, ...]
 """Attributes that a marginal is over."""
+
+
+class FieldsAlone:
+    """A frozen dataclass whose pickle holds its fields, and not what was computed from them.
+
+    What was computed, and in which order, may depend on the private table: an empty one never
+    asks for the inside of a column's codes.
+    """
+
+    def __getstate__(self) -> dict:
+        return {own.name: getattr(self, own.name) for own in fields(self)}  # pyright: ignore
 
 
 @dataclass(frozen=True)
@@ -77,7 +88,7 @@ def code_type(domain: Domain) -> np.dtype:
 
 
 @dataclass(frozen=True)
-class Grouping:
+class Grouping(FieldsAlone):
     """For each of some attributes the group of each of its codes. Public.
 
     The groups of an attribute are 0, 1, ..., and each has a code.

@@ -8,10 +8,7 @@ import pandas as pd
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.plan import discover, reserved_delta
-from sdv_privpgd.domain import Domain
-from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 
@@ -29,13 +26,9 @@ def found_in(
     ledger = PrivacyLedger.open(
         epsilon, 1e-5, adjacency, rows_per_person, reserved=reserved_delta(undeclared, 1e-5)
     )
-    curator = Curator(
-        Dataset(Domain((), ()), np.empty((0, 0), np.uint8)),
-        ledger,
-        words=np.random.default_rng(seed).bytes,
-    )
-    facts, _ = discover(columns, undeclared, curator, Fraction(1, 20))
-    return facts, curator.ledger
+    books = Books(ledger, words=np.random.default_rng(seed).bytes)
+    facts, _ = discover(columns, undeclared, books, Fraction(1, 20))
+    return facts, books.ledger
 
 
 def described(sdtype, facts):

@@ -12,12 +12,14 @@ from functools import cached_property
 
 import numpy as np
 
+from sdv_privpgd.domain import FieldsAlone
+
 BELOW_ONE = np.nextafter(1.0, 0.0)
 """The largest position."""
 
 
 @dataclass(frozen=True)
-class Categories:
+class Categories(FieldsAlone):
     """One cell for each declared value. The arrays hold indices into ``values``.
 
     With ``has_other`` the last value stands for all that were not declared.
@@ -59,7 +61,7 @@ class Categories:
 
 
 @dataclass(frozen=True)
-class Ticks:
+class Ticks(FieldsAlone):
     """Cells of the whole numbers ``first, ..., last``: [first, last + 1) cut equally.
 
     There are ``num_bins`` cells, or one a number where the numbers are fewer. A number o steps
@@ -188,7 +190,7 @@ class _Reals:
 
 
 @dataclass(frozen=True)
-class Interval(_Reals):
+class Interval(_Reals, FieldsAlone):
     """Cells of equal width of the real numbers from ``low`` to ``high``.
 
     There are ``num_bins`` cells, or fewer where float64 has no numbers left between two edges.
@@ -211,7 +213,7 @@ class Interval(_Reals):
 
 
 @dataclass(frozen=True)
-class SignedPowers(_Reals):
+class SignedPowers(_Reals, FieldsAlone):
     """A grid for numbers of which nothing is known: powers of two of both signs, and about zero.
 
     From 2**-20, below which all is one cell with zero, to 2**62.

@@ -18,7 +18,7 @@ from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.dates import UNITS
 from sdv_privpgd.columns.merging import Merging, merged_neighbors
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
-from sdv_privpgd.domain import Clique
+from sdv_privpgd.domain import Clique, FieldsAlone
 
 _SMALL = 1e-6
 """Real differences below this part of the largest are as good as none."""
@@ -31,7 +31,7 @@ _HARDLY = 1e-9
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(FieldsAlone):
     """What a row's ``high`` is above its ``low``; missing where one of them is.
 
     ``column`` has the cells of it, in steps that both columns' values are whole multiples of: dates

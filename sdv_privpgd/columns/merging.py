@@ -12,13 +12,14 @@ from functools import cached_property
 import numpy as np
 
 from sdv_privpgd.columns.bins import BELOW_ONE
+from sdv_privpgd.domain import FieldsAlone
 
 _HARDLY = 1e-9
 """What a cell without any frequency is of its code where only such cells are asked for."""
 
 
 @dataclass(frozen=True)
-class Merging:
+class Merging(FieldsAlone):
     """Which code each cell of a column becomes, and the shares that it has there.
 
     Attributes:

@@ -44,13 +44,13 @@ class FirstLook:
 
     Attributes:
         looks: What is known of each column, and what is to be found.
-        keys: The values of columns of categories, and of numbers.
+        values_held: The values of columns of categories, and of numbers.
         dataset: Codes of numbers and dates on the first grids, and of how precise they are.
         aware: The columns whose dtype says that dates have a time zone. Public.
     """
 
     looks: Mapping[str, Look]
-    keys: ValueCounts
+    values_held: ValueCounts
     dataset: Dataset
     aware: frozenset[str]
 
@@ -86,7 +86,7 @@ class FirstLook:
         domain = Domain(tuple(map(_attribute, sizes)), tuple(sizes.values()))
         return cls(
             looks=looks,
-            keys=ValueCounts(categories, numbers),
+            values_held=ValueCounts(categories, numbers),
             dataset=Dataset(domain, table),
             aware=frozenset(name for name in looks if is_aware(columns[name].dtype)),
         )

@@ -27,6 +27,7 @@ from sdv_privpgd.discovery.looks import SINGLE, Look, look_into
 from sdv_privpgd.discovery.ranges import Rough, categories, frequencies, looked_into
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.progress import Progress, silent
@@ -58,6 +59,13 @@ class Discovery(NamedTuple):
     doubts: dict[str, str]
 
 
+class _Others(NamedTuple):
+    """Columns of which many rows have values that were not found, and who can be asked again."""
+
+    curator: Curator
+    names: list[str]
+
+
 def reserved_delta(undeclared: Mapping[str, Mapping], delta: float) -> Fraction:
     """The part of delta that discovery needs for the thresholds."""
     return Fraction(delta) * _DELTA_SHARE * _thresholds(_looks(undeclared))
@@ -71,7 +79,7 @@ def without_domain(undeclared: Mapping[str, Mapping]) -> list[str]:
 def discover(
     columns: Mapping[str, pd.Series],
     undeclared: Mapping[str, Mapping],
-    curator: Curator,
+    books: Books,
     share: Fraction,
     *,
     progress: Progress = silent,
@@ -86,7 +94,7 @@ def discover(
         undeclared: For each column to look into what is known of it, in SDV's words: its sdtype,
             and perhaps its ``decimal_places`` or ``datetime_format``; or its range or
             ``range_values``, if it is to find where in it rows lie.
-        curator: Who is asked. He holds other codes of the table afterwards.
+        books: Of the fit.
         share: Of the budget, for all columns together. A first look at all of them finds what is
             frequent and how large numbers are; the second is at what that left open.
         progress: Told of the measurements.
@@ -94,15 +102,15 @@ def discover(
     if not undeclared:
         return Discovery({}, {})
     looks = _looks(undeclared)
-    budget = curator.ledger.budget * share
-    delta = curator.ledger.reserved / max(_thresholds(looks), 1)
-    rough, found, open_keys, left = _first(columns, looks, curator, budget, delta, progress)
+    budget = books.ledger.budget * share
+    delta = books.ledger.reserved / max(_thresholds(looks), 1)
+    rough, found, others, left = _first(columns, looks, books, budget, delta, progress)
     measured = {name: look for name, look in looks.items() if "categories" not in look.asks}
-    if open_keys:
-        part = left * len(open_keys) / (len(open_keys) + len(measured))
+    if others:
+        part = left * len(others.names) / (len(others.names) + len(measured))
         left -= part
         what = "rarer categories of undeclared columns"
-        more = curator.discover(part, delta, what=what, names=open_keys)
+        more = others.curator.discover(part, delta, what=what, names=others.names)
         found |= {name: [*found[name], *values] for name, values in more.items()}
     facts = {name: categories(values) for name, values in found.items()}
     doubts = {name: _doubt(name, each.facts) for name, each in rough.items() if not each.is_clear}
@@ -114,7 +122,7 @@ def discover(
     }
     schema = Schema(tuple(fine.values()))
     domain = schema.domain()
-    curator.recode(Dataset(domain, encode_table(columns, schema, progress)))
+    curator = Curator(Dataset(domain, encode_table(columns, schema, progress)), books)
     answers = curator.measure(
         [MarginalQuery(clique) for clique in domain.cliques(1)],
         left,
@@ -139,29 +147,30 @@ def _thresholds(looks: Mapping[str, Look]) -> int:
 def _first(
     columns: Mapping[str, pd.Series],
     looks: Mapping[str, Look],
-    curator: Curator,
+    books: Books,
     budget: Fraction,
     delta: Fraction,
     progress: Progress,
-) -> tuple[dict[str, Rough], dict[str, list], list[str], Fraction]:
+) -> tuple[dict[str, Rough], dict[str, list], _Others | None, Fraction]:
     """What the first look found of numbers and dates; frequent categories; columns with others.
 
     And what is left of the budget.
     """
     if not any(look.asks for look in looks.values()):
-        return {}, {}, [], budget
+        return {}, {}, None, budget
     part = budget * _FIRST_SHARE
     look = FirstLook.at(columns, looks, progress)
-    curator.recode(look.dataset, keys=look.keys)
+    curator = Curator(look.dataset, books, values=look.values_held)
     rows = look.rows(curator, part)
     found = look.values(curator, part, delta, "categories", "categories of undeclared columns")
-    open_keys = [name for name, each in found.items() if has_others(each, curator, rows)]
+    names = [name for name, each in found.items() if has_others(each, curator, rows)]
     numbers = look.values(curator, part, delta, "numbers", "numbers that many rows share")
     answers = {
         **look.measured(curator, part, ("coarse", "grid"), "sizes of numbers and dates", progress),
         **look.measured(curator, part, ("precision",), "precisions of numbers and dates", progress),
     }
-    return look.rough(answers, rows, numbers), found, open_keys, budget - part
+    others = _Others(curator, names) if names else None
+    return look.rough(answers, rows, numbers), found, others, budget - part
 
 
 def _second(column: Column, answer: Measurement, look: Look, rough: Rough) -> dict:

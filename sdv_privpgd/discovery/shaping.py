@@ -19,6 +19,7 @@ from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.estimate.support import pooled
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.progress import Progress, silent
 
@@ -46,7 +47,7 @@ def part_for_shapes(number: int, others: int) -> Fraction:
 def find_shapes(
     columns: Mapping[str, pd.Series],
     differences: Sequence[Difference],
-    curator: Curator,
+    books: Books,
     mu_squared: Fraction,
     *,
     progress: Progress = silent,
@@ -59,14 +60,14 @@ def find_shapes(
     Args:
         columns: The private columns.
         differences: Those to look into, in fine cells.
-        curator: Who is asked. He holds other codes of the table afterwards.
+        books: Of the fit.
         mu_squared: For all differences together.
         progress: Told of the measurements.
     """
     if not differences or not mu_squared:
         return {}
     schema = Schema((), tuple(differences))
-    curator.recode(Dataset(schema.domain(), encode_table(columns, schema)))
+    curator = Curator(Dataset(schema.domain(), encode_table(columns, schema)), books)
     names = [difference.name for difference in differences]
     answers = curator.measure(
         [MarginalQuery((name,)) for name in names],

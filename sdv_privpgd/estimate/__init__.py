@@ -1,5 +1,5 @@
 """Noisy answers made into tables that agree. Public: post-processing, free, numpy alone.
 
 ``noisy_tables`` averages measurements, ``consistency`` makes their margins equal, ``denoising``
-shrinks them to what is more than noise, and ``structural_zeros`` empties cells that no row can have.
+shrinks them to what is more than noise, and ``structural_zeros`` empties impossible cells.
 """

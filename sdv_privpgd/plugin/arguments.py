@@ -1,13 +1,12 @@
 """What SDV hands us, taken apart: metadata without ranges, names, arguments and conditions."""
 
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
-from math import inf
 from types import SimpleNamespace
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,6 @@ from sdv.errors import SynthesizerInputError
 from sdv.metadata import Metadata
 from sdv.single_table import base
 
-from sdv_privpgd.columns.dtypes import chosen, facts_of_dtype, key_dtype
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.sampling.between import span
 from sdv_privpgd.sampling.conditions import ANYTHING, is_range, is_wanted
@@ -81,42 +79,9 @@ def original_names(table: pd.DataFrame, order: Sequence[str]) -> pd.Index:
     return table.columns.take([names.index(name) for name in order])
 
 
-def check_flag(name: str, value: object) -> bool:
-    """The same truth as a bool. Raises ``ValueError`` for anything else."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}.")
-    return bool(value)
-
-
 def python_s(value: Any) -> Any:
     """A truth of NumPy's as a bool, anything else as it is: SDV checks it."""
     return bool(value) if isinstance(value, np.bool_) else value
-
-
-def check_count(name: str, value: object, *, least: int = 1) -> int:
-    """The same whole number as an int. Raises ``ValueError`` unless it is at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
-    return int(value)
-
-
-def check_positive(name: str, value: object) -> float:
-    """The same number as a float. Raises ``ValueError`` unless it is positive and finite."""
-    if not _is_number(value) or not 0 < value < inf:
-        raise ValueError(f"{name} must be a positive number, got {value!r}.")
-    return float(value)
-
-
-def check_share(name: str, value: object) -> float:
-    """The same number as a float. Raises ``ValueError`` unless it lies in [0, 1)."""
-    if not _is_number(value) or not 0 <= value < 1:
-        raise ValueError(f"{name} must be a number of at least 0 and below 1, got {value!r}.")
-    return float(value)
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    kinds = int | float | np.integer | np.floating
-    return isinstance(value, kinds) and not isinstance(value, bool)
 
 
 def refuse_several_tables(synthesizer: str, arguments: Collection[str]) -> None:
@@ -188,34 +153,3 @@ def given_over(conditions: pd.Series, generated: pd.Series) -> pd.Series:
     """A generated column with the values that were asked for."""
     wanted = is_wanted(conditions)
     return conditions if wanted.all() else generated.astype(object).mask(wanted, conditions)
-
-
-def with_dtypes(described: Mapping[str, Mapping], dtypes: Mapping[str, Any]) -> dict[str, Mapping]:
-    """The same descriptions of columns, of numbers with what their chosen dtypes say."""
-    return {
-        name: {**facts_of_dtype(dtypes[name]), **dict(facts)}
-        if name in dtypes and facts["sdtype"] == "numerical"
-        else facts
-        for name, facts in dict(described).items()
-    }
-
-
-def dtypes_kept(
-    columns: Mapping[str, pd.Series], described: Mapping[str, Mapping], modelled: Collection[str]
-) -> dict[str, Any]:
-    """The dtypes of a private table that no cell chose, without any of its values. Public."""
-    kept = {}
-    for name, column in columns.items():
-        is_key = name not in modelled and described[name]["sdtype"] == "id"
-        dtype = key_dtype(column.dtype) if is_key else chosen(column.dtype)
-        if dtype is not None:
-            kept[name] = dtype
-    return kept
-
-
-def without_rounding(described: Mapping[str, Mapping]) -> dict[str, dict]:
-    """The same descriptions of columns without their decimal places."""
-    return {
-        name: {key: value for key, value in dict(facts).items() if key != "decimal_places"}
-        for name, facts in dict(described).items()
-    }

@@ -27,6 +27,7 @@ from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.orders import Order
 from sdv_privpgd.constraints.rules import Combinations, OneHot, Rule
+from sdv_privpgd.fitting.constraining import Limits
 
 
 class FixedCombinations(cag.FixedCombinations):
@@ -156,6 +157,35 @@ def _names(constraint: BaseConstraint) -> list[str]:
     return constraint.column_names if isinstance(constraint, FixedCombinations) else []
 
 
+@dataclass(frozen=True)
+class SdvConstraints:
+    """SDV's constraints, as a fit asks what they say (``fitting.constraining.Constraints``)."""
+
+    constraints: tuple[BaseConstraint, ...] = ()
+
+    def facts(self, columns: Mapping[str, Mapping], domain: Mapping) -> dict[str, dict]:
+        return declared(self.constraints, columns, domain)
+
+    def pairs(self) -> list[OrderedPair]:
+        return ordered_pairs(self.constraints)
+
+    def widened(self, schema: Schema, undeclared: Mapping[str, Mapping]) -> Schema:
+        return widened(self.constraints, schema, undeclared)
+
+    def limits(self, schema: Schema) -> Limits:
+        met, refusals = met_by(self.constraints, schema)
+        return Limits(rules_of(met, schema), checks_of(met, schema), refusals)
+
+    def require_met(self, schema: Schema) -> None:
+        """Raises ``SynthesizerInputError`` for a constraint that no row of the schema can meet."""
+        rules_of(self.constraints, schema)
+        checks_of(self.constraints, schema)
+
+    def require_possible(self, declared: Schema, undeclared: Mapping[str, Mapping]) -> None:
+        rules_of(self.constraints, declared)
+        require_possible(self.constraints, declared, undeclared)
+
+
 def declared(
     constraints: Sequence[BaseConstraint], described: Mapping[str, Mapping], domain: Mapping
 ) -> dict[str, dict]:
@@ -186,15 +216,6 @@ def declared(
                 if described[name]["sdtype"] in ("categorical", "ordinal"):
                     facts["range_values"] = values
     return {name: facts for name, facts in found.items() if facts or name in domain}
-
-
-def rounded_out(facts: Mapping) -> dict:
-    """The facts on a discovered column, its range widened to multiples of an increment."""
-    if facts.get("increment") is None:
-        return dict(facts)
-    low, high, step = facts["range_min"], facts["range_max"], int(facts["increment"])
-    ends = {"range_min": math.floor(low / step) * step, "range_max": math.ceil(high / step) * step}
-    return {**facts, **ends}
 
 
 def widened(

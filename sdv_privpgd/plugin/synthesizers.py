@@ -1,6 +1,6 @@
 """The synthesizers that SDV finds: each names its strategy and its engine.
 
-With ``_lifecycle.py`` and ``synthesizer.py`` the only importers of SDV.
+With ``base.py`` they are all that a user of SDV needs to know.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -14,7 +14,7 @@ from sdv_privpgd import forecast
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.structural_zeros import Zeros
-from sdv_privpgd.plugin.arguments import check_count, check_flag, check_positive
+from sdv_privpgd.fitting.settings import check_count, check_flag, check_positive
 from sdv_privpgd.plugin.base import PrivateSynthesizer
 from sdv_privpgd.plugin.constraints import FixedCombinations
 from sdv_privpgd.progress import Progress, Stage, expect, one_step
@@ -24,7 +24,6 @@ from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
 from sdv_privpgd.select.strategy import Strategy
-from sdv_privpgd.select.workload import checked_workload
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.synthesize.particles.particles import Particles
 from sdv_privpgd.synthesize.pgm import PrivatePGM
@@ -145,12 +144,6 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         self.penalties = tuple(self.penalties)
         super()._check_settings()
 
-    def _check_questions(self) -> None:
-        super()._check_questions()
-        strategy, names = self._strategy(), Schema.modelled(**self._declared())
-        if isinstance(strategy, AIM | MWEM):
-            checked_workload(Domain(tuple(names), (1,) * len(names)), strategy.workload)
-
     def _strategy(self) -> Strategy:
         if isinstance(self.strategy, Strategy):
             return self.strategy
@@ -173,7 +166,9 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         return replace(engine, num_particles=self.num_particles)
 
     def _kept_columns(self) -> Collection[str]:
-        names = tuple(Schema.modelled(**self._declared()))
+        metadata = self._get_table_metadata()
+        keys = metadata._get_primary_and_alternate_keys()
+        names = tuple(Schema.modelled(metadata.columns, keys, self.public_domain or {}))
         domain = Domain(names, (1,) * len(names))
         return {name for penalty in self.penalties for name in penalty.attributes(domain)}
 

@@ -12,10 +12,16 @@ from sdv_privpgd.columns.values import Value
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.privacy.accounting import range_epsilon_of, stddev_for
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import Charge, PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
-from sdv_privpgd.privacy.queries import Adjacency, ModelErrorQuery, Query, answers
+from sdv_privpgd.privacy.queries import (
+    Adjacency,
+    ModelErrorQuery,
+    Query,
+    ValueCountsQuery,
+    answers,
+)
 from sdv_privpgd.privacy.selection import exponential_choice
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 from sdv_privpgd.privacy.value_counts import ValueCounts
@@ -44,20 +50,32 @@ def _usable_stddev(sensitivity_squared: int, mu_squared: Fraction, what: str) ->
 
 
 class Curator:
-    """Answers queries about one private table within one budget.
+    """Answers queries about one private table of codes within one budget.
 
-    The only stateful object of a fit: it holds the table, the ledger and the source of
-    randomness. It is never pickled, returned or kept. Threads may share it: no charge is lost.
+    It holds the table and the books. It is never pickled, returned or
+    kept. Threads may share it: no charge is lost.
+
+    Args:
+        dataset: The codes that it answers for.
+        books: What it charges: an empty ledger, or the books that other curators of the fit write.
+        values: The values of columns whose categories nobody declared, for ``discover``.
+        known: Answers about these codes that were paid for earlier.
+        words: The randomness of the noise where ``books`` is a ledger.
     """
 
     def __init__(
-        self, dataset: Dataset, ledger: PrivacyLedger, *, words: WordSource = os.urandom
+        self,
+        dataset: Dataset,
+        books: Books | PrivacyLedger,
+        *,
+        values: ValueCounts | None = None,
+        known: Sequence[Measurement] = (),
+        words: WordSource = os.urandom,
     ) -> None:
         self._dataset = dataset
-        self._keys = ValueCounts({})  # of discovery
-        self._ledger = ledger
-        self._words = words
-        self._measurements: tuple[Measurement, ...] = ()
+        self._values = ValueCounts({}) if values is None else values
+        self._books = books if isinstance(books, Books) else Books(books, words=words)
+        self._measurements = tuple(known)
         self._tables: dict[Clique, np.ndarray] = {}  # of earlier choices: private, never noisy
         self._lock = threading.Lock()
 
@@ -72,32 +90,12 @@ class Curator:
     @property
     def ledger(self) -> PrivacyLedger:
         """What was charged so far. Public."""
-        return self._ledger
+        return self._books.ledger
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
         """All that was measured so far, in order. Public."""
         return self._measurements
-
-    def recode(
-        self,
-        dataset: Dataset,
-        *,
-        keys: ValueCounts | None = None,
-        known: Sequence[Measurement] = (),
-    ) -> None:
-        """Goes on with the same records in other codes, within the same budget.
-
-        What was measured stays on the books, but not among ``measurements``, which are about codes
-        that nobody uses any more; ``known`` are answers about the new ones, paid for earlier.
-        """
-        self._dataset, self._keys = dataset, ValueCounts({}) if keys is None else keys
-        self._measurements, self._tables = tuple(known), {}
-
-    def _charge(self, charge: Charge) -> None:
-        """Puts a charge on the books. Raises ``PrivacyBudgetError`` if it does not fit."""
-        with self._lock:
-            self._ledger = self._ledger.record(charge)
 
     def _released(self, measurement: Measurement) -> Measurement:
         """The same measurement, among those that were made: at once, whatever happens next."""
@@ -126,7 +124,7 @@ class Curator:
         queries = tuple(queries)
         if not queries:
             return []
-        mu_squared, ledger = Fraction(mu_squared), self._ledger
+        mu_squared, ledger = Fraction(mu_squared), self.ledger
         squares = {
             adjacency: ledger.rows_per_person**2
             * sum(query.l2_sensitivity_squared(adjacency) for query in queries)
@@ -138,7 +136,7 @@ class Curator:
         else:
             stddev, mu_squared = 0.0, Fraction(0)
         # Charge first: if the budget is short this raises, and no row has been read.
-        self._charge(
+        self._books.charge(
             Charge(
                 mechanism="Gaussian, rounded" if stddev else "exact (public)",
                 what=what,
@@ -153,7 +151,9 @@ class Curator:
         blocks = [queries[at : at + _BLOCK] for at in range(0, len(queries), _BLOCK)]
         return [
             self._released(
-                Measurement(query=query, answer=_noisy(answer, stddev, self._words), stddev=stddev)
+                Measurement(
+                    query=query, answer=_noisy(answer, stddev, self._books.words), stddev=stddev
+                )
             )
             # The queries that were charged decide what is answered; the bar only looks on.
             for block, _ in zip(blocks, progress(range(len(blocks)), "measure"), strict=True)
@@ -168,7 +168,7 @@ class Curator:
         what: str,
         names: Sequence[str] | None = None,
     ) -> dict[str, list[tuple[Value | None, int]]]:
-        """The values of key columns that many rows have, sorted, and their noisy counts.
+        """The values of columns that many rows have, sorted, and their noisy counts.
 
         Missing, ``None``, is the last one, whether many rows have it or not. ``names`` are the
         columns to ask for: by default all of them.
@@ -178,19 +178,20 @@ class Curator:
 
         Raises ``PrivacyBudgetError`` before the table is read if the budget is short.
         """
-        names, ledger = self._keys.names if names is None else tuple(names), self._ledger
+        names, ledger = self._values.names if names is None else tuple(names), self.ledger
         if not names:
             return {}
+        queries = [ValueCountsQuery(name) for name in names]
         mu_squared, rows = Fraction(mu_squared), ledger.rows_per_person
         squares = {
-            adjacency: rows**2 * len(names) * (2 if adjacency is Adjacency.REPLACE_ONE else 1)
+            adjacency: rows**2 * sum(query.l2_sensitivity_squared(adjacency) for query in queries)
             for adjacency in Adjacency
         }
         stddev = _usable_stddev(squares[ledger.adjacency], mu_squared, what)
         shape = len(names), rows, ledger.adjacency
         threshold = threshold_for(stddev, delta, *shape)
         # Charge first: if the budget is short this raises, and no row has been read.
-        self._charge(
+        self._books.charge(
             Charge(
                 mechanism="Gaussian, rounded, over a threshold",
                 what=what,
@@ -204,10 +205,10 @@ class Curator:
             )
         )
         found = {}
-        for name in names:
-            counted = self._keys.counts(name)
+        for name, query in zip(names, queries, strict=True):
+            counted = query.answer(self._values)
             exact = np.array([number for _, number in counted], dtype=np.int64)
-            noisy = _noisy(exact, stddev, self._words).tolist()
+            noisy = _noisy(exact, stddev, self._books.words).tolist()
             found[name] = [
                 (key, number)
                 for (key, _), number in zip(counted, noisy, strict=True)
@@ -235,7 +236,7 @@ class Curator:
             score.shape(self.domain)  # a mismatch is public, and raised before anything is spent
         if len(scores) == 1:
             return 0
-        mu_squared, ledger = Fraction(mu_squared), self._ledger
+        mu_squared, ledger = Fraction(mu_squared), self.ledger
         squares = {
             adjacency: ledger.rows_per_person**2
             * max(score.l2_sensitivity_squared(adjacency) for score in scores)
@@ -244,7 +245,7 @@ class Curator:
         sensitivity = math.isqrt(squares[ledger.adjacency])
         temperature = 2 * sensitivity / Fraction(range_epsilon_of(mu_squared))
         # Charge first: if the budget is short this raises, and no row has been read.
-        self._charge(
+        self._books.charge(
             Charge(
                 mechanism="exponential",
                 what=what,
@@ -260,4 +261,4 @@ class Curator:
         new = [clique for clique in {s.clique: None for s in scores} if clique not in self._tables]
         self._tables.update(zip(new, self._dataset.counts_of(new), strict=True))
         values = [score.of_counts(self._tables[score.clique]) for score in scores]
-        return exponential_choice(values, temperature, self._words)
+        return exponential_choice(values, temperature, self._books.words)

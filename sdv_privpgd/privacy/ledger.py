@@ -2,6 +2,8 @@
 
 import json
 import math
+import os
+import threading
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Integral
@@ -13,6 +15,7 @@ from sdv_privpgd.privacy.accounting import (
     mu_squared_of,
     mu_squared_of_range,
 )
+from sdv_privpgd.privacy.noise import WordSource
 from sdv_privpgd.privacy.queries import Adjacency
 
 _EVENTS_SHARE = Fraction(1, 2**60)
@@ -232,3 +235,32 @@ class PrivacyLedger:
     def to_json(self, *, indent: int | None = 2) -> str:
         """``to_dict`` as JSON text."""
         return json.dumps(self.to_dict(), indent=indent)
+
+
+class Books:
+    """What all curators of a fit share: one ledger, and the randomness of the noise.
+
+    A curator answers for one table of codes. A fit has several of them, one after another, and
+    what each of them charges stands here, whatever happens next. Threads may share it.
+
+    Args:
+        ledger: Empty, or that of a fit that goes on.
+        words: The randomness: the operating system's, but in tests.
+    """
+
+    __slots__ = ("_ledger", "_lock", "words")
+
+    def __init__(self, ledger: PrivacyLedger, *, words: WordSource = os.urandom) -> None:
+        self._ledger = ledger
+        self._lock = threading.Lock()
+        self.words = words
+
+    @property
+    def ledger(self) -> PrivacyLedger:
+        """What was charged so far. Public."""
+        return self._ledger
+
+    def charge(self, charge: Charge) -> None:
+        """Puts a charge on the books. Raises ``PrivacyBudgetError`` if it does not fit."""
+        with self._lock:
+            self._ledger = self._ledger.record(charge)

@@ -8,8 +8,10 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from sdv_privpgd.columns.values import Value
 from sdv_privpgd.domain import Clique, Domain, Grouping
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.value_counts import ValueCounts
 
 
 class Adjacency(Enum):
@@ -168,6 +170,25 @@ class CountQuery:
 
     def answer(self, dataset: Dataset) -> np.ndarray:
         return np.array([dataset.num_records()], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class ValueCountsQuery:
+    """How many records have each value of a column whose values nobody declared.
+
+    Its answer has no shape that is known beforehand: only values above a threshold are released
+    (``privacy/thresholding.py``).
+    """
+
+    name: str
+
+    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """1 when a record is added or removed; 2 when it moves from one value to another."""
+        return 2 if adjacency is Adjacency.REPLACE_ONE else 1
+
+    def answer(self, values: ValueCounts) -> list[tuple[Value | None, int]]:
+        """Each value and its exact count, sorted, missing last. Private."""
+        return values.counts(self.name)
 
 
 @dataclass(frozen=True)

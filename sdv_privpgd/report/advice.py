@@ -54,7 +54,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fitted:
+class Facts:
     """What is publicly known after a fit.
 
     Attributes:
@@ -74,7 +74,7 @@ class Fitted:
     repeated_ids: tuple[str, ...]
 
 
-def advice(fitted: Fitted) -> tuple[str, ...]:
+def advice(fitted: Facts) -> tuple[str, ...]:
     """Public sentences on what is wrong with a fit, as far as that shows."""
     said = list(fitted.doubts.values())
     if fitted.release is not None:
@@ -94,7 +94,7 @@ def _tables(release: Release) -> dict[str, NoisyTable]:
     return {name: table for (name,), table in margin_estimates(noisy, 1).items()}
 
 
-def _of_columns(fitted: Fitted, tables: Mapping[str, NoisyTable], total: Total) -> dict[str, str]:
+def _of_columns(fitted: Facts, tables: Mapping[str, NoisyTable], total: Total) -> dict[str, str]:
     """One sentence at most on each column: the first of the rules that applies."""
     said = {}
     for column in fitted.schema.columns:
@@ -224,7 +224,7 @@ def _of_delta(ledger: PrivacyLedger, total: Total) -> Iterator[str]:
         )
 
 
-def _of_ids(fitted: Fitted) -> Iterator[str]:
+def _of_ids(fitted: Facts) -> Iterator[str]:
     if fitted.repeated_ids and fitted.ledger.rows_per_person == 1:
         yield (
             f"The ids {list(fitted.repeated_ids)!r} are no keys of the table. If several rows may "

@@ -20,7 +20,7 @@ from sdv_privpgd import (
     PrivPGDSynthesizer,
     ProtectedThreshold,
 )
-from sdv_privpgd.plugin.unfinished import booked
+from sdv_privpgd.fitting.unfinished import booked
 
 COLUMNS = sdv_tables.metadata_of(
     {

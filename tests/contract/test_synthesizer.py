@@ -113,7 +113,7 @@ class TestSampling:
 
     def test_each_pass_over_the_particles_is_without_replacement(self, fitted):
         model = fitted._release.model
-        codes, _ = fitted._sampler._rows.take(model.block)
+        codes = model.sample(model.block, 0)
         assert sorted(map(tuple, codes)) == sorted(map(tuple, model.codes.astype(np.int64)))
 
     def test_no_rows_are_an_empty_table_of_the_same_columns(self, fitted):
@@ -652,7 +652,7 @@ class TestArguments:
         def read(*args, **kwargs):
             raise AssertionError("a row was read")
 
-        monkeypatch.setattr("sdv_privpgd.plugin.base.encode_table", read)
+        monkeypatch.setattr("sdv_privpgd.fitting.fit.encode_table", read)
         with pytest.raises(PublicDomainError, match=r"public_domain.*public_metadata") as raised:
             new(public_domain={"grade": {"range_values": [1, 2, 3]}}, discovery_share=0.0).fit(
                 sdv_tables.table(10)
@@ -996,8 +996,9 @@ class TestDiscovery:
             "precisions of numbers and dates",
             "values of columns on fine grids",
         ]
-        assert named[: len(discovered)] == discovered
-        spent = synthesizer.ledger.charges[: len(discovered)]
+        looked_again = "rarer categories of undeclared columns"  # where the noise says so
+        assert [each for each in named if each != looked_again][: len(discovered)] == discovered
+        spent = synthesizer.ledger.charges[: len(discovered) + named.count(looked_again)]
         share = sum(charge.mu_squared for charge in spent)
         assert float(share / synthesizer.ledger.budget) == pytest.approx(0.2)
         assert " open " in synthesizer.privacy_report()
@@ -1023,7 +1024,7 @@ class TestDiscovery:
         assert (ages <= 64).mean() > 0.99
         looked = [charge for charge in synthesizer.ledger.charges if "ward" not in charge.what][:3]
         share = float(sum(charge.mu_squared for charge in looked) / synthesizer.ledger.budget)
-        assert share == pytest.approx(0.025)
+        assert share == pytest.approx(0.1)
 
     def test_without_a_share_a_declared_range_has_cells_of_equal_width(self):
         domain = {"age": {"range_min": 0, "range_max": 3_199, "decimal_places": 0}}
@@ -1051,7 +1052,7 @@ class TestDiscovery:
         def fail(*args, **kwargs):
             raise RuntimeError("out of memory")
 
-        monkeypatch.setattr("sdv_privpgd.plugin.base.pipeline.fit", fail)
+        monkeypatch.setattr("sdv_privpgd.fitting.fit.pipeline.fit", fail)
         other = self.table().assign(ward="C", age=99)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the second fit, and of what is not declared

@@ -12,6 +12,7 @@ import sdv_tables
 from sdv.errors import NotFittedError, SamplingError
 
 from sdv_privpgd import AIMSynthesizer, MSTSynthesizer, PrivPGDSynthesizer, ProtectedThreshold
+from sdv_privpgd.synthesize.particles import warmup
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 BOOLEANS = sdv_tables.metadata_of({name: {"sdtype": "boolean"} for name in "abc"})
@@ -128,7 +129,7 @@ class TestWhatIsPaidForIsKept:
 
         synthesizer = MSTSynthesizer(UNDECLARED, 5.0)
         with monkeypatch.context() as patch:
-            patch.setattr("sdv_privpgd.plugin.base.encode_table", fails)
+            patch.setattr("sdv_privpgd.fitting.fit.encode_table", fails)
             with pytest.warns(UserWarning, match="not declared"), pytest.raises(MemoryError):
                 synthesizer.fit(NUMBERS)
         paid = synthesizer.ledger.charges
@@ -170,6 +171,7 @@ class TestWhatIsPaidForIsKept:
         engine = "sdv_privpgd.synthesize.particles.descent.ParticleGradientDescent.fit"
         with monkeypatch.context() as patch:
             patch.setattr(engine, fails)
+            patch.setattr(warmup, "must_compile", lambda **_: False)  # it fits, to compile
             with pytest.raises(MemoryError):
                 synthesizer.fit(sdv_tables.table(200))
         synthesizer.finish()

@@ -175,7 +175,7 @@ def test_an_existing_file_is_overwritten_by_force_alone(csv, tmp_path):
 
 _PLACES = {
     "reading": "sdv_privpgd.cli.reading.parsed_text",
-    "before a row is asked about": "sdv_privpgd.plugin.base.discover",
+    "before a row is asked about": "sdv_privpgd.fitting.fit.discover",
     "in the engine": "sdv_privpgd.synthesize.pgm.PrivatePGM.fit",
     "writing the model": "sdv_privpgd.plugin.base.PrivateSynthesizer.save",
     "writing rows": "sdv_privpgd.cli.synthesizing.write_as_asked",

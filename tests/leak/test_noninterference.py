@@ -469,9 +469,9 @@ def test_the_comparison_notices_a_leak(fixed_answers, caplog, capsys, monkeypatc
     """The same comparison must fail when one private number is kept."""
     run = PrivPGDSynthesizer._run
 
-    def leaking(self, curator, processed, *rest):
-        run(self, curator, processed, *rest)
-        self.oldest = int(processed["table"]["age"].max())
+    def leaking(self, fit, names, codes, *rest):
+        run(self, fit, names, codes, *rest)
+        self.oldest = int(codes[:, fit.description.attributes.domain().axes(("age",))[0]].max())
 
     monkeypatch.setattr(PrivPGDSynthesizer, "_run", leaking)
     synthesizer = PrivPGDSynthesizer(**settings())

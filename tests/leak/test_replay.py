@@ -147,7 +147,7 @@ def fitted_undeclared(table, adjacency, rows, monkeypatch, answers=None):
     def fit():
         synthesizer.fit(table)
         return (
-            repr(synthesizer._discovered),
+            repr(synthesizer._description().discovered),
             synthesizer.ledger.to_json(),
             synthesizer.sample(100).to_csv(),
         )

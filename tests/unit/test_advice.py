@@ -12,7 +12,7 @@ from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
-from sdv_privpgd.report.advice import Fitted, advice
+from sdv_privpgd.report.advice import Facts, advice
 
 STDDEV = 20.0
 AGE = {"sdtype": "numerical", "range_min": 18, "range_max": 65, "decimal_places": 0}
@@ -33,7 +33,7 @@ def fitted(facts, shares, *, num_rows=10_000, seed=0, delta=1e-6, doubts=None, *
         Measurement(query=MarginalQuery(("x",)), answer=counts + noise, stddev=STDDEV),
     )
     release = Release(domain=schema.domain(), ledger=ledger, measurements=measurements, model=None)
-    return Fitted(
+    return Facts(
         schema=schema,
         release=release,
         ledger=ledger,
@@ -92,7 +92,7 @@ def test_a_planted_fault_is_told(facts, shares, told, seed):
 
 def test_a_found_range_is_not_said_to_be_declared_wrongly():
     facts = fitted(AGE, [*bell(11), 2])
-    found = Fitted(**{**vars(facts), "declared": {"x": {"sdtype": "numerical"}}})
+    found = Facts(**{**vars(facts), "declared": {"x": {"sdtype": "numerical"}}})
     assert advice(facts) != ()
     assert advice(found) == ()
 
@@ -126,10 +126,10 @@ def test_doubts_of_discovery_are_passed_on():
 
 def test_a_fit_without_modelled_columns_or_kept_tables_says_nothing_of_them():
     whole = fitted(AGE, np.ones(12))
-    nothing = Fitted(**{**vars(whole), "release": None, "schema": Schema(())})
+    nothing = Facts(**{**vars(whole), "release": None, "schema": Schema(())})
     assert advice(nothing) == ()
     kept = Release(**{**vars(whole.release), "measurements": whole.release.measurements[:1]})
-    assert advice(Fitted(**{**vars(whole), "release": kept})) == ()
+    assert advice(Facts(**{**vars(whole), "release": kept})) == ()
 
 
 FACTS = st.sampled_from(
@@ -160,5 +160,5 @@ def test_no_answer_however_odd_stops_it(facts, data, num_rows):
     release = Release(**{**vars(whole.release), "measurements": measured})
     assert all(
         isinstance(sentence, str)
-        for sentence in advice(Fitted(**{**vars(whole), "release": release}))
+        for sentence in advice(Facts(**{**vars(whole), "release": release}))
     )

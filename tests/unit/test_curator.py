@@ -298,9 +298,8 @@ class TestThresholds:
     def curator(adjacency, rows, columns):
         ledger = PrivacyLedger.open(9.0, 1e-5, adjacency, rows, reserved=Fraction(1e-6))
         nothing = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
-        curator = Curator(nothing, ledger, words=np.random.default_rng(0).bytes)
-        curator.recode(nothing, keys=ValueCounts(columns))
-        return curator
+        words = np.random.default_rng(0).bytes
+        return Curator(nothing, ledger, values=ValueCounts(columns), words=words)
 
     @pytest.mark.parametrize("rows", [1, 4])
     @pytest.mark.parametrize("adjacency", Adjacency)
@@ -382,9 +381,9 @@ def test_answers_that_were_given_are_kept_when_the_next_one_fails(domain, codes,
 
 
 def test_earlier_answers_about_the_same_codes_are_known(dataset):
-    before, curator = open_curator(dataset), open_curator(dataset)
+    before = open_curator(dataset)
     known = before.measure([MarginalQuery(("a",))], before.ledger.budget, what="a")
-    curator.recode(dataset, known=known)
+    curator = Curator(dataset, PrivacyLedger.open(1.0, 1e-5, REPLACE), known=known)
     assert list(curator.measurements) == known
     assert curator.ledger.charges == ()
 

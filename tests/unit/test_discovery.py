@@ -171,13 +171,9 @@ class TestTheCurator:
     @staticmethod
     def curator(cells, *, epsilon=1.0, reserved=Fraction(1e-6)):
         ledger = PrivacyLedger.open(epsilon, 1e-5, REPLACE, reserved=reserved)
-        curator = Curator(
-            Dataset(Domain((), ()), np.empty((0, 0), np.uint8)),
-            ledger,
-            words=np.random.default_rng(1).bytes,
-        )
-        curator.recode(Dataset(Domain((), ()), np.empty((0, 0), np.uint8)), keys=one_by_one(cells))
-        return curator
+        nothing = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
+        words = np.random.default_rng(1).bytes
+        return Curator(nothing, ledger, values=one_by_one(cells), words=words)
 
     def test_frequent_values_are_released_with_noise_and_rare_ones_leave_no_trace(self):
         curator = self.curator(["a"] * 4_000 + ["b"] * 3_000 + ["rare"])

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
@@ -17,16 +19,33 @@ class Unfinished:
     """Noisy answers that no model was made of.
 
     Attributes:
-        of_table: What the synthesizer kept of the table: what was discovered above all.
+        description: What was public of the table, with what was discovered.
+        doubts: On columns whose range did not stand out from the noise.
+        names: Whether a frame was fitted, and the names of its columns.
         ledger: The books of the fit. What they have left can still be spent.
         schema: What the codes mean that the answers are about; ``None`` before any was asked for.
         answers: In the order in which they were asked for.
     """
 
-    of_table: Mapping[str, Any]
+    description: Description
+    doubts: Mapping[str, str]
+    names: tuple[bool, Any]
     ledger: PrivacyLedger
     schema: Schema | None
     answers: tuple[Measurement, ...]
+
+    @classmethod
+    def of(cls, fit: Fit, names: tuple[bool, Any]) -> "Unfinished":
+        """What is left of a fit that failed."""
+        asked = fit.curator is not None
+        return cls(
+            description=fit.description,
+            doubts=fit.doubts,
+            names=names,
+            ledger=fit.books.ledger,
+            schema=fit.description.attributes if asked else None,
+            answers=fit.curator.measurements if fit.curator is not None else (),
+        )
 
     @property
     def has_tables(self) -> bool:

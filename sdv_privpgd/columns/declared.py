@@ -1,0 +1,139 @@
+"""Declarations of columns, typed: the same dictionaries as ``public_domain`` has, checked by name.
+
+Each is a ``dict`` of facts in SDV's words, so it goes wherever a dictionary does. Write it from
+documentation, never from the data.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class _Declared(dict):
+    """Facts on a column; those that were not given are left out."""
+
+    sdtype: str
+
+    def __init__(self, **facts: Any) -> None:
+        super().__init__({key: fact for key, fact in facts.items() if fact is not None})
+
+
+class Numerical(_Declared):
+    """A column of numbers.
+
+    Args:
+        range_min: The smallest number that it may hold.
+        range_max: The largest one.
+        decimal_places: How many it is written with; 0 for whole numbers.
+        nullable: Whether values may be missing; by default they may.
+        num_bins: How many cells it is counted in.
+        increment: A whole number that all values are multiples of.
+
+    >>> Numerical(0, 120, decimal_places=0)
+    {'range_min': 0, 'range_max': 120, 'decimal_places': 0}
+    """
+
+    sdtype = "numerical"
+
+    def __init__(
+        self,
+        range_min: float | None = None,
+        range_max: float | None = None,
+        *,
+        decimal_places: int | None = None,
+        nullable: bool | None = None,
+        num_bins: int | None = None,
+        increment: int | None = None,
+    ) -> None:
+        super().__init__(
+            range_min=range_min,
+            range_max=range_max,
+            decimal_places=decimal_places,
+            range_is_nullable=nullable,
+            num_bins=num_bins,
+            increment=increment,
+        )
+
+
+class Datetime(_Declared):
+    """A column of dates or moments.
+
+    Args:
+        range_min: The earliest one, as text or as a date.
+        range_max: The latest one.
+        datetime_format: How they are written, where they are text.
+        nullable: Whether values may be missing; by default they may.
+        num_bins: How many cells it is counted in.
+
+    >>> Datetime("2020-01-01", "2024-12-31")
+    {'range_min': '2020-01-01', 'range_max': '2024-12-31'}
+    """
+
+    sdtype = "datetime"
+
+    def __init__(
+        self,
+        range_min: Any = None,
+        range_max: Any = None,
+        *,
+        datetime_format: str | None = None,
+        nullable: bool | None = None,
+        num_bins: int | None = None,
+    ) -> None:
+        super().__init__(
+            range_min=range_min,
+            range_max=range_max,
+            datetime_format=datetime_format,
+            range_is_nullable=nullable,
+            num_bins=num_bins,
+        )
+
+
+class Categorical(_Declared):
+    """A column of categories without an order.
+
+    Args:
+        values: The categories.
+        other: What all values that are not among them become; by default they are missing.
+        nullable: Whether values may be missing; by default they may.
+
+    >>> Categorical(["A", "B"], other="other")
+    {'range_values': ['A', 'B'], 'other_value': 'other'}
+    """
+
+    sdtype = "categorical"
+
+    def __init__(
+        self,
+        values: Sequence | None = None,
+        *,
+        other: Any = None,
+        nullable: bool | None = None,
+    ) -> None:
+        super().__init__(
+            range_values=None if values is None else list(values),
+            other_value=other,
+            range_is_nullable=nullable,
+        )
+
+
+class Ordinal(Categorical):
+    """A column of categories in the order in which they are given.
+
+    >>> Ordinal(["low", "middle", "high"], nullable=False)
+    {'range_values': ['low', 'middle', 'high'], 'range_is_nullable': False}
+    """
+
+    sdtype = "ordinal"
+
+
+class Boolean(_Declared):
+    """A column of truths.
+
+    >>> Boolean(nullable=False)
+    {'range_is_nullable': False}
+    """
+
+    sdtype = "boolean"
+
+    def __init__(self, *, nullable: bool | None = None) -> None:
+        super().__init__(range_is_nullable=nullable)

@@ -1,0 +1,5 @@
+"""A fit without SDV: from a table and what is public of it to a fitted table.
+
+``settings`` says how much may be spent and by which method, ``description`` what is public of the
+table, and ``fit`` asks and makes a model. ``door`` is the whole for users: ``fit_table``.
+"""

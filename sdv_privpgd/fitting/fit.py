@@ -1,0 +1,190 @@
+"""One fit: what is asked of a private table, and what is made of the answers.
+
+The steps are those of ``Fit``, in order. Only ``discover`` and ``encoded`` are handed the private
+columns; the first asks through curators, the second reads cell by cell. All else is public.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd import forecast, pipeline
+from sdv_privpgd.columns.encoders import encode_table
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.constraints.rules import Rule, zeros_of
+from sdv_privpgd.discovery.plan import discover, reserved_delta, without_domain
+from sdv_privpgd.discovery.shaping import find_shapes, part_for_shapes
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.estimate.structural_zeros import Zeros
+from sdv_privpgd.fitting.constraining import Limits
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.pipeline import Release
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.progress import Progress, Stage, silent
+from sdv_privpgd.sampling.sampler import Sampler
+from sdv_privpgd.select.aim import AIM
+from sdv_privpgd.select.mwem import MWEM
+from sdv_privpgd.select.workload import checked_workload
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitted:
+    """What a fit leaves. Public.
+
+    Attributes:
+        description: Of the table, with what was found.
+        schema: All that has codes.
+        release: The answers and the model; ``None`` where no column is modelled.
+        sampler: Makes rows, where there is a model.
+        doubts: For columns whose range did not stand out from the noise a sentence.
+        refusals: Sentences on constraints that the found columns cannot meet.
+    """
+
+    description: Description
+    schema: Schema
+    release: Release | None = None
+    sampler: Sampler | None = None
+    doubts: Mapping[str, str] = field(default_factory=dict)
+    refusals: Sequence[str] = ()
+
+
+class Fit:
+    """The steps of one fit. It holds the books, and what was found so far.
+
+    Args:
+        settings: What it may spend, and by which method.
+        description: What is public of the table.
+        begun: The books of a fit that failed, to go on with them.
+    """
+
+    def __init__(
+        self, settings: Settings, description: Description, *, begun: PrivacyLedger | None = None
+    ) -> None:
+        self.settings = settings
+        self.description = description
+        self.doubts: Mapping[str, str] = {}
+        self.has_discovered = False
+        self.curator: Curator | None = None
+        if begun is None:
+            begun = settings.ledger(reserved_delta(description.undeclared, settings.delta))
+        self.books = Books(begun)
+
+    def discover(self, columns: Mapping[str, pd.Series], progress: Progress = silent) -> None:
+        """Finds privately what is not declared, and the shapes of differences."""
+        description, budget = self.description, self.books.ledger.budget
+        apart = part_for_shapes(len(description.pairs), len(description.modelled))
+        share = Fraction(self.settings.discovery_share)
+        looked = share * description.share_looked_into * (1 - apart)
+        found = discover(columns, description.undeclared, self.books, looked, progress=progress)
+        description = replace(description, discovered=found.facts)
+        fine, part = description.shapeless.differences, budget * share * apart
+        shapes = find_shapes(columns, fine, self.books, part, progress=progress)
+        self.description = replace(description, shapes=shapes)
+        self.doubts = found.doubts
+        self.has_discovered = True
+
+    def encoded(
+        self, columns: Mapping[str, pd.Series], progress: Progress = silent
+    ) -> np.ndarray | None:
+        """The codes of the private columns; ``None`` where no column is modelled."""
+        schema = self.description.attributes
+        return encode_table(columns, schema, progress) if schema.columns else None
+
+    def ask(
+        self,
+        codes: np.ndarray | None,
+        progress: Progress = silent,
+        *,
+        known: Sequence[Measurement] = (),
+    ) -> None:
+        """Asks for all that is left of the budget; without codes nothing beyond what is known."""
+        schema = self.description.attributes
+        if not schema.columns:
+            return
+        domain = schema.domain()
+        table = np.empty((0, len(domain)), np.uint8) if codes is None else codes
+        self.curator = Curator(Dataset(domain, table), self.books, known=known)
+        if codes is not None:
+            pipeline.ask(self.curator, self.settings.strategy, self._engine, progress=progress)
+
+    def model(self, progress: Progress = silent) -> Fitted:
+        """Makes a model of the answers, and rows of the model: post-processing."""
+        schema, limits = self.description.attributes, self._limits
+        fitted = Fitted(
+            description=self.description,
+            schema=schema,
+            doubts=self.doubts,
+            refusals=limits.refusals,
+        )
+        if self.curator is None:
+            return fitted
+        engine = self._engine
+        answers = pipeline.Answers.of(self.curator, engine)
+        release = pipeline.fit(answers, engine, progress=progress)
+        # A difference of which nothing was asked is not one that the model knows.
+        asked = {name for query in self.tables for name in query.clique}
+        sampler = Sampler(
+            schema,
+            release.model,
+            self.settings.seed,
+            held=release.held,
+            rules=limits.rules,
+            predicates=limits.checks,
+            differences=[each for each in schema.differences if each.name in asked],
+        )
+        return replace(fitted, release=release, sampler=sampler)
+
+    @property
+    def tables(self) -> list[MarginalQuery | GroupedMarginalQuery]:
+        """The tables of counts that were asked for."""
+        queries = [] if self.curator is None else [m.query for m in self.curator.measurements]
+        return [each for each in queries if isinstance(each, MarginalQuery | GroupedMarginalQuery)]
+
+    def stages(self, num_rows: int) -> list[Stage]:
+        """What is still to come, for a progress bar, at about so many rows."""
+        description = self.description
+        undeclared = {} if self.has_discovered else description.undeclared
+        lacking = without_domain(undeclared)
+        known = description.declared_schema if lacking else description.schema
+        sizes = {column.name: column.size for column in known.columns}
+        for name in lacking:
+            sizes[name] = forecast.usual_size(undeclared[name])
+        domain = Domain(tuple(sizes), tuple(sizes.values()))
+        strategy, engine = self.settings.strategy, self.settings.engine({})
+        return [
+            *forecast.looking(num_rows, len(undeclared)),
+            *forecast.encoding(num_rows, [description.columns[name]["sdtype"] for name in sizes]),
+            *forecast.asking(domain, num_rows, strategy),
+            *forecast.fitting(domain, num_rows, forecast.cliques_of(domain, strategy), engine),
+        ]
+
+    @property
+    def _limits(self) -> Limits:
+        return self.description.constraints.limits(self.description.attributes)
+
+    @property
+    def _engine(self):
+        return self.settings.engine(_zeros(self.description.attributes, self._limits.rules))
+
+
+def check(settings: Settings, description: Description) -> None:
+    """Raises for what no fit can ask of these columns, before a row is read."""
+    names = description.modelled
+    codes = Domain(tuple(names), (1,) * len(names))
+    pipeline.require_room(settings.engine({}).statistics(codes))
+    description.constraints.require_possible(description.declared_schema, description.lacking)
+    if isinstance(settings.strategy, AIM | MWEM):
+        checked_workload(codes, settings.strategy.workload)
+
+
+def _zeros(schema: Schema, rules: Sequence[Rule]) -> Zeros:
+    """Which cells of the attributes' tables rows can be in."""
+    return zeros_of([*rules, *schema.differences], schema.domain())

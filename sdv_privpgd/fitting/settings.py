@@ -1,0 +1,92 @@
+"""How much a fit may spend, and by which method. Public."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from sdv_privpgd.estimate.structural_zeros import Zeros
+from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.synthesize.engine import Engine
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The settings of one fit.
+
+    Attributes:
+        epsilon: What the fit may spend, at ``delta``.
+        delta: Choose it well below 1 / (number of rows).
+        adjacency: Which tables are neighbors: ``replace_one`` or ``add_remove``.
+        rows_per_person: How many rows one person may have.
+        discovery_share: Part of the budget for what is not declared.
+        strategy: What is asked.
+        engine: Makes the engine, given the cells that may hold rows.
+        seed: Of the engine and of the rows, never of the noise.
+    """
+
+    epsilon: float
+    strategy: Strategy
+    engine: Callable[[Zeros], Engine]
+    delta: float = 1e-5
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    rows_per_person: int = 1
+    discovery_share: float = 0.2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        checked: Mapping[str, Any] = {
+            "epsilon": check_epsilon(self.epsilon),
+            "delta": check_delta(self.delta),
+            "adjacency": Adjacency.parse(self.adjacency),
+            "rows_per_person": check_count("rows_per_person", self.rows_per_person),
+            "discovery_share": check_share("discovery_share", self.discovery_share),
+            "seed": check_count("seed", self.seed, least=0),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def ledger(self, reserved: Fraction = Fraction(0)) -> PrivacyLedger:
+        """The empty ledger of a fit, with a part of delta kept for thresholds."""
+        return PrivacyLedger.open(
+            self.epsilon, self.delta, self.adjacency, self.rows_per_person, reserved=reserved
+        )
+
+
+def check_flag(name: str, value: object) -> bool:
+    """The same truth as a bool. Raises ``ValueError`` for anything else."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def check_count(name: str, value: object, *, least: int = 1) -> int:
+    """The same whole number as an int. Raises ``ValueError`` unless it is at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    return int(value)
+
+
+def check_positive(name: str, value: object) -> float:
+    """The same number as a float. Raises ``ValueError`` unless it is positive and finite."""
+    if not _is_number(value) or not 0 < value < inf:
+        raise ValueError(f"{name} must be a positive number, got {value!r}.")
+    return float(value)
+
+
+def check_share(name: str, value: object) -> float:
+    """The same number as a float. Raises ``ValueError`` unless it lies in [0, 1)."""
+    if not _is_number(value) or not 0 <= value < 1:
+        raise ValueError(f"{name} must be a number of at least 0 and below 1, got {value!r}.")
+    return float(value)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    kinds = int | float | np.integer | np.floating
+    return isinstance(value, kinds) and not isinstance(value, bool)

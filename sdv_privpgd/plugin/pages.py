@@ -1,0 +1,119 @@
+"""What people look at after a fit: the page, the comparison, the books, what is worth a word."""
+
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from sdv_privpgd.drafting.files import plain_domain
+from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.plugin.state import FittedState
+from sdv_privpgd.report.advice import OPENING
+from sdv_privpgd.report.assumed import About
+from sdv_privpgd.report.privacy import privacy_report
+from sdv_privpgd.report.release import write_release_page
+
+if TYPE_CHECKING:
+    from sdv_privpgd.report.evaluation import Evaluation
+
+
+class ShownFit(FittedState):
+    """What a fit shows of itself. Public, but for ``evaluate``."""
+
+    adjacency: str
+
+    def report(self, path: str | Path = "report.html") -> Path:
+        """Writes a page for the browser and returns where it lies. Public.
+
+        It says what was spent, how loud the noise is and how well the synthetic rows fit the
+        noisy answers. It is one file and asks for nothing over a network.
+        """
+        self._require_fitted()
+        fitted, description = self._model_of_table, self._description()
+        assert fitted is not None
+        about = About(
+            table=str(self._table_name),
+            date=str(self._fitted_date),
+            strategy=self._strategy(),
+            engine=self._engine({}),
+            columns=self._described,
+            keys=tuple(description.keys),
+            declared=description.declared.known["public_domain"],
+            discovered=description.discovered,
+            settings={
+                name: value
+                for name, value in self.get_parameters().items()
+                if name not in ("public_domain", "strategy")
+            },
+        )
+        return write_release_page(
+            fitted.release, self.ledger, fitted.schema, about, path, notes=self._warnings
+        )
+
+    def evaluate(self, real_data, *, path: str | Path = "report_not_private.html") -> "Evaluation":
+        """Compares as many synthetic rows with the real table, and writes a page. Not private.
+
+        No budget covers the page, what is returned, or settings that are chosen by them. The rows
+        are the first of the sequence; where ``sample`` goes on does not change.
+        """
+        # Imported late: only this comparison needs scikit-learn and SDMetrics.
+        from sdv_privpgd.report.evaluation import compare
+
+        self._require_fitted()
+        schema, opened = self._schema(), self._open(real_data)
+        real = {column.name: opened[column.name] for column in schema.columns}
+        synthetic = {}
+        if self._sampler is not None and real:
+            synthetic = self._sampler.first(len(next(iter(real.values()))))
+        return compare(schema, real, synthetic, path=path)
+
+    def discovered_domain(self) -> dict[str, dict]:
+        """The domain of the last fit: what was declared, and what was found privately. Public.
+
+        It has the form that ``public_domain`` takes: given to another synthesizer of the same
+        metadata, nothing has to be found again. ``write_domain`` keeps it in a file. ``cut_points``
+        and ``frequencies`` say where the cells of a column begin and how full they are.
+        """
+        self._require_fitted()
+        found = plain_domain(self._description().known["public_domain"])
+        return {name: found[name] for name in self._described if name in found}
+
+    @property
+    def warnings_(self) -> tuple[str, ...]:
+        """What is worth a look before the rows of the last fit are used, a sentence each. Public.
+
+        Columns that are all missing, all ``other``, constant or cut off at a bound, rows that are
+        too few, a delta that is too large: what noisy answers and settings say of it. Empty where
+        nothing was noticed, and before a fit.
+        """
+        return self._warnings
+
+    @property
+    def estimated_num_rows(self) -> int | None:
+        """The number of rows, as far as it is known: noisy where it is private. Public.
+
+        ``None`` where no column is modelled, so that nothing was measured.
+        """
+        self._require_fitted()
+        if self._release is None:
+            return None
+        return round(estimate_total(self._release.domain, self._release.measurements).value)
+
+    def privacy_report(self) -> str:
+        """What was spent, on what and under which adjacency, in words. Public.
+
+        ``warnings_`` are at its end.
+        """
+        if not self._warnings:
+            return privacy_report(self.ledger)
+        said = [fill(f"- {each}", 98, subsequent_indent="  ") for each in self._warnings]
+        return "\n".join([privacy_report(self.ledger), "", OPENING, *said])
+
+    def get_info(self) -> dict:
+        """SDV's facts about the synthesizer, and the epsilon and delta that its fits spent."""
+        ledger = self.ledger
+        return {
+            **super().get_info(),
+            "adjacency": self.adjacency,
+            "epsilon_spent": ledger.spent(),
+            "delta_spent": ledger.delta if ledger.charges else 0.0,
+        }

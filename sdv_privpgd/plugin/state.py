@@ -1,0 +1,85 @@
+"""What a synthesizer keeps of its fits: what is public of the table, the books, the model."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from sdv.errors import NotFittedError
+from sdv.single_table.base import BaseSingleTableSynthesizer
+
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.estimate.structural_zeros import Zeros
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.fit import Fitted
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.fitting.unfinished import Unfinished
+from sdv_privpgd.pipeline import Release
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.sampling.sampler import Sampler
+from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.synthesize.engine import Engine
+
+
+class FittedState(BaseSingleTableSynthesizer, ABC):
+    """A synthesizer's state, and what its parts ask of each other. All of it is public."""
+
+    _model_of_table: Fitted | None
+    """Of the last fit that succeeded."""
+    _ledger: PrivacyLedger | None
+    """The books of all fits."""
+    _unfinished: Unfinished | None
+    """What a fit that failed had paid for."""
+    _warnings: tuple[str, ...]
+    _dtypes: Mapping[str, Any]
+    """Those of the table that no cell chose."""
+    _gives_frames: bool
+    """Whether a DataFrame was fitted, and not a dict of one."""
+    _original_columns: pd.Index
+    """The names of the fitted table's columns."""
+
+    @property
+    def ledger(self) -> PrivacyLedger:
+        """Every charge of every fit of this object, exact. Public."""
+        return self._settings().ledger() if self._ledger is None else self._ledger
+
+    @property
+    def _described(self) -> Mapping[str, Mapping]:
+        """SDV's description of each column, in order."""
+        return self._get_table_metadata().columns
+
+    @property
+    def _release(self) -> Release | None:
+        return None if self._model_of_table is None else self._model_of_table.release
+
+    @property
+    def _sampler(self) -> Sampler | None:
+        return None if self._model_of_table is None else self._model_of_table.sampler
+
+    @abstractmethod
+    def _strategy(self) -> Strategy:
+        """What is measured."""
+
+    @abstractmethod
+    def _engine(self, zeros: Zeros) -> Engine:
+        """What makes a model of the measurements, with nothing in cells that hold no row."""
+
+    @abstractmethod
+    def _settings(self) -> Settings:
+        """The settings, checked."""
+
+    @abstractmethod
+    def _description(self) -> Description:
+        """What is public of the table: of the one that was fitted, once there is one."""
+
+    @abstractmethod
+    def _open(self, data: Any) -> dict[str, pd.Series]:
+        """The table's columns under the metadata's names, in the metadata's order. Private."""
+
+    def _schema(self) -> Schema:
+        """The modelled columns. Raises ``PublicDomainError`` where a domain is not known."""
+        return self._description().schema
+
+    def _require_fitted(self) -> None:
+        if not self._fitted:
+            raise NotFittedError("There is nothing to show yet. Please fit your synthesizer first.")

@@ -1,0 +1,165 @@
+"""The door without SDV: what goes in, what comes out, what is refused, and what is never read."""
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_privpgd import (
+    AIM,
+    MST,
+    Boolean,
+    Categorical,
+    Datetime,
+    Numerical,
+    Ordinal,
+    PrivatePGM,
+    fit_table,
+)
+
+DECLARED = {
+    "ward": Categorical(["A", "B", "C"], nullable=False),
+    "age": Numerical(0, 99, decimal_places=0),
+    "pain": Ordinal(["none", "some", "much"]),
+    "seen": Datetime("2020-01-01", "2024-12-31"),
+    "ill": Boolean(nullable=False),
+}
+
+
+def visits(num_rows=2_000, seed=0):
+    rng = np.random.default_rng(seed)
+    ill = rng.random(num_rows) < 0.3
+    days = rng.integers(0, 1_800, num_rows)
+    return pd.DataFrame(
+        {
+            "ward": np.where(ill, "A", rng.choice(["B", "C"], num_rows)),
+            "age": rng.integers(20, 60, num_rows) + 30 * ill,
+            "pain": rng.choice(["none", "some", "much"], num_rows),
+            "seen": pd.Timestamp("2020-01-01") + pd.to_timedelta(days, unit="D"),
+            "ill": ill,
+            "name": [f"SECRET {row}" for row in range(num_rows)],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fit_table(visits(), DECLARED, 5.0)
+
+
+def test_rows_have_the_columns_that_were_described_and_their_dependence(fitted):
+    fitted.reset_sampling()
+    rows = fitted.sample(2_000)
+    assert list(rows.columns) == list(DECLARED)
+    assert rows["age"].between(0, 99).mean() > 0.95
+    assert rows.loc[rows["ill"], "age"].mean() - rows.loc[~rows["ill"], "age"].mean() > 15
+    assert rows["seen"].min() >= pd.Timestamp("2020-01-01")
+    assert rows["ward"].isin(["A", "B", "C"]).all()
+
+
+def test_the_sequence_of_rows_goes_on_and_starts_again(fitted):
+    fitted.reset_sampling()
+    first, second = fitted.sample(50), fitted.sample(50)
+    fitted.reset_sampling()
+    again = fitted.sample(100)
+    both = pd.concat([first, second], ignore_index=True)
+    pd.testing.assert_frame_equal(again, both)
+
+
+def test_it_spends_what_was_asked_for_and_says_so(fitted, tmp_path):
+    assert 0.99 * 5.0 < fitted.ledger.spent() <= 5.0
+    assert fitted.num_rows == 2_000
+    assert "replace-one" in fitted.privacy_report()
+    page = fitted.report(tmp_path / "page.html").read_text()
+    assert "SECRET" not in page
+    assert "age" in page
+
+
+def test_what_was_found_can_be_declared(fitted):
+    again = fit_table(
+        visits(),
+        {name: {"sdtype": DECLARED[name].sdtype, **facts} for name, facts in fitted.domain.items()},
+        5.0,
+        discovery_share=0.0,
+    )
+    looked = {charge.what for charge in again.ledger.charges}
+    assert not any("fine grids" in what for what in looked)
+    assert again.domain == fitted.domain
+
+
+@pytest.mark.parametrize("strategy", [MST(), AIM(max_megabytes=5)], ids=repr)
+def test_other_methods_come_through_the_same_door(strategy):
+    rows = fit_table(visits(), DECLARED, 3.0, strategy=strategy, engine=PrivatePGM()).sample(100)
+    assert len(rows) == 100
+
+
+def test_nothing_declared_is_found_privately():
+    columns = {"ward": {"sdtype": "categorical"}, "age": Numerical()}
+    found = fit_table(visits(20_000), columns, 2.0)
+    assert set(found.domain["ward"]["range_values"]) == {"A", "B", "C"}
+    assert found.sample(500)["age"].between(10, 100).mean() > 0.95
+
+
+@pytest.mark.parametrize(
+    ("columns", "settings", "words"),
+    [
+        ({"ward": 3}, {}, "must be a declaration"),
+        ({"name": {"sdtype": "id"}}, {}, "Leave out keys"),
+        ({"age": Numerical(9, 0)}, {}, "range_min"),
+        ({"weight": Numerical(0, 9)}, {}, "missing in the data"),
+        ({"age": Numerical()}, {"discovery_share": 0.0}, "need a public domain"),
+        (DECLARED, {"delta": 2.0}, "delta"),
+        (DECLARED, {"adjacency": "both"}, "adjacency"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_a_row_is_read(columns, settings, words):
+    with pytest.raises(ValueError, match=words):
+        fit_table(visits(10), columns, 1.0, **settings)
+
+
+def test_an_error_says_what_was_spent(monkeypatch):
+    def fails(*args, **settings):
+        raise MemoryError
+
+    monkeypatch.setattr(PrivatePGM, "fit", fails)
+    said = []
+    monkeypatch.setattr("sdv_privpgd.fitting.door.note_on", lambda error, note: said.append(note))
+    with pytest.raises(MemoryError):
+        fit_table(visits(200), DECLARED, 2.0, strategy=MST(), engine=PrivatePGM())
+    assert said == ["The fit had spent epsilon 2 of 2, which is gone."]
+
+
+def test_columns_that_are_not_described_are_not_read(monkeypatch):
+    rng = np.random.default_rng
+    monkeypatch.setattr(
+        "sdv_privpgd.privacy.curator.rounded_gaussian",
+        lambda stddev, size, words: rng(size).integers(-9, 9, size),
+    )
+    told = visits(300)
+    other = told.assign(name=[object() for _ in range(300)])
+    one, two = (
+        fit_table(table, DECLARED, 3.0, strategy=MST(), engine=PrivatePGM()).sample(200)
+        for table in (told, other)
+    )
+    pd.testing.assert_frame_equal(one, two)
+
+
+def test_it_needs_neither_sdv_nor_rdt():
+    code = """
+import sys
+sys.modules.update(dict.fromkeys(("sdv", "rdt", "sdmetrics", "opacus")))
+import warnings; warnings.simplefilter("ignore")
+import pandas as pd
+from sdv_privpgd import Categorical, MST, Numerical, PrivatePGM, fit_table
+table = pd.DataFrame({"a": ["x", "y"] * 100, "b": range(200)})
+columns = {"a": Categorical(["x", "y"]), "b": Numerical(0, 199, decimal_places=0)}
+fitted = fit_table(table, columns, 5.0, strategy=MST(), engine=PrivatePGM())
+assert len(fitted.sample(30)) == 30
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
