@@ -1,0 +1,96 @@
+"""Through the door without SDV: the same noisy answers, other tables, and not one byte differs."""
+
+import json
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, fit_table
+from sdv_privpgd.privacy import curator
+
+COLUMNS = {
+    "ward": Categorical(["A", "B", "C"]),
+    "age": Numerical(0, 99),
+    "seen": Datetime("2020-01-01", "2024-12-31"),
+    "ill": Boolean(),
+    "weight": Numerical(),
+    "town": Categorical(),
+}
+
+
+def table(num_rows, seed):
+    rng = np.random.default_rng(seed)
+    days = pd.to_timedelta(rng.integers(0, 2_000, num_rows), unit="D")
+    return pd.DataFrame(
+        {
+            "ward": rng.choice(["A", "B", "C", "D"], num_rows).astype(object),
+            "age": rng.normal(50, 30, num_rows),
+            "seen": pd.Timestamp("2019-06-01") + days,
+            "ill": rng.random(num_rows) < 0.5,
+            "weight": np.exp(rng.normal(3, 2, num_rows)),
+            "town": rng.choice([f"town {i}" for i in range(50)], num_rows).astype(object),
+        }
+    )
+
+
+@pytest.fixture
+def fixed_answers(monkeypatch):
+    """The noisy answers are the same whatever the exact ones are; noise alone for values."""
+
+    def noisy(answer, stddev, words):
+        if stddev == 0:
+            return answer
+        return np.random.default_rng(answer.size).integers(-40, 400, answer.shape)
+
+    def none_found(self, mu_squared, delta, **asked):
+        return {name: [(None, 3)] for name in asked["names"]}
+
+    monkeypatch.setattr(curator, "_noisy", noisy)
+    monkeypatch.setattr(curator.Curator, "discover", none_found)
+
+
+def observed(private, tmp_path, **settings):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fitted = fit_table(private, COLUMNS, 1.0, **settings)
+    page = fitted.report(tmp_path / "page.html").read_text()
+    return {
+        "rows": fitted.sample(300).to_csv(),
+        "domain": json.dumps(fitted.domain, default=str),
+        "ledger": fitted.ledger.to_json(),
+        "report": fitted.privacy_report(),
+        "page": re.sub(r"\d{4}-\d\d-\d\d", "a day", page),
+        "warnings": [str(each.message) for each in said],
+        "model": pickle.dumps(fitted.fitted),
+        "number of rows": fitted.num_rows,
+    }
+
+
+def test_nothing_depends_on_the_values(fixed_answers, tmp_path):
+    one, two = (observed(table(400, seed), tmp_path) for seed in (0, 1))
+    assert one == two
+
+
+@pytest.mark.parametrize("num_rows", [0, 1, 900])
+def test_nothing_depends_on_the_number_of_rows_under_add_remove(num_rows, fixed_answers, tmp_path):
+    settings = {"adjacency": "add_remove"}
+    one = observed(table(400, 0), tmp_path, **settings)
+    assert one == observed(table(num_rows, 2), tmp_path, **settings)
+
+
+def test_the_comparison_notices_a_leak(fixed_answers, tmp_path, monkeypatch):
+    from sdv_privpgd.fitting.fit import Fit
+
+    encoded = Fit.encoded
+
+    def leaking(self, columns, *rest):
+        object.__setattr__(self.settings, "seed", int(np.abs(columns["age"]).sum()))
+        return encoded(self, columns, *rest)
+
+    monkeypatch.setattr(Fit, "encoded", leaking)
+    one, two = (observed(table(400, seed), tmp_path) for seed in (0, 1))
+    assert one != two
