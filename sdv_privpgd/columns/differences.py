@@ -55,7 +55,7 @@ class Difference(FieldsAlone):
         )
         return np.clip(other - own, *_ends(self.column))
 
-    def zeros(self) -> dict[Clique, np.ndarray]:
+    def possible(self) -> dict[Clique, np.ndarray]:
         """The cells of each column and the difference that can hold rows, bool."""
         return {
             (own.name, self.name): self._possible(own, other)

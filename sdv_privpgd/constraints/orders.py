@@ -60,7 +60,7 @@ class Order:
         )
         return self._missing(codes) | self._in_order(low, high)
 
-    def zeros(self) -> dict[Clique, np.ndarray]:
+    def possible(self) -> dict[Clique, np.ndarray]:
         """The cells of the pair that can hold rows."""
         low, high = (np.arange(column.size) for column in (self.low, self.high))
         return {

@@ -1,7 +1,7 @@
 """Rules that single rows obey, in codes: which cells can hold rows that do. Public.
 
 A rule is declared, never learned. What it forbids is true of every table that obeys it, so that
-noisy tables may be told (``zeros``), and rows of a model can be repaired.
+noisy tables may be told (``possible``), and rows of a model can be repaired.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ class Rule(Protocol):
         """Which rows obey with their values at these places of their cells, bool."""
         ...
 
-    def zeros(self) -> dict[Clique, np.ndarray]:
+    def possible(self) -> dict[Clique, np.ndarray]:
         """For some cliques which cells can hold rows that obey, bool."""
         ...
 
@@ -70,7 +70,7 @@ class Combinations(_OfCells):
         keys = keys.reshape(-1)
         return np.isin(keys[: len(rows)], keys[len(rows) :])
 
-    def zeros(self) -> dict[Clique, np.ndarray]:
+    def possible(self) -> dict[Clique, np.ndarray]:
         """The listed cells of each pair, and of all columns together."""
         axes: list[Iterable[int]] = list(combinations(range(len(self.names)), 2))
         if np.prod(self.sizes, dtype=float) <= _LARGEST and len(self.names) != 2:
@@ -102,7 +102,7 @@ class OneHot(_OfCells):
         )
         return (ones | zeros).all(axis=0) & (ones.sum(axis=0) == 1)
 
-    def zeros(self) -> dict[Clique, np.ndarray]:
+    def possible(self) -> dict[Clique, np.ndarray]:
         """The cells of each pair that can hold rows."""
         found = {}
         for i, j in combinations(range(len(self.names)), 2):
@@ -119,16 +119,16 @@ class OneHot(_OfCells):
 class Knowing(Protocol):
     """What knows of cells that hold no row."""
 
-    def zeros(self) -> dict[Clique, np.ndarray]:
+    def possible(self) -> dict[Clique, np.ndarray]:
         """For some cliques which cells can hold rows, bool."""
         ...
 
 
-def zeros_of(rules: Sequence[Knowing], domain: Domain) -> dict[Clique, np.ndarray]:
+def possible_of(rules: Sequence[Knowing], domain: Domain) -> dict[Clique, np.ndarray]:
     """For some cliques, in the domain's order, which cells can hold rows that obey, bool."""
     found: dict[Clique, np.ndarray] = {}
     for rule in rules:
-        for names, allowed in rule.zeros().items():
+        for names, allowed in rule.possible().items():
             order = sorted(range(len(names)), key=lambda axis: domain.axes([names[axis]]))
             clique = tuple(names[axis] for axis in order)
             own = allowed.transpose(order)

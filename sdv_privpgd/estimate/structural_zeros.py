@@ -12,22 +12,22 @@ import numpy as np
 from sdv_privpgd.domain import Clique
 from sdv_privpgd.estimate.consistency import ConsistentTables
 
-Zeros = Mapping[Clique, np.ndarray]
+Possible = Mapping[Clique, np.ndarray]
 """For some cliques which cells can hold rows, bool, axes in the clique's order."""
 
 _SWEEPS = 50
 """Alternating shifts of a table's axes; pairs of 32 codes are within 1e-3 of a record by then."""
 
 
-def possible_cells(clique: Clique, shape: tuple[int, ...], zeros: Zeros) -> np.ndarray:
-    """Which cells of a clique's table can hold rows, by all of ``zeros`` that it contains."""
-    possible = np.ones(shape, dtype=bool)
-    for known, allowed in zeros.items():
+def possible_cells(clique: Clique, shape: tuple[int, ...], possible: Possible) -> np.ndarray:
+    """Which cells of a clique's table can hold rows, by all of ``possible`` that it contains."""
+    allowed = np.ones(shape, dtype=bool)
+    for known, own in possible.items():
         if set(known) <= set(clique):
-            ordered = allowed.transpose([known.index(name) for name in clique if name in known])
+            ordered = own.transpose([known.index(name) for name in clique if name in known])
             others = tuple(axis for axis, name in enumerate(clique) if name not in known)
-            possible &= np.expand_dims(ordered, others)
-    return possible
+            allowed &= np.expand_dims(ordered, others)
+    return allowed
 
 
 def few_choices(allowed: np.ndarray) -> bool:
@@ -38,32 +38,32 @@ def few_choices(allowed: np.ndarray) -> bool:
     return allowed.ndim == 2 and max(allowed.sum(axis=0).max(), allowed.sum(axis=1).max()) <= 2
 
 
-def with_zeros(tables: ConsistentTables, zeros: Zeros) -> ConsistentTables:
+def emptied(tables: ConsistentTables, possible: Possible) -> ConsistentTables:
     """The same tables, 0 in cells that no row can be in."""
     one_way = dict(tables.one_way)
-    for clique, allowed in zeros.items():
+    for clique, own in possible.items():
         for axis, name in enumerate(clique):
             others = tuple(other for other in range(len(clique)) if other != axis)
-            kept = one_way[name] * allowed.any(axis=others)
+            kept = one_way[name] * own.any(axis=others)
             if kept.any():
                 one_way[name] = kept * (tables.total / kept.sum())
     found = {}
     for clique, counts in tables.tables.items():
-        possible = possible_cells(clique, counts.shape, zeros)
+        allowed = possible_cells(clique, counts.shape, possible)
         for axis, name in enumerate(clique):
             others = tuple(other for other in range(len(clique)) if other != axis)
-            possible &= np.expand_dims(one_way[name] > 0, others)
+            allowed &= np.expand_dims(one_way[name] > 0, others)
         margins = [one_way[name] for name in clique]
-        found[clique] = counts if possible.all() else _shifted(counts * possible, possible, margins)
+        found[clique] = counts if allowed.all() else _shifted(counts * allowed, allowed, margins)
     return replace(tables, one_way=one_way, tables=found)
 
 
-def _shifted(counts: np.ndarray, possible: np.ndarray, margins: list[np.ndarray]) -> np.ndarray:
+def _shifted(counts: np.ndarray, allowed: np.ndarray, margins: list[np.ndarray]) -> np.ndarray:
     """The counts with these marginals as far as the possible cells allow it."""
     for _ in range(_SWEEPS):
         for axis, margin in enumerate(margins):
             others = tuple(other for other in range(counts.ndim) if other != axis)
-            cells = possible.sum(axis=others, keepdims=True)
+            cells = allowed.sum(axis=others, keepdims=True)
             missing = np.expand_dims(margin, others) - counts.sum(axis=others, keepdims=True)
-            counts = counts + possible * (missing / np.maximum(cells, 1))
+            counts = counts + allowed * (missing / np.maximum(cells, 1))
     return counts

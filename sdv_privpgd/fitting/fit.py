@@ -14,11 +14,11 @@ import pandas as pd
 from sdv_privpgd import forecast, pipeline
 from sdv_privpgd.columns.encoders import encode_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.constraints.rules import Rule, zeros_of
+from sdv_privpgd.constraints.rules import Rule, possible_of
 from sdv_privpgd.discovery.plan import discover, reserved_delta, without_domain
 from sdv_privpgd.discovery.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.estimate.structural_zeros import Zeros
+from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.fitting.constraining import Limits
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import Settings
@@ -172,7 +172,7 @@ class Fit:
 
     @property
     def _engine(self):
-        return self.settings.engine(_zeros(self.description.attributes, self._limits.rules))
+        return self.settings.engine(_possible(self.description.attributes, self._limits.rules))
 
 
 def check(settings: Settings, description: Description) -> None:
@@ -185,6 +185,6 @@ def check(settings: Settings, description: Description) -> None:
         checked_workload(codes, settings.strategy.workload)
 
 
-def _zeros(schema: Schema, rules: Sequence[Rule]) -> Zeros:
+def _possible(schema: Schema, rules: Sequence[Rule]) -> Possible:
     """Which cells of the attributes' tables rows can be in."""
-    return zeros_of([*rules, *schema.differences], schema.domain())
+    return possible_of([*rules, *schema.differences], schema.domain())

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from sdv_privpgd.estimate.structural_zeros import Zeros
+from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
@@ -33,7 +33,7 @@ class Settings:
 
     epsilon: float
     strategy: Strategy
-    engine: Callable[[Zeros], Engine]
+    engine: Callable[[Possible], Engine]
     delta: float = 1e-5
     adjacency: Adjacency = Adjacency.REPLACE_ONE
     rows_per_person: int = 1

@@ -233,7 +233,7 @@ def widened(
             for name, bound in ((high, "range_max"), (low, "range_min")):
                 order = Order(columns[low], columns[high], bool(constraint.strict_boundaries))
                 is_free = name in undeclared and undeclared[name].get(bound) is None
-                if is_free and not order.zeros()[order.names].any():
+                if is_free and not order.possible()[order.names].any():
                     columns[name] = order.widened(name)
     return Schema(tuple(columns.values()))
 
@@ -273,7 +273,7 @@ def rules_of(constraints: Sequence[BaseConstraint], schema: Schema) -> list[Rule
             ]
         elif isinstance(constraint, FixedCombinations):
             rules = [_combinations(constraint, own)]
-        if not all(cells.any() for rule in rules for cells in rule.zeros().values()):
+        if not all(cells.any() for rule in rules for cells in rule.possible().values()):
             raise SynthesizerInputError(
                 f"{constraint!r} cannot be met by the declared values of "
                 f"{[column.name for column in own]!r}."
@@ -329,7 +329,7 @@ def require_possible(
 
 def _require_order(constraint: cag.Inequality | cag.Range, low: Column, high: Column) -> None:
     order = Order(low, high, bool(constraint.strict_boundaries))
-    if not order.zeros()[order.names].any():
+    if not order.possible()[order.names].any():
         raise SynthesizerInputError(
             f"{constraint!r} cannot be met by the declared bounds of {list(order.names)!r}."
         )

@@ -9,7 +9,7 @@ from sdv.errors import NotFittedError
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.estimate.structural_zeros import Zeros
+from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.settings import Settings
@@ -61,7 +61,7 @@ class FittedState(BaseSingleTableSynthesizer, ABC):
         """What is measured."""
 
     @abstractmethod
-    def _engine(self, zeros: Zeros) -> Engine:
+    def _engine(self, possible: Possible) -> Engine:
         """What makes a model of the measurements, with nothing in cells that hold no row."""
 
     @abstractmethod

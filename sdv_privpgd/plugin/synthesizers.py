@@ -13,7 +13,7 @@ from sdv.metadata import Metadata
 from sdv_privpgd import forecast
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.estimate.structural_zeros import Zeros
+from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.fitting.settings import check_count, check_flag, check_positive
 from sdv_privpgd.plugin.base import PrivateSynthesizer
 from sdv_privpgd.plugin.constraints import FixedCombinations
@@ -154,12 +154,12 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
             )
         return _STRATEGIES[self.strategy]()
 
-    def _engine(self, zeros: Zeros) -> Engine:
+    def _engine(self, possible: Possible) -> Engine:
         # Imported late: reading metadata and making rows from a file need no torch.
         from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 
         engine = ParticleGradientDescent(
-            penalties=self.penalties, zeros=zeros, seed=self.seed, enable_gpu=self.enable_gpu
+            penalties=self.penalties, possible=possible, seed=self.seed, enable_gpu=self.enable_gpu
         )
         if self.num_particles is None:
             return engine
@@ -224,8 +224,8 @@ class MSTSynthesizer(PrivateSynthesizer):
     def _strategy(self) -> Strategy:
         return MST()
 
-    def _engine(self, zeros: Zeros) -> Engine:
-        return PrivatePGM(zeros=zeros)
+    def _engine(self, possible: Possible) -> Engine:
+        return PrivatePGM(possible=possible)
 
 
 class AIMSynthesizer(PrivateSynthesizer):
@@ -284,8 +284,8 @@ class AIMSynthesizer(PrivateSynthesizer):
     def _strategy(self) -> Strategy:
         return AIM(max_megabytes=self.max_megabytes)
 
-    def _engine(self, zeros: Zeros) -> Engine:
-        return PrivatePGM(zeros=zeros)
+    def _engine(self, possible: Possible) -> Engine:
+        return PrivatePGM(possible=possible)
 
 
 # Pickles name a class by the module that makes sure of SDV, and look it up there: were that

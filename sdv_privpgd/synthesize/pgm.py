@@ -7,7 +7,7 @@ import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, estimate_total, noisy_tables
-from sdv_privpgd.estimate.structural_zeros import Zeros, possible_cells
+from sdv_privpgd.estimate.structural_zeros import Possible, possible_cells
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, Shares, silent
@@ -50,13 +50,13 @@ class PrivatePGM:
         steps: The largest number of steps.
         tolerance: The fit ends early once the loss falls by less than this share of itself, or of
             1, in each of two lots of 50 steps.
-        zeros: For some cliques which cells can hold rows at all. The model has nothing in the
+        possible: For some cliques which cells can hold rows at all. The model has nothing in the
             others, as far as its tree with these cliques stays below 80 MiB or its own size.
     """
 
     steps: int = 2_500
     tolerance: float = 1e-3
-    zeros: Zeros = field(default_factory=dict, compare=False)
+    possible: Possible = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.steps, int) or self.steps < 1:
@@ -91,7 +91,8 @@ class PrivatePGM:
         by_size = domain.project(sorted(domain.attributes, key=lambda name: domain.size((name,))))
         tables = {
             clique: replace(
-                table, counts=table.counts * possible_cells(clique, table.counts.shape, self.zeros)
+                table,
+                counts=table.counts * possible_cells(clique, table.counts.shape, self.possible),
             )
             for clique, table in noisy_tables(by_size, measurements).items()
         }
@@ -107,7 +108,7 @@ class PrivatePGM:
         start = warm_start.potentials if isinstance(warm_start, GraphicalModel) else {}
         potentials = {
             clique: np.where(
-                possible_cells(clique, by_size.shape(clique), self.zeros),
+                possible_cells(clique, by_size.shape(clique), self.possible),
                 start.get(clique, np.zeros(by_size.shape(clique))),
                 0.0,
             )
@@ -141,7 +142,7 @@ class PrivatePGM:
         """A tree that holds the cliques with zeros as well, and their log-potentials."""
         held, known = list(cliques), {}
         limit = max(_ZEROS, _megabytes(tree))
-        for names, allowed in self.zeros.items():
+        for names, allowed in self.possible.items():
             clique = tuple(name for name in domain.attributes if name in names)
             wider = JunctionTree.of(domain, [*held, clique])
             if _megabytes(wider) <= limit:

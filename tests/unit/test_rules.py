@@ -8,10 +8,10 @@ import pytest
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.constraints.orders import Order, settle
 from sdv_privpgd.constraints.repair import Repair
-from sdv_privpgd.constraints.rules import Combinations, OneHot, groups, zeros_of
+from sdv_privpgd.constraints.rules import Combinations, OneHot, groups, possible_of
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.consistency import consistent_tables
-from sdv_privpgd.estimate.structural_zeros import few_choices, possible_cells, with_zeros
+from sdv_privpgd.estimate.structural_zeros import emptied, few_choices, possible_cells
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
@@ -37,7 +37,7 @@ PAIRS = [
 def test_cells_allow_what_some_of_their_values_do(pair, strict):
     order = Order(*pair, strict)
     positions = np.linspace(0, 1, 501)[:-1]
-    (allowed,) = order.zeros().values()
+    (allowed,) = order.possible().values()
     for codes in product(*(range(column.size) for column in pair)):
         values = [
             column.numbers(column.cells.at(np.full(500, code), positions))
@@ -87,9 +87,9 @@ def test_one_column_is_hot():
     rows = np.array(list(product(range(3), repeat=3)))
     allowed = rule.allows(dict(zip("abc", rows.T, strict=True)))
     assert rows[allowed].tolist() == [[0, 0, 1], [0, 1, 0], [1, 0, 0]]
-    zeros = rule.zeros()
-    assert sorted(zeros) == [("a", "b"), ("a", "c"), ("b", "c")]
-    for cells in zeros.values():
+    cells_of = rule.possible()
+    assert sorted(cells_of) == [("a", "b"), ("a", "c"), ("b", "c")]
+    for cells in cells_of.values():
         assert cells.tolist() == [[True, True, False], [True, False, False], [False] * 3]
 
 
@@ -99,10 +99,10 @@ def test_listed_combinations_are_allowed_and_no_others():
     rows = np.array(list(product(range(2), range(2), range(3))))
     allowed = rule.allows(dict(zip("abc", rows.T, strict=True)))
     assert sorted(rows[allowed].tolist()) == sorted(listed.tolist())
-    zeros = rule.zeros()
-    assert sorted(zeros) == [("a", "b"), ("a", "b", "c"), ("a", "c"), ("b", "c")]
-    assert zeros["a", "b", "c"].sum() == 3
-    assert zeros["a", "b"].tolist() == [[True, True], [False, True]]
+    cells_of = rule.possible()
+    assert sorted(cells_of) == [("a", "b"), ("a", "b", "c"), ("a", "c"), ("b", "c")]
+    assert cells_of["a", "b", "c"].sum() == 3
+    assert cells_of["a", "b"].tolist() == [[True, True], [False, True]]
 
 
 def test_zeros_of_several_rules_are_joined_in_the_domain_s_order():
@@ -111,7 +111,7 @@ def test_zeros_of_several_rules_are_joined_in_the_domain_s_order():
         Combinations(("a", "b"), (2, 2), np.array([[0, 0], [0, 1], [1, 1]])),
         Combinations(("b", "a"), (2, 2), np.array([[0, 0], [1, 0], [0, 1]])),
     ]
-    assert zeros_of(rules, domain)["b", "a"].tolist() == [[True, False], [True, False]]
+    assert possible_of(rules, domain)["b", "a"].tolist() == [[True, False], [True, False]]
 
 
 def test_rules_that_share_columns_are_one_group():
@@ -121,7 +121,7 @@ def test_rules_that_share_columns_are_one_group():
 
 
 DOMAIN = Domain(("a", "b", "c"), (6, 6, 3))
-ZEROS = {("a", "b"): np.arange(6)[:, None] <= np.arange(6)}
+POSSIBLE = {("a", "b"): np.arange(6)[:, None] <= np.arange(6)}
 
 
 def answers(stddev=3.0, num_records=2_000):
@@ -140,8 +140,8 @@ def answers(stddev=3.0, num_records=2_000):
 
 def test_tables_told_of_zeros_keep_their_marginals():
     before = consistent_tables(DOMAIN, answers())
-    after = with_zeros(before, ZEROS)
-    impossible = ~ZEROS["a", "b"]
+    after = emptied(before, POSSIBLE)
+    impossible = ~POSSIBLE["a", "b"]
     assert np.abs(before.tables["a", "b"][impossible]).sum() > 0
     assert (after.tables["a", "b"][impossible] == 0).all()
     for clique, table in after.tables.items():
@@ -151,34 +151,34 @@ def test_tables_told_of_zeros_keep_their_marginals():
 
 
 def test_a_code_without_a_possible_cell_has_no_support():
-    dead = ZEROS["a", "b"].copy()
+    dead = POSSIBLE["a", "b"].copy()
     dead[5] = False
-    after = with_zeros(consistent_tables(DOMAIN, answers()), {("a", "b"): dead})
+    after = emptied(consistent_tables(DOMAIN, answers()), {("a", "b"): dead})
     assert after.one_way["a"][5] == 0
     assert after.one_way["a"].sum() == pytest.approx(2_000)
     assert (after.tables["a", "c"][5] == 0).all()
 
 
 def test_possible_cells_of_wider_and_turned_cliques():
-    wide = possible_cells(("b", "c", "a"), (6, 3, 6), ZEROS)
+    wide = possible_cells(("b", "c", "a"), (6, 3, 6), POSSIBLE)
     assert (wide == (np.arange(6)[:, None, None] >= np.arange(6))).all()
-    assert possible_cells(("a", "c"), (6, 3), ZEROS).all()
+    assert possible_cells(("a", "c"), (6, 3), POSSIBLE).all()
 
 
 def test_choices_are_few_where_codes_go_with_at_most_two():
     assert few_choices(np.array([[True, True], [True, False]]))
     assert few_choices(np.eye(5, dtype=bool))
-    assert not few_choices(ZEROS["a", "b"])
+    assert not few_choices(POSSIBLE["a", "b"])
     assert not few_choices(np.eye(8, dtype=bool).reshape(2, 4, 8))
 
 
 def test_a_graphical_model_has_nothing_in_impossible_cells():
     pairs = [each for each in answers() if each.query != MarginalQuery(("a", "b"))]
     for measurements in (answers(), pairs):
-        model = PrivatePGM(zeros=ZEROS).fit(DOMAIN, measurements)
-        warm = PrivatePGM(zeros=ZEROS).fit(DOMAIN, measurements, warm_start=model)
+        model = PrivatePGM(possible=POSSIBLE).fit(DOMAIN, measurements)
+        warm = PrivatePGM(possible=POSSIBLE).fit(DOMAIN, measurements, warm_start=model)
         for fitted in (model, warm):
-            assert fitted.marginal(("a", "b"))[~ZEROS["a", "b"]].sum() < 1e-9
+            assert fitted.marginal(("a", "b"))[~POSSIBLE["a", "b"]].sum() < 1e-9
             assert np.isfinite(fitted.marginal(("a", "c"))).all()
 
 
@@ -190,8 +190,10 @@ def test_particles_are_told_of_impossible_cells_and_repaired():
     ]
     loud = answers(stddev=40.0)
     shares = []
-    for zeros in ({}, ZEROS):
-        codes = ParticleGradientDescent(num_particles=2_000, zeros=zeros).fit(DOMAIN, loud).codes
+    for possible in ({}, POSSIBLE):
+        codes = (
+            ParticleGradientDescent(num_particles=2_000, possible=possible).fit(DOMAIN, loud).codes
+        )
         shares.append((codes[:, 0] > codes[:, 1]).mean())
     assert shares[1] < shares[0]
     repair = Repair(columns, [Order(columns[0], columns[1], False)], [], lambda codes, places: {})

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.interactions import grouped_targets
-from sdv_privpgd.estimate.structural_zeros import Zeros, few_choices
+from sdv_privpgd.estimate.structural_zeros import Possible, few_choices
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, silent
@@ -64,7 +64,7 @@ class ParticleGradientDescent:
         finish: Settles what the descent leaves, cell by cell, after the positions are rounded to
             codes; it keeps the attributes that a penalty reads.
         penalties: Terms added to the loss.
-        zeros: For some cliques which cells can hold rows at all. The targets have nothing in the
+        possible: For some cliques which cells can hold rows at all. The targets have nothing in the
             others; a few particles may, unless the codes that they could change to are few.
         stratified: Directions that cover the sphere evenly, or independent ones.
         seed: Of all random choices here. Nothing private hangs on it.
@@ -84,7 +84,7 @@ class ParticleGradientDescent:
     projection: Projection = field(default_factory=default_projection)
     finish: ExchangeFinish | None = field(default_factory=ExchangeFinish)
     penalties: tuple[Penalty, ...] = ()
-    zeros: Zeros = field(default_factory=dict, compare=False)
+    possible: Possible = field(default_factory=dict, compare=False)
     stratified: bool = True
     seed: int = 0
     enable_gpu: bool = True
@@ -150,7 +150,7 @@ class ParticleGradientDescent:
         """A point cloud that matches the measurements. ``warm_start`` replaces the start."""
         generator = torch.Generator().manual_seed(self.seed)
         require_same_answers(measurements)
-        agreed, goals = goals_of(domain, measurements, self.targets, self.zeros, progress)
+        agreed, goals = goals_of(domain, measurements, self.targets, self.possible, progress)
         kernel = choose_kernel(self.kernel, enable_gpu=self.enable_gpu)
         weights = projection_on(kernel.device, self.projection).project_all(
             [SignedTable(goal.centers, goal.values) for goal in goals], generator, progress
@@ -172,9 +172,9 @@ class ParticleGradientDescent:
             fixed = {name for each in self.penalties for name in each.attributes(domain)}
             full = probabilities(domain, goals, weights)
             grouped = grouped_targets(agreed, full) if self.targets != "raw" else {}
-            for clique in full.keys() & self.zeros.keys():
-                if few_choices(self.zeros[clique]):
-                    full[clique][~self.zeros[clique]] = STAYS_EMPTY
+            for clique in full.keys() & self.possible.keys():
+                if few_choices(self.possible[clique]):
+                    full[clique][~self.possible[clique]] = STAYS_EMPTY
             codes = finish(
                 codes, domain, full, self.seed, grouped=grouped, fixed=fixed, progress=progress
             )

@@ -13,7 +13,7 @@ from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
 from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
-from sdv_privpgd.estimate.structural_zeros import Zeros, possible_cells, with_zeros
+from sdv_privpgd.estimate.structural_zeros import Possible, emptied, possible_cells
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.embedding import embed, nearest_codes
@@ -43,15 +43,15 @@ def goals_of(
     domain: Domain,
     measurements: Sequence[Measurement],
     kind: str,
-    zeros: Zeros,
+    possible: Possible,
     progress: Progress = silent,
 ) -> Goals:
-    """A goal per clique. Cells that no row can be in, by ``zeros``, are in none."""
+    """A goal per clique. Cells that no row can be in, by ``possible``, are in none."""
     agreed = consistent_tables(domain, measurements)
     if kind == "denoised":
         agreed = denoised(agreed, progress)
-    if zeros:
-        agreed = with_zeros(agreed, zeros)
+    if possible:
+        agreed = emptied(agreed, possible)
     if kind != "raw":
         counts = agreed.tables
         support = {clique: agreed.support(clique) for clique in counts}
@@ -65,7 +65,7 @@ def goals_of(
     goals = []
     for clique, table in counts.items():
         cells = np.array(list(product(*support[clique])))
-        cells = cells[possible_cells(clique, table.shape, zeros)[tuple(cells.T)]]
+        cells = cells[possible_cells(clique, table.shape, possible)[tuple(cells.T)]]
         if not len(cells):  # what the noise left and what is possible have nothing in common
             continue
         values = torch.from_numpy(table[tuple(cells.T)] / agreed.total)
