@@ -27,9 +27,9 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.finish import ExchangeFinish
+from sdv_privpgd.synthesize.particles.optimizers import Move, Pull, TransportStep
 from sdv_privpgd.synthesize.particles.particles import Particles
 from sdv_privpgd.synthesize.particles.projection import Projection, SignedTable
-from sdv_privpgd.synthesize.particles.steps import Move, Pull, TransportStep
 
 _ERRORS = {"L1": mean_l1, "SW1": mean_sw1, "Cov": covariance_error}
 

@@ -87,13 +87,13 @@ def stage_seconds(
     # Here, as the package imports torch only for those who fit.
     from sdv_privpgd import ParticleGradientDescent
 
-    engine = ParticleGradientDescent(num_particles=num_particles, epochs=2)
+    engine = ParticleGradientDescent(num_particles=num_particles, epochs=2, enable_gpu=True)
     fit_dataset(dataset, epsilon, engine)
     on_device = torch.cuda.is_available()
     if on_device:
         torch.cuda.reset_peak_memory_stats()
     watch = Stopwatch(_now)  # the last steps of the descent, launched as one, go to the finish
-    engine = ParticleGradientDescent(num_particles=num_particles, epochs=epochs)
+    engine = ParticleGradientDescent(num_particles=num_particles, epochs=epochs, enable_gpu=True)
     fit_dataset(dataset, epsilon, engine, progress=watch)
     watch.lap("finish")
     peak = torch.cuda.max_memory_allocated() / 2**20 if on_device else 0.0

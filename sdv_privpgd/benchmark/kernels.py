@@ -25,7 +25,7 @@ from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.synthesize.particles.kernels import Kernel, choose_kernel
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
-from sdv_privpgd.synthesize.particles.visits import memberships
+from sdv_privpgd.synthesize.particles.mini_batches import memberships
 from sdv_privpgd.synthesize.particles.wasserstein import stratified_sets
 
 _SHAPES = ((1, 1), (1, 2), (1, 10), (5, 10), (16, 1), (110, 1))

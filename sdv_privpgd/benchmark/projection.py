@@ -20,8 +20,8 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-from sdv_privpgd.synthesize.particles.goals import goals_of
 from sdv_privpgd.synthesize.particles.projection import PrimalDualProjection, SignedTable
+from sdv_privpgd.synthesize.particles.targets import goals_of
 from sdv_privpgd.synthesize.particles.wasserstein import sliced_w1, stratified_directions
 
 _NUM_ROWS = 300_000

@@ -81,7 +81,8 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         num_particles: Synthetic records that are fitted. ``None``: a part of the rows, at most
             100,000 and fewer for many columns.
         penalties: Penalties of the descent (``ProtectedThreshold``, ``DifferentiablePenalty``).
-        enable_gpu: Whether CUDA is used when there is one.
+        enable_gpu: Whether CUDA is used when there is one. Its kernels are tested in Triton's
+            interpreter, and have not run on a device.
         seed: Of what comes after the noisy answers, the sampled rows above all. The noise and
             the private choices come from the operating system and have no seed.
         verbose: Whether a bar shows how far a fit is, and SDV its own while rows are sampled.
@@ -109,7 +110,7 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         strategy: Strategy | str = "all_pairs",
         num_particles: int | None = None,
         penalties: Sequence = (),
-        enable_gpu: bool = True,
+        enable_gpu: bool = False,
         seed: int = 0,
         verbose: bool = False,
         enforce_min_max_values: bool = True,

@@ -17,7 +17,7 @@ from sdv_privpgd.domain import Domain, Grouping
 from sdv_privpgd.estimate.interactions import GroupedTarget
 from sdv_privpgd.synthesize.particles import batched_finish
 from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
-from sdv_privpgd.synthesize.particles.levels import Levels, tables_of
+from sdv_privpgd.synthesize.particles.layouts import Levels, tables_of
 
 DOMAIN = Domain(("a", "b", "c"), (3, 4, 5))
 GROUPING = Grouping(("a", "b", "c"), ((0, 1, 1), (0, 0, 1, 1), (1, 0, 0, 1, 2)))

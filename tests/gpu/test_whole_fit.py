@@ -52,7 +52,7 @@ def test_a_fit_on_the_device_is_as_near_to_the_table_as_one_on_the_processor():
             domain,
             truth,
         )
-        for changes in ({"kernel": "triton"}, {"enable_gpu": False})
+        for changes in ({"kernel": "triton", "enable_gpu": True}, {"enable_gpu": False})
     )
     for found, expected in zip(device, processor, strict=True):
         assert found < 1.1 * expected

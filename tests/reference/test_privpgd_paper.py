@@ -12,8 +12,8 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
+from sdv_privpgd.synthesize.particles.optimizers import AdamStep, Pull
 from sdv_privpgd.synthesize.particles.softmax import SoftmaxProjection
-from sdv_privpgd.synthesize.particles.steps import AdamStep, Pull
 from sdv_privpgd.synthesize.particles.wasserstein import sliced_w1, stratified_directions
 
 

@@ -14,7 +14,7 @@ caching._CacheLocator.ensure_cache_path = refused
 import sdv_privpgd.synthesize.particles.primal_dual
 import sdv_privpgd.synthesize.particles.softmax_descent
 from sdv_privpgd.synthesize.particles.compiler import is_compiled
-from sdv_privpgd.synthesize.particles.residuals import _mixed
+from sdv_privpgd.synthesize.particles.compiled_exchange import _mixed
 
 assert not is_compiled(_mixed)
 _mixed(1, 2, 3)
@@ -33,7 +33,7 @@ def test_a_read_only_install_without_a_home_warns_once_and_works():
 
 KEPT = """
 from sdv_privpgd.synthesize.particles.compiler import is_compiled
-from sdv_privpgd.synthesize.particles.residuals import _mixed
+from sdv_privpgd.synthesize.particles.compiled_exchange import _mixed
 
 print(is_compiled(_mixed), end=" ")
 _mixed(1, 2, 3)

@@ -7,8 +7,8 @@ import pytest
 from sdv_privpgd.domain import Domain, Grouping
 from sdv_privpgd.estimate.interactions import GroupedTarget
 from sdv_privpgd.synthesize.particles import residuals
+from sdv_privpgd.synthesize.particles.compiled_exchange import Residuals
 from sdv_privpgd.synthesize.particles.finish import ExchangeFinish, nearest
-from sdv_privpgd.synthesize.particles.residuals import Residuals
 
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
-from sdv_privpgd.synthesize.particles.visits import draw_steps, memberships
+from sdv_privpgd.synthesize.particles.mini_batches import draw_steps, memberships
 
 AXES = [[0], [3, 1], [2, 0, 1], [1, 2], [0, 3]]
 

@@ -14,7 +14,7 @@ from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.interactions import GroupedTargets
 from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.synthesize.particles.finish import nearest, require_tables, supported_codes
-from sdv_privpgd.synthesize.particles.levels import Levels, Table, tables_of
+from sdv_privpgd.synthesize.particles.layouts import Levels, Table, tables_of
 
 if TYPE_CHECKING:
     from sdv_privpgd.synthesize.particles.kernels.triton_exchange import View

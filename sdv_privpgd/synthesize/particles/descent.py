@@ -17,27 +17,27 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.particles.back_end import default_projection, finish_on, projection_on
 from sdv_privpgd.synthesize.particles.distributed import (
     require_same_answers,
     split_over_processes,
 )
 from sdv_privpgd.synthesize.particles.embedding import draw_codes, nearest_codes
 from sdv_privpgd.synthesize.particles.finish import STAYS_EMPTY, ExchangeFinish
-from sdv_privpgd.synthesize.particles.goals import TARGETS, goals_of, packed, probabilities
 from sdv_privpgd.synthesize.particles.kernels import KERNELS, Kernel, choose_kernel
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
-from sdv_privpgd.synthesize.particles.losses import looks, mean_loss, stretches
-from sdv_privpgd.synthesize.particles.particles import Particles, default_number
-from sdv_privpgd.synthesize.particles.penalties import Loss, Penalty, penalty_gradient
-from sdv_privpgd.synthesize.particles.placement import default_projection, finish_on, projection_on
-from sdv_privpgd.synthesize.particles.projection import Projection, SignedTable
-from sdv_privpgd.synthesize.particles.steps import AdamStep, Pull, StepRule, TransportStep
-from sdv_privpgd.synthesize.particles.visits import (
+from sdv_privpgd.synthesize.particles.loss_curve import looks, mean_loss, stretches
+from sdv_privpgd.synthesize.particles.mini_batches import (
     Draw,
     draw_steps,
     memberships,
     transport_visits,
 )
+from sdv_privpgd.synthesize.particles.optimizers import AdamStep, Pull, StepRule, TransportStep
+from sdv_privpgd.synthesize.particles.particles import Particles, default_number
+from sdv_privpgd.synthesize.particles.penalties import Loss, Penalty, penalty_gradient
+from sdv_privpgd.synthesize.particles.projection import Projection, SignedTable
+from sdv_privpgd.synthesize.particles.targets import TARGETS, goals_of, packed, probabilities
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ class ParticleGradientDescent:
     possible: Possible = field(default_factory=dict, compare=False)
     stratified: bool = True
     seed: int = 0
-    enable_gpu: bool = True
+    enable_gpu: bool = False
     kernel: str = "auto"
 
     def __post_init__(self) -> None:

@@ -65,7 +65,7 @@ class ExchangeFinish:
         as it is. Other codes without support move to the nearest that has some.
         """
         # Here, because its compiler need not be installed where CUDA does this work.
-        from sdv_privpgd.synthesize.particles.residuals import Residuals
+        from sdv_privpgd.synthesize.particles.compiled_exchange import Residuals
 
         grouped = grouped or {}
         require_tables(domain, targets, grouped)

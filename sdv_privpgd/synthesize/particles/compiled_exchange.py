@@ -10,7 +10,7 @@ from numba import prange
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.interactions import GroupedTargets
 from sdv_privpgd.synthesize.particles.compiler import njit
-from sdv_privpgd.synthesize.particles.levels import Levels, Table, tables_of
+from sdv_privpgd.synthesize.particles.layouts import Levels, Table, tables_of
 
 _NUM_CHUNKS = 32
 """Parts of a block for the threads. Fixed, though the result would not depend on it."""

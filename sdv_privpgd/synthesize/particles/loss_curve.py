@@ -8,7 +8,7 @@ from torch import Tensor
 
 from sdv_privpgd.synthesize.particles.kernels import Kernel
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
-from sdv_privpgd.synthesize.particles.visits import Draw, draw_steps
+from sdv_privpgd.synthesize.particles.mini_batches import Draw, draw_steps
 
 _BATCH = 64  # tables looked at together
 _SHARES = (8, 4, 2, 1)
