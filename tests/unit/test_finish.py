@@ -6,7 +6,7 @@ import pytest
 
 from sdv_privpgd.domain import Domain, Grouping
 from sdv_privpgd.estimate.interactions import GroupedTarget
-from sdv_privpgd.synthesize.particles import residuals
+from sdv_privpgd.synthesize.particles import compiled_exchange
 from sdv_privpgd.synthesize.particles.compiled_exchange import Residuals
 from sdv_privpgd.synthesize.particles.finish import ExchangeFinish, nearest
 
@@ -213,7 +213,7 @@ def test_the_number_of_threads_does_not_matter(monkeypatch):
     targets, codes = marginals(joint(), MIXED), independent(20_000)
     before = numba.get_num_threads()
     found = [ExchangeFinish(sweeps=3)(codes, DOMAIN, targets, 0)]
-    monkeypatch.setattr(residuals, "_PARALLEL_FROM", 0)
+    monkeypatch.setattr(compiled_exchange, "_PARALLEL_FROM", 0)
     try:
         for threads in range(1, before + 1):
             numba.set_num_threads(threads)
