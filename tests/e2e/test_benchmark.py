@@ -34,7 +34,7 @@ def command(*arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("changes", [[], ["--from-frame"]])
+@pytest.mark.parametrize("changes", [[], pytest.param(["--from-frame"], marks=pytest.mark.slow)])
 def test_scale_writes_one_line_a_run(changes, tmp_path):
     sizes = ["--rows", "300", "--columns", "2", "3", "--num-particles", "100"]
     printed = command("scale", *sizes, "--out", str(tmp_path), *changes)
@@ -56,6 +56,7 @@ def test_stages_prints_a_line_a_stage():
     assert names == ["stage", *STAGES]
 
 
+@pytest.mark.slow
 def test_undeclared_prints_a_line_a_table(tmp_path):
     table = mixed_table(400).assign(key=[f"key-{row}" for row in range(400)])
     table.to_parquet(tmp_path / "mixed.parquet")
@@ -68,6 +69,7 @@ def test_undeclared_prints_a_line_a_table(tmp_path):
     assert 0 < float(line.split()[-1]) < 1
 
 
+@pytest.mark.slow
 def test_conditions_prints_an_error_of_each_frequency_and_the_seconds():
     sizes = ["--rows", "2000", "--columns", "4", "--cells", "8", "--population", "30000"]
     printed = command("conditions", *sizes, "--seeds", "1", "--conditions", "2", "--timed", "5")
@@ -136,6 +138,7 @@ def test_discovery_prints_what_it_costs_to_declare_nothing(tmp_path):
     assert [line.split()[0] for line in lines[3:]] == ["race", "time_in_hospital", "readmitted"]
 
 
+@pytest.mark.slow
 def test_curves_writes_every_family_and_marks_the_default(tmp_path):
     rng = np.random.default_rng(0)
     income = rng.random(300) < 0.4

@@ -74,7 +74,11 @@ def runs(tmp_path_factory):
 @pytest.mark.timeout(300)
 def test_no_shape_of_table_compiles_anything_again(runs):
     (few, many), _ = runs
-    assert {"primal_dual.improve", "compiled_exchange.sweep_blocks", "softmax_descent.descend"} < set(many)
+    assert {
+        "primal_dual.improve",
+        "compiled_exchange.sweep_blocks",
+        "softmax_descent.descend",
+    } < set(many)
     assert many == few
     modules = ("primal_dual.", "compiled_exchange.", "softmax_descent.")
     for name, (num_signatures, _, _) in many.items():
@@ -87,5 +91,9 @@ def test_a_second_process_compiles_nothing(runs):
     assert all(misses > 0 for name, (_, _, misses) in first.items() if "primal_dual" in name)
     assert sum(misses for _, _, misses in second.values()) == 0
     # What Python calls is loaded; what that calls is linked into it already.
-    for name in ("primal_dual.improve", "compiled_exchange.sweep_blocks", "softmax_descent.descend"):
+    for name in (
+        "primal_dual.improve",
+        "compiled_exchange.sweep_blocks",
+        "softmax_descent.descend",
+    ):
         assert second[name] == [1, 1, 0], name
