@@ -19,7 +19,9 @@ from sdv_privpgd.privacy.queries import (
     MarginalQuery,
     ModelErrorQuery,
     SigmoidSumQuery,
+    ValueCountsQuery,
 )
+from sdv_privpgd.privacy.value_counts import ValueCounts
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 
@@ -196,3 +198,32 @@ def test_values_of_the_statistic_lie_on_the_grid_and_add_up(data):
     value = int(statistic.answer(table)[0]) - int(statistic.answer(removed)[0])
     assert 0 <= value <= SigmoidSumQuery.GRID
     assert 0 <= statistic.answer(table)[0] <= SigmoidSumQuery.GRID * table.num_records()
+
+
+values = st.sampled_from([None, "a", "b", "", 1, 1.5, True, b"a"])
+
+
+@given(st.lists(values, max_size=8), values, values)
+def test_no_neighbor_changes_value_counts_by_more_than_their_sensitivity(shared, one, other):
+    query = ValueCountsQuery("x")
+
+    def counts(cells):
+        held = ValueCounts({"x": [(cell, 1) for cell in cells]})
+        return {(type(value), value): number for value, number in query.answer(held)}
+
+    for adjacency, (first, second) in {
+        REPLACE: ([*shared, one], [other, *shared]),
+        ADD: ([*shared, one], shared),
+    }.items():
+        before, after = counts(first), counts(second)
+        moved = [before.get(key, 0) - after.get(key, 0) for key in before.keys() | after.keys()]
+        assert sum(change**2 for change in moved) <= query.l2_sensitivity_squared(adjacency)
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE, ADD])
+def test_the_sensitivity_of_value_counts_is_attained(adjacency):
+    query = ValueCountsQuery("x")
+    before, after = ([("a", 2)], [("a", 1), ("b", 1)] if adjacency is REPLACE else [("a", 1)])
+    one, two = (dict(query.answer(ValueCounts({"x": cells}))) for cells in (before, after))
+    moved = sum((one.get(key, 0) - two.get(key, 0)) ** 2 for key in one.keys() | two.keys())
+    assert moved == query.l2_sensitivity_squared(adjacency)
