@@ -25,8 +25,6 @@ def thinned(noisy: NoisyTable) -> np.ndarray:
     last, high = _last_clear(counts, stddev)
     first, low = _last_clear(counts[::-1], stddev)
     first = counts.size - 1 - first
-    if first > last:  # all is noise
-        return pooled(noisy)
     held = pooled(NoisyTable(counts[first : last + 1], noisy.variance))
     before = _tail(counts[:first], stddev, low)[::-1]
     return np.concatenate([before, held, _tail(counts[last + 1 :], stddev, high)])

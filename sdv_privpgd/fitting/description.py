@@ -12,7 +12,7 @@ from sdv_privpgd.columns.ordered import OrderedPair, chosen, differences_of, tol
 from sdv_privpgd.columns.schema import Schema, check_facts
 from sdv_privpgd.discovery.plan import without_domain
 from sdv_privpgd.domain import FieldsAlone
-from sdv_privpgd.fitting.constraining import Constraints, Unconstrained
+from sdv_privpgd.fitting.constraining import Constraints, Limits, Unconstrained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +115,15 @@ class Description(FieldsAlone):
         if not self.enforce_rounding:
             columns, domain = _without_rounding(columns), _without_rounding(domain)
         return {"columns": columns, "keys": self.keys, "public_domain": domain}
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What the constraints say of rows."""
+        return self.constraints.limits(self.attributes)
+
+    def require_possible(self) -> None:
+        """Raises for a constraint that nothing discovered could make possible."""
+        self.constraints.require_possible(self.declared_schema, self.lacking)
 
     @property
     def share_looked_into(self) -> Fraction:

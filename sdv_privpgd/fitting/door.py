@@ -10,17 +10,15 @@ import pandas as pd
 
 from sdv_privpgd.columns.schema import MODELLED
 from sdv_privpgd.drafting.files import plain_domain
-from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, Fitted, check
 from sdv_privpgd.fitting.opening import dtypes_kept, opened
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import note_on
-from sdv_privpgd.forecast import USUAL_ROWS
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.progress import Progress, expect, silent
-from sdv_privpgd.report.advice import OPENING, Facts, advice
+from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.assumed import About
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.report.release import write_release_page
@@ -31,7 +29,7 @@ from sdv_privpgd.synthesize.engine import Engine
 
 @dataclass(frozen=True, kw_only=True)
 class FittedTable:
-    """A differentially private model of a table. All that it shows is public.
+    """A differentially private model of a table. All that it shows is public, pickles included.
 
     Attributes:
         fitted: The model, and what is known of the columns.
@@ -48,10 +46,7 @@ class FittedTable:
     @property
     def num_rows(self) -> int | None:
         """The number of rows, as far as it is known: noisy where it is private."""
-        release = self.fitted.release
-        if release is None:
-            return None
-        return round(estimate_total(release.domain, release.measurements).value)
+        return self.fitted.num_rows
 
     @property
     def domain(self) -> dict[str, dict]:
@@ -89,6 +84,17 @@ class FittedTable:
         )
         release, schema = self.fitted.release, self.fitted.schema
         return write_release_page(release, self.ledger, schema, about, path, notes=self.warnings)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Gives the same engine for any cells: without constraints rows can be in all."""
+
+    engine: Engine
+
+    def __call__(self, possible: Possible) -> Engine:
+        del possible
+        return self.engine
 
 
 def fit_table(
@@ -148,8 +154,9 @@ def fit_table(
     # Imported late: settings and declarations need no torch.
     from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 
+    if not isinstance(table, pd.DataFrame):
+        raise ValueError(f"table must be a pandas DataFrame, got {type(table).__name__}.")
     described = {str(name): _described(str(name), facts) for name, facts in columns.items()}
-    own = ParticleGradientDescent(seed=seed) if engine is None else engine
     settings = Settings(
         epsilon=epsilon,
         delta=delta,
@@ -158,7 +165,7 @@ def fit_table(
         discovery_share=discovery_share,
         seed=seed,
         strategy=AllPairs() if strategy is None else strategy,
-        engine=lambda _: own,
+        engine=_Given(ParticleGradientDescent(seed=seed) if engine is None else engine),
     )
     description = Description(
         columns={name: {"sdtype": facts["sdtype"]} for name, facts in described.items()},
@@ -184,16 +191,7 @@ def fit_table(
         spent = fit.books.ledger.spent() if fit.books.ledger.charges else 0.0
         note_on(error, f"The fit had spent epsilon {spent:.4g} of {epsilon:g}, which is gone.")
         raise
-    said = advice(
-        Facts(
-            schema=fitted.schema,
-            release=fitted.release,
-            ledger=fit.books.ledger,
-            declared=fitted.description.facts,
-            doubts=fitted.doubts,
-            repeated_ids=(),
-        )
-    )
+    said = fitted.advice(fit.books.ledger)
     if said:
         warnings.warn("\n- ".join((OPENING, *said)), stacklevel=2)
     return FittedTable(fitted=fitted, settings=settings, ledger=fit.books.ledger, warnings=said)
@@ -216,10 +214,8 @@ def _described(name: str, facts: Mapping) -> dict:
 
 
 def _fitted(fit: Fit, columns: Mapping[str, pd.Series], progress: Progress) -> Fitted:
-    """The steps of a fit in order. A bar must not tell the number of rows where it is private."""
-    num_rows = len(next(iter(columns.values()), ()))
-    if fit.settings.adjacency is Adjacency.ADD_REMOVE:
-        num_rows = USUAL_ROWS
+    """The steps of a fit in order."""
+    num_rows = fit.settings.foretold_rows(len(next(iter(columns.values()), ())))
     expect(progress, lambda: fit.stages(num_rows))
     fit.discover(columns, progress)
     fit.ask(fit.encoded(columns, progress), progress)

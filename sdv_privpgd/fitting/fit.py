@@ -14,12 +14,11 @@ import pandas as pd
 from sdv_privpgd import forecast, pipeline
 from sdv_privpgd.columns.encoders import encode_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.constraints.rules import Rule, possible_of
+from sdv_privpgd.constraints.rules import possible_of
 from sdv_privpgd.discovery.plan import discover, reserved_delta, without_domain
 from sdv_privpgd.discovery.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.estimate.structural_zeros import Possible
-from sdv_privpgd.fitting.constraining import Limits
+from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.pipeline import Release
@@ -29,10 +28,12 @@ from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.progress import Progress, Stage, silent
+from sdv_privpgd.report.advice import Facts, advice
 from sdv_privpgd.sampling.sampler import Sampler
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.mwem import MWEM
 from sdv_privpgd.select.workload import checked_workload
+from sdv_privpgd.synthesize.engine import Engine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,26 @@ class Fitted:
     doubts: Mapping[str, str] = field(default_factory=dict)
     refusals: Sequence[str] = ()
 
+    @property
+    def num_rows(self) -> int | None:
+        """The number of rows, noisy where it is private; ``None`` where nothing was measured."""
+        if self.release is None:
+            return None
+        return round(estimate_total(self.release.domain, self.release.measurements).value)
+
+    def advice(self, ledger: PrivacyLedger, repeated_ids: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """What is worth a look, a sentence each; ``repeated_ids`` are ids that are no keys."""
+        return advice(
+            Facts(
+                schema=self.schema,
+                release=self.release,
+                ledger=ledger,
+                declared=self.description.facts,
+                doubts=self.doubts,
+                repeated_ids=repeated_ids,
+            )
+        )
+
 
 class Fit:
     """The steps of one fit. It holds the books, and what was found so far.
@@ -62,19 +83,26 @@ class Fit:
     Args:
         settings: What it may spend, and by which method.
         description: What is public of the table.
+        doubts: Of a discovery that the description holds already. None is made then.
         begun: The books of a fit that failed, to go on with them.
     """
 
     def __init__(
-        self, settings: Settings, description: Description, *, begun: PrivacyLedger | None = None
+        self,
+        settings: Settings,
+        description: Description,
+        *,
+        doubts: Mapping[str, str] | None = None,
+        begun: PrivacyLedger | None = None,
     ) -> None:
         self.settings = settings
         self.description = description
-        self.doubts: Mapping[str, str] = {}
-        self.has_discovered = False
+        self.has_discovered = doubts is not None
+        self.doubts: Mapping[str, str] = {} if doubts is None else doubts
         self.curator: Curator | None = None
         if begun is None:
-            begun = settings.ledger(reserved_delta(description.undeclared, settings.delta))
+            undeclared = {} if self.has_discovered else description.undeclared
+            begun = settings.ledger(reserved_delta(undeclared, settings.delta))
         self.books = Books(begun)
 
     def discover(self, columns: Mapping[str, pd.Series], progress: Progress = silent) -> None:
@@ -117,7 +145,7 @@ class Fit:
 
     def model(self, progress: Progress = silent) -> Fitted:
         """Makes a model of the answers, and rows of the model: post-processing."""
-        schema, limits = self.description.attributes, self._limits
+        schema, limits = self.description.attributes, self.description.limits
         fitted = Fitted(
             description=self.description,
             schema=schema,
@@ -130,7 +158,8 @@ class Fit:
         answers = pipeline.Answers.of(self.curator, engine)
         release = pipeline.fit(answers, engine, progress=progress)
         # A difference of which nothing was asked is not one that the model knows.
-        asked = {name for query in self.tables for name in query.clique}
+        queries = [answer.query for answer in self.tables]
+        asked = {name for query in queries for name in query.clique}  # pyright: ignore
         sampler = Sampler(
             schema,
             release.model,
@@ -143,10 +172,11 @@ class Fit:
         return replace(fitted, release=release, sampler=sampler)
 
     @property
-    def tables(self) -> list[MarginalQuery | GroupedMarginalQuery]:
-        """The tables of counts that were asked for."""
-        queries = [] if self.curator is None else [m.query for m in self.curator.measurements]
-        return [each for each in queries if isinstance(each, MarginalQuery | GroupedMarginalQuery)]
+    def tables(self) -> list[Measurement]:
+        """The answers that are tables of counts."""
+        kinds = MarginalQuery | GroupedMarginalQuery
+        answers = () if self.curator is None else self.curator.measurements
+        return [answer for answer in answers if isinstance(answer.query, kinds)]
 
     def stages(self, num_rows: int) -> list[Stage]:
         """What is still to come, for a progress bar, at about so many rows."""
@@ -167,12 +197,10 @@ class Fit:
         ]
 
     @property
-    def _limits(self) -> Limits:
-        return self.description.constraints.limits(self.description.attributes)
-
-    @property
-    def _engine(self):
-        return self.settings.engine(_possible(self.description.attributes, self._limits.rules))
+    def _engine(self) -> Engine:
+        """The engine, told which cells of the attributes' tables rows can be in."""
+        schema, rules = self.description.attributes, self.description.limits.rules
+        return self.settings.engine(possible_of([*rules, *schema.differences], schema.domain()))
 
 
 def check(settings: Settings, description: Description) -> None:
@@ -180,11 +208,6 @@ def check(settings: Settings, description: Description) -> None:
     names = description.modelled
     codes = Domain(tuple(names), (1,) * len(names))
     pipeline.require_room(settings.engine({}).statistics(codes))
-    description.constraints.require_possible(description.declared_schema, description.lacking)
+    description.require_possible()
     if isinstance(settings.strategy, AIM | MWEM):
         checked_workload(codes, settings.strategy.workload)
-
-
-def _possible(schema: Schema, rules: Sequence[Rule]) -> Possible:
-    """Which cells of the attributes' tables rows can be in."""
-    return possible_of([*rules, *schema.differences], schema.domain())

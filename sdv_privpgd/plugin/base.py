@@ -30,7 +30,6 @@ from sdv.errors import (
 from sdv.metadata import Metadata
 from sdv.single_table.base import SYNTHESIZER_LOGGER
 
-from sdv_privpgd import forecast
 from sdv_privpgd.columns.encoders import encode_table
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.discovery.plan import without_domain
@@ -55,9 +54,8 @@ from sdv_privpgd.plugin.rows import SampledRows
 from sdv_privpgd.plugin.transformers import ColumnTransformer, transformer_for
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.progress import Progress, Stage, expect, silent
-from sdv_privpgd.report.advice import OPENING, Facts, advice
+from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.privacy import plan_report
 
 # SDV's methods have no types; ours give back the kind of table that was fitted.
@@ -250,8 +248,8 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RefitWarning)  # a refit would spend again, for nothing
             super().update_transformers(column_name_to_transformer, table_name)
-        if self._fitted:
-            self._ready_generators(self._description())
+        if self._model_of_table is not None:
+            self._ready_generators(self._model_of_table.description)
             self.reset_sampling()
 
     def _ready_generators(self, description: Description) -> None:
@@ -352,8 +350,7 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
             found = kept.description
             description = replace(description, discovered=found.discovered, shapes=found.shapes)
             kept.require(description.attributes, with_data=data is not None)
-            fit = Fit(settings, description, begun=kept.ledger)
-            fit.doubts, fit.has_discovered = kept.doubts, True
+            fit = Fit(settings, description, doubts=kept.doubts, begun=kept.ledger)
             with self._shown() as progress, self._booked(fit, kept.names, goes_on=True):
                 num_rows = self._known_rows([] if columns is None else columns.values())
                 self._begin(progress, lambda: fit.stages(num_rows))
@@ -373,9 +370,7 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
         fit = Fit(settings, description)
         fit.discover(columns)
         fit.ask(fit.encoded(columns))
-        answers = () if fit.curator is None else fit.curator.measurements
-        tables = [each for each in answers if each.query in fit.tables]
-        return plan_report(fit.books.ledger, num_rows, tables)
+        return plan_report(fit.books.ledger, num_rows, fit.tables)
 
     def preprocess(self, data) -> dict[str, pd.DataFrame]:
         """The table as codes, one column an attribute. As private as the table itself.
@@ -394,13 +389,11 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
 
     def fit_processed_data(self, processed_data) -> None:
         """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call."""
-        settings, declared = self._questions()
-        description = self._description()
+        settings, _ = self._questions()
+        description, fitted = self._description(), self._model_of_table
         names = (self._gives_frames, self._original_columns)
         table = processed_data[self._table_name]
-        fit = Fit(settings, replace(declared, discovers=False))
-        fit.description = description
-        fit.has_discovered = True
+        fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
         with self._shown() as progress, self._booked(fit, names):
             num_rows = self._known_rows([table])
             self._begin(progress, lambda: fit.stages(num_rows))
@@ -409,7 +402,7 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
             self._run(fit, names, in_order.to_numpy(), progress)
         self._speak_up()
 
-    def _names_of(self, data) -> "tuple[bool, pd.Index]":
+    def _names_of(self, data) -> tuple[bool, pd.Index]:
         """Whether a frame was given, and not a dict of one, and the names of its columns."""
         table = data[self._table_name] if isinstance(data, dict) else data
         return not isinstance(data, dict), original_names(table, list(self._described))
@@ -429,13 +422,11 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
 
     def _known_rows(self, columns: Collection[Sized]) -> int:
         """The number of rows where it is public, else a usual one: a bar must not tell it."""
-        if Adjacency.parse(self.adjacency) is Adjacency.ADD_REMOVE:
-            return forecast.USUAL_ROWS
-        return len(next(iter(columns), ()))
+        return self._settings().foretold_rows(len(next(iter(columns), ())))
 
     @contextmanager
     def _booked(
-        self, fit: Fit, names: "tuple[bool, pd.Index]", *, goes_on: bool = False
+        self, fit: Fit, names: tuple[bool, pd.Index], *, goes_on: bool = False
     ) -> Iterator[Fit]:
         """A fit, while one thread has the object to itself.
 
@@ -470,7 +461,7 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
     def _run(
         self,
         fit: Fit,
-        names: "tuple[bool, pd.Index]",
+        names: tuple[bool, pd.Index],
         codes: np.ndarray | None,
         progress: Progress,
         known: Sequence[Measurement] = (),
@@ -489,32 +480,19 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
         self._ready_generators(fit.description)
         fit.ask(codes, progress, known=known)
         fitted = fit.model(progress)
+        set_aside = [f"Not enforced: {reason}" for reason in fitted.refusals]
+        described, keys = fit.description.columns, fit.description.keys
+        ids = [name for name, facts in described.items() if facts["sdtype"] == "id"]
+        repeated = tuple(name for name in ids if name not in keys)
+        # What can fail has not failed: from here on the model is this fit's.
+        self._warnings = (*set_aside, *fitted.advice(fit.books.ledger, repeated))
         self._model_of_table, self._dtypes = fitted, fit.description.dtypes
         self._gives_frames, self._original_columns = names
-        set_aside = [f"Not enforced: {reason}" for reason in fitted.refusals]
-        self._warnings = (*set_aside, *self._advice(fitted, fit.books.ledger))
         self._fitted = True
         self._random_state_set = False
         self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
         self._fitted_sdv_version = version.community
         self._fitted_sdv_enterprise_version = version.enterprise
-
-    def _advice(self, fitted: Fitted, ledger: PrivacyLedger) -> tuple[str, ...]:
-        """What is to be said of a fit with these books."""
-        return advice(
-            Facts(
-                schema=fitted.schema,
-                release=fitted.release,
-                ledger=ledger,
-                declared=fitted.description.facts,
-                doubts=fitted.doubts,
-                repeated_ids=tuple(
-                    name
-                    for name, facts in self._described.items()
-                    if facts["sdtype"] == "id" and name not in fitted.description.keys
-                ),
-            )
-        )
 
     def _speak_up(self) -> None:
         """One warning that says all of ``warnings_``, to the caller of a method that fits."""

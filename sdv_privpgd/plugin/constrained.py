@@ -7,10 +7,9 @@ from copy import deepcopy
 import numpy as np
 from sdv.cag._errors import ConstraintNotMetError
 from sdv.cag._utils import _validate_constraints_single_table
-from sdv.errors import RefitWarning
+from sdv.errors import RefitWarning, SynthesizerInputError
 
 from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.plugin import constraints as _constraints
 from sdv_privpgd.plugin.state import FittedState
 
@@ -46,11 +45,11 @@ class ConstrainedRows(FittedState):
         self._reject_sampling_constraints = [*before, *deepcopy(added)]
         try:
             description = self._description()
-            self._require_possible(description.declared)
+            description.declared.require_possible()
             with suppress(PublicDomainError):
-                _constraints.SdvConstraints(tuple(self._reject_sampling_constraints)).require_met(
-                    description.schema
-                )
+                refusals = description.constraints.limits(description.schema).refusals
+                if refusals:
+                    raise SynthesizerInputError(refusals[0])
         except BaseException:
             self._reject_sampling_constraints = before
             raise
@@ -73,10 +72,6 @@ class ConstrainedRows(FittedState):
                     f"{constraint!r} is not met by {wrong.sum()} rows; the first of them are "
                     f"{np.flatnonzero(wrong)[:5].tolist()}."
                 )
-
-    def _require_possible(self, description: Description) -> None:
-        """Raises for a constraint that nothing discovered could make possible."""
-        description.constraints.require_possible(description.declared_schema, description.lacking)
 
     def _validate_transform_constraints(self, table_data, enforce_constraint_fitting=False):
         """The table as it is: SDV would fit the constraints on it."""

@@ -176,11 +176,6 @@ class SdvConstraints:
         met, refusals = met_by(self.constraints, schema)
         return Limits(rules_of(met, schema), checks_of(met, schema), refusals)
 
-    def require_met(self, schema: Schema) -> None:
-        """Raises ``SynthesizerInputError`` for a constraint that no row of the schema can meet."""
-        rules_of(self.constraints, schema)
-        checks_of(self.constraints, schema)
-
     def require_possible(self, declared: Schema, undeclared: Mapping[str, Mapping]) -> None:
         rules_of(self.constraints, declared)
         require_possible(self.constraints, declared, undeclared)

@@ -5,7 +5,6 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from sdv_privpgd.drafting.files import plain_domain
-from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.assumed import About
@@ -28,8 +27,9 @@ class ShownFit(FittedState):
         noisy answers. It is one file and asks for nothing over a network.
         """
         self._require_fitted()
-        fitted, description = self._model_of_table, self._description()
+        fitted = self._model_of_table
         assert fitted is not None
+        description = fitted.description
         about = About(
             table=str(self._table_name),
             date=str(self._fitted_date),
@@ -94,9 +94,7 @@ class ShownFit(FittedState):
         ``None`` where no column is modelled, so that nothing was measured.
         """
         self._require_fitted()
-        if self._release is None:
-            return None
-        return round(estimate_total(self._release.domain, self._release.measurements).value)
+        return None if self._model_of_table is None else self._model_of_table.num_rows
 
     def privacy_report(self) -> str:
         """What was spent, on what and under which adjacency, in words. Public.

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sdv.sampling import DataFrameCondition
 
-from sdv_privpgd.plugin import generators as _generators
+from sdv_privpgd.plugin import generators
 from sdv_privpgd.plugin.arguments import (
     as_one,
     bars_shown,
@@ -32,7 +32,7 @@ class SampledRows(FittedState):
 
     def reset_sampling(self) -> None:
         """Starts the sequence of sampled rows again."""
-        _generators.restart(self._data_processor)
+        generators.restart(self._data_processor)
         if self._sampler is not None:
             self._sampler.restart()
 
@@ -128,7 +128,7 @@ class SampledRows(FittedState):
     def _table(self, num_rows: int, columns: Mapping[str, pd.Series]) -> pd.DataFrame:
         """A table in the metadata's column order: the given columns, the others generated."""
         missing = [name for name in self._described if name not in columns]
-        generated = _generators.generate(self._data_processor, num_rows, missing, self._dtypes)
+        generated = generators.generate(self._data_processor, num_rows, missing, self._dtypes)
         return pd.DataFrame({name: {**generated, **columns}[name] for name in self._described})
 
     def _sample_with_conditions(

@@ -78,7 +78,8 @@ class FittedState(BaseSingleTableSynthesizer, ABC):
 
     def _schema(self) -> Schema:
         """The modelled columns. Raises ``PublicDomainError`` where a domain is not known."""
-        return self._description().schema
+        fitted = self._model_of_table
+        return self._description().schema if fitted is None else fitted.description.schema
 
     def _require_fitted(self) -> None:
         if not self._fitted:

@@ -52,8 +52,8 @@ def _usable_stddev(sensitivity_squared: int, mu_squared: Fraction, what: str) ->
 class Curator:
     """Answers queries about one private table of codes within one budget.
 
-    It holds the table and the books. It is never pickled, returned or
-    kept. Threads may share it: no charge is lost.
+    It holds the table and the books. It is never pickled, returned or kept. Threads may share it:
+    no charge is lost.
 
     Args:
         dataset: The codes that it answers for.
