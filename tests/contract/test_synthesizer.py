@@ -953,7 +953,7 @@ class TestTransformers:
 
 
 class TestDiscovery:
-    """Columns whose domain nobody declared (``tests/unit/test_discovery.py`` has the mechanism)."""
+    """Columns whose domain nobody declared (``tests/unit/discovery/test_discovery.py`` has the mechanism)."""
 
     @staticmethod
     def table(num_rows=4_000):
