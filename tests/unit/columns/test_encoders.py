@@ -1,8 +1,5 @@
-"""Values to codes and back, one kind of column at a time, and inside RDT."""
+"""Values to codes and back, one kind of column at a time, and a table of all of them."""
 
-import datetime
-import pickle
-import zoneinfo
 from decimal import Decimal
 from fractions import Fraction
 
@@ -11,44 +8,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import sdv_tables
-from rdt import HyperTransformer
+from encoding import EACH, categories, codes, dates, decoded, numerical, transformer
 
 from sdv_privpgd.columns.encoders import encode_table, encoder_for
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.plugin.transformers import transformer_for
 from sdv_privpgd.privacy.dataset import Dataset
 
 pytestmark = pytest.mark.filterwarnings("error")
-
-
-def transformer(sdtype, num_bins=32, **facts):
-    schema = Schema.from_sdv({"x": {"sdtype": sdtype, **facts}}, num_bins=num_bins)
-    return encoder_for(schema.columns[0])
-
-
-def numerical(low, high, **facts):
-    return transformer("numerical", range_min=low, range_max=high, **facts)
-
-
-def dates(low="2000-01-01", high="2009-12-31", datetime_format=None, **facts):
-    return transformer(
-        "datetime", range_min=low, range_max=high, datetime_format=datetime_format, **facts
-    )
-
-
-def categories(*values, **facts):
-    return transformer("categorical", range_values=list(values), **facts)
-
-
-def codes(transformer, *cells):
-    return transformer.encode(pd.Series(cells, dtype=object))[0].tolist()
-
-
-def decoded(transformer, *codes, position=0.5, **options):
-    return transformer.decode(np.array(codes), np.full(len(codes), position), **options)
-
-
-# Numbers
 
 
 def test_numbers_outside_their_range_go_to_the_ends():
@@ -164,105 +130,6 @@ def test_real_numbers_stay_in_their_cell():
     assert decoded(real, 0, position=0.25).tolist() == [pytest.approx(1 / 12, rel=1e-15)]
 
 
-# Dates
-
-
-def test_dates_are_read_from_strings_and_from_dates():
-    days = dates("2000-01-01", "2000-01-20")
-    third = ("2000-01-03", "2000-01-03 23:59", "Jan 3, 2000", datetime.date(2000, 1, 3),
-             datetime.datetime(2000, 1, 3, 5), pd.Timestamp("2000-01-03"),
-             np.datetime64("2000-01-03T07"), "2000-01-03T00:00Z")  # fmt: skip
-    assert codes(days, *third) == [2] * len(third)
-
-
-def test_time_zones_are_turned_to_utc_and_what_has_none_is_in_utc():
-    days = dates("2000-01-01", "2000-01-20")
-    tokyo = zoneinfo.ZoneInfo("Asia/Tokyo")
-    assert codes(
-        days,
-        datetime.datetime(2000, 1, 3, 5, tzinfo=tokyo),
-        pd.Timestamp("2000-01-03 05:00", tz="Asia/Tokyo"),
-        "2000-01-03T05:00+09:00",
-        "2000-01-03T05:00",
-    ) == [1, 1, 1, 2]
-    aware = pd.Series(pd.to_datetime(["2000-01-03 05:00"])).dt.tz_localize("Asia/Tokyo")
-    assert days.encode(aware)[0].tolist() == [1]
-
-
-@pytest.mark.parametrize("datetime_format", [None, "%Y-%m-%d"])
-def test_dates_that_nanoseconds_cannot_hold_go_to_the_ends(datetime_format):
-    days = dates(datetime_format=datetime_format)
-    utc_14 = datetime.timezone(datetime.timedelta(hours=14))
-    early = (datetime.date(1, 1, 1), "1066-10-14", np.datetime64(-(10**10), "Y"),
-             datetime.datetime(1, 1, 1, tzinfo=utc_14), np.datetime64("1066-10-14", "W"),
-             pd.Timestamp("1066-10-14"), np.datetime64(-(2**63) + 1, "ns"))  # fmt: skip
-    late = (datetime.date(9999, 12, 31), "9999-12-31", np.datetime64(10**10, "Y"),
-            pd.Timestamp("9999-12-31"), np.datetime64(2**63 - 1, "s"))  # fmt: skip
-    assert codes(days, *early) == [0] * len(early)
-    assert codes(days, *late) == [31] * len(late)
-    for unit in ("s", "ms", "us"):
-        column = pd.Series(np.array(["1066-10-14", "9999-12-31", "NaT"], dtype=f"M8[{unit}]"))
-        assert days.encode(column)[0].tolist() == [0, 31, 32]
-
-
-def test_no_day_before_1970_is_rounded_up():
-    days = dates("1969-12-30", "1970-01-02")
-    assert codes(days, "1969-12-31T23:59", "1970-01-01T00:00") == [1, 2]
-
-
-def test_what_is_no_date_is_missing():
-    days = dates()
-    strange = ("soon", "", "now", "Today", "NaT", "\ud800", 20_050_101, 1.5, True, b"2005-01-01",
-               None, pd.NA, pd.NaT, np.datetime64("NaT"), datetime.time(1),
-               pd.Timedelta(1))  # fmt: skip
-    assert codes(days, *strange) == [32] * len(strange)
-
-
-def test_a_format_reads_only_what_is_written_in_it():
-    days = dates("01.01.2000", "20.01.2000", "%d.%m.%Y")
-    assert codes(days, "03.01.2000", "2000-01-03", "3.1.2000 10:00") == [2, 20, 20]
-
-
-def test_digits_may_be_written_as_numbers():
-    days = dates("20000101", "20000120", "%Y%m%d")
-    assert codes(days, "20000103", 20000103, 20000103.0, Decimal(20000103)) == [2] * 4
-    assert codes(days, 20000103.5, float("inf"), 10**400, True) == [20] * 4
-    for dtype in ("int64", "float64", "Int64", "category"):
-        assert days.encode(pd.Series([20000103]).astype(dtype))[0].tolist() == [2]
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "datetime_format"),
-    [
-        ("2000-01", "2002-01", "%Y-%m"),
-        ("1990", "2010", "%Y"),
-        ("01/02/2000 00:05", "01/02/2000 00:20", "%d/%m/%Y %H:%M"),
-        (
-            "2000-01-01 00:00:00.000005+0000",
-            "2000-01-01 00:00:00.000025+0000",
-            "%Y-%m-%d %H:%M:%S.%f%z",
-        ),
-    ],
-)
-def test_dates_are_written_in_their_format_and_resolution(low, high, datetime_format):
-    written = dates(low, high, datetime_format)
-    every = range(written.column.num_values)
-    values = decoded(written, *every)
-    assert values.iloc[0] == low
-    assert values.iloc[-1] == high
-    assert written.encode(values)[0].tolist() == list(every)
-
-
-def test_dates_without_a_format_are_timestamps():
-    assert decoded(dates(), 0, 31).dtype == "datetime64[ns]"
-    assert decoded(dates(), 0, 32).isna().tolist() == [False, True]
-    aware = dates("2000-01-01T00:00Z", "2000-01-20T00:00Z")
-    assert decoded(aware, 0).tolist() == [pd.Timestamp("2000-01-01", tz="UTC")]
-
-
-# Categories
-
-
 def test_categories_are_the_same_if_python_says_that_they_are_equal():
     mixed = categories("a", 1, 0.5, b"b", "1")
     assert codes(mixed, "a", np.str_("a")) == [0, 0]
@@ -302,19 +169,6 @@ def test_truth_is_read_from_truths_numbers_and_words():
     assert decoded(truth, 0, 1).dtype == bool
     assert decoded(truth, 0, 1, 2).tolist() == [False, True, None]
     assert decoded(truth, 0, 1, holds_missing=True).dtype == object
-
-
-# All of them
-
-EACH = {
-    "whole": numerical(-3, 200, decimal_places=0),
-    "decimal": numerical(-1.5, 7, decimal_places=2),
-    "real": numerical(-1.5, 7),
-    "date": dates(),
-    "written": dates("2000-01-01", "2009-12-31", "%Y-%m-%d"),
-    "category": categories("a", 2, 0.5),
-    "truth": transformer("boolean"),
-}
 
 
 @pytest.mark.parametrize("each", EACH.values(), ids=EACH)
@@ -380,58 +234,6 @@ def test_encoded_codes_are_compact_and_become_the_dataset_without_a_copy():
     codes = encode_table({name: pd.Series([0, 1, 2]) for name in facts}, schema)
     assert codes.dtype == np.uint8
     assert np.shares_memory(Dataset(schema.domain(), codes)._codes, codes)
-
-
-# Inside RDT
-
-
-@pytest.fixture
-def hyper_transformer():
-    """A fitted one, whose public frame holds one row of each column's first and last value."""
-    hyper_transformer = HyperTransformer()
-    fresh = {name: transformer_for(each.column) for name, each in EACH.items()}
-    sdtypes = {name: each.INPUT_SDTYPE for name, each in fresh.items()}
-    hyper_transformer.set_config({"sdtypes": sdtypes, "transformers": fresh})
-    public = pd.DataFrame(
-        {name: decoded(each, 0, each.column.num_values - 1) for name, each in EACH.items()}
-    )
-    hyper_transformer.fit(public)
-    return hyper_transformer
-
-
-def test_rdt_carries_values_there_and_back(hyper_transformer):
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(
-        {
-            name: each.decode(rng.integers(0, each.column.size, 50), rng.random(50))
-            for name, each in EACH.items()
-        },
-    )
-    coordinates = hyper_transformer.transform(table)
-    for name, each in EACH.items():
-        assert coordinates[name].dtype == np.float64
-        assert np.array_equal(np.floor(coordinates[name]), each.encode(table[name])[0])
-    back = hyper_transformer.reverse_transform(coordinates)
-    pd.testing.assert_frame_equal(back, table, rtol=1e-12)
-
-
-def test_rdt_keeps_nothing_of_the_cells():
-    kept = []
-    for cells in (["a", 2, 0.5], [None, "SENTINEL", "a"]):
-        fitted = transformer_for(EACH["category"].column)
-        fitted.fit(pd.DataFrame({"x": cells}), "x")
-        fitted.transform(pd.DataFrame({"x": cells}))
-        fitted.reset_randomization()
-        kept.append(pickle.dumps(fitted))
-    assert kept[0] == kept[1]
-
-
-def test_coordinates_outside_go_to_the_nearest_inside(hyper_transformer):
-    for each in hyper_transformer.field_transformers.values():
-        size = each.column.size
-        name = each.columns[0]
-        wild = pd.DataFrame({name: [-1.0, size + 3.0, np.nan, np.inf, size - 0.5]})
-        assert each.reverse_transform(wild)[name].isna().tolist() == [False, True, True, True, True]
 
 
 class TestIncrements:
