@@ -7,18 +7,26 @@ import numpy as np
 from small_engine import MaximumEntropy
 
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
+from sdv_privpgd.select.aim import AIM
+from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.select.independent import Independent
+from sdv_privpgd.select.mst import MST
+from sdv_privpgd.select.mwem import MWEM
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 HUGE = 1e4
-
-
-def open_curator(dataset, *, epsilon=1.0, adjacency=REPLACE, seed=0):
-    ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency)
-    return Curator(dataset, ledger, words=np.random.default_rng(seed).bytes)
+STRATEGIES = {
+    "AllKWay": AllKWay(),
+    "AllPairs": AllPairs(),
+    "Independent": Independent(),
+    "MST": MST(),
+    "AIM": AIM(rounds_per_attribute=2),
+    "MWEM": MWEM(),
+}
+"""Every strategy there is: a new one is a line here."""
 
 
 def cliques_of(measurements):

@@ -147,7 +147,9 @@ class TestPenalties:
     def test_a_synthesizer_with_penalties_is_saved(self, tmp_path):
         synthesizer = new(penalties=[DifferentiablePenalty(mean_age)])
         synthesizer.fit(sdv_tables.table(30))
-        cloudpickle.loads(cloudpickle.dumps(synthesizer)).sample(3)
+        loaded = cloudpickle.loads(cloudpickle.dumps(synthesizer))
+        assert loaded.get_parameters()["penalties"] == synthesizer.get_parameters()["penalties"]
+        pd.testing.assert_frame_equal(loaded.sample(30), synthesizer.sample(30))
 
 
 def mean_age(positions):

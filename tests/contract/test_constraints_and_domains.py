@@ -143,7 +143,11 @@ class TestRefusals:
 
     def test_an_order_with_a_column_that_is_not_declared_waits_for_its_range(self):
         domain = {"low": {"range_min": 10, "range_max": 20, "range_is_nullable": False}}
-        new([], public_domain=domain).add_constraints([cag.Inequality("low", "real")])
+        synthesizer = new([], public_domain=domain)
+        order = cag.Inequality("low", "real")
+        synthesizer.add_constraints([order])
+        assert synthesizer.get_constraints() == [order]
+        assert synthesizer.ledger.charges == ()
 
     def test_combinations_of_undeclared_values_are_refused(self):
         with pytest.raises(SynthesizerInputError, match=r"\['w'\] of 'country'"):

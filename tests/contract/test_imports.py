@@ -1,10 +1,10 @@
 """The class is found in every import order, and the core imports neither SDV nor torch."""
 
 import subprocess
-import sys
 import textwrap
 
 import pytest
+from processes import python
 
 USE = """
 from sdv.metadata import Metadata
@@ -35,13 +35,7 @@ ORDERS = {
 
 
 def run(code: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-W", "error:Failed to", "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-    )
+    return python("-W", "error:Failed to", "-c", textwrap.dedent(code))
 
 
 @pytest.mark.parametrize("order", ORDERS)

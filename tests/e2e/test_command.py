@@ -273,6 +273,6 @@ def test_the_program_is_installed_and_puts_things_in_order_when_it_is_ended(csv,
     )
     with fifo.open("w"):  # returns when the program reads
         waiting.send_signal(signal.SIGINT)
-        _, said = waiting.communicate(timeout=300)
+        _, said = waiting.communicate()
     assert waiting.returncode == 130, said
     assert said.splitlines() == ["sdv-privpgd: interrupted"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from interpreted import needs_numba
+from interpreted import needs_numba, seeded
 
 from sdv_privpgd.synthesize.particles import batched_projection
 from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
@@ -17,10 +17,6 @@ from sdv_privpgd.synthesize.particles.wasserstein import sliced_w1, stratified_d
 
 F64 = torch.float64
 DEVICES = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def mixed_tables():

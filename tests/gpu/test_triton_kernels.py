@@ -13,6 +13,7 @@ from interpreted import (
     device_or_skip,
     needs_numba,
     needs_triton,
+    seeded,
     subprocess_of,
 )
 
@@ -28,10 +29,6 @@ from sdv_privpgd.synthesize.particles.wasserstein import (
 @pytest.fixture
 def device():
     return device_or_skip()
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 AXES = [[0, -1, -1], [3, 1, -1], [2, 0, 1], [1, 2, -1]]

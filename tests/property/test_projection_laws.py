@@ -1,6 +1,7 @@
 import math
 
 import torch
+from generators import seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,10 +21,6 @@ tables = shapes.flatmap(
     lambda shape: values_of(math.prod(shape)).map(lambda values: (shape, values))
 )
 projection = PrimalDualProjection(num_slices=6, max_steps=50)
-
-
-def seeded():
-    return torch.Generator().manual_seed(0)
 
 
 @given(st.integers(1, 20).flatmap(values_of))

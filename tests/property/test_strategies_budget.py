@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from selecting import STRATEGIES
 
 from sdv_privpgd import pipeline
 from sdv_privpgd.domain import Domain
@@ -14,10 +15,6 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.select.aim import AIM
-from sdv_privpgd.select.all_pairs import AllPairs
-from sdv_privpgd.select.fixed import AllKWay
-from sdv_privpgd.select.independent import Independent
-from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
 
 
@@ -64,10 +61,7 @@ def cases(draw):
     strategy = draw(
         st.sampled_from(
             [
-                AllKWay(),
-                AllPairs(),
-                Independent(),
-                MST(),
+                *STRATEGIES.values(),
                 AIM(
                     workload=workload,
                     rounds_per_attribute=draw(st.integers(1, 5)),

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from columns_of_words import numbers
 
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.differences import difference_of, merged
@@ -11,11 +12,6 @@ from sdv_privpgd.columns.ordered import FINE, OrderedPair, chosen, differences_o
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.orders import Order
-
-
-def numbers(name, low, high, bins=6, **facts):
-    known = {"sdtype": "numerical", "range_min": low, "range_max": high, "num_bins": bins}
-    return describe(name, {**known, **facts})
 
 
 def dates(name, low, high, written, bins=6, **facts):

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from columns_of_words import arrow
 
 from sdv_privpgd.columns.dtypes import (
     cast,
@@ -23,10 +24,6 @@ from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.schema import Schema
 
 pytestmark = pytest.mark.filterwarnings("error")
-
-
-def arrow(kind) -> pd.ArrowDtype:
-    return pd.ArrowDtype(kind)
 
 
 NUMBERS = [

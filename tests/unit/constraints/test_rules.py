@@ -4,6 +4,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from answers import noisy_answers, number_of_rows
+from columns_of_words import numbers
 
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.constraints.orders import Order, settle
@@ -12,16 +14,10 @@ from sdv_privpgd.constraints.rules import Combinations, OneHot, groups, possible
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.structural_zeros import emptied, few_choices, possible_cells
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.pgm import PrivatePGM
-
-
-def numbers(name, low, high, bins, **facts):
-    known = {"sdtype": "numerical", "range_min": low, "range_max": high, "num_bins": bins}
-    return describe(name, {**known, **facts})
-
 
 PAIRS = [
     (numbers("a", 0, 19, 4, decimal_places=0), numbers("b", 5, 30, 5, decimal_places=0)),
@@ -129,13 +125,9 @@ def answers(stddev=3.0, num_records=2_000):
     rng = np.random.default_rng(0)
     a = rng.integers(0, 6, num_records)
     codes = np.stack([a, rng.integers(a, 6), rng.integers(0, 3, num_records)], axis=1)
-    found = [Measurement(query=CountQuery(), answer=np.array([num_records]), stddev=0.0)]
-    for clique in DOMAIN.cliques(2):
-        table = np.zeros(DOMAIN.shape(clique), dtype=np.int64)
-        np.add.at(table, tuple(codes[:, DOMAIN.axes(clique)].T), 1)
-        noise = np.rint(rng.normal(0, stddev, table.shape)).astype(np.int64)
-        found.append(Measurement(query=MarginalQuery(clique), answer=table + noise, stddev=stddev))
-    return found
+    table = Dataset(DOMAIN, codes)
+    tables = {clique: table.counts(clique) for clique in DOMAIN.cliques(2)}
+    return [number_of_rows(num_records), *noisy_answers(tables, stddev, rng)]
 
 
 def test_tables_told_of_zeros_keep_their_marginals():

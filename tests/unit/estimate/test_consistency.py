@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from answers import noisy_answers, number_of_rows
 
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.consistency import consistent_tables
@@ -25,18 +26,11 @@ def records():
     return np.column_stack([a, b, c, d])
 
 
-def measured(domain, records, cliques, stddev, rng=None, total_stddev=0.0):
+def measured(domain, records, cliques, stddev, rng=0, total_stddev=0.0):
     """Measurements of the cliques, with float noise: what is after them is public arithmetic."""
     dataset = Dataset(domain, records)
-    rng = rng or np.random.default_rng(0)
-    result = [Measurement(query=CountQuery(), answer=np.array([len(records)]), stddev=total_stddev)]
-    for clique in cliques:
-        counts = dataset.counts(clique)
-        noise = np.rint(stddev * rng.standard_normal(counts.shape)).astype(np.int64)
-        result.append(
-            Measurement(query=MarginalQuery(clique), answer=counts + noise, stddev=stddev)
-        )
-    return result
+    tables = {clique: dataset.counts(clique) for clique in cliques}
+    return [number_of_rows(len(records), total_stddev), *noisy_answers(tables, stddev, rng)]
 
 
 def check_agreement(domain, tables):

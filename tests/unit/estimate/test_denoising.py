@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from answers import noisy_answers, number_of_rows
 
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.consistency import consistent_tables
@@ -30,17 +31,8 @@ def true_tables(seed=0, *, dependent=True):
 
 def measured(tables, stddev, seed=1):
     """Consistent tables of noisy answers."""
-    rng = np.random.default_rng(seed)
-    answers = [
-        Measurement(
-            query=MarginalQuery(clique),
-            answer=table + np.rint(stddev * rng.standard_normal(table.shape)).astype(np.int64),
-            stddev=stddev,
-        )
-        for clique, table in tables.items()
-    ]
-    count = Measurement(query=CountQuery(), answer=np.array([ROWS]), stddev=0.0)
-    return consistent_tables(DOMAIN, [count, *answers])
+    answers = [number_of_rows(ROWS), *noisy_answers(tables, stddev, seed)]
+    return consistent_tables(DOMAIN, answers)
 
 
 def squared_error(found, tables):

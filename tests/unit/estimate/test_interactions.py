@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from answers import margin, noisy_answers, number_of_rows
 
 from sdv_privpgd.domain import Domain, Grouping
 from sdv_privpgd.estimate.consistency import consistent_tables
@@ -9,7 +10,7 @@ from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.interactions import grouped_targets
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery
 
 DOMAIN = Domain(("a", "b", "c"), (8, 6, 4))
 GROUPING = Grouping(("a", "b", "c"), ((0, 0, 0, 1, 1, 2, 2, 2), (0, 0, 1, 1, 2, 2), (0, 1, 1, 2)))
@@ -30,18 +31,12 @@ def joint(seed=0, *, interaction=0.5):
 
 def measured(table, stddev, *, coarse=0.0, seed=1, cliques=PAIRS):
     rng = np.random.default_rng(seed)
-
-    def noisy(query, exact, sigma):
-        noise = sigma * rng.normal(size=exact.shape)
-        return Measurement(query=query, answer=np.rint(exact + noise).astype(int), stddev=sigma)
-
-    def margin(clique):
-        return table.sum(axis=tuple(axis for axis in range(3) if "abc"[axis] not in clique))
-
-    found = [Measurement(query=CountQuery(), answer=np.array([ROWS]), stddev=0.0)]
-    found += [noisy(MarginalQuery(clique), margin(clique), stddev) for clique in cliques]
+    tables = {clique: margin(table, DOMAIN, clique) for clique in cliques}
+    found = [number_of_rows(ROWS), *noisy_answers(tables, stddev, rng)]
+    exact = GROUPING.sums(table, TRIPLE)
+    answer = np.rint(exact + coarse * rng.normal(size=exact.shape)).astype(int)
     query = GroupedMarginalQuery(TRIPLE, GROUPING)
-    return [*found, noisy(query, GROUPING.sums(table, TRIPLE), coarse)]
+    return [*found, Measurement(query=query, answer=answer, stddev=coarse)]
 
 
 def target(measurements):

@@ -3,11 +3,13 @@
 import inspect
 import json
 import math
+import random
 from fractions import Fraction
 
 import mpmath
 import numpy as np
 import pytest
+from answers import open_curator
 
 from sdv_privpgd.privacy.accounting import (
     epsilon_of,
@@ -16,17 +18,12 @@ from sdv_privpgd.privacy.accounting import (
 )
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyBudgetError
 from sdv_privpgd.privacy.noise import SAMPLING_DELTA
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery, ModelErrorQuery
 from sdv_privpgd.report.privacy import privacy_report
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
-
-
-def open_curator(dataset, *, epsilon=1.0, adjacency=REPLACE, rows=1, seed=0):
-    ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency, rows)
-    return Curator(dataset, ledger, words=np.random.default_rng(seed).bytes)
 
 
 def errors_of(domain, cliques=None, *, weight=1, bias=0):
@@ -111,10 +108,19 @@ def test_a_clique_is_counted_once_for_all_choices(spy, domain):
         assert len(spy.curator._tables) == sum(reads)
 
 
-def test_no_caller_can_name_a_temperature_or_a_seed():
+def test_no_caller_can_name_a_temperature_or_a_seed(dataset, domain):
+    """The seeds of others decide nothing: 30 choices of 3 are the same once in 3^29 times."""
     assert list(inspect.signature(Curator.select).parameters) == [
         "self", "scores", "mu_squared", "what"
     ]  # fmt: skip
+
+    def choice():
+        random.seed(0)
+        np.random.seed(0)  # noqa: NPY002
+        curator = open_curator(dataset, seed=None)
+        return curator.select(errors_of(domain), Fraction(1, 10**9), what="a pair")
+
+    assert len({choice() for _ in range(30)}) > 1
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)

@@ -6,11 +6,13 @@ import functools
 import inspect
 import math
 import pickle
+import random
 import threading
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from answers import open_curator
 from scipy.stats import norm
 
 from sdv_privpgd.domain import Domain, Grouping
@@ -29,11 +31,6 @@ from sdv_privpgd.privacy.queries import (
 from sdv_privpgd.privacy.value_counts import ValueCounts
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
-
-
-def open_curator(dataset, *, epsilon=1.0, adjacency=REPLACE, rows=1, seed=0):
-    ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency, rows)
-    return Curator(dataset, ledger, words=np.random.default_rng(seed).bytes)
 
 
 class SpyDataset(Dataset):
@@ -136,10 +133,27 @@ def test_a_charge_stays_on_the_books_when_reading_fails(domain, codes):
     assert curator.ledger.remaining == 0
 
 
-def test_no_caller_can_name_a_scale_or_a_seed():
-    assert list(inspect.signature(Curator.measure).parameters) == [
-        "self", "queries", "mu_squared", "what", "progress"
-    ]  # fmt: skip
+def test_no_caller_can_name_a_scale_or_a_seed(dataset, domain):
+    """What is asked and what it may cost is all that any of the curator's methods takes."""
+    public = {name: each for name, each in vars(Curator).items() if not name.startswith("_")}
+    asked = {
+        name: list(inspect.signature(each).parameters)
+        for name, each in public.items()
+        if inspect.isfunction(each)
+    }
+    assert asked["measure"] == ["self", "queries", "mu_squared", "what", "progress"]
+    words = {word for names in asked.values() for name in names for word in name.split("_")}
+    assert not words & {"stddev", "sigma", "scale", "noise", "temperature", "seed", "words", "rng"}
+
+    def answer():
+        random.seed(0)
+        np.random.seed(0)  # noqa: NPY002
+        curator = open_curator(dataset, seed=None)
+        budget = curator.ledger.budget
+        queries = [MarginalQuery(clique) for clique in domain.cliques(2)]
+        return [each.answer.tolist() for each in curator.measure(queries, budget, what="pairs")]
+
+    assert answer() != answer()
 
 
 def test_the_number_of_rows_is_exact_and_free_where_it_is_public(dataset, codes):

@@ -5,16 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from selecting import (
-    HUGE,
-    Limited,
-    chain,
-    cliques_of,
-    dependence,
-    maximum_spanning_tree,
-    open_curator,
-    rounds_of,
-)
+from answers import open_curator
+from selecting import HUGE, Limited, chain, cliques_of, dependence, maximum_spanning_tree, rounds_of
 from small_engine import MaximumEntropy
 
 from sdv_privpgd.domain import Domain

@@ -4,7 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from selecting import ADD, REPLACE, chain, cliques_of, open_curator
+from answers import open_curator
+from selecting import ADD, REPLACE, chain, cliques_of
 from small_engine import MaximumEntropy
 
 from sdv_privpgd.domain import Domain

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from selecting import HUGE, chain, cliques_of, maximum_spanning_tree, open_curator
+from answers import open_curator
+from selecting import HUGE, chain, cliques_of, maximum_spanning_tree
 from small_engine import MaximumEntropy
 
 from sdv_privpgd import pipeline

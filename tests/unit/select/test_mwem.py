@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from selecting import ADD, HUGE, Limited, chain, cliques_of, open_curator, rounds_of
+from answers import open_curator
+from selecting import ADD, HUGE, Limited, chain, cliques_of, rounds_of
 from small_engine import MaximumEntropy
 
 from sdv_privpgd import pipeline

@@ -71,7 +71,6 @@ def runs(tmp_path_factory):
     return found
 
 
-@pytest.mark.timeout(300)
 def test_no_shape_of_table_compiles_anything_again(runs):
     (few, many), _ = runs
     assert {
@@ -85,7 +84,6 @@ def test_no_shape_of_table_compiles_anything_again(runs):
         assert num_signatures == 1 or not name.startswith(modules), name
 
 
-@pytest.mark.timeout(300)
 def test_a_second_process_compiles_nothing(runs):
     (first, _), (second, _) = runs
     assert all(misses > 0 for name, (_, _, misses) in first.items() if "primal_dual" in name)

@@ -3,12 +3,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
+from answers import margin, noisy_answers, number_of_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.optimizers import AdamStep, TransportStep
@@ -27,16 +28,8 @@ def joint(seed=0, sizes=DOMAIN.sizes):
 
 def measured(table, domain=DOMAIN, degree=2, num_records=100_000, stddev=0.0, seed=0):
     """Noisy tables of all cliques of a degree, and the public number of records."""
-    generator = np.random.default_rng(seed)
-    answers = [Measurement(query=CountQuery(), answer=np.array([num_records]), stddev=0.0)]
-    for clique in combinations(domain.attributes, degree):
-        axes = domain.axes(clique)
-        others = tuple(axis for axis in range(len(domain)) if axis not in axes)
-        exact = num_records * table.sum(axis=others)
-        noise = stddev * generator.normal(size=exact.shape)
-        answer = np.rint(exact + noise).astype(np.int64)
-        answers.append(Measurement(query=MarginalQuery(clique), answer=answer, stddev=stddev))
-    return answers
+    counts = {c: num_records * margin(table, domain, c) for c in domain.cliques(degree)}
+    return [number_of_rows(num_records), *noisy_answers(counts, stddev, seed)]
 
 
 def errors(model, table, degree=2, domain=DOMAIN):

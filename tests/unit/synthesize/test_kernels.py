@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
+from generators import seeded
 
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.kernels import choose_kernel, cpu, reference
@@ -21,10 +22,6 @@ from sdv_privpgd.synthesize.particles.wasserstein import (
 AXES = [[0], [3, 1], [2, 0, 1], [1, 2]]
 CELLS = [3, 20, 33, 1]
 NUM_BINS = 64
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def random_targets(seed=0):
@@ -257,7 +254,6 @@ print(float(found.double().sum()), hits)
 """
 
 
-@pytest.mark.timeout(300)
 def test_the_cache_serves_other_processes_and_holds_no_data(tmp_path):
     sentinel = 0.123456789
     code = USE.format(sentinel=sentinel)

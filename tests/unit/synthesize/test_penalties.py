@@ -4,11 +4,12 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from answers import number_of_rows
 from jaxtyping import TypeCheckError
 
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, SigmoidSumQuery
+from sdv_privpgd.privacy.queries import SigmoidSumQuery
 from sdv_privpgd.synthesize.particles.penalties import (
     DifferentiablePenalty,
     Penalty,
@@ -21,10 +22,8 @@ THETA = {"a": 1.0, "c": -0.5}
 
 def measured(penalty, share, num_records=1000):
     answer = np.array([round(share * num_records * SigmoidSumQuery.GRID)], dtype=np.int64)
-    return [
-        Measurement(query=CountQuery(), answer=np.array([num_records]), stddev=0.0),
-        Measurement(query=penalty.query(), answer=answer, stddev=1.0),
-    ]
+    statistic = Measurement(query=penalty.query(), answer=answer, stddev=1.0)
+    return [number_of_rows(num_records), statistic]
 
 
 def mean_of_a(positions):

@@ -217,7 +217,6 @@ print(hashlib.sha256(pickle.dumps(model)).hexdigest())
                 capture_output=True,
                 text=True,
                 check=True,
-                timeout=300,
                 env={"PYTHONHASHSEED": seed, "PATH": ""},
             ).stdout
             for seed in ("1", "2")

@@ -3,6 +3,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from generators import seeded
 from scipy.optimize import linprog
 
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
@@ -25,10 +26,6 @@ BOTH = pytest.mark.parametrize(
     "projection",
     [PrimalDualProjection(), CompiledProjection(), SoftmaxProjection(num_slices=1, max_steps=900)],
 )
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def noisy_table(shape=(6, 5), stddev=0.05, seed=0):

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from generators import seeded
 from scipy.stats import wasserstein_distance
 
 from sdv_privpgd.synthesize.particles.embedding import (
@@ -22,10 +23,6 @@ from sdv_privpgd.synthesize.particles.wasserstein import (
 )
 
 F64 = torch.float64
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def random_problem(num_particles=17, shape=(3, 4), num_slices=3):
