@@ -85,12 +85,12 @@ def test_nothing_depends_on_the_number_of_rows_under_add_remove(num_rows, fixed_
 def test_the_comparison_notices_a_leak(fixed_answers, tmp_path, monkeypatch):
     from sdv_privpgd.fitting.fit import Fit
 
-    encoded = Fit.encoded
+    ask = Fit.ask
 
-    def leaking(self, columns, *rest):
-        object.__setattr__(self.settings, "seed", int(np.abs(columns["age"]).sum()))
-        return encoded(self, columns, *rest)
+    def leaking(self, table, *rest):
+        object.__setattr__(self.settings, "seed", int(np.abs(table._columns["age"]).sum()))
+        return ask(self, table, *rest)
 
-    monkeypatch.setattr(Fit, "encoded", leaking)
+    monkeypatch.setattr(Fit, "ask", leaking)
     one, two = (observed(table(400, seed), tmp_path) for seed in (0, 1))
     assert one != two

@@ -16,7 +16,7 @@ from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.accounting import log_delta
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.report.assumed import About, facts_in_words
@@ -84,7 +84,7 @@ def fitted(schema, cliques=None, adjacency=Adjacency.REPLACE_ONE, num_rows=4_000
     records, particles = (
         rng.integers(0, domain.sizes, (rows, len(domain))) for rows in (num_rows, 500)
     )
-    curator = Curator(Dataset(domain, records), PrivacyLedger.open(1.0, 1e-5, adjacency))
+    curator = Curator(Dataset(domain, records), Books(PrivacyLedger.open(1.0, 1e-5, adjacency)))
     count = curator.measure([CountQuery()], curator.ledger.remaining / 100, what="number of rows")
     queries = [MarginalQuery(clique) for clique in cliques or domain.cliques(2)]
     tables = curator.measure(queries, curator.ledger.remaining, what="tables")
@@ -326,7 +326,7 @@ def test_the_noise_of_triples_is_listed():
     domain = schema.domain()
     codes = np.random.default_rng(0).integers(0, domain.sizes, (500, len(domain)))
     ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    curator = Curator(Dataset(domain, codes), ledger)
+    curator = Curator(Dataset(domain, codes), Books(ledger))
     curator.measure([CountQuery()], ledger.budget / 100, what="number of rows")
     AllPairs().run(curator, MST())
     model = Particles(domain=domain, codes=codes)

@@ -14,7 +14,7 @@ from sdv_privpgd.domain import Domain
 from sdv_privpgd.pipeline import COUNT_SHARE, STATISTIC_SHARE, Release
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, SigmoidSumQuery
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.select.strategy import Strategy
@@ -61,7 +61,7 @@ STATISTICS = [SigmoidSumQuery.of({"a": 1.0}, 0.4, 9.0), SigmoidSumQuery.of({"c":
 
 def open_curator(dataset, adjacency):
     ledger = PrivacyLedger.open(1.0, 1e-5, adjacency)
-    return Curator(dataset, ledger, words=np.random.default_rng(0).bytes)
+    return Curator(dataset, Books(ledger, words=np.random.default_rng(0).bytes))
 
 
 def test_the_fakes_are_what_the_protocols_say(domain):

@@ -22,7 +22,7 @@ from sdv_privpgd.privacy.accounting import (
 )
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import SAMPLING_DELTA
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery, ModelErrorQuery
 from sdv_privpgd.privacy.selection import exponential_choice
@@ -225,7 +225,7 @@ def test_both_precisions_make_the_same_choice(scores, temperature, monkeypatch):
 
 def open_curator(dataset, *, epsilon=1.0, adjacency=REPLACE, rows=1, seed=0):
     ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency, rows)
-    return Curator(dataset, ledger, words=np.random.default_rng(seed).bytes)
+    return Curator(dataset, Books(ledger, words=np.random.default_rng(seed).bytes))
 
 
 def errors_of(domain, cliques=None, *, weight=1, bias=0):

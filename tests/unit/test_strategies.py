@@ -13,7 +13,7 @@ from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.select import triples
 from sdv_privpgd.select.aim import AIM
@@ -35,7 +35,7 @@ STRATEGIES = [AllPairs(), Independent(), MST(), AIM(rounds_per_attribute=2), MWE
 
 def open_curator(dataset, *, epsilon=1.0, adjacency=REPLACE, seed=0):
     ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency)
-    return Curator(dataset, ledger, words=np.random.default_rng(seed).bytes)
+    return Curator(dataset, Books(ledger, words=np.random.default_rng(seed).bytes))
 
 
 def cliques_of(measurements):
