@@ -3,7 +3,7 @@
 import numpy as np
 
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 
@@ -17,7 +17,7 @@ def open_curator(dataset, *, epsilon=1.0, adjacency=Adjacency.REPLACE_ONE, rows=
     """A curator of a table, with the noise of a seed, or for ``None`` with the system's."""
     ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency, rows)
     words = {} if seed is None else {"words": seeded_words(seed)}
-    return Curator(dataset, ledger, **words)
+    return Curator(dataset, Books(ledger, **words))
 
 
 def margin(table, domain, clique):

@@ -8,7 +8,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.report.assumed import About
 from sdv_privpgd.report.release import release_page
@@ -68,7 +68,7 @@ def fitted(schema, cliques=None, adjacency=Adjacency.REPLACE_ONE, num_rows=4_000
     records, particles = (
         rng.integers(0, domain.sizes, (rows, len(domain))) for rows in (num_rows, 500)
     )
-    curator = Curator(Dataset(domain, records), PrivacyLedger.open(1.0, 1e-5, adjacency))
+    curator = Curator(Dataset(domain, records), Books(PrivacyLedger.open(1.0, 1e-5, adjacency)))
     count = curator.measure([CountQuery()], curator.ledger.remaining / 100, what="number of rows")
     queries = [MarginalQuery(clique) for clique in cliques or domain.cliques(2)]
     tables = curator.measure(queries, curator.ledger.remaining, what="tables")

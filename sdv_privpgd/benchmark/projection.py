@@ -16,7 +16,7 @@ from sdv_privpgd.benchmark.meters import Stopwatch, print_table
 from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
@@ -66,7 +66,7 @@ def simulated_targets(num_columns: int, num_cells: int, epsilon: float) -> list[
     """Signed measures of all pairs on their supported cells."""
     dataset = Dataset(*simulated_table(_NUM_ROWS, num_columns, num_cells=num_cells))
     ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
-    curator = Curator(dataset, ledger)
+    curator = Curator(dataset, Books(ledger))
     measurements = AllKWay(degree=2).run(curator, ParticleGradientDescent())
     goals = goals_of(curator.domain, measurements, "consistent", {}).each
     return [SignedTable(goal.centers, goal.values) for goal in goals]

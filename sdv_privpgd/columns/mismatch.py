@@ -12,7 +12,7 @@ import pandas as pd
 from sdv_privpgd.columns.scalars import plain
 
 
-def mismatches(dtypes: Mapping[str, Any], facts: Mapping[str, Mapping]) -> list[str]:
+def mismatches(dtypes: Mapping[str, Any], facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Sentences on the columns that cannot be read as declared, with the remedy.
 
     Args:

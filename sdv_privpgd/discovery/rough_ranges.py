@@ -10,18 +10,13 @@ import numpy as np
 from sdv_privpgd.columns.bins import Ticks
 from sdv_privpgd.columns.dates import has_zone, survive_writing, to_ticks
 from sdv_privpgd.columns.parsing import describe, unit_of_format
+from sdv_privpgd.columns.readings import MOST_PLACES, UNITS
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.discovery.grids import DAY, POWERS, YEARS
 from sdv_privpgd.discovery.looks import SINGLE, Look
 from sdv_privpgd.discovery.searching import Stretch
 from sdv_privpgd.discovery.wording import dated, inside, within
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
-
-MOST_PLACES = 6
-"""Decimal places that are told apart; numbers with more have no precision."""
-
-UNITS = ("D", "s", "ns")
-"""Of ``dates.precisions``."""
 
 _NEAR = 16
 """A range that begins nearer to zero than this part of its end begins with zero."""

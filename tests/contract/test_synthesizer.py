@@ -79,7 +79,7 @@ class TestArguments:
         def read(*args, **kwargs):
             raise AssertionError("a row was read")
 
-        monkeypatch.setattr("sdv_privpgd.fitting.fit.encode_table", read)
+        monkeypatch.setattr("sdv_privpgd.privacy.boundary.encode_table", read)
         with pytest.raises(PublicDomainError, match=r"public_domain.*public_metadata") as raised:
             new(public_domain={"grade": {"range_values": [1, 2, 3]}}, discovery_share=0.0).fit(
                 sdv_tables.table(10)

@@ -20,7 +20,7 @@ from sdv_privpgd.privacy.accounting import (
 )
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 
 EPSILONS = (0.05, 0.2, 1.0, 2.5, 8.0, 20.0)
@@ -50,7 +50,7 @@ def test_the_noise_multipliers_are_those_of_the_notes(epsilon, multiplier):
 def test_a_fit_that_uses_its_budget_spends_the_epsilon_that_was_asked_for(epsilon, num_queries):
     domain = Domain(("a",), (2,))
     ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
-    curator = Curator(Dataset(domain, np.zeros((1, 1), dtype=np.int64)), ledger)
+    curator = Curator(Dataset(domain, np.zeros((1, 1), dtype=np.int64)), Books(ledger))
     curator.measure([MarginalQuery(("a",))] * num_queries, ledger.budget, what="tables")
     charge = curator.ledger.charges[-1]
     assert charge.mu_squared == ledger.budget

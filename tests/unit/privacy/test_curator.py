@@ -19,7 +19,7 @@ from sdv_privpgd.domain import Domain, Grouping
 from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import SAMPLING_DELTA, rounded_gaussian
 from sdv_privpgd.privacy.queries import (
     Adjacency,
@@ -273,9 +273,8 @@ def test_no_noise_is_used_twice(domain, codes):
     query = MarginalQuery(("a", "b", "c"))
     part = curator.ledger.budget / 4
     answers = [curator.measure([query], part, what="again")[0].answer for _ in range(4)]
-    twice = curator_module.Curator(
-        Dataset(domain, codes), PrivacyLedger.open(0.2, 1e-5, REPLACE)
-    ).measure([query, query], part, what="together")
+    books = Books(PrivacyLedger.open(0.2, 1e-5, REPLACE))
+    twice = Curator(Dataset(domain, codes), books).measure([query, query], part, what="together")
     answers += [measurement.answer for measurement in twice]
     for i, one in enumerate(answers):
         for other in answers[:i]:
@@ -313,7 +312,7 @@ class TestThresholds:
         ledger = PrivacyLedger.open(9.0, 1e-5, adjacency, rows, reserved=Fraction(1e-6))
         nothing = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
         words = np.random.default_rng(0).bytes
-        return Curator(nothing, ledger, values=ValueCounts(columns), words=words)
+        return Curator(nothing, Books(ledger, words=words), values=ValueCounts(columns))
 
     @pytest.mark.parametrize("rows", [1, 4])
     @pytest.mark.parametrize("adjacency", Adjacency)
@@ -397,7 +396,7 @@ def test_answers_that_were_given_are_kept_when_the_next_one_fails(domain, codes,
 def test_earlier_answers_about_the_same_codes_are_known(dataset):
     before = open_curator(dataset)
     known = before.measure([MarginalQuery(("a",))], before.ledger.budget, what="a")
-    curator = Curator(dataset, PrivacyLedger.open(1.0, 1e-5, REPLACE), known=known)
+    curator = Curator(dataset, Books(PrivacyLedger.open(1.0, 1e-5, REPLACE)), known=known)
     assert list(curator.measurements) == known
     assert curator.ledger.charges == ()
 

@@ -9,7 +9,7 @@ import pytest
 
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, ModelErrorQuery
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # opacus' and torch's own deprecations
@@ -44,7 +44,7 @@ def test_a_ledger_read_by_opacus_spends_the_same_epsilon(
     accountant_class, domain, codes, adjacency
 ):
     ledger = PrivacyLedger.open(1.0, 1e-5, adjacency, rows_per_person=2)
-    curator = Curator(Dataset(domain, codes), ledger)
+    curator = Curator(Dataset(domain, codes), Books(ledger))
     curator.measure([CountQuery()], ledger.budget / 100, what="number of rows")
     for degree in (1, 2):
         tables = [MarginalQuery(clique) for clique in domain.cliques(degree)]

@@ -13,7 +13,7 @@ from sdv_privpgd.columns.scalars import canonical, cells, key_counts
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
@@ -167,7 +167,7 @@ class TestTheCurator:
         ledger = PrivacyLedger.open(epsilon, 1e-5, REPLACE, reserved=reserved)
         nothing = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
         words = np.random.default_rng(1).bytes
-        return Curator(nothing, ledger, values=one_by_one(cells), words=words)
+        return Curator(nothing, Books(ledger, words=words), values=one_by_one(cells))
 
     def test_frequent_values_are_released_with_noise_and_rare_ones_leave_no_trace(self):
         curator = self.curator(["a"] * 4_000 + ["b"] * 3_000 + ["rare"])

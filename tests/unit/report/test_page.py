@@ -12,7 +12,7 @@ from sdv_privpgd.domain import Domain
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.report.assumed import facts_in_words
@@ -182,7 +182,7 @@ def test_the_noise_of_triples_is_listed():
     domain = schema.domain()
     codes = np.random.default_rng(0).integers(0, domain.sizes, (500, len(domain)))
     ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    curator = Curator(Dataset(domain, codes), ledger)
+    curator = Curator(Dataset(domain, codes), Books(ledger))
     curator.measure([CountQuery()], ledger.budget / 100, what="number of rows")
     AllPairs().run(curator, MST())
     model = Particles(domain=domain, codes=codes)
