@@ -108,7 +108,7 @@ def _residuals(tables: ConsistentTables) -> tuple[dict[str, np.ndarray], "list[_
 
 @dataclass(frozen=True)
 class _Residual:
-    """R_ab on the supported codes, in coordinates without its zero sums, and its noise's variance."""
+    """R_ab on the supported codes, without its zero sums, and the variance of its noise."""
 
     clique: Clique
     values: np.ndarray
