@@ -41,11 +41,7 @@ _FINISH, _MOST_READ = 7e-9, 20_000
 """Seconds for a residual that a particle reads in a sweep. Of more residuals than
 ``_MOST_READ``, fewer lead to a move, and they are read on all cores."""
 _GROUPED = 4e-3  # seconds a triple, before the first sweep
-_LOTS, _STEP, _CELL = (
-    8,
-    6e-5,
-    1e-8,
-)  # lots of 50 steps; seconds a clique; a cell of a model's tables
+_LOTS, _STEP, _CELL = 8, 6e-5, 1e-8  # lots of 50 steps; seconds a clique; a cell of a model
 _ROUND = 0.35  # seconds a round of AIM or MWEM, for each MiB its model may have at the end
 
 
