@@ -98,7 +98,7 @@ class Ticks(FieldsAlone):
 
     @cached_property
     def widths(self) -> np.ndarray:
-        """How many numbers each cell holds, int64, at least 1."""
+        """The number of numbers in each cell, int64, at least 1."""
         ends = np.append(self.starts[1:] - 1, np.int64(self.last))
         return ends - self.starts + 1
 

@@ -108,7 +108,7 @@ def survive_writing(ticks: np.ndarray, unit: str, datetime_format: str) -> bool:
 
 
 def precisions(series: pd.Series) -> np.ndarray:
-    """How fine each date is, int64: 0 for days, 1 for seconds, 2 for finer, 3 for missing.
+    """The precision of each date, int64: 0 for days, 1 for seconds, 2 for finer, 3 for missing.
 
     The dates are read in UTC, as ``instants`` reads them without a format.
 

@@ -24,7 +24,7 @@ _SMALL = 1e-6
 """Real differences below this part of the largest share the first cell with zero."""
 
 _IN_A_SECOND = {"us": 10**6, "ns": 10**9}
-"""How many of NumPy's units of time below a second make a second."""
+"""The number of each of NumPy's units below a second that make a second."""
 
 _HARDLY = 1e-9
 """The frequency, as a part of all rows, of cells that seem to hold none."""
@@ -69,7 +69,7 @@ class Difference(FieldsAlone):
         }
 
     def _possible(self, own: Column, other: Column) -> np.ndarray:
-        """Which codes of a column and the difference leave a possible value to the other column."""
+        """Marks codes of a column and the difference that leave the other column a value."""
         sign = 1 if own is self.low else -1
         least, most = (self._at(own, position) for position in (0.0, BELOW_ONE))
         near, far = (self._at(self.column, position) for position in (0.0, BELOW_ONE))

@@ -88,7 +88,7 @@ class ColumnEncoder(abc.ABC):
     def within(
         self, codes: np.ndarray, positions: np.ndarray, span: tuple, *, holds_missing: bool = False
     ) -> pd.Series:
-        """As ``decode``, but only values of a range, which covers a part of each of the codes."""
+        """Decodes values of a range only, which covers a part of each of the codes."""
         values = self.column.within(codes, positions, *span)
         return self._finished(self._write(values, holds_missing), np.zeros(len(codes), dtype=bool))
 
@@ -100,7 +100,7 @@ class ColumnEncoder(abc.ABC):
         return self._finished(self._write(values, holds_missing or bool(missing.any())), missing)
 
     def holds(self, series: pd.Series) -> np.ndarray:
-        """Which cells ``encode`` places without clipping, guessing or rounding, bool.
+        """Marks the cells that ``encode`` places without clipping, guessing or rounding, bool.
 
         It is meant for the conditions that a user writes, never for a private column.
         """
@@ -134,7 +134,7 @@ class ColumnEncoder(abc.ABC):
 
     @abc.abstractmethod
     def _is_declared(self, series: pd.Series) -> np.ndarray:
-        """Which cells are values of the declared domain."""
+        """Marks the cells that are values of the declared domain."""
 
     @abc.abstractmethod
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:

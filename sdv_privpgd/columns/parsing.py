@@ -236,7 +236,7 @@ def _merging(
 
 
 def _frequencies(name: str, facts: Mapping, key: str, number: int) -> list[float] | None:
-    """How often each of ``number`` cells occurs; ``None`` if that is not known."""
+    """The frequency of each of ``number`` cells; ``None`` if that is not known."""
     frequencies = facts.get("frequencies")
     if frequencies is None:
         return None

@@ -18,7 +18,7 @@ from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.domain import Clique
 
 _SWEEPS = 4
-"""How often each column of rows in the wrong order may move; one sweep is enough for one order."""
+"""The largest number of moves of each column of rows in the wrong order; one order needs one."""
 
 _HALVINGS = 54
 """Halvings of the positions: down to the smallest difference that float64 has below 1."""
@@ -55,7 +55,7 @@ class Order:
         return (self.low.name, self.high.name)
 
     def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Which rows' cells can hold values in order, bool."""
+        """Marks the rows whose cells can hold values in order, bool."""
         lowest = self.values(self.low, codes[self.low.name], 0.0)
         highest = self.values(self.high, codes[self.high.name], BELOW_ONE)
         return self._missing(codes) | self._in_order(lowest, highest)
@@ -63,7 +63,7 @@ class Order:
     def holds(
         self, codes: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]
     ) -> np.ndarray:
-        """Which rows are in order, bool."""
+        """Marks the rows that are in order, bool."""
         low, high = (
             self.values(column, codes[column.name], places[column.name])
             for column in (self.low, self.high)

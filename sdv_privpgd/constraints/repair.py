@@ -22,7 +22,7 @@ from sdv_privpgd.constraints.orders import Order, settle
 from sdv_privpgd.constraints.rules import Rule, groups
 
 _TRIES = 4
-"""How often values are placed anew before a row takes another row's values."""
+"""The number of times that values are placed anew before a row takes another row's values."""
 
 _DONORS = 2048
 """The number of donor rows that are examined."""
@@ -65,7 +65,7 @@ class Predicate(Protocol):
         ...
 
     def __call__(self, columns: Mapping[str, pd.Series]) -> np.ndarray:
-        """Which rows of decoded columns obey, bool."""
+        """Marks the rows of decoded columns that obey, bool."""
         ...
 
 
@@ -353,7 +353,7 @@ class Repair:
         axes: np.ndarray,
         generator: np.random.Generator,
     ) -> np.ndarray:
-        """For each row, the index of the nearest row among those examined in the pool."""
+        """The index of each row's nearest row among those examined in the pool."""
         looked = generator.permutation(len(pool))[:_DONORS]
         near = pool[np.ix_(looked, axes)]
         found = np.empty(len(wanted), dtype=np.int64)

@@ -30,17 +30,17 @@ class Rule(Protocol):
         ...
 
     def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Which rows' cells can hold values that obey, bool."""
+        """Marks the rows whose cells can hold values that obey, bool."""
         ...
 
     def holds(
         self, codes: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]
     ) -> np.ndarray:
-        """Which rows obey, with their values at these places of their cells, bool."""
+        """Marks the rows that obey with their values at these places of their cells, bool."""
         ...
 
     def possible(self) -> dict[Clique, np.ndarray]:
-        """For some cliques, which cells can hold rows that obey, bool."""
+        """Marks the cells that can hold rows that obey, for some cliques, bool."""
         ...
 
 
@@ -48,13 +48,13 @@ class _OfCells:
     """A rule that cells decide: the places in them do not matter."""
 
     def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Which rows' cells can hold values that obey, bool."""
+        """Marks the rows whose cells can hold values that obey, bool."""
         raise NotImplementedError
 
     def holds(
         self, codes: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]
     ) -> np.ndarray:
-        """Which rows obey: those that ``allows`` returns."""
+        """Marks the rows that ``allows`` marks."""
         del places
         return self.allows(codes)
 
@@ -74,7 +74,7 @@ class Combinations(_OfCells):
     codes: np.ndarray
 
     def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Which rows' cells can hold values that obey, bool."""
+        """Marks the rows whose cells can hold values that obey, bool."""
         rows = np.stack([codes[name] for name in self.names], axis=1)
         _, keys = np.unique(np.concatenate([rows, self.codes]), axis=0, return_inverse=True)
         keys = keys.reshape(-1)
@@ -110,7 +110,7 @@ class OneHot(_OfCells):
     one: tuple[np.ndarray, ...]
 
     def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Which rows' cells can hold values that obey, bool."""
+        """Marks the rows whose cells can hold values that obey, bool."""
         ones = np.stack([one[codes[name]] for name, one in zip(self.names, self.one, strict=True)])
         zeros = np.stack(
             [zero[codes[name]] for name, zero in zip(self.names, self.zero, strict=True)]
@@ -142,12 +142,12 @@ class Knowing(Protocol):
     """
 
     def possible(self) -> dict[Clique, np.ndarray]:
-        """For some cliques, which cells can hold rows, bool."""
+        """Marks the cells that can hold rows, for some cliques, bool."""
         ...
 
 
 def possible_of(rules: Sequence[Knowing], domain: Domain) -> dict[Clique, np.ndarray]:
-    """For some cliques, in the domain's order, which cells can hold rows that obey, bool.
+    """Marks the cells of some cliques, in the domain's order, that can hold rows that obey, bool.
 
     >>> rule = Combinations(("city", "country"), (2, 2), np.array([[0, 0], [0, 1]]))
     >>> possible_of([rule], Domain(("country", "city"), (2, 2)))["country", "city"]

@@ -1,4 +1,4 @@
-"""What discovery has to find of a column, and what it has to ask for that. Public."""
+"""Looks into columns: the facts that discovery has to find, and its questions. Public."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

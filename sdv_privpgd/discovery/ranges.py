@@ -20,7 +20,7 @@ from sdv_privpgd.privacy.measurement import Measurement
 
 
 class Rough(NamedTuple):
-    """What the first look found of a column. Public.
+    """The findings of the first look on a column. Public.
 
     Attributes:
         facts: The facts found, in SDV's words.
@@ -174,7 +174,7 @@ def _named(values: list[Value]) -> dict:
 
 
 def frequencies(answer: Measurement, size: int) -> list[float]:
-    """How often each of the first ``size`` codes occurs, with little noise.
+    """The frequency of each of the first ``size`` codes, with little noise.
 
     >>> from sdv_privpgd.privacy.queries import MarginalQuery
     >>> query = MarginalQuery(("ward",))

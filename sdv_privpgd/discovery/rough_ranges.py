@@ -129,7 +129,7 @@ def rough_dates(
 
 
 def _ends_of_powers(stretch: Stretch, places: int | None) -> tuple[Any, Any]:
-    """A range of cells of ``SignedPowers``, one more at each end for rows that noise hides."""
+    """Returns a range of cells of ``SignedPowers``, one wider at each end for what noise hides."""
     edges = POWERS.cells.edges
     zero = len(edges) // 2 - 1
     first, last = max(stretch.first - 1, 0), min(stretch.last + 1, len(edges) - 2)

@@ -1,4 +1,4 @@
-"""Where a column's rows lie, by noisy counts on a coarse and on a fine grid. Public.
+"""The search for a column's rows, by noisy counts on a coarse and a fine grid. Public.
 
 The coarse grid shows which groups of cells hold rows, the fine one where the rows end. If the noise
 does not tell two ranges apart, the wider one is taken.
@@ -206,7 +206,7 @@ def _sets(size: int) -> np.ndarray:
 def _evidence(
     noisy: NoisyTable, total: float, sets: np.ndarray, dearness: np.ndarray
 ) -> np.ndarray:
-    """How well counts fit rows that all lie in a set of codes, in nats, for each set.
+    """The fit of counts to rows that all lie in a set of codes, in nats, for each set.
 
     The best fit is the nearest counts that are not negative and sum to ``total``: the set's codes
     minus one threshold, or 0 (Held, Wolfe & Crowder 1974).

@@ -1,4 +1,4 @@
-"""How rows thin out beyond the cells that clearly hold some. Public.
+"""Tails: rows thin out beyond the cells that clearly hold some. Public.
 
 Half of a range that ends at a power of two may be empty. Its cells hold only noise, one by one and
 in groups, and rows drawn from that noise would lie far from all others: one in a hundred is enough

@@ -56,7 +56,7 @@ class ConsistentTables:
     grouped: Mapping[Grouping, Mapping[Clique, NoisyTable]]
 
     def support(self, clique: Clique) -> tuple[np.ndarray, ...]:
-        """For each attribute of a clique, the codes that have support, ascending."""
+        """The codes with support of each attribute of a clique, ascending."""
         return tuple(np.flatnonzero(self.one_way[attribute]) for attribute in clique)
 
 

@@ -71,7 +71,7 @@ def denoised(tables: ConsistentTables, progress: Progress = silent) -> Consisten
 def signal_variances(
     tables: ConsistentTables, progress: Progress = silent
 ) -> dict[Clique, np.ndarray]:
-    """For each pair with a residual, the variances of its signal, in squared counts.
+    """The variances of the signal of each pair with a residual, in squared counts.
 
     They are variances along orthogonal directions: measured with noise of variance v, the signal's
     expected square error is the sum of s v / (s + v) over its variances s.
@@ -189,7 +189,7 @@ class _Signal:
 def _group_sums(
     tables: ConsistentTables, bases: Mapping[str, np.ndarray]
 ) -> dict[Clique, list[_GroupSums]]:
-    """What the tables over groups say of each pair's residual: one set of sums a grouping."""
+    """The sums that tables over groups give for each pair's residual: one set a grouping."""
     found: dict[Clique, list[_GroupSums]] = {}
     for grouping, measured in tables.grouped.items():
         for clique, sums in margin_estimates(measured, 2).items():

@@ -1,4 +1,4 @@
-"""Which codes hold rows for sure, according to noisy answers. Public."""
+"""Codes that surely hold rows, according to noisy answers. Public."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ that 1 time in 30,000."""
 
 
 def surely_held(domain: Domain, measurements: Iterable[Measurement]) -> dict[str, np.ndarray]:
-    """For each attribute, which codes surely hold rows, bool; none where nothing was measured.
+    """Marks each attribute's codes that surely hold rows, bool; none where nothing was measured.
 
     A decision that rests on this is the same from fit to fit, unless a code holds about as many
     rows as the noise can hide.

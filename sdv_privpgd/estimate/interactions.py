@@ -1,4 +1,4 @@
-"""What tables over groups of three and more attributes say beyond the pairs.
+"""Interactions: the information of tables over groups of three and more attributes beyond pairs.
 
 Pairs leave open how three attributes go together. A table over a few groups of each measures that
 with little noise. Its target is the table of largest entropy with the marginals that are known from
@@ -40,7 +40,7 @@ GroupedTargets = Mapping[Grouping, Mapping[Clique, GroupedTarget]]
 
 
 def grouped_targets(tables: ConsistentTables, pairs: Mapping[Clique, np.ndarray]) -> GroupedTargets:
-    """For each table of at least three attributes, a signed measure of total 1 on its cells.
+    """A signed measure of total 1 on the cells of each table of at least three attributes.
 
     ``pairs`` has the probabilities of all other cliques that particles should have. The remaining
     noise makes some cells negative; clipping them would break the pair marginals, which are known

@@ -46,7 +46,7 @@ def noisy_tables(domain: Domain, measurements: Iterable[Measurement]) -> dict[Cl
 def grouped_tables(
     domain: Domain, measurements: Iterable[Measurement]
 ) -> dict[Grouping, dict[Clique, NoisyTable]]:
-    """For each grouping, the ``noisy_tables`` of what was measured over its groups.
+    """The ``noisy_tables`` of each grouping, from what was measured over its groups.
 
     >>> grouping = Grouping.of({"a": np.array([0, 0, 1])})
     >>> query = GroupedMarginalQuery(("a",), grouping)

@@ -13,7 +13,7 @@ from sdv_privpgd.domain import Clique
 from sdv_privpgd.estimate.consistency import ConsistentTables
 
 Possible = Mapping[Clique, np.ndarray]
-"""For some cliques, which cells can hold rows, bool, axes in the clique's order."""
+"""True for the cells of some cliques that can hold rows; axes in the clique's order."""
 
 _SWEEPS = 50
 """Alternating shifts of a table's axes; after 50, pairs of 32 codes are exact to 1e-3 of a
@@ -21,7 +21,7 @@ record."""
 
 
 def possible_cells(clique: Clique, shape: tuple[int, ...], possible: Possible) -> np.ndarray:
-    """Which cells of a clique's table can hold rows, by all of ``possible`` that it contains; bool.
+    """Marks the cells of a clique's table that can hold rows, by all that ``possible`` says of it.
 
     >>> possible = {("a", "b"): np.array([[True, True], [False, True]])}
     >>> possible_cells(("b", "a"), (2, 2), possible)

@@ -1,4 +1,4 @@
-"""Which values of a noisy 1-way marginal occur at all, and how much mass the rare ones have.
+"""The support of a noisy 1-way marginal: the values that occur, and the mass of rare ones.
 
 Each value below a few standard deviations of the noise may be anything: the tail of a smooth
 column, or the empty part of a sparse one. Keeping their noise spreads mass where there is none;

@@ -19,7 +19,7 @@ _MOVED = 100
 """The moved rows together weigh as much as this many fitting ones."""
 
 Wish = Mapping[str, np.ndarray]
-"""How well the codes of attributes fit a condition: each in [0, 1], shape (code,), the best is
+"""The fit of each code of attributes to a condition: in [0, 1], shape (code,), the best is
 1."""
 
 

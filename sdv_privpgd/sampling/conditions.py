@@ -1,4 +1,4 @@
-"""What each row of a table of conditions asks of one modelled column. Public: a user wrote it."""
+"""Conditions on one modelled column, one for each row of a table. Public: a user wrote them."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ ANYTHING = object()
 
 
 class Wanted:
-    """What each of some conditions asks of a column: a value, a range, or nothing.
+    """Conditions on a column: each asks for a value, for a range, or for nothing.
 
     Attributes:
         name: The column.
@@ -49,7 +49,7 @@ class Wanted:
         self.possible[self._ranged] = met[self._which]
 
     def fit(self, wish: int) -> np.ndarray:
-        """How well each code fits one of the wishes, shape (code,); the best is 1."""
+        """The fit of each code to one of the wishes, shape (code,); the best is 1."""
         size = self._encoder.column.size
         if wish <= size:
             return (np.arange(size) == wish - 1).astype(np.float64)
@@ -89,7 +89,7 @@ def put(series: pd.Series, rows: np.ndarray, values: pd.Series) -> pd.Series:
 
 
 def is_range(conditions: pd.Series) -> np.ndarray:
-    """Which conditions ask for a range of values; bool.
+    """Marks the conditions that ask for a range of values; bool.
 
     >>> is_range(pd.Series([3, Between(1, 2)]))
     array([False,  True])
@@ -100,7 +100,7 @@ def is_range(conditions: pd.Series) -> np.ndarray:
 
 
 def is_wanted(conditions: pd.Series) -> np.ndarray:
-    """Which conditions ask anything of the column; bool.
+    """Marks the conditions that ask anything of the column; bool.
 
     >>> is_wanted(pd.Series([3, ANYTHING]))
     array([ True, False])

@@ -10,7 +10,7 @@ from sdv_privpgd.domain import Clique
 def most_helpful(
     signals: Mapping[Clique, np.ndarray], variance: float, levels: Sequence[float], budget: float
 ) -> dict[Clique, float]:
-    """How much more to measure of each clique so that the expected square error falls most.
+    """Chooses how much more to measure of each clique to lower the expected square error most.
 
     Args:
         signals: The variances of each clique's signal along orthogonal directions.

@@ -1,4 +1,4 @@
-"""What adaptive strategies ask about a model: its counts, its size, and the noise it has to beat.
+"""Facts on a model for adaptive strategies: its counts, its size, and the noise it has to beat.
 
 Public: it is computed from noisy answers.
 """

@@ -77,7 +77,7 @@ class MST:
 def _independence_errors(
     domain: Domain, measurements: tuple[Measurement, ...]
 ) -> dict[Clique, ModelErrorQuery]:
-    """For each pair a query for the L1 distance between its counts and the independent model's."""
+    """Queries for the L1 distance between each pair's counts and the independent model's."""
     known = consistent_tables(domain, measurements)
     return {
         (a, b): ModelErrorQuery(
