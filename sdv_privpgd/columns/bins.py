@@ -112,7 +112,7 @@ class Ticks(FieldsAlone):
 
     def at(self, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:
         """The int64 numbers: each number of a cell has an equal share of its positions."""
-        # Less than the width for every position up to 1 - 2**-53, which takes at least half a unit
+        # Below the width for every position up to 1 - 2**-53, which takes at least half a unit
         # in the last place off a width that float64 has rounded up by at most that.
         steps = np.floor(positions * self.widths[codes]).astype(np.int64)
         return self.starts[codes] + steps

@@ -147,7 +147,7 @@ def cast(series: pd.Series, dtype: Any, places: int | None = None) -> pd.Series:
     if dtype.kind in "iuf" and numeric and series.dtype.kind in "iuf":
         series = _fitted(series, _numpy(dtype))
     elif dtype.kind == "M":
-        if series.dtype.kind != "M":  # pandas would try to read text as dates, and talk of it
+        if series.dtype.kind != "M":  # pandas would try to read text as dates, and warn
             raise TypeError("These values are no dates.")
         series = _zoned(series, dtype)
     elif isinstance(dtype, pd.CategoricalDtype):

@@ -106,7 +106,7 @@ def _categories(name: str, facts: Mapping) -> dict:
             raise ValueError(
                 f"range_values of {name!r} may hold strings, numbers, booleans and times of day "
                 f"without a time zone, got {value!r}. "
-                "Whether values may be missing is said by range_is_nullable."
+                "Say with range_is_nullable whether values may be missing."
             )
     if len(set(declared)) < len(declared):
         raise ValueError(
@@ -170,7 +170,7 @@ def _numbers(name: str, facts: Mapping) -> dict:
         if not math.isfinite(float(high) - float(low)):
             raise ValueError(
                 f"range_min={facts['range_min']!r} and range_max={facts['range_max']!r} of "
-                f"{name!r} are further apart than float64 can say. Give a narrower range."
+                f"{name!r} are further apart than float64 can represent. Give a narrower range."
             )
         cuts = [float(cut) for cut in _cuts(name, facts, low, high, _numbers_cut)]
         inner = tuple(cut for cut in cuts if cut < float(high))
@@ -325,8 +325,9 @@ def _dates(name: str, facts: Mapping) -> dict:
         if not survive_writing(ends, unit, datetime_format):
             raise ValueError(
                 f"datetime_format={datetime_format!r} of {name!r} cannot write all dates from "
-                f"range_min={facts['range_min']!r} to range_max={facts['range_max']!r}: read "
-                "again, some are other dates. Use a format that names each part of the date."
+                f"range_min={facts['range_min']!r} to range_max={facts['range_max']!r}: "
+                "some change when they are read again. Use a format that names each part of "
+                "the date."
             )
     return {**found, "unit": unit, "datetime_format": datetime_format, "utc": utc}
 

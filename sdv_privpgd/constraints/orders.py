@@ -124,7 +124,7 @@ class Order:
             if not _holds(column, tick):
                 return column
             cells = replace(cells, **{"last" if upwards else "first": tick})
-        if merging is not None:  # in a code of others a cell that never occurs has no place
+        if merging is not None:  # a cell that never occurs has no place in a shared code
             merging = merging.split(len(cells) - 1 if upwards else 1)
         return replace(column, cells=cells, merging=merging)
 

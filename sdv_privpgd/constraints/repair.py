@@ -166,7 +166,7 @@ class Repair:
                     f"{self._names()}. Check that they can be met by the declared values."
                 )
             donors = rows.at(obeys)
-        # A row takes a donor's cells first and keeps its own positions; then those, too.
+        # At first a row takes only a donor's codes; below, the positions as well.
         bad = np.flatnonzero(~obeys)
         own = rows.at(bad)
         self._take(own, donors, held, generator, with_values=False)

@@ -111,8 +111,9 @@ def _mixed(name: str, values: Any) -> Iterator[str]:
     others = [value for value in values if plain(value) is not None and not isinstance(value, str)]
     if texts and others:
         yield (
-            f"range_values of {name!r} has {_some(others)} beside text such as {texts[0]!r}: cells "
-            f"of text are not found there. Write {str(others[0])!r} if that is meant."
+            f"range_values of {name!r} has {_some(others)} beside text such as {texts[0]!r}: a "
+            f"cell with the text {str(others[0])!r} is not found. Write {str(others[0])!r} if it "
+            "is meant."
         )
     alike: dict[str, list[str]] = {}
     for text in texts:

@@ -110,7 +110,7 @@ def _refuse(wrong: list[bool], what: str) -> None:
     rows = [row for row, is_wrong in enumerate(wrong) if is_wrong]
     if rows:
         raise ValueError(
-            f"Of the codebook the rows {rows[:10]!r}, counted from 0, {what}. If this is a table "
+            f"Rows {rows[:10]!r} of the codebook, counted from 0, {what}. If this is a table "
             "of data and no codebook, pass table.dtypes."
         )
 

@@ -72,7 +72,7 @@ def _dtype(name: str, dtype: Any) -> Any:
     except TypeError:
         # Anything else than a dtype may be a cell, so it is not repeated.
         raise ValueError(
-            f"Column {name!r} has no dtype but {type(dtype).__name__}. Pass table.dtypes."
+            f"Column {name!r} has a {type(dtype).__name__} in place of a dtype. Pass table.dtypes."
         ) from None
 
 

@@ -99,7 +99,8 @@ def _end(column: Column, end: Any, rounded: Callable[[Any], int]) -> Any:
             found = _tick(column.cells, column.tick, number, rounded)
     if found is None:
         raise ValueError(
-            f"{end!r} is no end of a range in column {column.name!r}, which is {column.sdtype}."
+            f"{end!r} cannot be an end of a range in column {column.name!r}, which is "
+            f"{column.sdtype}."
         )
     return found
 

@@ -104,7 +104,9 @@ class ConditionalRows:
         costs = np.zeros(self._model.block, dtype=np.float32)
         for name, fit in wish.items():
             of_codes = self._costs(name, fit).astype(np.float32)
-            costs += of_codes.take(self._pool[name], mode="clip")  # clip checks no single row
+            costs += of_codes.take(
+                self._pool[name], mode="clip"
+            )  # clip skips the check of each row
         last = min(_NEAREST, len(costs)) - 1
         # A sample of the rows gives a bound on the distance, so that few rows need sorting.
         part = costs[:: max(1, len(costs) // (_PART * _NEAREST))]

@@ -98,7 +98,7 @@ class AIM:
         cliques = measured_cliques(curator.measurements)
         model = engine.fit(domain, curator.measurements)
         # Each round takes at least 1 / rounds of the budget, so the loop always reaches its last
-        # round: the 1-way marginals stay candidates, so no choice is among one, which is free.
+        # round: the 1-way marginals stay candidates, so no choice has one option, which is free.
         shares = Shares(progress, "select")
         for _ in range(rounds):
             left = curator.ledger.remaining
