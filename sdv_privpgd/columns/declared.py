@@ -30,7 +30,7 @@ class Numerical(_Declared):
             money.
         nullable: Whether values may be missing; by default they may.
         num_bins: The number of cells it is counted in; 32 unless the fit's ``num_bins`` says
-            otherwise.
+            otherwise. More cells keep finer differences, but each has fewer rows against the noise.
         increment: A whole number that all values are multiples of.
 
     >>> Numerical(0, 120, decimal_places=0)
@@ -71,7 +71,7 @@ class Datetime(_Declared):
         datetime_format: The format they are written in, if they are text.
         nullable: Whether values may be missing; by default they may.
         num_bins: The number of cells it is counted in; 32 unless the fit's ``num_bins`` says
-            otherwise.
+            otherwise. More cells keep finer differences, but each has fewer rows against the noise.
 
     >>> Datetime("2020-01-01", "2024-12-31")
     {'range_min': '2020-01-01', 'range_max': '2024-12-31'}

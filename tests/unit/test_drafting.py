@@ -177,8 +177,8 @@ def test_a_codebook_s_order_of_columns_and_lines_does_not_matter():
 @pytest.mark.parametrize(
     ("codebook", "told"),
     [
-        ({"name": ["a", "a"], "type": ["int", "int"]}, r"rows \[0, 1\].*name"),
-        ({"name": ["a", "b"], "type": ["int", "wavelet"]}, r"rows \[1\].*types"),
+        ({"name": ["a", "a"], "type": ["int", "int"]}, r"Rows \[0, 1\].*name"),
+        ({"name": ["a", "b"], "type": ["int", "wavelet"]}, r"Rows \[1\].*types"),
         ({"name": ["a"], "type": ["int"], "min": [0], "lowest": [1]}, "about range_min"),
         ({"name": ["a"], "min": [0]}, "needs the columns 'name' and 'type'"),
     ],
