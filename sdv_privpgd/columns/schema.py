@@ -75,10 +75,10 @@ class Schema:
             public_domain: Facts on columns that take the place of the metadata's, in SDV's words
                 and with ``num_bins`` for a column's number of cells.
             num_bins: The number of cells of columns that do not name theirs. More cells keep finer
-                differences, but each has fewer rows against the noise; the benchmarks use 32. Numbers
-                and dates may have ``cut_points`` instead, at which all cells but the first begin. If
-                ``frequencies`` of these cells are given and there are many cells, they are merged
-                to ``num_bins``.
+                differences, but each has fewer rows against the noise; the benchmarks use 32.
+                Numbers and dates may have ``cut_points`` instead, at which all cells but the first
+                begin. If ``frequencies`` of these cells are given and there are many cells, they
+                are merged to ``num_bins``.
 
         Raises:
             PublicDomainError: If modelled columns lack their range or categories.
