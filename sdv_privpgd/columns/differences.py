@@ -24,7 +24,7 @@ _SMALL = 1e-6
 """Real differences below this part of the largest share the first cell with zero."""
 
 _IN_A_SECOND = {"us": 10**6, "ns": 10**9}
-"""The number of each of NumPy's units below a second that make a second."""
+"""The number of microseconds and of nanoseconds in a second, by NumPy's names for the units."""
 
 _HARDLY = 1e-9
 """The frequency, as a part of all rows, of cells that seem to hold none."""

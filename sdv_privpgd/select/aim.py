@@ -46,7 +46,8 @@ class AIM:
     When to use it: at a small epsilon on many columns, when the synthetic rows are to train a
     classifier. On flights at epsilon 0.2 its downstream error is 0.28, where ``AllPairs`` with
     particles has 0.39. Elsewhere it is slower and mostly less accurate: fits of 21,688 to 274,391
-    rows take 1 to 110 seconds at epsilon 1 with ``max_megabytes=8`` on one core (README).
+    rows take 1 to 110 seconds at epsilon 1 with ``max_megabytes=8`` on one core
+    (``benchmark show``).
 
     Attributes:
         workload: The cliques to be accurate on; ``None`` means all pairs.

@@ -22,7 +22,7 @@ class MST:
 
     McKenna, Miklau & Sheldon 2021 (NIST-MST). A third of the budget each pays for the 1-way
     marginals, for the choice of the tree by Kruskal's algorithm with the exponential mechanism, and
-    for its pairs. Ours differs in five ways:
+    for its pairs. Ours differs in four ways:
 
     - The thirds are of mu^2, and both kinds of neighbors are possible.
     - The independent model is the product of the 1-way estimates, to which the fit of their paper
@@ -31,8 +31,7 @@ class MST:
       spreads that evenly when sampling, which distorts an ordinal column. Ours gives such values no
       probability unless together they are significant (``estimate.support``), in the choice of the
       tree and in the particles' targets. Then the noise of empty values is gone, and no value takes
-      another's place.
-    - Private-PGM fits these values as they were measured.
+      another's place. Private-PGM fits these values as they were measured.
     - What the choices do not use goes to the pairs. A last edge without an alternative is free.
 
     When to use it: where a fit must be fast and small. 274,391 rows of 11 columns take 0.6 seconds
