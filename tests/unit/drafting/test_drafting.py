@@ -84,7 +84,7 @@ def test_a_table_is_refused_and_no_value_of_it_told(draft):
 
 @pytest.mark.parametrize("draft", [draft_domain, draft_metadata])
 def test_cells_instead_of_dtypes_are_refused_and_not_told(draft):
-    with pytest.raises(ValueError, match="no dtype but str") as raised:
+    with pytest.raises(ValueError, match="a str in place of a dtype") as raised:
         draft(pd.Series({"ward": "CANARY"}))
     assert "CANARY" not in str(raised.value)
 
@@ -177,8 +177,8 @@ def test_a_codebook_s_order_of_columns_and_lines_does_not_matter():
 @pytest.mark.parametrize(
     ("codebook", "told"),
     [
-        ({"name": ["a", "a"], "type": ["int", "int"]}, r"rows \[0, 1\].*name"),
-        ({"name": ["a", "b"], "type": ["int", "wavelet"]}, r"rows \[1\].*types"),
+        ({"name": ["a", "a"], "type": ["int", "int"]}, r"Rows \[0, 1\].*name"),
+        ({"name": ["a", "b"], "type": ["int", "wavelet"]}, r"Rows \[1\].*types"),
         ({"name": ["a"], "type": ["int"], "min": [0], "lowest": [1]}, "about range_min"),
         ({"name": ["a"], "min": [0]}, "needs the columns 'name' and 'type'"),
     ],
