@@ -96,7 +96,7 @@ def _adult(arguments: argparse.Namespace) -> None:
     from sdv_privpgd import ParticleGradientDescent, PrivPGDSynthesizer
     from sdv_privpgd.columns.encoders import encode_table
     from sdv_privpgd.columns.schema import Schema
-    from sdv_privpgd.synthesize.particles.softmax import SoftmaxProjection
+    from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
 
     real = pd.read_parquet(arguments.data / "adult.parquet").drop(columns="fnlwgt")
     described = columns(real.columns)

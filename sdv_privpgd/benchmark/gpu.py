@@ -15,10 +15,10 @@ from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.benchmark.meters import Stopwatch, print_table
 from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.synthesize.particles.directions import stratified_sets
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.kernels import Kernel, choose_kernel
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
-from sdv_privpgd.synthesize.particles.wasserstein import stratified_sets
 
 _SHAPES = ((1, 1), (1, 10), (5, 10))
 """Tables and slices of a step: the default, more slices, and the paper's."""
@@ -175,8 +175,8 @@ def step_bytes(
     stairs of its cells.
     """
     # Here, because importing them takes triton.
-    from sdv_privpgd.synthesize.particles.kernels.cuda import NUM_BINS
-    from sdv_privpgd.synthesize.particles.kernels.triton_kernels import COPIES
+    from sdv_privpgd.synthesize.particles.cuda.displacement import NUM_BINS
+    from sdv_privpgd.synthesize.particles.cuda.triton_kernels import COPIES
 
     batch, num_slices = shape
     column = 4 * num_particles

@@ -23,10 +23,10 @@ from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.benchmark.meters import print_table
 from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.synthesize.particles.directions import stratified_sets
 from sdv_privpgd.synthesize.particles.kernels import Kernel, choose_kernel
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
 from sdv_privpgd.synthesize.particles.mini_batches import memberships
-from sdv_privpgd.synthesize.particles.wasserstein import stratified_sets
 
 _SHAPES = ((1, 1), (1, 2), (1, 10), (5, 10), (16, 1), (110, 1))
 """Tables and slices of a step: our default, and the paper's (5, 10), among others."""

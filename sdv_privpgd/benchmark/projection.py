@@ -20,9 +20,11 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-from sdv_privpgd.synthesize.particles.projection import PrimalDualProjection, SignedTable
+from sdv_privpgd.synthesize.particles.directions import stratified_directions
+from sdv_privpgd.synthesize.particles.projection import SignedTable
+from sdv_privpgd.synthesize.particles.references.primal_dual import PrimalDualProjection
+from sdv_privpgd.synthesize.particles.references.wasserstein import sliced_w1
 from sdv_privpgd.synthesize.particles.targets import goals_of
-from sdv_privpgd.synthesize.particles.wasserstein import sliced_w1, stratified_directions
 
 _NUM_ROWS = 300_000
 _REFERENCE_STEPS = 5_000
@@ -75,7 +77,7 @@ def simulated_targets(num_columns: int, num_cells: int, epsilon: float) -> list[
 def _distances(table: SignedTable, seed: int) -> dict[str, float]:
     """SW1 of the three solvers' results, and the compiled one's over the others'."""
     from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
-    from sdv_privpgd.synthesize.particles.softmax import SoftmaxProjection
+    from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
 
     (compiled,) = CompiledProjection().solve_all([table], _seeded(seed))
     exact = PrimalDualProjection(max_steps=_REFERENCE_STEPS, tolerance=0.0, precision=0.0)

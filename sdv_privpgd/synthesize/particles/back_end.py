@@ -5,8 +5,8 @@ from importlib.util import find_spec
 
 import torch
 
-from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
-from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
+from sdv_privpgd.synthesize.particles.cuda.batched_finish import BatchedFinish
+from sdv_privpgd.synthesize.particles.cuda.batched_projection import BatchedProjection
 from sdv_privpgd.synthesize.particles.finish import ExchangeFinish
 from sdv_privpgd.synthesize.particles.projection import Projection
 

@@ -18,7 +18,7 @@ from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.particles.back_end import default_projection, finish_on, projection_on
-from sdv_privpgd.synthesize.particles.distributed import (
+from sdv_privpgd.synthesize.particles.cuda.distributed import (
     require_same_answers,
     split_over_processes,
 )
@@ -33,10 +33,11 @@ from sdv_privpgd.synthesize.particles.mini_batches import (
     memberships,
     transport_visits,
 )
-from sdv_privpgd.synthesize.particles.optimizers import AdamStep, Pull, StepRule, TransportStep
+from sdv_privpgd.synthesize.particles.optimizers import Pull, StepRule, TransportStep
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 from sdv_privpgd.synthesize.particles.penalties import Loss, Penalty, penalty_gradient
 from sdv_privpgd.synthesize.particles.projection import Projection, SignedTable
+from sdv_privpgd.synthesize.particles.published.adam import AdamStep
 from sdv_privpgd.synthesize.particles.targets import TARGETS, goals_of, packed, probabilities
 
 
@@ -113,7 +114,7 @@ class ParticleGradientDescent:
         1,000; a shorter run gets shorter phases.
         """
         # Here, because its compiler need not be installed where CUDA does the default's work.
-        from sdv_privpgd.synthesize.particles.softmax import SoftmaxProjection
+        from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
 
         published = cls(
             num_particles=100_000,

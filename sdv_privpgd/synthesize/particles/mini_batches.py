@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from sdv_privpgd.synthesize.particles.directions import stratified_sets
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
-from sdv_privpgd.synthesize.particles.wasserstein import independent_directions, stratified_sets
+from sdv_privpgd.synthesize.particles.published.directions import independent_directions
 
 
 class Draw(NamedTuple):

@@ -39,13 +39,13 @@ def choose_kernel(name: str, *, enable_gpu: bool) -> Kernel:
         package = "triton" if device.type == "cuda" else "numba"
         name = package if find_spec(package) else "reference"
     if name == "triton":
-        from sdv_privpgd.synthesize.particles.kernels import cuda
+        from sdv_privpgd.synthesize.particles.cuda import displacement as cuda
 
         return Kernel(torch.device("cuda"), cuda.displacement, cuda.descend)
     if name == "numba":
         from sdv_privpgd.synthesize.particles.kernels import cpu
 
         return Kernel(torch.device("cpu"), cpu.displacement, cpu.descend)
-    from sdv_privpgd.synthesize.particles.kernels import reference
+    from sdv_privpgd.synthesize.particles.references import displacement as reference
 
     return Kernel(device, reference.displacement, reference.descend)

@@ -17,7 +17,7 @@ from sdv_privpgd.synthesize.particles.finish import nearest, require_tables, sup
 from sdv_privpgd.synthesize.particles.layouts import Levels, Table, tables_of
 
 if TYPE_CHECKING:
-    from sdv_privpgd.synthesize.particles.kernels.triton_exchange import View
+    from sdv_privpgd.synthesize.particles.cuda.triton_exchange import View
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class BatchedFinish:
     ) -> np.ndarray:
         """Codes of shape (particle, attribute) that fit the targets better (``ExchangeFinish``)."""
         # Here, because Triton need not be installed where there is no device.
-        from sdv_privpgd.synthesize.particles.kernels.triton_exchange import Buffers, launch_batch
+        from sdv_privpgd.synthesize.particles.cuda.triton_exchange import Buffers, launch_batch
 
         grouped = grouped or {}
         require_tables(domain, targets, grouped)
@@ -134,7 +134,7 @@ def _lacks(
 
 def _view(axis: int, levels: Levels, tables: Sequence[Table], device: torch.device) -> "View":
     """The tables that contain an attribute, as the kernels read them."""
-    from sdv_privpgd.synthesize.particles.kernels.triton_exchange import WEIGHT, View
+    from sdv_privpgd.synthesize.particles.cuda.triton_exchange import WEIGHT, View
 
     num_attributes = levels.widths.shape[1]
     terms = max(len(table.axes) for table in tables) - 1

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.projection import SignedTable, balanced, solved_in_threads
-from sdv_privpgd.synthesize.particles.wasserstein import independent_directions
+from sdv_privpgd.synthesize.particles.published.directions import independent_directions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class SoftmaxProjection:
 
     def _solve(self, table: SignedTable, seed: int) -> Float[Tensor, " cell"]:
         # Here, because its compiler need not be installed where CUDA does other projections.
-        from sdv_privpgd.synthesize.particles.softmax_descent import descend
+        from sdv_privpgd.synthesize.particles.published.softmax_descent import descend
 
         generator = torch.Generator().manual_seed(seed)
         signed = balanced(table.values.double().cpu())

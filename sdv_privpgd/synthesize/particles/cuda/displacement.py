@@ -13,14 +13,14 @@ import torch
 from jaxtyping import Float, Float32, Float64, Int
 from torch import Tensor
 
-from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
-from sdv_privpgd.synthesize.particles.kernels.triton_kernels import (
+from sdv_privpgd.synthesize.particles.cuda.triton_kernels import (
     COPIES,
     QuantileStairs,
     launch_displacement,
     launch_goals,
     launch_transport,
 )
+from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
 
 NUM_BINS = 4096
 _SEGMENT_STEPS = 64  # of one graph

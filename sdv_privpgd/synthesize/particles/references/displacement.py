@@ -7,7 +7,10 @@ from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
-from sdv_privpgd.synthesize.particles.wasserstein import displacement_to_targets, quantile_targets
+from sdv_privpgd.synthesize.particles.references.wasserstein import (
+    displacement_to_targets,
+    quantile_targets,
+)
 
 
 def displacement(

@@ -1,0 +1,1 @@
+"""What only a GPU needs: Triton's kernels, the steps in batches, and several devices."""
