@@ -87,7 +87,7 @@ def test_no_batch_raises_the_squares_and_the_books_stay_exact(device):
     grouped = grouped_of((("a", "b", "c"), ("a", "c")), noise=0.01)
     levels, tables = (
         Levels.of(DOMAIN, every, grouped),
-        tables_of(DOMAIN, targets, {}, every, grouped),
+        tables_of(DOMAIN, targets, every, grouped),
     )
     codes = torch.from_numpy(levels.codes(independent(200).T)).to(device)
     lacks, unit = batched_finish._lacks(codes, 3, tables)

@@ -210,7 +210,7 @@ def test_alone_in_their_bins_particles_get_the_exact_displacement(device):
 def test_the_whole_descent_takes_the_steps_one_by_one(batch, device, monkeypatch):
     from sdv_privpgd.synthesize.particles.cuda import displacement as cuda
 
-    monkeypatch.setattr(cuda, "_SEGMENT_STEPS", 4)
+    monkeypatch.setattr(cuda, "SEGMENT_STEPS", 4)
     start, targets = torch.rand(4, 530, generator=seeded(4)), random_targets()
     visits, expected, num_bins = [], start, 32
     for step in range(10):  # two segments and a part: run, replayed, filled up

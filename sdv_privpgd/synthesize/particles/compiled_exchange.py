@@ -58,7 +58,6 @@ class Residuals(NamedTuple):
         codes: np.ndarray,
         domain: Domain,
         targets: Mapping[Clique, np.ndarray],
-        weights: Mapping[Clique, float],
         supports: Sequence[np.ndarray],
         grouped: GroupedTargets | None = None,
     ) -> "Residuals":
@@ -68,7 +67,7 @@ class Residuals(NamedTuple):
         """
         levels = Levels.of(domain, supports, grouped or {})
         codes, num_levels = levels.codes(codes), len(levels.maps)
-        tables = tables_of(domain, targets, weights, supports, grouped or {})
+        tables = tables_of(domain, targets, supports, grouped or {})
         lacks = [table.weight * _lacks(table, codes, len(domain)) for table in tables]
         views = [
             (axis, number)

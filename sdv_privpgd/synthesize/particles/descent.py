@@ -1,6 +1,6 @@
 """Particle gradient descent: from noisy tables to a point cloud."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -12,32 +12,31 @@ from torch import Tensor
 
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.interactions import grouped_targets
-from sdv_privpgd.estimate.structural_zeros import Possible, few_choices
+from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Model
-from sdv_privpgd.synthesize.particles.back_end import default_projection, finish_on, projection_on
+from sdv_privpgd.synthesize.particles.back_end import back_end_of, default_projection
 from sdv_privpgd.synthesize.particles.cuda.distributed import (
     require_same_answers,
     split_over_processes,
 )
 from sdv_privpgd.synthesize.particles.embedding import draw_codes, nearest_codes
-from sdv_privpgd.synthesize.particles.finish import STAYS_EMPTY, ExchangeFinish
-from sdv_privpgd.synthesize.particles.kernels import KERNELS, Kernel, choose_kernel
+from sdv_privpgd.synthesize.particles.finish import ExchangeFinish, emptied_targets
+from sdv_privpgd.synthesize.particles.kernels import KERNELS, Kernel
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
 from sdv_privpgd.synthesize.particles.loss_curve import looks, mean_loss, stretches
 from sdv_privpgd.synthesize.particles.mini_batches import (
-    Draw,
     draw_steps,
     memberships,
     transport_visits,
 )
-from sdv_privpgd.synthesize.particles.optimizers import Pull, StepRule, TransportStep
+from sdv_privpgd.synthesize.particles.optimizers import StepRule, TransportStep
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
-from sdv_privpgd.synthesize.particles.penalties import Loss, Penalty, penalty_gradient
+from sdv_privpgd.synthesize.particles.penalties import Loss, Penalty
 from sdv_privpgd.synthesize.particles.projection import Projection, SignedTable
-from sdv_privpgd.synthesize.particles.published.adam import AdamStep
+from sdv_privpgd.synthesize.particles.pulls import advance_by_pulls
 from sdv_privpgd.synthesize.particles.targets import TARGETS, goals_of, packed, probabilities
 
 
@@ -113,7 +112,8 @@ class ParticleGradientDescent:
         The learning rate falls in 20 phases of equal length, 50 epochs each of the published
         1,000; a shorter run gets shorter phases.
         """
-        # Here, because its compiler need not be installed where CUDA does the default's work.
+        # Here, because the default needs none of it.
+        from sdv_privpgd.synthesize.particles.published.adam import AdamStep
         from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
 
         published = cls(
@@ -148,36 +148,45 @@ class ParticleGradientDescent:
         warm_start: Model | None = None,
         progress: Progress = silent,
     ) -> Particles:
-        """A point cloud that matches the measurements. ``warm_start`` replaces the start."""
+        """Returns a point cloud that matches the measurements, by the lines of Algorithm 3.
+
+        ``warm_start`` replaces the start.
+        """
         generator = torch.Generator().manual_seed(self.seed)
         require_same_answers(measurements)
+        back_end = back_end_of(
+            self.kernel, self.projection, self.finish, enable_gpu=self.enable_gpu
+        )
+        # The signed measures, and line 1: their projections to probability measures.
         agreed, goals = goals_of(domain, measurements, self.targets, self.possible, progress)
-        kernel = choose_kernel(self.kernel, enable_gpu=self.enable_gpu)
-        weights = projection_on(kernel.device, self.projection).project_all(
+        weights = back_end.projection.project_all(
             [SignedTable(goal.centers, goal.values) for goal in goals], generator, progress
         )
         losses = [(each.weight, each.loss(domain, measurements)) for each in self.penalties]
+        # Line 2: the start.
         number = self.num_particles
         if number is None:
             number = default_number(agreed.total, len(goals))
-        one_way = agreed.one_way
-        positions, curve = self._start(domain, number, one_way, warm_start, generator), {}
-        if goals:
-            targets = packed(goals, weights)
-            positions, curve = self._descend(
-                positions, targets, losses, split_over_processes(kernel), generator, progress
-            )
-        codes = nearest_codes(positions.T, domain.sizes).cpu().numpy()
-        finish = finish_on(kernel.device, self.finish)
-        if finish is not None and goals:
-            fixed = {name for each in self.penalties for name in each.attributes(domain)}
+        positions = self._start(domain, number, agreed.one_way, warm_start, generator)
+        if not goals:
+            return Particles(domain=domain, codes=_codes(positions, domain))
+        # Lines 3 to 7: the descent.
+        kernel = split_over_processes(back_end.kernel)
+        targets = packed(goals, weights)
+        positions, curve = self._descend(positions, targets, losses, kernel, generator, progress)
+        # Line 8: finalization.
+        codes = _codes(positions, domain)
+        if back_end.finish is not None:
             full = probabilities(domain, goals, weights)
             grouped = grouped_targets(agreed, full) if self.targets != "raw" else {}
-            for clique in full.keys() & self.possible.keys():
-                if few_choices(self.possible[clique]):
-                    full[clique][~self.possible[clique]] = STAYS_EMPTY
-            codes = finish(
-                codes, domain, full, self.seed, grouped=grouped, fixed=fixed, progress=progress
+            codes = back_end.finish(
+                codes,
+                domain,
+                emptied_targets(full, self.possible),
+                self.seed,
+                grouped=grouped,
+                fixed={name for each in self.penalties for name in each.attributes(domain)},
+                progress=progress,
             )
         return Particles(domain=domain, codes=codes, losses=curve)
 
@@ -240,12 +249,17 @@ class ParticleGradientDescent:
                 positions, targets, islice(visits, num_steps)
             )
         else:
-            pulls = self._pulls(
-                positions, targets, losses, kernel, draws, held, curvatures, generator
-            )
-            move = self.step.begin(positions)
-            advance = lambda positions, num_steps: _follow(
-                positions, islice(pulls, num_steps), move
+            advance = advance_by_pulls(
+                positions,
+                targets,
+                draws,
+                kernel,
+                self.step,
+                losses,
+                held,
+                curvatures,
+                self.mask_probability,
+                generator,
             )
         steps_per_epoch = -(-len(held) // min(self.batch_size, len(held)))
         for epoch, num_epochs in stretches(self.epochs):
@@ -255,49 +269,9 @@ class ParticleGradientDescent:
             curve[epoch] = mean_loss(positions, targets, kernel, views)
         return positions, curve
 
-    def _pulls(
-        self,
-        positions: Float[Tensor, "attribute particle"],
-        targets: PackedTargets,
-        losses: Sequence[tuple[float, Loss]],
-        kernel: Kernel,
-        draws: Iterable[Draw],
-        held: Float[Tensor, "table attribute"],
-        curvatures: Float[Tensor, " attribute"],
-        generator: torch.Generator,
-    ) -> Iterator[tuple[float, Pull]]:
-        """The pull of each step on the positions as they are by then."""
-        num_tables = held.sum(dim=0)
-        for elapsed, tables, directions, counts in draws:
-            columns = counts.nonzero().flatten()
-            total, _ = kernel.displacement(positions, targets, tables, directions)
-            gradient = -total[columns.to(total.device)]
-            if losses:
-                # A column that n tables share meets the whole penalty in n visits.
-                shares = (counts / num_tables)[columns].to(gradient)
-                rows = columns.to(gradient.device)
-                gradient += penalty_gradient(positions, losses)[rows] * shares[:, None]
-            curvature = (counts * curvatures)[columns].to(gradient)
-            moving = self._moving(gradient, generator)
-            yield elapsed, Pull(columns.tolist(), gradient, curvature, moving)
 
-    def _moving(self, gradient: Tensor, generator: torch.Generator) -> Tensor | None:
-        if self.mask_probability == 0:
-            return None
-        drawn = torch.rand(gradient.shape, generator=generator) >= self.mask_probability
-        return drawn.to(gradient.device)
-
-
-def _follow(
-    positions: Float[Tensor, "attribute particle"],
-    pulls: Iterable[tuple[float, Pull]],
-    move: Callable[[Pull, float], Tensor],
-) -> Float[Tensor, "attribute particle"]:
-    """The same positions, moved in place: each pull is of where the one before has left them."""
-    for elapsed, pull in pulls:
-        columns = torch.tensor(pull.columns, device=positions.device)
-        positions.index_add_(0, columns, move(pull, elapsed)).clamp_(0, 1)
-    return positions
+def _codes(positions: Float[Tensor, "attribute particle"], domain: Domain) -> np.ndarray:
+    return nearest_codes(positions.T, domain.sizes).cpu().numpy()
 
 
 def _require_integer(name: str, value: int, least: int) -> None:

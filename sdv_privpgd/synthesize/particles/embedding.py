@@ -30,13 +30,11 @@ def nearest_codes(
     return (positions * shape).floor().long().clamp(min=0).minimum(shape - 1)
 
 
-def cell_centers(
-    shape: Sequence[int], dtype: torch.dtype = torch.float64
-) -> Float[Tensor, "cell dim"]:
-    """Centers of all cells of a table, in the order of ``numpy.ravel``."""
+def cell_centers(shape: Sequence[int]) -> Float[Tensor, "cell dim"]:
+    """Centers of all cells of a table, float64, in the order of ``numpy.ravel``."""
     index = torch.arange(math.prod(shape))
     codes = torch.stack(torch.unravel_index(index, tuple(shape)), dim=1)
-    return embed(codes, shape, dtype)
+    return embed(codes, shape, torch.float64)
 
 
 def draw_codes(

@@ -7,6 +7,7 @@ import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.interactions import GroupedTargets
+from sdv_privpgd.estimate.structural_zeros import Possible, few_choices
 from sdv_privpgd.progress import Progress, Shares, silent
 
 
@@ -52,7 +53,6 @@ class ExchangeFinish:
         targets: Mapping[Clique, np.ndarray],
         seed: int,
         *,
-        weights: Mapping[Clique, float] | None = None,
         grouped: GroupedTargets | None = None,
         fixed: Collection[str] = (),
         progress: Progress = silent,
@@ -60,7 +60,7 @@ class ExchangeFinish:
         """Codes of shape (particle, attribute) that fit the targets better.
 
         ``targets`` holds probabilities or signed measures, axes in the clique's order; ``grouped``
-        the same over groups of codes, with weights. Without ``weights`` the others count alike.
+        the same over groups of codes, with weights; the others have weight 1.
         Attributes in ``fixed`` or in no table stay as they are, which leaves any function of theirs
         as it is. Other codes without support move to the nearest that has some.
         """
@@ -78,7 +78,7 @@ class ExchangeFinish:
         compact = np.stack(
             [nearest(codes[:, axis], support) for axis, support in enumerate(values)]
         ).astype(np.int32)
-        residuals = Residuals.of(compact, domain, targets, weights or {}, values, grouped)
+        residuals = Residuals.of(compact, domain, targets, values, grouped)
         # A cloud of few particles has small blocks, or all would move on stale residuals.
         block = min(_LARGEST_BLOCK, max(1, -(-len(codes) // _FEWEST_BLOCKS)))
         rng = np.random.default_rng(seed)
@@ -103,6 +103,17 @@ _LARGEST_BLOCK = 4096
 """Particles that score their codes at once. Large blocks pay for waking the threads."""
 
 _FEWEST_BLOCKS = 24
+
+
+def emptied_targets(
+    targets: Mapping[Clique, np.ndarray], possible: Possible
+) -> dict[Clique, np.ndarray]:
+    """The targets, with ``STAYS_EMPTY`` in cells that no row can be in and where few others are."""
+    emptied = dict(targets)
+    for clique in targets.keys() & possible.keys():
+        if few_choices(possible[clique]):
+            emptied[clique] = np.where(possible[clique], targets[clique], STAYS_EMPTY)
+    return emptied
 
 
 def supported_codes(

@@ -62,7 +62,6 @@ class Table(NamedTuple):
 def tables_of(
     domain: Domain,
     targets: Mapping[Clique, np.ndarray],
-    weights: Mapping[Clique, float],
     supports: Sequence[np.ndarray],
     grouped: GroupedTargets,
 ) -> list[Table]:
@@ -71,7 +70,7 @@ def tables_of(
     for clique, table in targets.items():
         axes = domain.axes(clique)
         values = np.asarray(table, dtype=np.float64)[np.ix_(*(supports[axis] for axis in axes))]
-        tables.append(Table(0, axes, weights.get(clique, 1.0), values))
+        tables.append(Table(0, axes, 1.0, values))
     for level, own in enumerate(grouped.values(), start=1):
         tables += [
             Table(level, domain.axes(clique), target.weight, target.values)

@@ -25,7 +25,7 @@ class BatchedFinish:
     """The objective and the moves of ``ExchangeFinish``, for thousands of threads.
 
     There the proposals of a block are tried one by one. Here random subsets of them are tried as
-    a whole (see ``kernels.triton_exchange``), and one moves only if it lowers the squared lacks,
+    a whole (see ``triton_exchange``), and one moves only if it lowers the squared lacks,
     which are integers: up to the rounding of targets and weights to 1/256, no batch raises the
     objective. One device and seed always give the same codes; another device may draw others,
     because it adds up the scores that proposals are drawn by in another order.
@@ -68,7 +68,7 @@ class BatchedFinish:
         ).astype(np.int32)
         device = torch.device(self.device)
         levels = Levels.of(domain, values, grouped)
-        tables = tables_of(domain, targets, {}, values, grouped)
+        tables = tables_of(domain, targets, values, grouped)
         moving = torch.from_numpy(levels.codes(compact)).to(device)
         lacks, unit = _lacks(moving, len(domain), tables)
         views = {axis: _view(axis, levels, tables, device) for axis in movable}

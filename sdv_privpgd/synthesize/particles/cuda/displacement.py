@@ -23,7 +23,7 @@ from sdv_privpgd.synthesize.particles.cuda.triton_kernels import (
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
 
 NUM_BINS = 4096
-_SEGMENT_STEPS = 64  # of one graph
+SEGMENT_STEPS = 64  # of one graph
 _SEGMENT_CELLS = 2**22  # sorted cells held at a time: 100 MB
 _SEGMENT_COUNTS = 2**24  # bins held at a time: 64 MB
 
@@ -91,7 +91,7 @@ class _Segment:
         num_rows = visit.directions.shape[0] * visit.directions.shape[1]
         row_counts = COPIES * num_bins
         fitting = min(_SEGMENT_CELLS // self._num_cells, _SEGMENT_COUNTS // row_counts) // num_rows
-        self.num_steps = max(min(fitting, _SEGMENT_STEPS), 1)
+        self.num_steps = max(min(fitting, SEGMENT_STEPS), 1)
         self.positions = positions.clone(memory_format=torch.contiguous_format)
         self._visits = Visit(*(self._repeat(part, device) for part in visit))
         self._stairs = QuantileStairs(

@@ -30,6 +30,8 @@ class Kernel(NamedTuple):
     positions, and the losses (batch,)."""
     descend: Callable[[Tensor, PackedTargets, Iterable[Visit]], Tensor]
     """From positions, targets and visits to the positions after them."""
+    is_triton: bool = False
+    """Whether it is checked against the reference before a fit uses it."""
 
 
 def choose_kernel(name: str, *, enable_gpu: bool) -> Kernel:
@@ -41,7 +43,7 @@ def choose_kernel(name: str, *, enable_gpu: bool) -> Kernel:
     if name == "triton":
         from sdv_privpgd.synthesize.particles.cuda import displacement as cuda
 
-        return Kernel(torch.device("cuda"), cuda.displacement, cuda.descend)
+        return Kernel(torch.device("cuda"), cuda.displacement, cuda.descend, is_triton=True)
     if name == "numba":
         from sdv_privpgd.synthesize.particles.kernels import cpu
 

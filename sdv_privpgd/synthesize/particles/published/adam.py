@@ -10,6 +10,9 @@ from torch import Tensor
 
 from sdv_privpgd.synthesize.particles.optimizers import Move, Pull
 
+_BETAS, _EPS = (0.9, 0.999), 1e-8
+"""Adam's own constants (Kingma & Ba 2015)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AdamStep:
@@ -23,14 +26,12 @@ class AdamStep:
     learning_rate: float = 0.1
     decay: float = 0.75
     num_phases: int = 20
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
 
     def begin(self, positions: Float[Tensor, "attribute particle"]) -> Move:
         mean = torch.zeros_like(positions)
         square = torch.zeros_like(positions)
         num_steps = 0
-        beta, beta_square = self.betas
+        beta, beta_square = _BETAS
         is_compiled = (
             positions.device.type == "cpu"
             and positions.dtype == torch.float32
@@ -46,13 +47,13 @@ class AdamStep:
             unbias_square = 1 / (1 - beta_square**num_steps)
             if is_compiled:
                 scales = (rate, unbias, unbias_square)
-                return _compiled_step(pull, mean, square, self.betas, scales, self.eps)
+                return _compiled_step(pull, mean, square, scales)
             moving = 1.0 if pull.moving is None else pull.moving.to(positions)
             mean[pull.columns] += (1 - beta) * moving * (pull.gradient - mean[pull.columns])
             square[pull.columns] += (
                 (1 - beta_square) * moving * (pull.gradient.square() - square[pull.columns])
             )
-            scale = (square[pull.columns] * unbias_square).sqrt() + self.eps
+            scale = (square[pull.columns] * unbias_square).sqrt() + _EPS
             return -rate * moving * (mean[pull.columns] * unbias) / scale
 
         return move
@@ -62,9 +63,7 @@ def _compiled_step(
     pull: Pull,
     mean: Float[Tensor, "attribute particle"],
     square: Float[Tensor, "attribute particle"],
-    betas: tuple[float, float],
     scales: tuple[float, float, float],
-    eps: float,
 ) -> Float[Tensor, "column particle"]:
     """The same in one pass, where torch makes a dozen over arrays that fit no cache."""
     from sdv_privpgd.synthesize.particles.published.adam_kernel import adam_step
@@ -80,9 +79,9 @@ def _compiled_step(
         mean.numpy(),
         square.numpy(),
         change.numpy(),
-        np.float32(betas[0]),
-        np.float32(betas[1]),
+        np.float32(_BETAS[0]),
+        np.float32(_BETAS[1]),
         tuple(map(np.float32, scales)),
-        np.float32(eps),
+        np.float32(_EPS),
     )
     return change

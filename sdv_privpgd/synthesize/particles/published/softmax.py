@@ -19,7 +19,7 @@ class SoftmaxProjection:
 
     Donhauser et al. 2024, section 4.1, with the published constants; Adam's own are those of
     Kingma & Ba 2015. Two defects of the authors' code are left out: cells that start at zero had
-    no gradient and stayed there, so the start is mixed with ``floor`` of the uniform
+    no gradient and stayed there, so the start is mixed with a hundredth of the uniform
     distribution; and a difference of total mass entered all partial sums but the last, so the
     mass is balanced first.
 
@@ -32,7 +32,6 @@ class SoftmaxProjection:
     learning_rate: float = 0.1
     decay: float = 0.8
     decay_every: int = 100
-    floor: float = 0.01
 
     def __call__(
         self,
@@ -60,7 +59,7 @@ class SoftmaxProjection:
         generator = torch.Generator().manual_seed(seed)
         signed = balanced(table.values.double().cpu())
         positive = signed.clamp(min=0) / signed.clamp(min=0).sum()
-        start = (1 - self.floor) * positive + self.floor / len(signed)
+        start = (1 - _FLOOR) * positive + _FLOOR / len(signed)
         logits = start.log().numpy()
         moments = np.zeros((2, len(logits)))
         centers = np.ascontiguousarray(table.centers.double().cpu().numpy().T)
@@ -83,3 +82,6 @@ class SoftmaxProjection:
 
 _STEPS_AT_ONCE = 50
 """Steps whose directions are drawn together."""
+
+_FLOOR = 0.01
+"""Share of the uniform distribution in the start."""
