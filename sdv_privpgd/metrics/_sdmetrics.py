@@ -92,6 +92,18 @@ class PairwiseTotalVariation(_CellMetric):
     """Half the mean L1 distance of the tables of all pairs of columns. Not private.
 
     Donhauser et al. 2024 print twice this value.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import PairwiseTotalVariation
+    >>> kinds = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
+    >>> domain = {"age": {"range_min": 0, "range_max": 99}, "ward": {"range_values": ["A", "B"]}}
+    >>> real = pd.DataFrame({"age": [20, 30, 40, 50] * 25, "ward": ["A", "B"] * 50})
+    >>> synthetic = real.assign(ward="A")
+    >>> score = PairwiseTotalVariation.compute(
+    ...     real, synthetic, {"columns": kinds}, public_domain=domain
+    ... )
+    >>> round(score, 3)
+    0.5
     """
 
     name = "PairwiseTotalVariation"
@@ -106,6 +118,18 @@ class PairwiseSlicedWasserstein(_CellMetric):
     """Mean sliced W1 distance of all pairs of columns, on the unit square. Not private.
 
     Donhauser et al. 2024, "average SW1". Options: ``num_slices`` (100) and ``seed`` (0).
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import PairwiseSlicedWasserstein
+    >>> kinds = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
+    >>> domain = {"age": {"range_min": 0, "range_max": 99}, "ward": {"range_values": ["A", "B"]}}
+    >>> real = pd.DataFrame({"age": [20, 30, 40, 50] * 25, "ward": ["A", "B"] * 50})
+    >>> synthetic = real.assign(ward="A")
+    >>> score = PairwiseSlicedWasserstein.compute(
+    ...     real, synthetic, {"columns": kinds}, public_domain=domain
+    ... )
+    >>> round(score, 3)
+    0.106
     """
 
     name = "PairwiseSlicedWasserstein"
@@ -120,6 +144,18 @@ class CovarianceError(_CellMetric):
     """Relative Frobenius error of the covariance of embedded rows. Not private.
 
     Option: ``relative_to``, ``"real"`` or, as in Donhauser et al. 2024, ``"synthetic"``.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import CovarianceError
+    >>> kinds = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
+    >>> domain = {"age": {"range_min": 0, "range_max": 99}, "ward": {"range_values": ["A", "B"]}}
+    >>> real = pd.DataFrame({"age": [20, 30, 40, 50] * 25, "ward": ["A", "B"] * 50})
+    >>> synthetic = real.assign(ward="A")
+    >>> score = CovarianceError.compute(
+    ...     real, synthetic, {"columns": kinds}, public_domain=domain
+    ... )
+    >>> round(score, 3)
+    0.924
     """
 
     name = "CovarianceError"
@@ -136,6 +172,19 @@ class CountingQueryError(_CellMetric):
     """Relative error of random 3-way counting queries (Donhauser et al. 2024). Not private.
 
     Options: ``num_queries`` (200) and ``seed`` (0).
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import CountingQueryError
+    >>> kinds = {name: {"sdtype": "numerical"} for name in ("a", "b", "c")}
+    >>> kinds["ill"] = {"sdtype": "categorical"}
+    >>> domain = {name: {"range_min": 0, "range_max": 9} for name in ("a", "b", "c")}
+    >>> domain["ill"] = {"range_values": [0, 1]}
+    >>> real = pd.DataFrame({name: list(range(10)) * 20 for name in ("a", "b", "c")})
+    >>> real["ill"] = real["a"] // 5
+    >>> CountingQueryError.compute(
+    ...     real, real, {"columns": kinds}, public_domain=domain
+    ... )
+    0.0
     """
 
     name = "CountingQueryError"
@@ -150,6 +199,19 @@ class ThresholdQueryError(_CellMetric):
     """Relative error of random linear threshold queries (Donhauser et al. 2024). Not private.
 
     Options: ``num_queries`` (200) and ``seed`` (0).
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import ThresholdQueryError
+    >>> kinds = {name: {"sdtype": "numerical"} for name in ("a", "b", "c")}
+    >>> kinds["ill"] = {"sdtype": "categorical"}
+    >>> domain = {name: {"range_min": 0, "range_max": 9} for name in ("a", "b", "c")}
+    >>> domain["ill"] = {"range_values": [0, 1]}
+    >>> real = pd.DataFrame({name: list(range(10)) * 20 for name in ("a", "b", "c")})
+    >>> real["ill"] = real["a"] // 5
+    >>> ThresholdQueryError.compute(
+    ...     real, real, {"columns": kinds}, public_domain=domain
+    ... )
+    0.0
     """
 
     name = "ThresholdQueryError"
@@ -164,6 +226,16 @@ class CategoricalMarginalError(_CellMetric):
     """Mean error of RAP++'s class-conditional marginals of nominal columns. Not private.
 
     Option: ``label``, the column that conditions; it must be given. The breakdown has the maximum.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import CategoricalMarginalError
+    >>> kinds = {name: {"sdtype": "categorical"} for name in ("a", "b", "ill")}
+    >>> domain = {name: {"range_values": [0, 1]} for name in ("a", "b", "ill")}
+    >>> real = pd.DataFrame({name: [0, 1] * 20 for name in ("a", "b", "ill")})
+    >>> CategoricalMarginalError.compute(
+    ...     real, real, {"columns": kinds}, public_domain=domain, label="ill"
+    ... )
+    0.0
     """
 
     name = "CategoricalMarginalError"
@@ -182,6 +254,19 @@ class MixedMarginalError(_CellMetric):
 
     Options: ``label``, the column that conditions; it must be given; ``num_queries`` (200,000) and
     ``seed`` (0). The breakdown has the maximum.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import MixedMarginalError
+    >>> kinds = {name: {"sdtype": "numerical"} for name in ("a", "b", "c")}
+    >>> kinds["ill"] = {"sdtype": "categorical"}
+    >>> domain = {name: {"range_min": 0, "range_max": 9} for name in ("a", "b", "c")}
+    >>> domain["ill"] = {"range_values": [0, 1]}
+    >>> real = pd.DataFrame({name: list(range(10)) * 20 for name in ("a", "b", "c")})
+    >>> real["ill"] = real["a"] // 5
+    >>> MixedMarginalError.compute(
+    ...     real, real, {"columns": kinds}, public_domain=domain, label="ill", num_queries=100
+    ... )
+    0.0
     """
 
     name = "MixedMarginalError"
@@ -199,6 +284,19 @@ class LinearThresholdError(_CellMetric):
 
     Options: ``label``, the column that conditions; it must be given; ``num_queries`` (2,000) and
     ``seed`` (0). The breakdown has the maximum.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import LinearThresholdError
+    >>> kinds = {name: {"sdtype": "numerical"} for name in ("a", "b", "c")}
+    >>> kinds["ill"] = {"sdtype": "categorical"}
+    >>> domain = {name: {"range_min": 0, "range_max": 9} for name in ("a", "b", "c")}
+    >>> domain["ill"] = {"range_values": [0, 1]}
+    >>> real = pd.DataFrame({name: list(range(10)) * 20 for name in ("a", "b", "c")})
+    >>> real["ill"] = real["a"] // 5
+    >>> LinearThresholdError.compute(
+    ...     real, real, {"columns": kinds}, public_domain=domain, label="ill", num_queries=100
+    ... )
+    0.0
     """
 
     name = "LinearThresholdError"
@@ -216,6 +314,19 @@ class DownstreamError(_CellMetric):
 
     Donhauser et al. 2024: ``real_data`` are test rows, which the synthesizer has not seen. Options:
     ``label``, the column to predict; it must be given; ``seed`` (0).
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import DownstreamError
+    >>> kinds = {name: {"sdtype": "numerical"} for name in ("a", "b", "c")}
+    >>> kinds["ill"] = {"sdtype": "categorical"}
+    >>> domain = {name: {"range_min": 0, "range_max": 9} for name in ("a", "b", "c")}
+    >>> domain["ill"] = {"range_values": [0, 1]}
+    >>> real = pd.DataFrame({name: list(range(10)) * 20 for name in ("a", "b", "c")})
+    >>> real["ill"] = real["a"] // 5
+    >>> DownstreamError.compute(
+    ...     real, real, {"columns": kinds}, public_domain=domain, label="ill"
+    ... )
+    0.0
     """
 
     name = "DownstreamError"
@@ -234,6 +345,19 @@ class MLEfficiency(_CellMetric):
     After Chen et al. 2025, with scikit-learn's models: ``real_data`` are test rows, which the
     synthesizer has not seen. Options: ``label``, the column to predict; it must be given; ``seed``
     (0).
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import MLEfficiency
+    >>> kinds = {name: {"sdtype": "numerical"} for name in ("a", "b", "c")}
+    >>> kinds["ill"] = {"sdtype": "categorical"}
+    >>> domain = {name: {"range_min": 0, "range_max": 9} for name in ("a", "b", "c")}
+    >>> domain["ill"] = {"range_values": [0, 1]}
+    >>> real = pd.DataFrame({name: list(range(10)) * 20 for name in ("a", "b", "c")})
+    >>> real["ill"] = real["a"] // 5
+    >>> MLEfficiency.compute(
+    ...     real, real, {"columns": kinds}, public_domain=domain, label="ill"
+    ... ) > 0.9
+    True
     """
 
     name = "MLEfficiency"
@@ -265,6 +389,14 @@ class RangeQueryError(_ValueMetric):
 
     Chen et al. 2025, "query error": ``real_data`` are test rows. Options: ``mode`` (``"paper"`` or
     ``"tab_bench"``, the paper's code), ``num_queries`` (1,000) and ``seed`` (0).
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import RangeQueryError
+    >>> kinds = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
+    >>> real = pd.DataFrame({"age": [20, 30, 40, 50] * 25, "ward": ["A", "B"] * 50})
+    >>> synthetic = real.assign(ward="A")
+    >>> RangeQueryError.compute(real, synthetic, {"columns": kinds}) > 0.1
+    True
     """
 
     name = "RangeQueryError"
@@ -280,6 +412,14 @@ class FidelityError(_ValueMetric):
     """Mean total variation distance of all pairs of columns, numbers in 100 levels. Not private.
 
     Chen et al. 2025, "fidelity error": ``real_data`` are test rows.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import FidelityError
+    >>> kinds = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
+    >>> real = pd.DataFrame({"age": [20, 30, 40, 50] * 25, "ward": ["A", "B"] * 50})
+    >>> synthetic = real.assign(ward="A")
+    >>> FidelityError.compute(real, synthetic, {"columns": kinds}) > 0
+    True
     """
 
     name = "FidelityError"

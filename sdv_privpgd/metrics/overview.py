@@ -53,6 +53,15 @@ def scores(
         task: What ``downstream`` is.
         nominal: The attributes whose order means nothing. All others are numerical.
         seed: For queries, slices and models.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
+    >>> rng = np.random.default_rng(0)
+    >>> real = rng.integers(0, domain.sizes, (500, 3))
+    >>> synthetic = np.zeros_like(real)
+    >>> found = scores(domain, real, synthetic)
+    >>> sorted(found)
+    ['counting', 'covariance', 'covariance_to_real', 'half_l1', 'l1', 'sw1', 'threshold']
     """
     found = {
         "sw1": mean_sw1(domain, real, synthetic, seed=seed),

@@ -19,12 +19,27 @@ def mean_l1(domain: Domain, real: np.ndarray, synthetic: np.ndarray) -> float:
 
     This is what the paper prints as "total variation": the text has no formula, the code sums
     absolute differences without the usual factor of one half.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> domain = Domain(("age", "ill"), (3, 2))
+    >>> real = np.array([[0, 0], [1, 0], [2, 1], [2, 1]])
+    >>> synthetic = np.array([[0, 0], [1, 1], [2, 1], [2, 0]])
+    >>> mean_l1(domain, real, synthetic)
+    1.0
     """
     return float(np.mean(list(l1_by_pair(domain, real, synthetic).values())))
 
 
 def l1_by_pair(domain: Domain, real: np.ndarray, synthetic: np.ndarray) -> dict[Clique, float]:
-    """The L1 distance of each pair's tables of shares: 0 to 2. Not private."""
+    """The L1 distance of each pair's tables of shares: 0 to 2. Not private.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> domain = Domain(("age", "ill"), (3, 2))
+    >>> real = np.array([[0, 0], [1, 0], [2, 1], [2, 1]])
+    >>> synthetic = np.array([[0, 0], [1, 1], [2, 1], [2, 0]])
+    >>> l1_by_pair(domain, real, synthetic)
+    {('age', 'ill'): 1.0}
+    """
     return {
         pair: float(np.abs(difference).sum())
         for pair, _, difference in _pairs(domain, real, synthetic)
@@ -44,6 +59,13 @@ def mean_sw1(
     The paper draws 100 independent directions. Here the slices of a pair are ``num_slices`` angles
     at equal steps from one random offset, which has the same expectation: on pairs of ACS Income
     the standard deviation between seeds is 0.01 to 0.03 % of the value, instead of 2 to 7 %.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> domain = Domain(("age", "ill"), (3, 2))
+    >>> real = np.array([[0, 0], [1, 0], [2, 1], [2, 1]])
+    >>> synthetic = np.array([[0, 0], [1, 1], [2, 1], [2, 0]])
+    >>> round(mean_sw1(domain, real, synthetic), 3)
+    0.074
     """
     distances = sw1_by_pair(domain, real, synthetic, num_slices=num_slices, seed=seed)
     return float(np.mean(list(distances.values())))
@@ -57,7 +79,15 @@ def sw1_by_pair(
     num_slices: int = 100,
     seed: int = 0,
 ) -> dict[Clique, float]:
-    """The sliced W1 distance of each pair's embedded tables, exact on each slice. Not private."""
+    """The sliced W1 distance of each pair's embedded tables, exact on each slice. Not private.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> domain = Domain(("age", "ill"), (3, 2))
+    >>> real = np.array([[0, 0], [1, 0], [2, 1], [2, 1]])
+    >>> synthetic = np.array([[0, 0], [1, 1], [2, 1], [2, 0]])
+    >>> {pair: round(w1, 3) for pair, w1 in sw1_by_pair(domain, real, synthetic).items()}
+    {('age', 'ill'): 0.074}
+    """
     generator = np.random.default_rng(seed)
     distances = {}
     for pair, cells, difference in _pairs(domain, real, synthetic):
@@ -81,6 +111,13 @@ def covariance_error(
     The paper divides by the norm of the synthetic rows' covariance, ``relative_to="synthetic"``;
     the real rows' is usual. Covariances are those of the tables of shares (divided by the number
     of rows). Where the norm is 0 an error is infinite.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> domain = Domain(("age", "ill"), (3, 2))
+    >>> real = np.array([[0, 0], [1, 0], [2, 1], [2, 1]])
+    >>> synthetic = np.array([[0, 0], [1, 1], [2, 1], [2, 0]])
+    >>> round(covariance_error(domain, real, synthetic), 3)
+    0.445
     """
     ours, theirs = (
         np.atleast_2d(np.cov(embedded(domain, columns(domain, codes)), rowvar=False, ddof=0))

@@ -97,6 +97,16 @@ def counting_query_error(
 
     Σ |q(synthetic) − q(real)| / Σ q(real), equation (9) of the paper; infinite if only its
     denominator is 0.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
+    >>> rng = np.random.default_rng(0)
+    >>> real = rng.integers(0, domain.sizes, (500, 3))
+    >>> synthetic = np.zeros_like(real)
+    >>> counting_query_error(domain, real, real)
+    0.0
+    >>> counting_query_error(domain, real, synthetic) > 0.5
+    True
     """
     errors = counting_errors(domain, real, synthetic, num_queries=num_queries, seed=seed)
     return float(np.mean(list(errors.values())))
@@ -110,7 +120,17 @@ def counting_errors(
     num_queries: int = 200,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Each counting query's error over the mean answer; they average to the error. Not private."""
+    """Each counting query's error over the mean answer; they average to the error. Not private.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
+    >>> rng = np.random.default_rng(0)
+    >>> real = rng.integers(0, domain.sizes, (500, 3))
+    >>> synthetic = np.zeros_like(real)
+    >>> errors = counting_errors(domain, real, real, num_queries=5)
+    >>> len(errors), set(errors.values())
+    (5, {0.0})
+    """
     queries = counting_queries(domain, real, num_queries=num_queries, seed=seed)
     return _relative_errors(queries, columns(domain, real), columns(domain, synthetic))
 
@@ -127,6 +147,16 @@ def threshold_query_error(
 
     Σ |q(synthetic) − q(real)| / Σ q(real), equation (9) of the paper; infinite if only its
     denominator is 0.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
+    >>> rng = np.random.default_rng(0)
+    >>> real = rng.integers(0, domain.sizes, (500, 3))
+    >>> synthetic = np.zeros_like(real)
+    >>> threshold_query_error(domain, real, real)
+    0.0
+    >>> threshold_query_error(domain, real, synthetic) > 0.5
+    True
     """
     errors = threshold_errors(domain, real, synthetic, num_queries=num_queries, seed=seed)
     return float(np.mean(list(errors.values())))
@@ -140,7 +170,17 @@ def threshold_errors(
     num_queries: int = 200,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Each threshold query's error over the mean answer; they average to the error. Not private."""
+    """Each threshold query's error over the mean answer; they average to the error. Not private.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
+    >>> rng = np.random.default_rng(0)
+    >>> real = rng.integers(0, domain.sizes, (500, 3))
+    >>> synthetic = np.zeros_like(real)
+    >>> errors = threshold_errors(domain, real, real, num_queries=5)
+    >>> len(errors), set(errors.values())
+    (5, {0.0})
+    """
     queries = threshold_queries(domain, real, num_queries=num_queries, seed=seed)
     return _relative_errors(queries, columns(domain, real), columns(domain, synthetic))
 

@@ -1,4 +1,4 @@
-"""Where a fit is computed: the kernel of its descent, and what projects and finishes beside it."""
+"""Chooses what computes a fit: the kernel of its descent, its projection and its finish."""
 
 import warnings
 from dataclasses import asdict, replace
@@ -15,7 +15,7 @@ from sdv_privpgd.synthesize.particles.projection import Projection
 
 
 class BackEnd(NamedTuple):
-    """What computes the three steps of a fit. On a CUDA device all three work in batches."""
+    """The code for the three steps of a fit. On a CUDA device all three work in batches."""
 
     kernel: Kernel
     projection: Projection
@@ -52,7 +52,7 @@ def back_end_of(
 
 
 def default_projection() -> Projection:
-    """``CompiledProjection``, or the same in torch where its compiler is not installed."""
+    """``CompiledProjection``, or ``BatchedProjection`` where numba is not installed."""
     if find_spec("numba") is None:
         return BatchedProjection()
     from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection

@@ -44,33 +44,56 @@ from sdv_privpgd.synthesize.particles.targets import TARGETS, goals_of, packed, 
 class ParticleGradientDescent:
     """Moves particles until their marginals match the measured tables in sliced W2.
 
-    Minimizes the sum over cliques of SW2^2(particles, target) + the sum over penalties of
+    It minimizes the sum over cliques of SW2^2(particles, target) plus the sum over penalties of
     weight * penalty(particles) (Donhauser et al. 2024, Algorithm 3, Eq. 7). The targets are the
     measured tables, projected to probability measures. It sees noisy answers only, so all it
-    does is post-processing, and it can be repeated from ``seed`` bit for bit on one CPU.
+    does is post-processing. On one CPU the same ``seed`` gives the same bits.
+
+    The defaults are meant to be kept. All pairs of 10 columns of 32 cells take about 3 seconds on
+    two cores, of 20 columns 11, of 50 columns 70 and of 100 columns 5 minutes, with 40, 60, 160
+    and 630 MB of memory, for 100,000 as for 10,000,000 rows (``benchmark scale``).
 
     Attributes:
-        num_particles: Points of the cloud; ``None`` leaves it to ``default_number``. Rows can be
-            sampled in any number.
-        epochs: How often each table is visited.
-        num_slices: Directions per visit of a table.
-        batch_size: Tables per step.
+        num_particles: Points of the cloud. ``None`` takes between 5,000 and 100,000, a part of the
+            estimated number of rows. Time and memory grow in proportion. Rows can be sampled in
+            any number, whatever the number of particles.
+        epochs: How often each table is visited. On ACS Income the mean L1 error of pairs is 0.0071
+            after 10 epochs and 0.0068 after 100, both with the finish; without it, 0.147 and 0.028
+            (``results/curves.csv``).
+        num_slices: Directions along which a table is looked at in one visit.
+        batch_size: Tables that pull together in one step. Leave it at 1 on one device.
         mask_probability: Share of the coordinates that a step leaves where they are.
-        step: The optimizer.
-        start: Every attribute drawn from its own estimate ("marginals"), or the whole cube.
-        targets: Tables made to agree with each other and "denoised", only made to agree
-            ("consistent"), or as measured ("raw").
-        projection: Signed measure to probability measure.
-        finish: Settles what the descent leaves, cell by cell, after the positions are rounded to
-            codes; it keeps the attributes that a penalty reads.
-        penalties: Terms added to the loss.
-        possible: For some cliques which cells can hold rows at all. The targets have nothing in the
-            others; a few particles may, unless the codes that they could change to are few.
-        stratified: Directions that cover the sphere evenly, or independent ones.
-        seed: Of all random choices here. Nothing private hangs on it.
-        enable_gpu: Whether to use CUDA where there is a device.
-        kernel: What computes the ways to the targets: the fastest of this machine ("auto"),
-            "reference", "numba" or "triton".
+        step: The optimizer. ``TransportStep`` has no rate to tune.
+        start: "marginals" draws every attribute from its own estimate; "uniform" fills the cube.
+        targets: "denoised" makes the tables agree with each other and takes noise out of them,
+            "consistent" only makes them agree, and "raw" takes them as measured.
+        projection: Turns each signed measure into a probability measure.
+        finish: Moves single codes until the tables fit cell by cell, after the positions are
+            rounded to codes. It leaves attributes alone that a penalty reads. ``None`` leaves it
+            out.
+        penalties: Terms that are added to the loss.
+        possible: For some cliques, the cells that can hold rows at all. The targets have nothing
+            in the other cells; a few particles may lie there unless they have few other codes.
+        stratified: Whether directions cover the sphere evenly or are drawn independently.
+        seed: The seed of all random choices here. No private noise depends on it.
+        enable_gpu: Whether to use CUDA where there is a device. The kernels have not run on one
+            yet; a fit checks them first and warns if it goes on without them.
+        kernel: The code that computes the ways to the targets: "auto" takes the fastest for this
+            machine; "reference", "numba" and "triton" name one.
+
+    >>> import numpy as np
+    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.privacy.measurement import Measurement
+    >>> from sdv_privpgd.privacy.queries import MarginalQuery
+    >>> noisy = Measurement(
+    ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=1.0
+    ... )
+    >>> engine = ParticleGradientDescent(num_particles=1_000, epochs=20)
+    >>> model = engine.fit(Domain(("a", "b"), (2, 2)), [noisy])
+    >>> model.marginal(("a", "b")).round(1).tolist()
+    [[0.4, 0.0], [0.0, 0.6]]
+    >>> model.sample(5, seed=0).shape
+    (5, 2)
     """
 
     num_particles: int | None = None
@@ -110,7 +133,12 @@ class ParticleGradientDescent:
         """The configuration of the paper's experiments (section 4.1), with ``changes``.
 
         The learning rate falls in 20 phases of equal length, 50 epochs each of the published
-        1,000; a shorter run gets shorter phases.
+        1,000; a shorter run gets shorter phases. It is for comparisons: on ACS Income a fit takes
+        360 seconds of one core where the defaults take 6, and the L1 error of pairs, with the
+        paper's noise, is 0.083 instead of 0.014 (README).
+
+        >>> ParticleGradientDescent.as_published(epochs=200).num_slices
+        10
         """
         # Here, because the default needs none of it.
         from sdv_privpgd.synthesize.particles.published.adam import AdamStep
@@ -132,11 +160,11 @@ class ParticleGradientDescent:
         return replace(published, **changes)
 
     def statistics(self, domain: Domain) -> tuple[Query, ...]:
-        """Queries that the penalties want answered besides the tables."""
+        """The queries that the penalties need answered besides the tables."""
         return tuple(query for penalty in self.penalties for query in penalty.queries(domain))
 
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
-        """The size of the target tables: MiB of float64. Tables may overlap as they like."""
+        """The size of the target tables in MiB of float64. Any tables may overlap."""
         distinct = {frozenset(clique) for clique in cliques}
         return sum(domain.size(clique) for clique in distinct) * 8 / 2**20
 
@@ -198,7 +226,7 @@ class ParticleGradientDescent:
         warm_start: Model | None,
         generator: torch.Generator,
     ) -> Float[Tensor, "attribute particle"]:
-        """Positions to start from; starts at codes are spread evenly over the cells."""
+        """Positions to start from. A particle that starts at a code lies anywhere in its cell."""
         shape = (len(domain), number)
         uniform = torch.rand(shape, generator=generator)
         if warm_start is not None:
@@ -238,7 +266,7 @@ class ParticleGradientDescent:
             stratified=self.stratified,
         )
         held = memberships(targets, len(positions))[:-1]
-        # A coordinate's curvature is that of its lowest-dimensional table: safe for all of them.
+        # A coordinate gets the curvature of its lowest-dimensional table, the largest of all.
         curvatures = (held / targets.dims[:, None]).amax(dim=0)
         views = looks(targets, len(positions), self.seed)
         positions, targets = positions.to(kernel.device), targets.to(kernel.device)

@@ -1,4 +1,4 @@
-"""How particles move, given where their tables pull them."""
+"""The protocol of optimizers, and the default one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ class Pull(NamedTuple):
     gradient: Float[Tensor, "column particle"]
     curvature: Float[Tensor, " column"]
     moving: Bool[Tensor, "column particle"] | None
-    """Where the gradient is not masked; None for everywhere."""
+    """True where the gradient is not masked; None if it is masked nowhere."""
 
 
 Move = Callable[[Pull, float], Float[Tensor, "column particle"]]
-"""From a pull and the share of the descent that lies behind, to a change of positions."""
+"""Takes a pull and the share of the descent that is done; returns the change of positions."""
 
 
 @runtime_checkable
@@ -31,7 +31,7 @@ class StepRule(Protocol):
     """A first-order optimizer of the particles."""
 
     def begin(self, positions: Float[Tensor, "attribute particle"]) -> Move:
-        """A move with fresh state for these positions."""
+        """A move for these positions, with a state of its own."""
         ...
 
 
@@ -40,16 +40,20 @@ class TransportStep:
     """Goes a fraction of the way to the targets: a Gauss-Newton step of SW2 squared.
 
     Dividing by the curvature turns the displacement along few slices into the displacement in
-    space, because E[theta theta^T] = I / dim. Nothing is to be tuned and nothing is remembered.
+    space, because E[theta theta^T] = I / dim. There is no rate to tune and no state to keep.
     The fraction falls geometrically from ``first`` to ``last``: whole steps explore, and small
-    ones average the pulls of tables that cannot all be satisfied.
+    steps average the pulls of tables that cannot all be satisfied.
+
+    >>> step = TransportStep()
+    >>> [round(step.fraction(elapsed), 2) for elapsed in (0.0, 0.5, 1.0)]
+    [1.0, 0.45, 0.2]
     """
 
     first: float = 1.0
     last: float = 0.2
 
     def fraction(self, elapsed: float) -> float:
-        """The fraction of the way for a share of the descent that lies behind."""
+        """The fraction of the way after a share of the descent, both from 0 to 1."""
         return self.first * (self.last / self.first) ** elapsed
 
     def begin(self, positions: Float[Tensor, "attribute particle"]) -> Move:

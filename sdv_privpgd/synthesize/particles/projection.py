@@ -1,4 +1,4 @@
-"""The projection step: from a signed measure to a probability measure near it in sliced W1."""
+"""The projection step finds a probability measure near a signed measure in sliced W1."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -35,8 +35,8 @@ class Projection(Protocol):
     ) -> Float[Tensor, " cell"]:
         """Probabilities of the cells, float64, summing to 1.
 
-        ``values`` should sum to 1; what is missing is spread evenly first, because measures of
-        different mass are infinitely far apart. Cells that must stay empty are left out.
+        ``values`` should sum to 1. What is missing is first spread evenly over the cells, because
+        measures of different mass are infinitely far apart. Leave out cells that must stay empty.
         """
         ...
 
@@ -46,12 +46,12 @@ class Projection(Protocol):
         generator: torch.Generator,
         progress: Progress = silent,
     ) -> list[Float[Tensor, " cell"]]:
-        """The probabilities of many tables' cells, which are projected one by one or together."""
+        """The probabilities of the cells of many tables, solved one by one or together."""
         ...
 
 
 class CertifiedProjection(NamedTuple):
-    """Probabilities, their SW1 to the signed measure, and a lower bound on anyone's SW1."""
+    """Probabilities, their SW1 to the signed measure, and a lower bound on the smallest SW1."""
 
     probabilities: Float[Tensor, " cell"]
     distance: float
@@ -62,18 +62,18 @@ CHECK_EVERY = 25
 """Steps between two looks at the gap; a look costs about two steps."""
 
 MOST_WORK = 2**32
-"""Cells times slices times steps of one table, about 10 seconds: tables of more than 130,000 cells
-get fewer steps. Their first ones are the most useful, and their noise is the largest."""
+"""Most cells times slices times steps of one table, about 10 seconds. Tables of more than 130,000
+cells get fewer steps: the first steps are the most useful, and such tables have the most noise."""
 
 RELAXATION = 1.8
-"""Overrelaxation of both iterates, in the two fast solvers as are the two below."""
+"""Overrelaxation of both iterates. The two fast solvers use it, and the two constants below."""
 
 PRIMAL_SHARE = 0.5
-"""Factor of the primal step, over that of the dual, beside the ratio of the ways to go. After
-1,200 steps the small distances exceed the optimum by half as much as with 1; 0.2 and 2 do worse."""
+"""Factor of the primal step over the dual step, besides the ratio of the distances to go. After
+1,200 steps small distances exceed the optimum by half as much as with 1; 0.2 and 2 are worse."""
 
 SMALLEST_GAP = 1e-3
-"""Gaps below this share of the largest count as so large in the choice of the dual's steps."""
+"""Gaps below this share of the largest gap count as this share when dual steps are chosen."""
 
 
 class CertifiedSolver(ABC):
@@ -111,7 +111,7 @@ class CertifiedSolver(ABC):
     def draw_directions(
         self, tables: Sequence[SignedTable], generator: torch.Generator
     ) -> list[Float[Tensor, "slice _"]]:
-        """Each table's directions, float64; on a line all are the same, so one is drawn."""
+        """The directions of each table, float64. A table of one attribute has only one."""
         drawn = []
         for centers, _ in tables:
             dim = centers.shape[1]
@@ -126,10 +126,10 @@ def solved_in_threads(
     drawn: Sequence[Drawn],
     progress: Progress,
 ) -> list[Solved]:
-    """What ``solve`` makes of each table and of what was drawn for it; a thread solves a table.
+    """Calls ``solve`` for each table and what was drawn for it, each table in one thread.
 
-    Compiled code that releases the interpreter's lock runs in parallel that way. Threads that
-    numba makes by itself would have it compile the same loops twice, which takes seconds.
+    Compiled code that releases the interpreter's lock runs in parallel this way. With threads of
+    its own, numba would compile the same loops twice, which takes seconds.
     """
     # Here, because its compiler need not be installed where CUDA does this work.
     from numba import get_num_threads

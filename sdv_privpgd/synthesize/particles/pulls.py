@@ -17,7 +17,7 @@ from sdv_privpgd.synthesize.particles.optimizers import Pull, StepRule
 from sdv_privpgd.synthesize.particles.penalties import Loss, penalty_gradient
 
 Advance = Callable[[Tensor, int | None], Tensor]
-"""From positions and a number of steps, ``None`` for all that are left, to later positions."""
+"""Takes positions and a number of steps (``None``: all that are left); returns the positions."""
 
 
 def advance_by_pulls(
@@ -32,7 +32,7 @@ def advance_by_pulls(
     mask_probability: float,
     generator: torch.Generator,
 ) -> Advance:
-    """Moves these positions in place, one step a draw: each pull is of where the last one led."""
+    """A function that moves these positions in place, one step for each draw."""
     pulls = _pulls(
         positions, targets, draws, kernel, losses, held, curvatures, mask_probability, generator
     )
@@ -58,7 +58,7 @@ def _pulls(
     mask_probability: float,
     generator: torch.Generator,
 ) -> Iterator[tuple[float, Pull]]:
-    """The pull of each step on the positions as they are by then."""
+    """The pull of each step, computed at the positions that the step before it has reached."""
     num_tables = held.sum(dim=0)
     for elapsed, tables, directions, counts in draws:
         columns = counts.nonzero().flatten()

@@ -1,8 +1,8 @@
 """The binned displacement of ``cpu.py`` on CUDA. Import it only where there is a device.
 
-A visit is three launches, whatever the number of its tables and slices: count the projected
-particles in bins; turn the counts into each bin's goal; project again and move. A descent sorts
-the cells of many visits at once and replays their launches as a CUDA graph.
+A visit takes three launches for any number of tables and slices: the first counts the projected
+particles in bins, the second turns the counts into each bin's goal, the third projects again and
+moves. A descent sorts the cells of many visits at once and replays the launches as a CUDA graph.
 """
 
 import itertools

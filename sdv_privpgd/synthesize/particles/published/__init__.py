@@ -1,1 +1,1 @@
-"""What only the paper's own settings need: its projection, its optimizer and its directions."""
+"""The code that only ``ParticleGradientDescent.as_published`` needs (Donhauser et al. 2024)."""

@@ -15,16 +15,15 @@ from sdv_privpgd.synthesize.particles.published.directions import independent_di
 
 @dataclass(frozen=True, kw_only=True)
 class SoftmaxProjection:
-    """Solves the projection as published: Adam on the logits, fresh directions at each step.
+    """Solves the projection as published, by Adam on the logits with new directions at each step.
 
     Donhauser et al. 2024, section 4.1, with the published constants; Adam's own are those of
-    Kingma & Ba 2015. Two defects of the authors' code are left out: cells that start at zero had
-    no gradient and stayed there, so the start is mixed with a hundredth of the uniform
-    distribution; and a difference of total mass entered all partial sums but the last, so the
-    mass is balanced first.
+    Kingma & Ba 2015. Two defects of the authors' code are mended. Cells that start at zero had no
+    gradient and stayed there, so a hundredth of the uniform distribution is mixed into the start.
+    A difference of total mass entered all partial sums but the last, so the mass is balanced first.
 
-    Tables are solved in parallel, each by one thread and from a generator of its own: results
-    have the same bits for any number of threads.
+    Tables are solved in parallel, each by one thread with a generator of its own, so the bits do
+    not depend on the number of threads.
     """
 
     num_slices: int = 200

@@ -1,4 +1,4 @@
-"""The projection step in plain torch, one table after the other: the reference of the fast ones."""
+"""The projection step in plain torch, one table after the other: the fast ones are tested by it."""
 
 import math
 from collections.abc import Sequence
