@@ -1,7 +1,7 @@
-"""The metrics as classes of SDMetrics: data frames and metadata in, a score out. Not private.
+"""The metrics as classes of SDMetrics, from data frames and metadata to a score. Not private.
 
-SDMetrics imports this module at the end of its own import (the entry points ``sdmetrics_modules``);
-everybody else names the classes through ``sdv_privpgd.metrics``, which makes sure of that order.
+SDMetrics imports this module at the end of its own import (the entry points ``sdmetrics_modules``).
+Take the classes from ``sdv_privpgd.metrics``, which imports SDMetrics first.
 """
 
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ from sdv_privpgd.metrics._frames import Cells, Data, Values, cells_of, values_of
 
 
 class _Metric(SingleTableMetric):
-    """What the metrics share: the scores of ``_scores``, averaged or one by one."""
+    """The common part of the metrics: it gives the scores of ``_scores``, or their average."""
 
     goal = Goal.MINIMIZE
     min_value = 0.0
     max_value: float = 1.0
 
     def __init_subclass__(cls) -> None:
-        # Pickled under the name that makes sure that SDMetrics is imported first.
+        # Classes are pickled under this name, which imports SDMetrics first.
         cls.__module__ = "sdv_privpgd.metrics"
 
     @classmethod
@@ -40,7 +40,7 @@ class _Metric(SingleTableMetric):
     ) -> dict:
         """The scores that average to ``compute``'s, each as ``{'score': ...}``. Not private.
 
-        What is no average is ``'score'`` itself, with what else was found beside it.
+        A score that is no average is ``'score'`` itself, beside the other results.
         """
         found = cls._scores(real_data, synthetic_data, metadata, table_name, **options)
         return found if "score" in found else {key: {"score": one} for key, one in found.items()}
@@ -56,9 +56,9 @@ class _CellMetric(_Metric):
     """A metric on the cells of the declared domain.
 
     Cells come from the ranges and categories of the metadata and of ``public_domain``, in the
-    words of the synthesizer, never from the tables, and ``num_bins`` says how many a numerical
-    column has. What lies outside goes to the first or the last cell; an undeclared category is
-    missing. Keys and columns of other sdtypes are left out.
+    words of the synthesizer, never from the tables. A numerical column has ``num_bins`` cells.
+    Values outside the range go to the first or the last cell; an undeclared category is missing.
+    Keys and columns of other sdtypes are left out.
     """
 
     @classmethod
@@ -371,7 +371,7 @@ class MLEfficiency(_CellMetric):
 
 
 class _ValueMetric(_Metric):
-    """A metric on values; no ranges are needed. Keys and columns of other sdtypes are left out."""
+    """A metric on values, which needs no ranges. Keys and columns of other sdtypes are left out."""
 
     @classmethod
     def _scores(
@@ -430,7 +430,7 @@ class FidelityError(_ValueMetric):
 
 
 def _ordered(cells: Cells, label: str) -> dict:
-    """RAP++'s numerical features: the ordered columns but the label."""
+    """RAP++'s numerical features, which are the ordered columns without the label."""
     left_out = cells.nominal | {label}
     return {
         "features": [name for name in cells.domain.attributes if name not in left_out],
