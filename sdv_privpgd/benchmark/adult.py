@@ -3,10 +3,10 @@
     python -m sdv_privpgd.benchmark adult                                    # ours and independent
     python -m sdv_privpgd.benchmark adult --published-epochs 20 --seeds 1    # and as published
 
-Compared with the real table: the numbers that it prints are not private. The error is half the L1
-distance between 2-way tables, averaged over all pairs of columns, in the codes of the declared
-domain. ``independent`` spends the same epsilon on the 1-way marginals alone and draws columns
-independently; ``as_published`` is the paper's configuration at a reduced number of epochs.
+The errors compare with the real table and are not private. The error is half the L1 distance
+between 2-way tables, averaged over all pairs of columns, in the codes of the declared domain.
+``independent`` spends the same epsilon on the 1-way marginals alone and draws columns
+independently; ``as_published`` is the paper's configuration with fewer epochs.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""The projection step: seconds for all pairs of a simulated table, and how near it comes.
+"""The projection step: seconds for all pairs of a simulated table, and its distances.
 
-The targets are the noisy tables of all pairs, made to agree with each other but not denoised: those
-of a fit by default have less negative mass and take less. On some
-of the tables the sliced W1 to the signed measure stands beside those of 5,000 steps of
-``PrimalDualProjection`` and of the published ``SoftmaxProjection``: for the directions that the
-first two solve for, and for many fresh ones.
+The targets are the noisy tables of all pairs, made to agree with each other but not denoised. Those
+of a default fit have less negative mass and take less time. On some of the tables the sliced W1 to
+the signed measure is compared with that of 5,000 steps of ``PrimalDualProjection`` and of the
+published ``SoftmaxProjection``, for the directions that the first two solve for and for many new
+ones.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def _projection(arguments: argparse.Namespace) -> None:
         projection.project_all(tables, _seeded(0), progress=watches[-1])
     seconds = float(np.median([watch.seconds["project"] for watch in watches]))
     print(f"{len(tables)} tables: {seconds:.2f} s, median of {arguments.repetitions}\n")
-    # From the most negative mass to the least; a table without any is solved already.
+    # Ordered by negative mass, the most first; a table without any is solved already.
     debts = np.array([-float(values.clamp(max=0).sum()) for _, values in tables])
     indebted = np.argsort(-debts)[: np.count_nonzero(debts)]
     chosen = indebted[np.linspace(0, len(indebted), arguments.compared, endpoint=False).astype(int)]
