@@ -1,4 +1,4 @@
-"""What the benchmarks share: a fit of the core alone, and where the real tables lie."""
+"""Helpers of the benchmarks: a fit by the core alone, and the folder of the real tables."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data"
-"""Where the real tables lie beside a checkout; another folder can be named."""
+"""The default folder of the real tables, beside a checkout."""
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""One run of the comparison: a method on a table, from the rows to the scores. Not private."""
+"""Runs one method of the comparison on one table, from the rows to the scores. Not private."""
 
 import argparse
 import json

@@ -13,8 +13,9 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
+from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
-from sdv_privpgd.synthesize.particles.wasserstein import sliced_w1, stratified_directions
+from sdv_privpgd.synthesize.particles.references.wasserstein import sliced_w1
 
 
 def errors(model, domain, truth):

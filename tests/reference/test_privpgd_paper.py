@@ -9,10 +9,12 @@ from answers import margin, noisy_answers, number_of_rows
 
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
+from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
-from sdv_privpgd.synthesize.particles.optimizers import AdamStep, Pull
-from sdv_privpgd.synthesize.particles.softmax import SoftmaxProjection
-from sdv_privpgd.synthesize.particles.wasserstein import sliced_w1, stratified_directions
+from sdv_privpgd.synthesize.particles.optimizers import Pull
+from sdv_privpgd.synthesize.particles.published.adam import AdamStep
+from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
+from sdv_privpgd.synthesize.particles.references.wasserstein import sliced_w1
 
 
 def measured(table, num_records=1_000_000):

@@ -17,7 +17,7 @@ from sdv_privpgd.domain import Domain
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.projection import SignedTable
-from sdv_privpgd.synthesize.particles.softmax import SoftmaxProjection
+from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
 
 def fit(sizes, degree):
     domain = Domain(tuple(f"c{axis}" for axis in range(len(sizes))), sizes)

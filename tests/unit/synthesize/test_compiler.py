@@ -12,7 +12,7 @@ def refused(self):
 
 caching._CacheLocator.ensure_cache_path = refused
 import sdv_privpgd.synthesize.particles.primal_dual
-import sdv_privpgd.synthesize.particles.softmax_descent
+import sdv_privpgd.synthesize.particles.published.softmax_descent
 from sdv_privpgd.synthesize.particles.compiler import is_compiled
 from sdv_privpgd.synthesize.particles.compiled_exchange import _mixed
 

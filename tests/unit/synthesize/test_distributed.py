@@ -7,8 +7,11 @@ import torch
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
+from sdv_privpgd.synthesize.particles.cuda.distributed import (
+    from_first_process,
+    split_over_processes,
+)
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-from sdv_privpgd.synthesize.particles.distributed import from_first_process, split_over_processes
 from sdv_privpgd.synthesize.particles.kernels import choose_kernel
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
 

@@ -30,10 +30,9 @@ def counts(codes, clique, domain=DOMAIN):
     return np.bincount(cells, minlength=domain.size(clique)).reshape(domain.shape(clique))
 
 
-def objective(codes, targets, weights=None, domain=DOMAIN):
+def objective(codes, targets, domain=DOMAIN):
     return sum(
-        (weights or {}).get(clique, 1.0)
-        * ((target * len(codes) - counts(codes, clique, domain)) ** 2).sum()
+        ((target * len(codes) - counts(codes, clique, domain)) ** 2).sum()
         for clique, target in targets.items()
     )
 
@@ -99,17 +98,16 @@ def test_tables_of_one_two_and_three_attributes_are_fitted_together():
 
 @pytest.mark.parametrize("num_particles", [1, 7, 300, 10_000])
 def test_no_sweep_raises_the_objective(num_particles):
-    weights = {("a", "c"): 0.3, ("b", "c", "d"): 2.0}
     noise = np.random.default_rng(2)
     targets = {
         clique: table + noise.normal(scale=0.01, size=table.shape)
         for clique, table in marginals(joint(), MIXED).items()
     }
     codes = independent(num_particles)
-    values = [objective(codes, targets, weights)]
+    values = [objective(codes, targets)]
     for sweeps in range(1, 6):
-        moved = ExchangeFinish(sweeps=sweeps)(codes, DOMAIN, targets, 0, weights=weights)
-        values.append(objective(moved, targets, weights))
+        moved = ExchangeFinish(sweeps=sweeps)(codes, DOMAIN, targets, 0)
+        values.append(objective(moved, targets))
     # Residuals are float32: one move may misjudge its gain by about 1e-4 of a particle.
     assert all(later <= earlier + 0.01 for earlier, later in pairwise(values))
     if num_particles > 100:
@@ -117,33 +115,30 @@ def test_no_sweep_raises_the_objective(num_particles):
 
 
 def test_the_books_agree_with_recounted_tables():
-    targets, weights = marginals(joint(), MIXED), {("d", "a"): 0.5}
+    targets = marginals(joint(), MIXED)
     every = [np.arange(size) for size in DOMAIN.sizes]
     codes = np.ascontiguousarray(independent(5_000).T, dtype=np.int32)
     grouped = grouped_of(joint())
-    books = Residuals.of(codes, DOMAIN, targets, weights, every, grouped)
+    books = Residuals.of(codes, DOMAIN, targets, every, grouped)
     moved = [
         sum(number for _, number in books.sweep(np.array([2, 0, 3, 1]), key, 256))
         for key in range(4)
     ]
     assert moved[0] > 1_000
-    recounted = Residuals.of(books.codes[:4], DOMAIN, targets, weights, every, grouped)
+    recounted = Residuals.of(books.codes[:4], DOMAIN, targets, every, grouped)
     np.testing.assert_array_equal(books.codes, recounted.codes)
     np.testing.assert_allclose(books.values, recounted.values, rtol=0, atol=0.01)
 
 
 def test_at_the_end_no_move_lowers_the_objective():
-    weights = {("a", "c"): 0.3, ("b", "c", "d"): 2.0}
     targets, grouped = marginals(joint(), MIXED), grouped_of(joint())
-    codes = ExchangeFinish(sweeps=1_000)(
-        independent(60), DOMAIN, targets, 0, weights=weights, grouped=grouped
-    )
-    reached = objective(codes, targets, weights) + grouped_objective(codes, grouped)
+    codes = ExchangeFinish(sweeps=1_000)(independent(60), DOMAIN, targets, 0, grouped=grouped)
+    reached = objective(codes, targets) + grouped_objective(codes, grouped)
     for particle, axis in product(range(60), range(4)):
         for code in range(DOMAIN.sizes[axis]):
             changed = codes.copy()
             changed[particle, axis] = code
-            own = objective(changed, targets, weights) + grouped_objective(changed, grouped)
+            own = objective(changed, targets) + grouped_objective(changed, grouped)
             assert own >= reached - 1e-4
 
 

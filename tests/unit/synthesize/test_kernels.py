@@ -10,13 +10,14 @@ import pytest
 import torch
 from generators import seeded
 
+from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
-from sdv_privpgd.synthesize.particles.kernels import choose_kernel, cpu, reference
+from sdv_privpgd.synthesize.particles.kernels import choose_kernel, cpu
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
-from sdv_privpgd.synthesize.particles.wasserstein import (
+from sdv_privpgd.synthesize.particles.references import displacement as reference
+from sdv_privpgd.synthesize.particles.references.wasserstein import (
     quantile_targets,
     sliced_w2_displacement,
-    stratified_directions,
 )
 
 AXES = [[0], [3, 1], [2, 0, 1], [1, 2]]

@@ -6,20 +6,14 @@ import torch
 from generators import seeded
 from scipy.optimize import linprog
 
+from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
-from sdv_privpgd.synthesize.particles.projection import (
-    PrimalDualProjection,
-    SignedTable,
-    balanced,
-    simplex_projection,
-)
-from sdv_privpgd.synthesize.particles.softmax import SoftmaxProjection
-from sdv_privpgd.synthesize.particles.wasserstein import (
-    independent_directions,
-    sliced_w1,
-    stratified_directions,
-)
+from sdv_privpgd.synthesize.particles.projection import SignedTable, balanced, simplex_projection
+from sdv_privpgd.synthesize.particles.published.directions import independent_directions
+from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
+from sdv_privpgd.synthesize.particles.references.primal_dual import PrimalDualProjection
+from sdv_privpgd.synthesize.particles.references.wasserstein import sliced_w1
 
 F64 = torch.float64
 BOTH = pytest.mark.parametrize(

@@ -6,20 +6,20 @@ import torch
 from generators import seeded
 from scipy.stats import wasserstein_distance
 
+from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.embedding import (
     cell_centers,
     draw_codes,
     embed,
     nearest_codes,
 )
-from sdv_privpgd.synthesize.particles.wasserstein import (
+from sdv_privpgd.synthesize.particles.published.directions import independent_directions
+from sdv_privpgd.synthesize.particles.references.wasserstein import (
     displacement_to_targets,
-    independent_directions,
     quantile_targets,
     sliced_w1,
     sliced_w2_displacement,
     sliced_w2_squared,
-    stratified_directions,
 )
 
 F64 = torch.float64

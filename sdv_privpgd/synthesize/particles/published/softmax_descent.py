@@ -72,7 +72,7 @@ def _project(centers, direction, places):
 @njit(nogil=True)
 @no_type_check
 def _sort(places, order, spare, starts):
-    """The cells by their places into the lower halves of the order's words: a radix sort.
+    """Sorts the cells by their places into the lower halves of the order's words (radix sort).
 
     Places nearer to each other than 2^-24 of their range may stay in the order of their cells;
     float32 would not tell them apart. Six times faster than a sort by comparisons.
@@ -108,11 +108,11 @@ def _sort(places, order, spare, starts):
 @njit(nogil=True)
 @no_type_check
 def _add_gradient(lacks, places, order, gradient):
-    """Adds the gradient in the weights of the sum of |partial sums of lacks| * gaps, or so.
+    """Adds the gradient of the sum of |partial sums of lacks| * gaps, up to a constant.
 
     A cell enters the partial sums from its own place on, so its entry is the sum of sign * gap
-    from there on. Minus the sum before is that less their total, which is the same for all
-    cells: the softmax takes it out.
+    from there on. This adds minus the sum up to there instead. The two differ by the total, which
+    is the same for all cells, and the softmax takes it out.
     """
     half = np.uint64(0xFFFFFFFF)
     partial, before = 0.0, 0.0

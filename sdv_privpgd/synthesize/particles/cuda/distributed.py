@@ -1,12 +1,12 @@
-"""Several devices split the tables of a batch: start one process each with ``torchrun``.
+"""Splits the tables of a batch over several devices. Start one process for each by ``torchrun``.
 
 Every process holds all particles and draws the same random choices; only the displacements are
-shared out. That pays from batches of several tables on, so raise ``batch_size`` to a multiple of
-the number of processes.
+shared out. This pays for batches of several tables, so set ``batch_size`` to a multiple of the
+number of processes.
 
-Privacy: measure in one process and hand its answers to the others by ``from_first_process``. If
-each measured for itself, the budget would be spent once a process and every release would hold
-other answers than its ledger covers, so a fit to different answers is refused.
+Privacy: measure in one process and give its answers to the others by ``from_first_process``. If
+each process measured for itself, each would spend the budget, and every release would hold answers
+that its ledger does not cover. So a fit to different answers is refused.
 """
 
 import hashlib

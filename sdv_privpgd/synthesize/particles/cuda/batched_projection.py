@@ -1,4 +1,4 @@
-"""The projection step in torch's own operations: many tables at once, on any device."""
+"""The projection step in torch's own operations, for many tables at once on any device."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,19 +24,19 @@ from sdv_privpgd.synthesize.particles.projection import (
 
 @dataclass(frozen=True, kw_only=True)
 class BatchedProjection(CertifiedSolver):
-    """The iteration of ``CompiledProjection`` for devices of many cores, and without a compiler.
+    """Runs the iteration of ``CompiledProjection`` on devices of many cores, or without numba.
 
-    Tables of similar size are padded to one layout (table, slice, cell) and advance together; at
-    each look at the gaps, which is the one wait for the device, the solved ones drop out. The
-    directions drawn are those of ``CompiledProjection``, and so is the problem: its certificates
-    hold for these probabilities too. The bits may differ from device to device.
+    Tables of similar size are padded to one layout (table, slice, cell) and advance together.
+    Solved tables drop out at each look at the gaps, which is the only wait for the device. The
+    directions and the problem are those of ``CompiledProjection``, so its certificates hold for
+    these probabilities too. The bits may differ from device to device.
 
     Attributes:
         num_slices: Directions per table, fixed while it is solved.
-        max_steps: At most so many.
+        max_steps: The largest number of steps.
         tolerance: Relative duality gap to stop at.
         precision: Absolute gap to stop at.
-        device: Where it is solved; the results return to the processor.
+        device: The device that solves it. The results are on the processor.
     """
 
     num_slices: int = 32

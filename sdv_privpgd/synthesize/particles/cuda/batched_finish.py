@@ -1,4 +1,4 @@
-"""The exchange finish on CUDA: batches of particles move together, by Triton's kernels."""
+"""The exchange finish on CUDA, where Triton's kernels move batches of particles together."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -17,22 +17,22 @@ from sdv_privpgd.synthesize.particles.finish import nearest, require_tables, sup
 from sdv_privpgd.synthesize.particles.layouts import Levels, Table, tables_of
 
 if TYPE_CHECKING:
-    from sdv_privpgd.synthesize.particles.kernels.triton_exchange import View
+    from sdv_privpgd.synthesize.particles.cuda.triton_exchange import View
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchedFinish:
-    """The objective and the moves of ``ExchangeFinish``, for thousands of threads.
+    """Does the work of ``ExchangeFinish`` with thousands of threads.
 
-    There the proposals of a block are tried one by one. Here random subsets of them are tried as
-    a whole (see ``kernels.triton_exchange``), and one moves only if it lowers the squared lacks,
-    which are integers: up to the rounding of targets and weights to 1/256, no batch raises the
-    objective. One device and seed always give the same codes; another device may draw others,
-    because it adds up the scores that proposals are drawn by in another order.
+    ``ExchangeFinish`` tries the proposals of a block one by one. This class tries random subsets
+    of them as a whole (see ``triton_exchange``). A subset moves only if it lowers the squared
+    residuals, which are integers: up to the rounding of targets and weights to 1/256, no batch
+    raises the objective. One device and seed always give the same codes. Another device may draw
+    others, because it adds up the scores of the proposals in another order.
 
     Attributes:
-        sweeps: At most so many; it ends when a sweep moves nothing.
-        device: Where the tables and codes lie meanwhile: CUDA, or Triton's interpreter on "cpu".
+        sweeps: The largest number of sweeps. It ends earlier when a sweep moves nothing.
+        device: The device that holds tables and codes: CUDA, or "cpu" for Triton's interpreter.
     """
 
     sweeps: int = 2
@@ -51,7 +51,7 @@ class BatchedFinish:
     ) -> np.ndarray:
         """Codes of shape (particle, attribute) that fit the targets better (``ExchangeFinish``)."""
         # Here, because Triton need not be installed where there is no device.
-        from sdv_privpgd.synthesize.particles.kernels.triton_exchange import Buffers, launch_batch
+        from sdv_privpgd.synthesize.particles.cuda.triton_exchange import Buffers, launch_batch
 
         grouped = grouped or {}
         require_tables(domain, targets, grouped)
@@ -68,7 +68,7 @@ class BatchedFinish:
         ).astype(np.int32)
         device = torch.device(self.device)
         levels = Levels.of(domain, values, grouped)
-        tables = tables_of(domain, targets, {}, values, grouped)
+        tables = tables_of(domain, targets, values, grouped)
         moving = torch.from_numpy(levels.codes(compact)).to(device)
         lacks, unit = _lacks(moving, len(domain), tables)
         views = {axis: _view(axis, levels, tables, device) for axis in movable}
@@ -105,16 +105,16 @@ class BatchedFinish:
 
 
 _BLOCKS = 24
-"""Batches of a sweep for each attribute: the particles of one look at the tables together."""
+"""Batches of a sweep for each attribute. The particles of a batch move together."""
 
 _FINEST = 8
-"""Bits after the point of the lacks, where so many particles leave room for them."""
+"""Largest number of fractional bits of the residuals; very many particles leave room for fewer."""
 
 
 def _lacks(
     codes: Int[Tensor, "row particle"], num_attributes: int, tables: Sequence[Table]
 ) -> tuple[Int[Tensor, " cell"], int]:
-    """What all tables lack, target * particles - counts, end to end, and its units a particle."""
+    """The residuals of all tables, target * particles - counts, and their units per particle."""
     num_particles = codes.shape[1]
     largest = max(1.0, *(float(np.abs(table.values).max()) for table in tables))
     most = math.ceil((largest + 1) * num_particles)
@@ -134,7 +134,7 @@ def _lacks(
 
 def _view(axis: int, levels: Levels, tables: Sequence[Table], device: torch.device) -> "View":
     """The tables that contain an attribute, as the kernels read them."""
-    from sdv_privpgd.synthesize.particles.kernels.triton_exchange import WEIGHT, View
+    from sdv_privpgd.synthesize.particles.cuda.triton_exchange import WEIGHT, View
 
     num_attributes = levels.widths.shape[1]
     terms = max(len(table.axes) for table in tables) - 1

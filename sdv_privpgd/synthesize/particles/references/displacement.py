@@ -7,7 +7,10 @@ from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
-from sdv_privpgd.synthesize.particles.wasserstein import displacement_to_targets, quantile_targets
+from sdv_privpgd.synthesize.particles.references.wasserstein import (
+    displacement_to_targets,
+    quantile_targets,
+)
 
 
 def displacement(
@@ -18,8 +21,8 @@ def displacement(
 ) -> tuple[Float[Tensor, "attribute particle"], Float64[Tensor, " batch"]]:
     """The sum over tables of the mean over slices of the way to the targets, and the losses.
 
-    A table's loss is the mean over slices and particles of the squared way. That is its SW2^2
-    but for the variance of the target within each particle's share, which no move changes.
+    A table's loss is the mean over slices and particles of the squared way. It is SW2^2 without
+    the variance of the target within each particle's share, which no move changes.
     """
     total = torch.zeros_like(positions)
     losses = torch.zeros(len(tables), dtype=torch.float64, device=positions.device)

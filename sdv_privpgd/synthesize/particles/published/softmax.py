@@ -10,21 +10,20 @@ from torch import Tensor
 
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.projection import SignedTable, balanced, solved_in_threads
-from sdv_privpgd.synthesize.particles.wasserstein import independent_directions
+from sdv_privpgd.synthesize.particles.published.directions import independent_directions
 
 
 @dataclass(frozen=True, kw_only=True)
 class SoftmaxProjection:
-    """Solves the projection as published: Adam on the logits, fresh directions at each step.
+    """Solves the projection as published, by Adam on the logits with new directions at each step.
 
     Donhauser et al. 2024, section 4.1, with the published constants; Adam's own are those of
-    Kingma & Ba 2015. Two defects of the authors' code are left out: cells that start at zero had
-    no gradient and stayed there, so the start is mixed with ``floor`` of the uniform
-    distribution; and a difference of total mass entered all partial sums but the last, so the
-    mass is balanced first.
+    Kingma & Ba 2015. Two defects of the authors' code are mended. Cells that start at zero had no
+    gradient and stayed there, so a hundredth of the uniform distribution is mixed into the start.
+    A difference of total mass entered all partial sums but the last, so the mass is balanced first.
 
-    Tables are solved in parallel, each by one thread and from a generator of its own: results
-    have the same bits for any number of threads.
+    Tables are solved in parallel, each by one thread with a generator of its own, so the bits do
+    not depend on the number of threads.
     """
 
     num_slices: int = 200
@@ -32,7 +31,6 @@ class SoftmaxProjection:
     learning_rate: float = 0.1
     decay: float = 0.8
     decay_every: int = 100
-    floor: float = 0.01
 
     def __call__(
         self,
@@ -55,12 +53,12 @@ class SoftmaxProjection:
 
     def _solve(self, table: SignedTable, seed: int) -> Float[Tensor, " cell"]:
         # Here, because its compiler need not be installed where CUDA does other projections.
-        from sdv_privpgd.synthesize.particles.softmax_descent import descend
+        from sdv_privpgd.synthesize.particles.published.softmax_descent import descend
 
         generator = torch.Generator().manual_seed(seed)
         signed = balanced(table.values.double().cpu())
         positive = signed.clamp(min=0) / signed.clamp(min=0).sum()
-        start = (1 - self.floor) * positive + self.floor / len(signed)
+        start = (1 - _FLOOR) * positive + _FLOOR / len(signed)
         logits = start.log().numpy()
         moments = np.zeros((2, len(logits)))
         centers = np.ascontiguousarray(table.centers.double().cpu().numpy().T)
@@ -83,3 +81,6 @@ class SoftmaxProjection:
 
 _STEPS_AT_ONCE = 50
 """Steps whose directions are drawn together."""
+
+_FLOOR = 0.01
+"""Share of the uniform distribution in the start."""

@@ -15,8 +15,8 @@ from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
 COPIES = 4
-"""Of each histogram. Particles that sit in one bin wait for each other at one address; neighboring
-blocks add to different copies, which divides the longest wait by their number."""
+"""Copies of each histogram. Particles of one bin wait for each other at one address; neighboring
+blocks add to different copies, which divides the longest wait by the number of copies."""
 
 _PARTICLES = 512  # of one program
 _BINS = 256  # of one program

@@ -1,8 +1,8 @@
 """The binned displacement of ``cpu.py`` on CUDA. Import it only where there is a device.
 
-A visit is three launches, whatever the number of its tables and slices: count the projected
-particles in bins; turn the counts into each bin's goal; project again and move. A descent sorts
-the cells of many visits at once and replays their launches as a CUDA graph.
+A visit takes three launches for any number of tables and slices: the first counts the projected
+particles in bins, the second turns the counts into each bin's goal, the third projects again and
+moves. A descent sorts the cells of many visits at once and replays the launches as a CUDA graph.
 """
 
 import itertools
@@ -13,17 +13,17 @@ import torch
 from jaxtyping import Float, Float32, Float64, Int
 from torch import Tensor
 
-from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
-from sdv_privpgd.synthesize.particles.kernels.triton_kernels import (
+from sdv_privpgd.synthesize.particles.cuda.triton_kernels import (
     COPIES,
     QuantileStairs,
     launch_displacement,
     launch_goals,
     launch_transport,
 )
+from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
 
 NUM_BINS = 4096
-_SEGMENT_STEPS = 64  # of one graph
+SEGMENT_STEPS = 64  # of one graph
 _SEGMENT_CELLS = 2**22  # sorted cells held at a time: 100 MB
 _SEGMENT_COUNTS = 2**24  # bins held at a time: 64 MB
 
@@ -91,7 +91,7 @@ class _Segment:
         num_rows = visit.directions.shape[0] * visit.directions.shape[1]
         row_counts = COPIES * num_bins
         fitting = min(_SEGMENT_CELLS // self._num_cells, _SEGMENT_COUNTS // row_counts) // num_rows
-        self.num_steps = max(min(fitting, _SEGMENT_STEPS), 1)
+        self.num_steps = max(min(fitting, SEGMENT_STEPS), 1)
         self.positions = positions.clone(memory_format=torch.contiguous_format)
         self._visits = Visit(*(self._repeat(part, device) for part in visit))
         self._stairs = QuantileStairs(

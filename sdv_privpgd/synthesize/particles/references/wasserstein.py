@@ -1,63 +1,11 @@
 """Sliced Wasserstein distances between particles and weighted cells, and their gradients.
 
-Every function is exact for the directions it is given; the directions alone are random.
+Every function is exact for the directions that it is given.
 """
-
-import math
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-
-
-def stratified_directions(
-    num_slices: int,
-    dim: int,
-    generator: torch.Generator,
-    *,
-    dtype: torch.dtype = torch.float32,
-) -> Float[Tensor, "slice dim"]:
-    """Unit vectors that cover all directions more evenly than independent draws.
-
-    Each is uniform on the sphere, and whole sets satisfy mean(theta theta^T) = I / dim exactly:
-    in the plane the angles (j + U) / L * pi share one uniform U; from three dimensions on,
-    the vectors come in random orthonormal bases.
-    """
-    return stratified_sets(1, num_slices, dim, generator, dtype=dtype)[0]
-
-
-def stratified_sets(
-    num_sets: int,
-    num_slices: int,
-    dim: int,
-    generator: torch.Generator,
-    *,
-    dtype: torch.dtype = torch.float32,
-) -> Float[Tensor, "set slice dim"]:
-    """Independent sets of stratified directions, drawn at once."""
-    if dim == 1:
-        return torch.ones(num_sets, num_slices, 1, dtype=dtype)
-    if dim == 2:
-        offsets = torch.rand(num_sets, 1, generator=generator, dtype=torch.float64)
-        angles = (torch.arange(num_slices) + offsets) * (math.pi / num_slices)
-        return torch.stack((angles.cos(), angles.sin()), dim=2).to(dtype)
-    num_bases = -(-num_slices // dim)
-    normal = torch.randn(num_sets, num_bases, dim, dim, generator=generator, dtype=torch.float64)
-    bases = torch.linalg.qr(normal).Q
-    # An orthonormal basis is its matrix's columns; the sign of a direction has no effect.
-    return bases.transpose(2, 3).reshape(num_sets, -1, dim)[:, :num_slices].to(dtype)
-
-
-def independent_directions(
-    num_slices: int,
-    dim: int,
-    generator: torch.Generator,
-    *,
-    dtype: torch.dtype = torch.float32,
-) -> Float[Tensor, "slice dim"]:
-    """Independent uniform unit vectors, as in the paper's experiments (section 4.1)."""
-    normal = torch.randn(num_slices, dim, generator=generator, dtype=torch.float64)
-    return torch.nn.functional.normalize(normal, dim=1).to(dtype)
 
 
 def sliced_w1(
@@ -69,9 +17,9 @@ def sliced_w1(
     """Mean over slices of the 1-Wasserstein distance between two measures on the same cells.
 
     The distance is the L1 norm of the difference of the cumulative distributions, which also
-    defines it for signed measures (Donhauser et al. 2024, Eq. 3). The two must have equal mass:
-    otherwise the distance on the line is infinite, and what is returned leaves the difference
-    of masses out.
+    defines it for signed measures (Donhauser et al. 2024, Eq. 3). The two must have equal mass.
+    Otherwise the distance on the line is infinite, and the result ignores the difference of
+    masses.
     """
     positions, order = (directions @ centers.T).sort(dim=1)  # (slice, cell)
     cumulative = (first - second)[order].cumsum(dim=1)
@@ -83,9 +31,9 @@ def quantile_targets(
     weights: Float[Tensor, " cell"],
     num_particles: int,
 ) -> Float[Tensor, "slice particle"]:
-    """Where the i-th smallest of m particles belongs in each slice.
+    """The place where the i-th smallest of m particles belongs in each slice.
 
-    That is the mean of the quantile function of the weighted cells over [i / m, (i + 1) / m].
+    It is the mean of the quantile function of the weighted cells over [i / m, (i + 1) / m].
     The quantile function is a sum of steps, one between each two neighbors; a step inside a
     particle's interval is shared between this particle and the next.
     """
@@ -108,7 +56,7 @@ def displacement_to_targets(
     projected: Float[Tensor, "slice particle"],
     targets: Float[Tensor, "slice particle"],
 ) -> Float[Tensor, "slice particle"]:
-    """How far each particle is from the target of its rank, slice by slice."""
+    """The way of each particle to the target of its rank, slice by slice."""
     order = projected.argsort(dim=1, stable=True)
     return torch.empty_like(projected).scatter_(1, order, targets.to(projected)) - projected
 
@@ -141,7 +89,7 @@ def sliced_w2_displacement(
     weights: Float[Tensor, " cell"],
     directions: Float[Tensor, "slice dim"],
 ) -> Float[Tensor, "particle dim"]:
-    """Mean over slices of each particle's way to its target: -m / 2 times the gradient."""
+    """Mean over slices of each particle's way to its target, which is -m / 2 times the gradient."""
     targets = quantile_targets(directions @ centers.T, weights, len(particles))
     moves = displacement_to_targets(directions @ particles.T, targets)
     return moves.T @ directions / len(directions)

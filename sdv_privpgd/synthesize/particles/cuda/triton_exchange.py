@@ -1,14 +1,14 @@
 """The exchange finish's Triton kernels: a batch of particles changes its codes of one attribute.
 
-What the tables lack is kept in integers, in units of a fraction of a particle: sums by atomics
-are exact in any order, so all that happens here has the same bits on every run of one device.
+The lacks of the tables (target * particles - counts) are integers, in units of a fraction of a
+particle. Atomic sums of them are exact in any order, so one device repeats itself bit for bit.
 
 A batch goes in rounds, because all particles look at the tables at once and would run to the same
-cells. Each particle proposes one improving code, drawn by the gains. In a round the proposals
-that still pay are summed up; a particle whose gain g would fall by c if all the others moved joins
-a random subset with chance min(1, f g / c), for f = 2, 1, 1/2 and 1/4, each subset within the one
-before. What the squares of the lacks would change by is known exactly for each subset: the best
-one moves, or none if all raise it.
+cells. Each particle proposes one improving code, drawn by the gains. A round sums up the proposals
+that still pay. A particle whose gain g would fall by c if all the others moved joins a random
+subset with chance min(1, f g / c), for f = 2, 1, 1/2 and 1/4; each subset lies within the one
+before. The change of the squared lacks is computed exactly for each subset. The best subset moves,
+or none if all of them raise the squares.
 """
 
 from typing import NamedTuple, no_type_check
@@ -20,7 +20,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 ROUNDS = 3
-"""Of a batch. One leaves four times the squares after two sweeps, eight hardly less than three."""
+"""Rounds of a batch. One round leaves four times the squares after two sweeps; eight rounds leave
+hardly less than three."""
 
 SUBSETS = 4
 
@@ -66,7 +67,7 @@ class Buffers(NamedTuple):
 
     @classmethod
     def of(cls, num_particles: int, num_cells: int, device: torch.device) -> "Buffers":
-        """For batches of so many particles and views of at most so many cells."""
+        """The memory for batches of so many particles and views of at most so many cells."""
 
         def zeros(*shape: int, dtype: torch.dtype = torch.int32) -> Tensor:
             return torch.zeros(shape, dtype=dtype, device=device)
