@@ -3,10 +3,12 @@
 import copy
 import gc
 import pickle
+import re
 import sys
 import types
 import warnings
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -289,3 +291,42 @@ class TestCuratorsOfATable:
 
     def test_a_table_of_no_columns_has_no_rows(self):
         assert PrivateTable({}).known_rows(Adjacency.REPLACE_ONE) == 0
+
+
+class TestOpening:
+    COLUMNS: ClassVar = {"a": {"sdtype": "categorical"}, "b": {"sdtype": "numerical"}}
+
+    def test_columns_are_taken_by_their_described_names_and_order(self):
+        table, errors = PrivateTable.opened(CANARY[["b", "a"]], self.COLUMNS, self.COLUMNS)
+        assert errors == []
+        assert list(table._columns) == ["a", "b"]
+
+    @pytest.mark.parametrize(
+        ("table", "said"),
+        [
+            (CANARY.assign(c=1), r"\['c'\] are not present in the metadata"),
+            (CANARY[["a"]], r"\['b'\] are missing in the data"),
+            (CANARY[["a", "b", "a"]], r"\['a'\] are there more than once"),
+            (CANARY.assign(b=pd.to_timedelta([98765, 2])), "SDV has no sdtype .*'timedelta64"),
+        ],
+    )
+    def test_what_does_not_fit_is_said_without_a_value_and_nothing_is_kept(self, table, said):
+        opened, (error,) = PrivateTable.opened(table, self.COLUMNS, self.COLUMNS)
+        assert re.search(said, error)
+        assert "98765" not in error
+        assert "CANARY" not in error
+        assert opened.known_rows(Adjacency.REPLACE_ONE) == 0
+
+    def test_dtypes_that_no_cell_chose_are_kept_without_values(self):
+        own = {
+            "a": CANARY["a"].astype("category"),
+            "b": CANARY["b"].astype("Int64"),
+            "c": CANARY["b"],
+            "d": CANARY["b"],
+        }
+        described = {**self.COLUMNS, "c": {"sdtype": "id"}, "d": {"sdtype": "numerical"}}
+        kept = PrivateTable(own).dtypes_kept(described, ["a", "b", "d"])
+        assert {name: str(dtype) for name, dtype in kept.items()} == {
+            "a": "category", "b": "Int64", "c": "int64",
+        }  # fmt: skip
+        assert "CANARY" not in repr(kept["a"])

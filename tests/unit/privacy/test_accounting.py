@@ -10,6 +10,7 @@ import pytest
 from scipy.special import log_ndtr
 
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.privacy import accounting
 from sdv_privpgd.privacy.accounting import (
     check_delta,
     check_epsilon,
@@ -229,3 +230,18 @@ def test_numpy_floats_and_fractions_are_taken_as_they_are():
 def test_an_epsilon_too_small_for_double_precision_is_refused_and_not_rounded_up():
     with pytest.raises(ValueError, match="raise epsilon"):
         mu_squared_of(1e-15, 1e-300)
+
+
+def test_advice_on_delta_ends_the_message():
+    with pytest.raises(ValueError, match=r"; choose it well below 1 / \(.*\), for example 1e-5\.$"):
+        check_delta(0)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 8.0])
+def test_a_root_that_overshoots_is_lowered_until_it_fits(epsilon, monkeypatch):
+    solve = accounting._root
+    monkeypatch.setattr(accounting, "_root", lambda *ends: solve(*ends) + 1e-11)
+    mu_squared = mu_squared_of(epsilon, 1e-5)
+    assert log_delta(epsilon, math.sqrt(mu_squared)) <= math.log(1e-5)
+    monkeypatch.undo()
+    assert float(mu_squared) == pytest.approx(float(mu_squared_of(epsilon, 1e-5)), rel=1e-10)

@@ -344,6 +344,12 @@ class TestThresholds:
         chance = unit * 3 * rows * norm.sf(beyond)
         assert 0.1e-6 < chance <= float(charge.delta) <= 1e-6 * (1 + 1e-9)
 
+    def test_to_ask_of_no_column_costs_nothing(self):
+        for columns, names in (({}, None), ({"x": [("a", 50)]}, [])):
+            curator = self.curator(REPLACE, 1, columns)
+            assert curator.discover(Fraction(1, 10), Fraction(1e-6), what="x", names=names) == {}
+            assert curator.ledger.charges == ()
+
     def test_every_column_has_noise_of_its_own(self):
         curator = self.curator(REPLACE, 1, {name: [("a", 10**6)] for name in "wxyz"})
         found = curator.discover(Fraction(1, 10**4), Fraction(1e-6), what="x")
@@ -405,3 +411,11 @@ def test_earlier_answers_about_the_same_codes_are_known(dataset):
 def test_a_curator_can_be_neither_pickled_nor_copied(dataset, take):
     with pytest.raises(TypeError, match="private table"):
         take(open_curator(dataset))
+
+
+def test_values_show_their_columns_alone_and_are_never_pickled():
+    values = ValueCounts({"x": [("SECRET", 5)]}, {"y": np.array([98765.0, np.nan])})
+    assert repr(values) == "ValueCounts(('x', 'y'))"
+    assert values.counts("y") == [(98765.0, 1), (None, 1)]
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(values)

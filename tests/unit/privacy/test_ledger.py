@@ -222,3 +222,10 @@ def test_opening_checks_epsilon_and_delta():
 def test_an_unknown_adjacency_is_refused(ledger, name):
     with pytest.raises(ValueError, match="replace_one"):
         Adjacency.parse(name)
+
+
+@pytest.mark.parametrize("reserved", [Fraction(-1, 10**9), Fraction(1e-5), Fraction(1, 2)])
+def test_what_is_reserved_is_a_part_of_delta_and_not_all_of_it(reserved):
+    with pytest.raises(ValueError, match=r"reserved must lie in \[0, delta\)"):
+        PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE, reserved=reserved)
+    assert PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE).reserved == 0

@@ -1,0 +1,180 @@
+"""What planted faults in the core had got past all other tests."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.privacy import selection
+from sdv_privpgd.privacy.curator import Curator, _usable_stddev
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA
+from sdv_privpgd.privacy.queries import (
+    Adjacency,
+    GroupedMarginalQuery,
+    MarginalQuery,
+    ModelErrorQuery,
+    SigmoidSumQuery,
+)
+from sdv_privpgd.privacy.thresholding import thresholded_delta
+from sdv_privpgd.privacy.value_counts import ValueCounts
+
+REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+PART = Fraction(1, 100)
+
+
+def curator_of(columns=None, adjacency=REPLACE):
+    codes = np.array([[0, 0], [1, 1], [1, 2]])
+    ledger = PrivacyLedger.open(2.0, 1e-5, adjacency, reserved=Fraction(1e-6))
+    values = None if columns is None else ValueCounts(columns)
+    return Curator(Dataset(Domain(("a", "b"), (2, 3)), codes), Books(ledger), values=values)
+
+
+def error(clique=("a",), expected=(1, 1), **settings):
+    return ModelErrorQuery(clique=clique, expected=np.array(expected), **settings)
+
+
+class TestCharges:
+    """The whole entry is as it should be, each of its words and numbers."""
+
+    def test_of_a_measurement(self):
+        curator = curator_of()
+        curator.measure([MarginalQuery(("a",)), MarginalQuery(("a", "b"))], PART, what="two")
+        (charge,) = curator.ledger.charges
+        assert charge == Charge(
+            mechanism="Gaussian, rounded",
+            what="two",
+            num_queries=2,
+            num_values=8,
+            sensitivity_squared=((REPLACE, 4), (ADD, 2)),
+            stddev=20.0,
+            mu_squared=PART,
+            delta=SAMPLING_DELTA,
+        )
+
+    def test_of_values_over_a_threshold(self):
+        curator = curator_of({"x": [("a", 50)], "y": [("b", 50)]})
+        curator.discover(PART, Fraction(1e-6), what="values")
+        (charge,) = curator.ledger.charges
+        assert charge == Charge(
+            mechanism="Gaussian, rounded, over a threshold",
+            what="values",
+            num_queries=2,
+            num_values=0,
+            sensitivity_squared=((REPLACE, 4), (ADD, 2)),
+            stddev=20.0,
+            mu_squared=PART,
+            delta=SAMPLING_DELTA + thresholded_delta(20.0, charge.threshold, 2, 1, REPLACE),
+            threshold=charge.threshold,
+        )
+
+    def test_of_a_choice(self):
+        curator = curator_of()
+        curator.select([error(), error(("b",), (1, 1, 1))], PART, what="a column")
+        (charge,) = curator.ledger.charges
+        assert charge == Charge(
+            mechanism="exponential",
+            what="a column",
+            num_queries=2,
+            num_values=1,
+            sensitivity_squared=((REPLACE, 4), (ADD, 1)),
+            stddev=0.0,
+            mu_squared=PART,
+            delta=SAMPLING_DELTA,
+            temperature=charge.temperature,
+        )
+        assert not charge.is_exact
+
+
+class TestCurators:
+    def test_only_the_columns_that_are_named_are_asked_for(self):
+        curator = curator_of({"x": [("a", 50)], "y": [("b", 50)]})
+        found = curator.discover(PART, Fraction(1e-6), what="values", names=["y"])
+        assert list(found) == ["y"]
+        assert curator.ledger.charges[0].num_queries == 1
+
+    def test_useless_noise_is_refused_by_name(self):
+        curator = curator_of({"x": [("a", 50)]})
+        with pytest.raises(
+            PrivacyBudgetError, match=r"^Measuring rare values with mu²=1e-30 needs"
+        ):
+            curator.discover(Fraction(1, 10**30), Fraction(1e-6), what="rare values")
+
+        with pytest.raises(PrivacyBudgetError, match=r"^Measuring a column with mu²=1e-30 needs"):
+            curator.measure([MarginalQuery(("a",))], Fraction(1, 10**30), what="a column")
+        assert _usable_stddev(2**80, Fraction(1), "the most") == MAX_STDDEV
+        assert curator.ledger.charges == ()
+
+    def test_without_values_there_is_nothing_to_find(self):
+        assert curator_of().discover(PART, Fraction(1e-6), what="values") == {}
+
+    def test_to_choose_from_nothing_is_refused(self):
+        with pytest.raises(ValueError, match=r"^Nothing to select from: scores is empty\.$"):
+            curator_of().select([], PART, what="x")
+
+    def test_they_are_refused_to_pickle(self):
+        said = r"^A Curator holds a private table and cannot be pickled or copied\.$"
+        with pytest.raises(TypeError, match=said):
+            curator_of().__reduce__()
+
+
+class TestQueries:
+    def test_an_unknown_adjacency_is_told_those_there_are(self):
+        said = "^adjacency must be 'replace_one' or 'add_remove', got 'swap'.$"
+        with pytest.raises(ValueError, match=said):
+            Adjacency.parse("swap")
+
+    def test_groups_are_described(self):
+        grouping = Grouping(("a", "b"), ((0, 0), (0, 1, 1)))
+        query = GroupedMarginalQuery(("a", "b"), grouping)
+        assert query.describe() == "marginal of a x b in groups"
+
+    def test_expected_counts_may_reach_the_limit_and_not_more(self):
+        half = 2**59
+        assert error(expected=(half, 0), bias=half).bias == half
+        assert error(expected=(half, 0), weight=2).weight == 2
+        with pytest.raises(ValueError, match=r"at most 2\^60 with their weight, got 1\.73e\+18"):
+            error(expected=(half, 0), weight=3)
+
+    def test_an_error_is_one_number(self):
+        domain = Domain(("a", "b"), (2, 3))
+        assert error().shape(domain) == (1,)
+
+
+@pytest.mark.parametrize("weight", [1e-6, 0.01, 3.0])
+def test_the_grid_of_scores_is_as_fine_for_small_coefficients(weight):
+    dataset = Dataset(Domain(("a",), (4,)), np.array([[0], [1], [1], [3]]))
+    query = SigmoidSumQuery.of({"a": weight}, b=weight / 3, slope=2 / weight)
+    scores = 2 / weight * (weight * (2 * np.array([0, 1, 1, 3]) + 1) / 8 - weight / 3)
+    expected = query.GRID * (1 / (1 + np.exp(-scores))).sum()
+    assert abs(int(query.answer(dataset)[0]) - expected) < 40  # a step of the grid is 8 of a row
+
+
+def test_a_number_so_near_an_end_that_the_margin_of_all_scores_holds_it_is_decided_exactly():
+    """Of four equal scores the second ends at 1/2; the margin is four times that of one."""
+    word = 2**63 - int(2 * selection._ERROR * 2**64)
+    drawn = []
+
+    def words(size):
+        drawn.append(size)
+        return word.to_bytes(8, "little") if size == 8 else bytes(size)
+
+    assert selection.exponential_choice([5, 5, 5, 5], Fraction(1), words) == 1
+    assert drawn == [8, 128]
+
+
+class TestValueCounts:
+    def test_missing_cells_are_counted(self):
+        values = ValueCounts({"x": [(None, 3), ("a", 2), (None, 4)]})
+        assert values.counts("x") == [("a", 2), (None, 7)]
+
+    def test_a_value_may_come_in_several_parts(self):
+        values = ValueCounts({"x": [("a", 2), ("b", 1), ("a", 3)]})
+        assert values.counts("x") == [("a", 5), ("b", 1), (None, 0)]
+
+    def test_they_are_refused_to_pickle(self):
+        said = r"^ValueCounts are private and cannot be pickled or copied\.$"
+        with pytest.raises(TypeError, match=said):
+            ValueCounts({}).__reduce__()

@@ -1,0 +1,52 @@
+"""What a threshold adds to delta, against its definition in 60 digits."""
+
+from fractions import Fraction
+
+import mpmath
+import pytest
+
+from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
+
+REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+SHAPES = [(1, 1), (14, 1), (3, 5)]
+
+
+def chance_by_definition(stddev, threshold, columns, rows):
+    """K R P(N >= T - R - 1/2)."""
+    with mpmath.workdps(60):
+        beyond = mpmath.ncdf(-(mpmath.mpf(threshold) - rows - mpmath.mpf(1) / 2) / stddev)
+        return Fraction(str(beyond * columns * rows))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("stddev", [0.5, 7.3, 250.0])
+@pytest.mark.parametrize("sigmas", [2.0, 5.0, 9.0])
+def test_delta_is_its_bound_and_hardly_more(sigmas, stddev, shape):
+    threshold = round(shape[1] + sigmas * stddev) + 1
+    chance = chance_by_definition(stddev, threshold, *shape)
+    for adjacency, delta in ((ADD, chance), (REPLACE, chance + chance / (1 - chance))):
+        found = thresholded_delta(stddev, threshold, *shape, adjacency)
+        if chance >= Fraction(1, 2):
+            assert found == 1
+        else:
+            assert delta <= found <= delta * (1 + Fraction(1, 2**36))
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_where_all_may_be_told_delta_is_one(adjacency):
+    assert thresholded_delta(1.0, 2, 1, 1, adjacency) < 1  # a chance of 0.31
+    assert thresholded_delta(1.0, 2, 2, 1, adjacency) == 1  # twice that
+    assert thresholded_delta(10.0, -50, 1, 1, adjacency) == 1
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("stddev", [0.5, 7.3, 250.0])
+@pytest.mark.parametrize(
+    "delta", [Fraction(1e-12), Fraction(1e-6), Fraction(1, 10), Fraction(1, 2)]
+)
+def test_the_threshold_is_the_smallest_that_keeps_delta(delta, stddev, shape, adjacency):
+    threshold = threshold_for(stddev, delta, *shape, adjacency)
+    assert thresholded_delta(stddev, threshold, *shape, adjacency) <= delta
+    assert thresholded_delta(stddev, threshold - 1, *shape, adjacency) > delta
