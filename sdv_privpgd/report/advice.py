@@ -26,7 +26,7 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.labels import code_labels
 
 OPENING = "Worth a look before the rows are used:"
-"""What the warning at the end of a fit begins with."""
+"""What the warning at the end of a fit begins with, and such sentences in a report."""
 
 _SURE = 3.0
 """So many standard deviations of the noise a finding must have."""

@@ -347,7 +347,7 @@ def test_a_plan_needs_no_range_for_an_order():
     domain = {name: {"range_is_nullable": False} for name in names}
     synthesizer = new(["strict", "mixed", "range"], public_domain={**DOMAIN, **domain})
     for _ in range(5):
-        assert "2-way marginals" in synthesizer.plan(100)
+        assert "2-way marginals" in synthesizer.plan(100).text
 
 
 def test_constraints_after_a_fit_take_effect_at_the_next_one():

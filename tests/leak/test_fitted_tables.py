@@ -57,7 +57,7 @@ def observed(private, tmp_path, **settings):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         fitted = fit_table(private, COLUMNS, 1.0, **settings)
-    page = fitted.report(tmp_path / "page.html").read_text()
+    page = fitted.report().html()
     return {
         "rows": fitted.sample(300).to_csv(),
         "domain": json.dumps(fitted.domain, default=str),

@@ -63,7 +63,7 @@ def fixed_answers(monkeypatch):
 
     monkeypatch.setattr(curator, "_noisy", noisy)
     monkeypatch.setattr(curator, "exponential_choice", choice)
-    for module in ("sdv_privpgd.plugin.base", "sdv.single_table.base"):
+    for module in ("sdv_privpgd.plugin.arguments", "sdv.single_table.base"):
         monkeypatch.setattr(f"{module}.datetime.datetime", StoppedClock)
     # One second a look at the clock: a bar that moved once more would say so.
     monkeypatch.setattr("tqdm.std.time", map(float, itertools.count()).__next__)
@@ -103,7 +103,7 @@ def observe(synthesizer, data, caplog, capsys, known=KNOWN) -> dict[str, object]
     rest = fitted.sample_remaining_columns(known)
     seen["remaining"] = (rest if isinstance(rest, pd.DataFrame) else rest["table"]).to_csv()
     with tempfile.TemporaryDirectory() as folder:
-        seen["page"] = fitted.report(Path(folder) / "page.html").read_bytes()
+        seen["page"] = fitted.report().save(Path(folder) / "page.html").read_bytes()
     if isinstance(fitted, PrivPGDSynthesizer):
         seen["losses"] = fitted.get_loss_values().to_csv()
     fitted.reset_sampling()  # RDT's used generators hold the operating system's randomness
