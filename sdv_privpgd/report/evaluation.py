@@ -150,7 +150,7 @@ def compare(
         path=None if path is None else Path(path),
     )
     if evaluation.path is not None:
-        evaluation.page.write(evaluation.path)
+        evaluation.save(evaluation.path)
     return evaluation
 
 
