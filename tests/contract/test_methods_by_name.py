@@ -26,6 +26,7 @@ from sdv_privpgd import (
     ProtectedThreshold,
     fit_table,
 )
+from sdv_privpgd.cli.program import main
 from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES
 
 KINDS = (PrivPGDSynthesizer, MSTSynthesizer, AIMSynthesizer)
@@ -173,3 +174,11 @@ def test_all_of_them_are_public_names():
     assert classes | {"ParticleGradientDescent", "PrivatePGM", "Strategy", "Engine"} <= set(
         sdv_privpgd.__all__
     )
+
+
+@pytest.mark.parametrize("method", ["privpgd", "mst", "aim", "mwem", "independent"])
+def test_the_command_line_names_them_all(method, tmp_path, capsys):
+    METADATA.save_to_json(tmp_path / "metadata.json")
+    asked = ["--epsilon", "1", "--rows", "100", "--metadata", str(tmp_path / "metadata.json")]
+    main(["plan", *asked, "--method", method])
+    assert "Plan for 100 rows" in capsys.readouterr().out
