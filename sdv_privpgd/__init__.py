@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sdv_privpgd.drafting.types import draft_metadata
     from sdv_privpgd.fitting.door import FittedTable, fit_table
     from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
+    from sdv_privpgd.report.document import Report
     from sdv_privpgd.report.evaluation import evaluate
     from sdv_privpgd.sampling.between import Between
     from sdv_privpgd.select.aim import AIM
@@ -73,6 +74,7 @@ _HOMES = {
     "PrivatePGM": "sdv_privpgd.synthesize.pgm",
     "ProtectedThreshold": "sdv_privpgd.synthesize.particles.penalties",
     "PublicDomainError": "sdv_privpgd.columns.schema",
+    "Report": "sdv_privpgd.report.document",
     "Strategy": "sdv_privpgd.select.strategy",
     "check_domain": "sdv_privpgd.drafting.checking",
     "draft_domain": "sdv_privpgd.drafting.template",
@@ -109,6 +111,7 @@ __all__ = [
     "PrivatePGM",
     "ProtectedThreshold",
     "PublicDomainError",
+    "Report",
     "Strategy",
     "check_domain",
     "draft_domain",

@@ -61,7 +61,7 @@ def observe(synthesizer, data, caplog, capsys, known=KNOWN) -> dict[str, object]
     rest = fitted.sample_remaining_columns(known)
     seen["remaining"] = (rest if isinstance(rest, pd.DataFrame) else rest["table"]).to_csv()
     with tempfile.TemporaryDirectory() as folder:
-        seen["page"] = fitted.report(Path(folder) / "page.html").read_bytes()
+        seen["page"] = fitted.report().save(Path(folder) / "page.html").read_bytes()
     if isinstance(fitted, PrivPGDSynthesizer):
         seen["losses"] = fitted.get_loss_values().to_csv()
     fitted.reset_sampling()  # RDT's used generators hold the operating system's randomness

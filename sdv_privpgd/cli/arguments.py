@@ -110,7 +110,9 @@ def _settings(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--public-metadata", action="store_true", help="ranges in the metadata are public"
     )
-    command.add_argument("--method", choices=["privpgd", "mst", "aim"], default="privpgd")
+    command.add_argument(
+        "--method", choices=["privpgd", "mst", "aim", "mwem", "independent"], default="privpgd"
+    )
     command.add_argument(
         "--adjacency", choices=["replace_one", "add_remove"], default="replace_one"
     )

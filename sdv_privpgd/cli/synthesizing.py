@@ -158,6 +158,8 @@ def _synthesizer(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthesi
         "privpgd": sdv_privpgd.PrivPGDSynthesizer,
         "mst": sdv_privpgd.MSTSynthesizer,
         "aim": sdv_privpgd.AIMSynthesizer,
+        "mwem": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="mwem", engine="pgm"),
+        "independent": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="independent"),
     }
     try:
         return makers[arguments.method](

@@ -50,6 +50,12 @@ class Description(FieldsAlone):
         """The columns that are measured; the others are generated."""
         return Schema.modelled(self.columns, self.keys, self.public_domain)
 
+    @property
+    def repeated_ids(self) -> tuple[str, ...]:
+        """Columns of ids that are no keys, so that several rows may have one."""
+        ids = [name for name, facts in self.columns.items() if facts["sdtype"] == "id"]
+        return tuple(name for name in ids if name not in self.keys)
+
     @cached_property
     def schema(self) -> Schema:
         """The modelled columns. Raises ``PublicDomainError`` where a domain is not known."""

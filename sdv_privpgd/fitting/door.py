@@ -10,19 +10,18 @@ import pandas as pd
 
 from sdv_privpgd.columns.schema import MODELLED
 from sdv_privpgd.drafting.files import plain_domain
-from sdv_privpgd.estimate.structural_zeros import Possible
+from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, Fitted, check
-from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.fitting.reporting import report_of
+from sdv_privpgd.fitting.settings import Settings, check_count
 from sdv_privpgd.fitting.unfinished import note_on
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.progress import Progress, expect, silent
 from sdv_privpgd.report.advice import OPENING
-from sdv_privpgd.report.assumed import About
+from sdv_privpgd.report.document import Report
 from sdv_privpgd.report.privacy import privacy_report
-from sdv_privpgd.report.release import write_release_page
-from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -36,12 +35,14 @@ class FittedTable:
         settings: What the fit might spend, and by which method.
         ledger: What it spent.
         warnings: What is worth a look before the rows are used, a sentence each.
+        date: When it was fitted.
     """
 
     fitted: Fitted
     settings: Settings
     ledger: PrivacyLedger
     warnings: tuple[str, ...]
+    date: str
 
     @property
     def num_rows(self) -> int | None:
@@ -55,6 +56,7 @@ class FittedTable:
 
     def sample(self, num_rows: int) -> pd.DataFrame:
         """The next synthetic rows: any number of them, at no cost."""
+        num_rows = check_count("num_rows", num_rows, least=0)
         sampler = self.fitted.sampler
         columns = {} if sampler is None else sampler.take(num_rows)
         return pd.DataFrame(columns, index=None if columns else range(num_rows))
@@ -64,37 +66,30 @@ class FittedTable:
         if self.fitted.sampler is not None:
             self.fitted.sampler.restart()
 
-    def privacy_report(self) -> str:
-        """What was spent, on what and under which adjacency, in words."""
-        return privacy_report(self.ledger)
+    def report(self, path: str | Path | None = None) -> Report:
+        """What was spent and how well the rows fit the noisy answers, as text, page and numbers.
 
-    def report(self, path: str | Path) -> Path:
-        """Writes the public page, one file for the browser, and returns where it lies."""
-        description, settings = self.fitted.description, self.settings
-        about = About(
+        Args:
+            path: Where to save it as well: the page, or the text (``.txt``) or the numbers
+                (``.json``). Nothing is written without one.
+        """
+        description = self.fitted.description
+        report = report_of(
+            self.fitted,
+            self.ledger,
+            self.settings,
             table="table",
-            date=date.today().isoformat(),
-            strategy=settings.strategy,
-            engine=settings.engine({}),
-            columns=description.columns,
-            keys=(),
-            declared=description.public_domain,
-            discovered=description.discovered,
-            settings={"num_bins": description.num_bins, "seed": settings.seed},
+            date=self.date,
+            told={"num_bins": description.num_bins, "seed": self.settings.seed},
+            notes=self.warnings,
         )
-        release, schema = self.fitted.release, self.fitted.schema
-        return write_release_page(release, self.ledger, schema, about, path, notes=self.warnings)
+        if path is not None:
+            report.save(path)
+        return report
 
-
-@dataclass(frozen=True)
-class _Given:
-    """Gives the same engine for any cells: without constraints rows can be in all."""
-
-    engine: Engine
-
-    def __call__(self, possible: Possible) -> Engine:
-        del possible
-        return self.engine
+    def privacy_report(self) -> str:
+        """The text of ``report``: what was spent, on what and under which adjacency."""
+        return privacy_report(self.ledger, notes=self.warnings)
 
 
 def fit_table(
@@ -107,8 +102,8 @@ def fit_table(
     rows_per_person: int = 1,
     discovery_share: float = 0.2,
     num_bins: int = 32,
-    strategy: Strategy | None = None,
-    engine: Engine | None = None,
+    strategy: Strategy | str = "all_pairs",
+    engine: Engine | str = "particles",
     seed: int = 0,
     progress: Progress = silent,
 ) -> FittedTable:
@@ -130,9 +125,11 @@ def fit_table(
         rows_per_person: The largest number of rows that one person may have.
         discovery_share: Part of the budget, at most, for what is not declared.
         num_bins: Cells of a column of numbers or dates.
-        strategy: What is asked: ``AllPairs()`` by default; ``MST()`` and ``AIM()`` ask for less.
-        engine: What makes rows of the answers: ``ParticleGradientDescent()`` by default.
-        seed: Of the engine and of the rows, never of the noise.
+        strategy: What is asked: ``"all_pairs"``, ``"independent"``, ``"mst"``, ``"aim"``,
+            ``"mwem"``, or a ``Strategy`` such as ``AIM(max_megabytes=20)``.
+        engine: What makes rows of the answers: ``"particles"``, ``"pgm"``, or an ``Engine`` such as
+            ``ParticleGradientDescent(num_particles=5_000)``, which has a seed of its own.
+        seed: Of an engine that is named and of the rows, never of the noise.
         progress: Told of the steps.
 
     Raises:
@@ -151,9 +148,6 @@ def fit_table(
     >>> fitted.ledger.spent() <= 5.0
     True
     """
-    # Imported late: settings and declarations need no torch.
-    from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-
     if not isinstance(table, pd.DataFrame):
         raise ValueError(f"table must be a pandas DataFrame, got {type(table).__name__}.")
     described = {str(name): _described(str(name), facts) for name, facts in columns.items()}
@@ -164,8 +158,8 @@ def fit_table(
         rows_per_person=rows_per_person,
         discovery_share=discovery_share,
         seed=seed,
-        strategy=AllPairs() if strategy is None else strategy,
-        engine=_Given(ParticleGradientDescent(seed=seed) if engine is None else engine),
+        strategy=strategy,  # pyright: ignore[reportArgumentType]  (and so are names)
+        engine=engine,  # pyright: ignore[reportArgumentType]
     )
     description = Description(
         columns={name: {"sdtype": facts["sdtype"]} for name, facts in described.items()},
@@ -194,7 +188,13 @@ def fit_table(
     said = fitted.advice(fit.books.ledger)
     if said:
         warnings.warn("\n- ".join((OPENING, *said)), stacklevel=2)
-    return FittedTable(fitted=fitted, settings=settings, ledger=fit.books.ledger, warnings=said)
+    return FittedTable(
+        fitted=fitted,
+        settings=settings,
+        ledger=fit.books.ledger,
+        warnings=said,
+        date=date.today().isoformat(),
+    )
 
 
 def _described(name: str, facts: Mapping) -> dict:
@@ -216,7 +216,8 @@ def _described(name: str, facts: Mapping) -> dict:
 def _fitted(fit: Fit, table: PrivateTable, progress: Progress) -> Fitted:
     """The steps of a fit in order."""
     num_rows = fit.settings.foretold_rows(table)
-    expect(progress, lambda: fit.stages(num_rows))
+    begin(progress, fit.settings.engine, lambda: fit.stages(num_rows))
     fit.discover(table, progress)
+    expect(progress, lambda: fit.stages(num_rows))
     fit.ask(table, progress)
     return fit.model(progress)

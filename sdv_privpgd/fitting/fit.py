@@ -16,6 +16,7 @@ from sdv_privpgd.discovery.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.methods import confined
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable, without_table
@@ -59,18 +60,17 @@ class Fitted:
             return None
         return round(estimate_total(self.release.domain, self.release.measurements).value)
 
-    def advice(self, ledger: PrivacyLedger, repeated_ids: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """What is worth a look, a sentence each; ``repeated_ids`` are ids that are no keys."""
-        return advice(
-            Facts(
-                schema=self.schema,
-                release=self.release,
-                ledger=ledger,
-                declared=self.description.facts,
-                doubts=self.doubts,
-                repeated_ids=repeated_ids,
-            )
+    def advice(self, ledger: PrivacyLedger) -> tuple[str, ...]:
+        """What is worth a look, a sentence each."""
+        facts = Facts(
+            schema=self.schema,
+            release=self.release,
+            ledger=ledger,
+            declared=self.description.facts,
+            doubts=self.doubts,
+            repeated_ids=self.description.repeated_ids,
         )
+        return (*(f"Not enforced: {reason}" for reason in self.refusals), *advice(facts))
 
 
 class Fit:
@@ -177,7 +177,7 @@ class Fit:
         for name in lacking:
             sizes[name] = forecast.usual_size(undeclared[name])
         domain = Domain(tuple(sizes), tuple(sizes.values()))
-        strategy, engine = self.settings.strategy, self.settings.engine({})
+        strategy, engine = self.settings.strategy, self.settings.engine
         return [
             *forecast.looking(num_rows, len(undeclared)),
             *forecast.encoding(num_rows, [description.columns[name]["sdtype"] for name in sizes]),
@@ -189,14 +189,15 @@ class Fit:
     def _engine(self) -> Engine:
         """The engine, told which cells of the attributes' tables rows can be in."""
         schema, rules = self.description.attributes, self.description.limits.rules
-        return self.settings.engine(possible_of([*rules, *schema.differences], schema.domain()))
+        possible = possible_of([*rules, *schema.differences], schema.domain())
+        return confined(self.settings.engine, possible)
 
 
 def check(settings: Settings, description: Description) -> None:
     """Raises for what no fit can ask of these columns, before a row is read."""
     names = description.modelled
     codes = Domain(tuple(names), (1,) * len(names))
-    pipeline.require_room(settings.engine({}).statistics(codes))
+    pipeline.require_room(settings.engine.statistics(codes))
     description.require_possible()
     if isinstance(settings.strategy, AIM | MWEM):
         checked_workload(codes, settings.strategy.workload)

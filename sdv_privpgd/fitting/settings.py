@@ -1,6 +1,6 @@
 """How much a fit may spend, and by which method. Public."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from sdv_privpgd.estimate.structural_zeros import Possible
+from sdv_privpgd.fitting.methods import engine_of, strategy_of
 from sdv_privpgd.forecast import USUAL_ROWS
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
@@ -29,13 +29,13 @@ class Settings:
         rows_per_person: How many rows one person may have.
         discovery_share: Part of the budget for what is not declared.
         strategy: What is asked.
-        engine: Makes the engine, given the cells that may hold rows.
-        seed: Of the engine and of the rows, never of the noise.
+        engine: What makes a model of the answers.
+        seed: Of an engine that is named and of the rows, never of the noise.
     """
 
     epsilon: float
     strategy: Strategy
-    engine: Callable[[Possible], Engine]
+    engine: Engine
     delta: float = 1e-5
     adjacency: Adjacency = Adjacency.REPLACE_ONE
     rows_per_person: int = 1
@@ -53,6 +53,8 @@ class Settings:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "strategy", strategy_of(self.strategy))
+        object.__setattr__(self, "engine", engine_of(self.engine, seed=self.seed))
 
     def foretold_rows(self, table: PrivateTable | EncodedTable | None) -> int:
         """The number of rows where it is public, else a usual one: a bar must not tell it."""

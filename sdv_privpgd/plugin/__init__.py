@@ -4,6 +4,8 @@ All that works with SDV's objects is here. Elsewhere SDV is imported late, for w
 over or asks for: by the command line, ``drafting/types.py`` and the benchmarks. (``synthesizer.py``
 is the module that pickles name: it loads SDV, which finds the classes.)
 
-``synthesizers`` are what users see, ``base`` is what they share, and ``generators``,
-``constraints`` and ``transformers`` translate. SDV's own pipeline never sees the private table.
+``synthesizers`` are what users see and ``base`` is what they share: its settings, and methods that
+fit (``fits``), make rows (``rows``), show (``pages``) and name transformers (``transforming``).
+``generators``, ``constraints`` and ``transformers`` translate. SDV's own pipeline never sees the
+private table.
 """

@@ -1,23 +1,22 @@
 """What SDV hands us, taken apart: metadata without ranges, names, arguments and conditions."""
 
-import warnings
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+import datetime
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
-from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import tqdm
 from sdv.errors import SynthesizerInputError
 from sdv.metadata import Metadata
-from sdv.single_table import base
+from sdv.single_table.base import SYNTHESIZER_LOGGER
 
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.fitting.settings import check_count
 from sdv_privpgd.sampling.between import span
 from sdv_privpgd.sampling.conditions import ANYTHING, is_range, is_wanted
+
+_SDV_S_TRIES = 100
 
 RANGE_KEYS = (
     "range_min",
@@ -100,17 +99,6 @@ def refuse_several_tables(synthesizer: str, arguments: Collection[str]) -> None:
         )
 
 
-@contextmanager
-def bars_shown(shown: bool) -> Iterator[None]:
-    """Whether SDV's own bars are shown, which its methods for conditions do not ask."""
-    if not shown:
-        base.tqdm = SimpleNamespace(tqdm=partial(tqdm.tqdm, disable=True))
-    try:
-        yield
-    finally:
-        base.tqdm = tqdm  # not what was there before: another thread may have been as quiet
-
-
 def as_one(conditions: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Conditions on several sets of columns below each other, and ``ANYTHING`` where one has none.
 
@@ -141,12 +129,34 @@ def check_conditions(conditions: pd.DataFrame, schema: Schema) -> None:
             span(modelled[str(name)], between)
 
 
-@contextmanager
-def without_retries() -> Iterator[None]:
-    """Silences SDV's advice to try conditions more often, which changes nothing here."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Only able to sample")
-        yield
+def refuse_retries(max_tries_per_batch: Any) -> None:
+    """Raises ``ValueError`` unless it is what SDV has if nobody says otherwise."""
+    if max_tries_per_batch not in (None, _SDV_S_TRIES):
+        raise ValueError(
+            f"max_tries_per_batch={max_tries_per_batch!r} would change nothing: no row is drawn "
+            "twice. A condition that cannot be met lies outside the domain, or contradicts the "
+            "constraints; the warning says which. Leave it out."
+        )
+
+
+def batches(num_rows: int, batch_size: Any) -> list[int]:
+    """How many rows are made at a time. Raises ``ValueError`` for a size that is none."""
+    most = max(num_rows, 1) if batch_size is None else check_count("batch_size", batch_size)
+    return [min(most, num_rows - start) for start in range(0, num_rows, most)] or [0]
+
+
+def log_event(synthesizer: Any, event: str, numbers: Mapping[str, int]) -> None:
+    """Tells SDV's log of an event, as SDV's own synthesizers do. The numbers are public."""
+    SYNTHESIZER_LOGGER.info(  # pyright: ignore[reportOptionalMemberAccess]
+        {
+            "EVENT": event,
+            "TIMESTAMP": datetime.datetime.now(),
+            "SYNTHESIZER CLASS NAME": type(synthesizer).__name__,
+            "SYNTHESIZER ID": synthesizer._synthesizer_id,
+            "TOTAL NUMBER OF TABLES": 1,
+            **numbers,
+        }
+    )
 
 
 def given_over(conditions: pd.Series, generated: pd.Series) -> pd.Series:

@@ -5,70 +5,51 @@ table: SDV's data processor is fitted on a public frame made from the schema, an
 table's columns to ``sdv_privpgd.fitting`` alone.
 """
 
-import datetime
 import inspect
-import threading
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
-from dataclasses import replace
 from importlib.metadata import version as version_of
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
-from sdv import version
-from sdv.errors import (
-    InvalidDataError,
-    InvalidDataTypeError,
-    NotFittedError,
-    RefitWarning,
-    SynthesizerInputError,
-    VersionError,
-)
+from sdv.errors import SynthesizerInputError, VersionError
 from sdv.metadata import Metadata
-from sdv.single_table.base import SYNTHESIZER_LOGGER
 
-from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.discovery.plan import without_domain
+from sdv_privpgd.columns.schema import PublicDomainError, Schema
+from sdv_privpgd.domain import Domain
 from sdv_privpgd.drafting.template import named_by_text
+from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fit import Fit, Fitted, check
-from sdv_privpgd.fitting.settings import Settings, check_count, check_flag
-from sdv_privpgd.fitting.unfinished import Unfinished, booked, note_on
-from sdv_privpgd.plugin import generators
-from sdv_privpgd.plugin.arguments import (
-    original_names,
-    public_copy,
-    python_s,
-    refuse_several_tables,
-)
-from sdv_privpgd.plugin.bar import Bar
+from sdv_privpgd.fitting.fit import Fitted
+from sdv_privpgd.fitting.methods import engine_of, strategy_of
+from sdv_privpgd.fitting.settings import Settings, check_count, check_flag, check_positive
+from sdv_privpgd.plugin.arguments import public_copy, python_s, refuse_several_tables
 from sdv_privpgd.plugin.constrained import ConstrainedRows
 from sdv_privpgd.plugin.constraints import SdvConstraints
+from sdv_privpgd.plugin.fits import FitsOfTables
 from sdv_privpgd.plugin.pages import ShownFit
 from sdv_privpgd.plugin.rows import SampledRows
-from sdv_privpgd.plugin.transformers import ColumnTransformer, transformer_for
-from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
-from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.progress import Progress, Stage, expect, silent
-from sdv_privpgd.report.advice import OPENING
-from sdv_privpgd.report.privacy import plan_report
+from sdv_privpgd.plugin.transforming import AssignedTransformers
+from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.synthesize.engine import Engine
 
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
 
-_STATE_VERSION = 5
+_STATE_VERSION = 6
 
 
-class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
+class PrivateSynthesizer(
+    FitsOfTables, ShownFit, ConstrainedRows, SampledRows, AssignedTransformers
+):
     """Differentially private synthetic rows of one table, by a strategy and an engine.
 
     Everything that the fitted object exposes (samples, attributes, files, messages) is
     (epsilon, delta)-differentially private for one row, or for the ``rows_per_person`` rows of
-    one person, with exact accounting in Gaussian differential privacy. A subclass names its
-    strategy and its engine.
+    one person, with exact accounting in Gaussian differential privacy. A subclass names the
+    strategy and the engine that it has unless told otherwise.
 
     Its arguments are described at ``PrivPGDSynthesizer``.
 
@@ -77,8 +58,15 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
         SynthesizerInputError: For metadata of several tables, of sequences or composite keys.
     """
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    _usual_strategy: ClassVar[str] = "all_pairs"
+    _usual_engine: ClassVar[str] = "particles"
+
+    def __init_subclass__(
+        cls, *, strategy: str | None = None, engine: str | None = None, **kwargs: Any
+    ) -> None:
         super().__init_subclass__(**kwargs)
+        cls._usual_strategy = strategy or cls._usual_strategy
+        cls._usual_engine = engine or cls._usual_engine
         # Of ``__init__``, in place of the one that ``__new__`` has to have.
         own = inspect.signature(cls.__init__)
         cls.__signature__ = own.replace(parameters=list(own.parameters.values())[1:])
@@ -101,6 +89,12 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
         public_metadata: bool = False,
         discovery_share: float = 0.2,
         num_bins: int = 32,
+        strategy: Strategy | str | None = None,
+        engine: Engine | str | None = None,
+        num_particles: int | None = None,
+        penalties: Sequence = (),
+        enable_gpu: bool = False,
+        max_megabytes: float | None = None,
         seed: int = 0,
         verbose: bool = False,
         enforce_min_max_values: bool = True,
@@ -115,6 +109,12 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
         self.public_metadata = public_metadata
         self.discovery_share = discovery_share
         self.num_bins = num_bins
+        self.strategy = self._usual_strategy if strategy is None else strategy
+        self.engine = self._usual_engine if engine is None else engine
+        self.num_particles = num_particles
+        self.penalties = tuple(penalties)
+        self.enable_gpu = enable_gpu
+        self.max_megabytes = max_megabytes
         self.seed = seed
         self.verbose = verbose
         super().__init__(
@@ -123,14 +123,12 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
             enforce_rounding=python_s(enforce_rounding),
             locales=["en_US"] if locales is None else locales,
         )
+        self._account = Account()
         self._model_of_table: Fitted | None = None
-        self._ledger: PrivacyLedger | None = None
-        self._unfinished: Unfinished | None = None
         self._warnings: tuple[str, ...] = ()
         self._dtypes: Mapping[str, Any] = {}
         self._gives_frames = False
         self._original_columns = pd.Index([])
-        self._lock = threading.RLock()
         self._check_settings()
         # A domain is asked for at fit: SDV builds synthesizers before it knows their domain.
         with suppress(PublicDomainError):
@@ -146,15 +144,27 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
 
         All of them can be set on the object, so every fit checks them as the constructor does.
         """
-        for name in ("public_metadata", "verbose", "enforce_min_max_values", "enforce_rounding"):
+        for name in (
+            "public_metadata", "enable_gpu", "verbose", "enforce_min_max_values", "enforce_rounding"
+        ):  # fmt: skip
             setattr(self, name, check_flag(name, getattr(self, name)))
+        if not self.enforce_min_max_values:
+            raise SynthesizerInputError(
+                "enforce_min_max_values=False has no meaning here: values never leave the range "
+                "that is declared or found. Declare a wider one with public_domain."
+            )
         self.num_bins = check_count("num_bins", self.num_bins)
+        self.seed = check_count("seed", self.seed, least=0)
+        if self.num_particles is not None:
+            self.num_particles = check_count("num_particles", self.num_particles)
+        if self.max_megabytes is not None:
+            self.max_megabytes = check_positive("max_megabytes", self.max_megabytes)
+        self.penalties = tuple(self.penalties)
         self.public_domain = named_by_text(self.public_domain)
         settings = self._settings()
-        for name in ("epsilon", "delta", "rows_per_person", "discovery_share", "seed"):
+        for name in ("epsilon", "delta", "rows_per_person", "discovery_share"):
             setattr(self, name, getattr(settings, name))
         self.adjacency = settings.adjacency.value
-        self._engine({})  # raises for settings that it cannot work with
 
     def _settings(self) -> Settings:
         return Settings(
@@ -164,16 +174,19 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
             rows_per_person=self.rows_per_person,
             discovery_share=self.discovery_share,
             seed=self.seed,
-            strategy=self._strategy(),
-            engine=self._engine,
+            strategy=strategy_of(self.strategy, max_megabytes=self.max_megabytes),
+            engine=self._engine(),
         )
 
-    def _questions(self, dtypes: Mapping[str, Any] | None = None) -> tuple[Settings, Description]:
-        """What a fit would ask. Raises before a row is read for what none can ask or meet."""
-        self._check_settings()
-        settings, description = self._settings(), self._description().declared
-        check(settings, description)
-        return settings, description if dtypes is None else replace(description, dtypes=dtypes)
+    def _engine(self) -> Engine:
+        """What makes a model of the answers."""
+        own = {
+            "num_particles": self.num_particles,
+            "penalties": self.penalties,
+            "enable_gpu": self.enable_gpu,
+        }
+        told = {name: value for name, value in own.items() if value}
+        return engine_of(self.engine, seed=self.seed, **told)
 
     def _description(self) -> Description:
         fitted = self._model_of_table
@@ -193,320 +206,34 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
         )
 
     def _kept_columns(self) -> Collection[str]:
-        """Columns of which rows must have what the model says."""
-        return frozenset()
-
-    # What is generated, and the names of transformers
-
-    def _transformers(self, description: Description) -> dict[str, ColumnTransformer]:
-        """The transformers, with stand-ins for columns that discovery has yet to look into."""
-        try:
-            known = description.schema
-        except PublicDomainError:
-            known = description.declared_schema
-        own = {column.name: transformer_for(column) for column in known.columns}
-        return generators.with_stand_ins(own, self._described, description.modelled)
-
-    def auto_assign_transformers(self, data) -> None:
-        """Assigns a transformer to each column from public facts; of the data it reads names."""
-        dtypes = self._kept(self._open(data))
-        description = self._description()
-        if not self.discovery_share:
-            _ = description.schema  # what is not declared cannot be found later
-        known = self._transformers(description)
-        generators.assign(self._data_processor, self._described, known, dtypes)
-
-    def _auto_assign_transformers(self, data):
-        """Refuses the part in a synthesizer of several tables, which calls this before its fit."""
-        del data
-        raise SynthesizerInputError(
-            f"{type(self).__name__} cannot work inside a synthesizer of several tables: the budget "
-            "would be spent anew on the rows of each parent. Synthesize one table; if its rows are "
-            "joined from several, rows_per_person says how many one person may have."
-        )
-
-    def update_transformers(self, column_name_to_transformer, table_name=None) -> None:
-        """Replaces the generators of columns that are generated (keys, ids, personal data).
-
-        They learn nothing from the table: after a fit they take effect at once, at no cost, and
-        the sequence of rows starts again.
-
-        Raises:
-            SynthesizerInputError: For a modelled column, whose transformer follows from its
-                public domain, and for transformers that would learn from the table.
-        """
-        modelled = self._description().modelled
-        for name, transformer in column_name_to_transformer.items():
-            if name in modelled:
-                raise SynthesizerInputError(
-                    f"Column '{name}' is modelled: its transformer is built from its public "
-                    "domain. Change public_domain or num_bins instead."
-                )
-            generators.check_generator(name, transformer)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RefitWarning)  # a refit would spend again, for nothing
-            super().update_transformers(column_name_to_transformer, table_name)
-        if self._model_of_table is not None:
-            self._ready_generators(self._model_of_table.description)
-            self.reset_sampling()
-
-    def _ready_generators(self, description: Description) -> None:
-        known = self._transformers(description)
-        generators.fit(self._data_processor, self._described, known, description.dtypes)
-
-    # Fitting: the only methods that are handed the private table
-
-    def validate(self, data) -> None:
-        """Checks the kind of the data, its column names and dtypes, and nothing of its values."""
-        self._open(data)
-
-    def _open(self, data) -> PrivateTable:
-        """The table's columns under the metadata's names, in the metadata's order."""
-        if isinstance(data, dict):
-            if set(data) != {self._table_name}:
-                raise InvalidDataError(
-                    [f"Expected one table named {self._table_name!r}, got {sorted(data, key=str)}."]
-                )
-            table = data[self._table_name]
-        else:
-            table = data
-        if not isinstance(table, pd.DataFrame):
-            raise InvalidDataTypeError(
-                "The table must be a pandas DataFrame or a dict of one, got "
-                f"{type(table).__name__}."
-            )
-        opened, errors = PrivateTable.opened(table, self._described, self._description().facts)
-        if errors:
-            raise InvalidDataError(errors)
-        return opened
-
-    def _kept(self, table: PrivateTable) -> dict[str, Any]:
-        """The dtypes that rows come back in, because no cell chose them. Public."""
-        return table.dtypes_kept(self._described, self._description().modelled)
-
-    def fit(self, data, *, weights=None) -> None:
-        """Fits the synthesizer to a DataFrame, or to SDV's ``{'table': DataFrame}``.
-
-        Spends ``epsilon`` at ``delta``, anew at each call; a second call warns with the composed
-        total. Cells outside the declared domain are clipped, or count as missing, silently.
-
-        Raises:
-            PublicDomainError: Before a row is read, where a modelled column has no domain and
-                ``discovery_share`` is 0.
-            InvalidDataError: If column names do not match the metadata, or for timedeltas and
-                other dtypes without an sdtype.
-            PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
-        """
-        if weights is not None:
-            raise SynthesizerInputError(
-                "Row weights are not supported: a row's influence would have no bound. Fit the "
-                "unweighted rows, with the weight as a column if it matters."
-            )
-        self._questions()
-        table = self._open(data)
-        settings, description = self._questions(self._kept(table))
-        unknown = without_domain(description.undeclared)
-        if unknown:
-            warnings.warn(
-                f"The ranges or categories of {unknown!r} are not declared: "
-                f"{self.discovery_share:.3g} of the budget finds them privately. Declare them "
-                "with public_domain={column: {...}} to save it, or pass public_metadata=True "
-                "if the metadata has them from documentation and not from the data.",
-                stacklevel=2,
-            )
-        if not self.discovery_share:
-            _ = description.schema
-        names = self._names_of(data)
-        with self._shown() as progress, self._booked(Fit(settings, description), names) as fit:
-            num_rows = self._known_rows(table)
-            self._begin(progress, lambda: fit.stages(num_rows))
-            fit.discover(table, progress)
-            expect(progress, lambda: fit.stages(num_rows))
-            self._run(fit, names, table, progress)
-        self._speak_up()
-
-    def finish(self, data=None) -> None:
-        """Finishes a fit that failed, or was interrupted, after it had paid for noisy answers.
-
-        They are kept, in files too, until a fit succeeds. Without ``data`` a model of what was
-        answered is fitted, at no cost; budget that was left stays unspent. With ``data``, which
-        should be the table of that fit, what is left of its budget is spent first, on the questions
-        that come next. What had been discovered is not paid for again; a discovery that itself
-        failed is not kept.
-
-        Raises:
-            NotFittedError: If no fit failed after it had paid for something that is of use.
-            ValueError: Without ``data``, if no table of counts was answered; or if settings that
-                give the answers their meaning have changed.
-        """
-        with self._lock:
-            kept = self._unfinished
-            if kept is None:
-                raise NotFittedError("There is nothing to finish: no fit failed after it had paid.")
-            settings, description = self._questions(kept.description.dtypes)
-            table = None if data is None else self._open(data)
-            found = kept.description
-            description = replace(description, discovered=found.discovered, shapes=found.shapes)
-            kept.require(description.attributes, with_data=data is not None)
-            fit = Fit(settings, description, doubts=kept.doubts, begun=kept.ledger)
-            with self._shown() as progress, self._booked(fit, kept.names, goes_on=True):
-                num_rows = self._known_rows(table)
-                self._begin(progress, lambda: fit.stages(num_rows))
-                self._run(fit, kept.names, table, progress, kept.answers)
-            self._speak_up()
-
-    def plan(self, num_rows: int) -> str:
-        """What a fit to so many rows would ask, and how loud its answers would be. Public.
-
-        No table is read: the questions are put to rows of missing values. What depends on answers
-        (the choices of an adaptive strategy, domains that are discovered) will be others.
-        """
-        check_count("num_rows", num_rows, least=0)
-        settings, description = self._questions()
-        missing = pd.Series([None] * num_rows, dtype=object)
-        table = PrivateTable(dict.fromkeys(self._described, missing))
-        fit = Fit(settings, description)
-        fit.discover(table)
-        fit.ask(table)
-        return plan_report(fit.books.ledger, num_rows, fit.tables)
-
-    def preprocess(self, data) -> dict[str, pd.DataFrame]:
-        """The table as codes, one column an attribute. As private as the table itself.
-
-        Attributes are the modelled columns, and differences of those that are in order.
-
-        The frame is read-only, so that ``fit_processed_data`` needs no copy: change a copy of it.
-        """
-        table = self._open(data)
-        if not self._fitted:  # a model's codes go with the dtypes of its own table
-            self._dtypes = self._kept(table)
-        schema = self._description().attributes
-        names = pd.Index(schema.domain().attributes)
-        return {self._table_name: pd.DataFrame(table.codes(schema), columns=names, copy=False)}
-
-    def fit_processed_data(self, processed_data) -> None:
-        """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call."""
-        settings, _ = self._questions()
-        description, fitted = self._description(), self._model_of_table
-        names = (self._gives_frames, self._original_columns)
-        table = EncodedTable(processed_data[self._table_name])
-        fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
-        with self._shown() as progress, self._booked(fit, names):
-            num_rows = self._known_rows(table)
-            self._begin(progress, lambda: fit.stages(num_rows))
-            self._run(fit, names, table, progress)
-        self._speak_up()
-
-    def _names_of(self, data) -> tuple[bool, pd.Index]:
-        """Whether a frame was given, and not a dict of one, and the names of its columns."""
-        table = data[self._table_name] if isinstance(data, dict) else data
-        return not isinstance(data, dict), original_names(table, list(self._described))
-
-    @contextmanager
-    def _shown(self) -> Iterator[Progress]:
-        """One bar for a whole fit, if it is to be seen."""
-        if not self.verbose:
-            yield silent
-            return
-        with Bar(type(self).__name__.removesuffix("Synthesizer")) as bar:
-            yield bar
-
-    def _begin(self, progress: Progress, foretold: Callable[[], Sequence[Stage]]) -> None:
-        """Says what is to come, before a row is read."""
-        expect(progress, foretold)
-
-    def _known_rows(self, table: PrivateTable | EncodedTable | None) -> int:
-        """The number of rows where it is public, else a usual one: a bar must not tell it."""
-        return self._settings().foretold_rows(table)
-
-    @contextmanager
-    def _booked(
-        self, fit: Fit, names: tuple[bool, pd.Index], *, goes_on: bool = False
-    ) -> Iterator[Fit]:
-        """A fit, while one thread has the object to itself.
-
-        What it charges stays on the books. If it fails, its answers are kept, and all else is as
-        it was. One that ``goes_on`` has been warned of before.
-        """
-        with self._lock:
-            begun = fit.books.ledger
-            if not goes_on and self._ledger is not None:
-                self._warn_of_refit(self._ledger.followed_by(begun))
-            try:
-                yield fit
-                self._unfinished = None
-            except BaseException as error:
-                is_of_use = fit.curator is not None or (fit.has_discovered and not goes_on)
-                if fit.books.ledger.mu_squared and is_of_use:
-                    self._unfinished = Unfinished.of(fit, names)
-                    note_on(error, self._unfinished.remedy())
-                raise
-            finally:
-                self._ledger = booked(self._ledger, begun, fit.books.ledger)
-
-    def _warn_of_refit(self, composed: PrivacyLedger) -> None:
-        kept = " One failed after it had paid: finish() makes use of its answers instead."
-        warnings.warn(
-            f"This synthesizer was fitted before. Together the fits spend epsilon "
-            f"{composed.epsilon:.4g} at delta {composed.delta:g} on the people in the table."
-            f"{kept if self._unfinished is not None else ''}",
-            stacklevel=5,
-        )
-
-    def _run(
-        self,
-        fit: Fit,
-        names: tuple[bool, pd.Index],
-        table: PrivateTable | EncodedTable | None,
-        progress: Progress,
-        known: Sequence[Measurement] = (),
-    ) -> None:
-        """Asks about a table, or without one goes on with what is known, and makes the model."""
-        SYNTHESIZER_LOGGER.info(  # pyright: ignore[reportOptionalMemberAccess]
-            {
-                "EVENT": "Fit",
-                "TIMESTAMP": datetime.datetime.now(),
-                "SYNTHESIZER CLASS NAME": type(self).__name__,
-                "SYNTHESIZER ID": self._synthesizer_id,
-                "TOTAL NUMBER OF TABLES": 1,
-                "TOTAL NUMBER OF COLUMNS": len(self._described),
-            }
-        )
-        self._ready_generators(fit.description)
-        fit.ask(table, progress, known=known)
-        fitted = fit.model(progress)
-        set_aside = [f"Not enforced: {reason}" for reason in fitted.refusals]
-        described, keys = fit.description.columns, fit.description.keys
-        ids = [name for name, facts in described.items() if facts["sdtype"] == "id"]
-        repeated = tuple(name for name in ids if name not in keys)
-        # What can fail has not failed: from here on the model is this fit's.
-        self._warnings = (*set_aside, *fitted.advice(fit.books.ledger, repeated))
-        self._model_of_table, self._dtypes = fitted, fit.description.dtypes
-        self._gives_frames, self._original_columns = names
-        self._fitted = True
-        self._random_state_set = False
-        self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
-        self._fitted_sdv_version = version.community
-        self._fitted_sdv_enterprise_version = version.enterprise
-
-    def _speak_up(self) -> None:
-        """One warning that says all of ``warnings_``, to the caller of a method that fits."""
-        if self._warnings:
-            warnings.warn("\n- ".join((OPENING, *self._warnings)), stacklevel=3)
-
-    # Files
+        """Columns of which rows must have what the model says, because a penalty reads them."""
+        # An engine that is a name has no penalties, nor need one of another kind have any.
+        penalties = getattr(self.engine, "penalties", self.penalties)
+        if not penalties:
+            return frozenset()
+        metadata = self._get_table_metadata()
+        keys = metadata._get_primary_and_alternate_keys()
+        names = tuple(Schema.modelled(metadata.columns, keys, self.public_domain or {}))
+        domain = Domain(names, (1,) * len(names))
+        return {name for penalty in penalties for name in penalty.attributes(domain)}
 
     def __getstate__(self) -> dict:
-        state = {name: value for name, value in vars(self).items() if name != "_lock"}
-        return {**state, "_state_version": _STATE_VERSION}
+        return {**vars(self), "_state_version": _STATE_VERSION}
 
     def __setstate__(self, state: dict) -> None:
         found = state.get("_state_version")
-        if found != _STATE_VERSION:
+        known = {name: value for name, value in state.items() if name != "_state_version"}
+        if found == 5:  # before any synthesizer could be told its engine
+            ledger, unfinished = known.pop("_ledger"), known.pop("_unfinished")
+            usual = {
+                "strategy": self._usual_strategy, "engine": self._usual_engine,
+                "num_particles": None, "penalties": (), "enable_gpu": False, "max_megabytes": None,
+            }  # fmt: skip
+            known = {**usual, **known, "_account": Account(ledger, unfinished)}
+        elif found != _STATE_VERSION:
             raise VersionError(
                 f"This file holds state version {found!r} of {type(self).__name__}, and "
-                f"sdv-privpgd {version_of('sdv-privpgd')} reads {_STATE_VERSION}. Install the "
-                f"version that wrote it: below 5 it is sdv-privpgd<0.2."
+                f"sdv-privpgd {version_of('sdv-privpgd')} reads 5 and {_STATE_VERSION}. Install "
+                "the version that wrote it: below 5 it is sdv-privpgd<0.2."
             )
-        vars(self).update({k: v for k, v in state.items() if k != "_state_version"})
-        self._lock = threading.RLock()
+        vars(self).update(known)

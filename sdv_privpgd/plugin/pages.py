@@ -1,15 +1,16 @@
 """What people look at after a fit: the page, the comparison, the books, what is worth a word."""
 
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from sdv_privpgd.drafting.files import plain_domain
+from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.plugin.state import FittedState
-from sdv_privpgd.report.advice import OPENING
-from sdv_privpgd.report.assumed import About
+from sdv_privpgd.report.document import Report
 from sdv_privpgd.report.privacy import privacy_report
-from sdv_privpgd.report.release import write_release_page
+from sdv_privpgd.synthesize.particles.particles import Particles
 
 if TYPE_CHECKING:
     from sdv_privpgd.report.evaluation import Evaluation
@@ -20,40 +21,46 @@ class ShownFit(FittedState):
 
     adjacency: str
 
-    def report(self, path: str | Path = "report.html") -> Path:
-        """Writes a page for the browser and returns where it lies. Public.
+    def report(self, path: str | Path | None = None) -> Report:
+        """What was spent, and how well the rows fit the noisy answers. Public.
 
-        It says what was spent, how loud the noise is and how well the synthetic rows fit the
-        noisy answers. It is one file and asks for nothing over a network.
+        It is a text, a page for the browser and a dictionary at once. The page says what was
+        spent, how loud the noise is and how well the synthetic rows fit the noisy answers; it is
+        one file and asks for nothing over a network.
+
+        Args:
+            path: Where to save it as well: the page, or the text (``.txt``) or the dictionary
+                (``.json``). Nothing is written without one.
         """
         self._require_fitted()
         fitted = self._model_of_table
         assert fitted is not None
-        description = fitted.description
-        about = About(
+        report = report_of(
+            fitted,
+            self.ledger,
+            self._settings(),
             table=str(self._table_name),
             date=str(self._fitted_date),
-            strategy=self._strategy(),
-            engine=self._engine({}),
-            columns=self._described,
-            keys=tuple(description.keys),
-            declared=description.declared.known["public_domain"],
-            discovered=description.discovered,
-            settings={
+            told={
                 name: value
                 for name, value in self.get_parameters().items()
-                if name not in ("public_domain", "strategy")
+                if name not in ("public_domain", "strategy", "engine")
             },
+            notes=self._warnings,
         )
-        return write_release_page(
-            fitted.release, self.ledger, fitted.schema, about, path, notes=self._warnings
-        )
+        if path is not None:
+            report.save(path)
+        return report
 
-    def evaluate(self, real_data, *, path: str | Path = "report_not_private.html") -> "Evaluation":
-        """Compares as many synthetic rows with the real table, and writes a page. Not private.
+    def evaluate(self, real_data, *, path: str | Path | None = None) -> "Evaluation":
+        """Compares as many synthetic rows with the real table. Not private.
 
         No budget covers the page, what is returned, or settings that are chosen by them. The rows
         are the first of the sequence; where ``sample`` goes on does not change.
+
+        Args:
+            real_data: The real table, as ``fit`` takes it.
+            path: Where to write the page as well. Nothing is written without one.
         """
         # Imported late: only this comparison needs scikit-learn and SDMetrics.
         from sdv_privpgd.report.evaluation import compare
@@ -97,14 +104,47 @@ class ShownFit(FittedState):
         return None if self._model_of_table is None else self._model_of_table.num_rows
 
     def privacy_report(self) -> str:
-        """What was spent, on what and under which adjacency, in words. Public.
+        """The text of ``report``: what was spent, on what and under which adjacency. Public.
 
-        ``warnings_`` are at its end.
+        ``warnings_`` are at its end. Before a fit it says what may be spent.
         """
-        if not self._warnings:
-            return privacy_report(self.ledger)
-        said = [fill(f"- {each}", 98, subsequent_indent="  ") for each in self._warnings]
-        return "\n".join([privacy_report(self.ledger), "", OPENING, *said])
+        return privacy_report(self.ledger, notes=self._warnings)
+
+    def get_loss_values(self) -> pd.DataFrame:
+        """How far the particles were from the noisy tables after some epochs. Public.
+
+        ``Loss`` is the mean over the tables of the squared sliced W2 distance, along directions
+        that are the same for all epochs.
+
+        Raises:
+            ValueError: For a model of another engine, which has no particles.
+        """
+        self._require_fitted()
+        if self._release is None:  # no column is modelled
+            return pd.DataFrame({"Epoch": [], "Loss": []})
+        model = self._release.model
+        if not isinstance(model, Particles):
+            raise ValueError(
+                f"The losses are those of engine='particles', and the model is a "
+                f"{type(model).__name__}."
+            )
+        return pd.DataFrame({"Epoch": list(model.losses), "Loss": list(model.losses.values())})
+
+    def get_loss_values_plot(self, title: str = "PrivPGD loss function"):
+        """A plotly figure of ``get_loss_values``."""
+        # Imported late: a second, which only this plot needs.
+        import plotly.express as px
+
+        losses = self.get_loss_values()
+        return px.line(
+            losses,
+            x="Epoch",
+            y="Loss",
+            title=title,
+            markers=True,
+            log_y=True,
+            template="plotly_white",
+        )
 
     def get_info(self) -> dict:
         """SDV's facts about the synthesizer, and the epsilon and delta that its fits spent."""

@@ -1,21 +1,30 @@
-"""Rows of a model in SDV's words: sampled, under conditions, completed. Free."""
+"""Rows of a model in SDV's words: sampled, under conditions, completed. Free.
 
-import os
+SDV's own methods draw rows until enough of them fit, with bars and advice on that. Here every row
+fits at once, so only their words are SDV's.
+"""
+
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from sdv.sampling import DataFrameCondition
+from sdv.single_table.utils import validate_folder_path_with_table_names
+from tqdm.auto import tqdm
 
+from sdv_privpgd.fitting.settings import check_count
+from sdv_privpgd.fitting.unfinished import note_on
 from sdv_privpgd.plugin import generators
 from sdv_privpgd.plugin.arguments import (
     as_one,
-    bars_shown,
+    batches,
     check_conditions,
     column_names,
     given_over,
-    without_retries,
+    log_event,
+    refuse_retries,
 )
 from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.sampling.conditions import is_wanted
@@ -27,8 +36,6 @@ from sdv_privpgd.sampling.unmet import why_not
 
 class SampledRows(FittedState):
     """SDV's methods that make rows. The modelled columns come from the model at once."""
-
-    verbose: bool
 
     def reset_sampling(self) -> None:
         """Starts the sequence of sampled rows again."""
@@ -48,11 +55,32 @@ class SampledRows(FittedState):
 
         Any number of rows, at no cost. Rows follow the model more closely
         than independent draws would.
+
+        Args:
+            num_rows: How many rows.
+            main_table_name: The name of the table, if it is given.
+            max_tries_per_batch: Only SDV's own 100: each row is valid at once.
+            batch_size: How many rows are made, and written, at a time; ``None`` for all of them.
+                The rows are the same.
+            output_folder_path: A folder in which a CSV file of the rows is written as well.
+
+        Raises:
+            SamplingError: Before a fit.
+            ValueError: For arguments that cannot be meant.
         """
-        sampled = super().sample(
-            num_rows, main_table_name, max_tries_per_batch, batch_size, output_folder_path
-        )
-        return self._as_fitted(sampled)
+        if main_table_name is not None:
+            self._validate_table_name(main_table_name)
+        self._validate_fit_before_sample()
+        self._check_input_metadata_updated()
+        num_rows = check_count("num_rows, the number of rows to sample,", num_rows, least=0)
+        refuse_retries(max_tries_per_batch)
+        sizes = batches(num_rows, batch_size)
+        parts = []
+        with self._written(num_rows, "Sampling rows", output_folder_path) as written:
+            for size in sizes:
+                parts.append(self._table(size, self._sampled(size)))
+                written(parts[-1])
+        return self._as_fitted(_joined(parts))
 
     def sample_from_conditions(
         self, conditions, max_tries_per_batch=100, batch_size=None, output_folder_path=None
@@ -62,15 +90,18 @@ class SampledRows(FittedState):
         A value may be a ``Between``. The other columns follow the model, under conditions that no
         row of it meets, too. A value outside the declared domain cannot be met: its rows are left
         out with a warning that says why, and ``ValueError`` is raised if none is left.
+
+        Args:
+            conditions: ``Condition`` and ``DataFrameCondition`` of ``sdv.sampling``.
+            max_tries_per_batch: Only SDV's own 100: each row is valid at once.
+            batch_size: How many rows are made, and written, at a time; ``None`` for all of them.
+            output_folder_path: A folder in which a CSV file of the rows is written as well.
         """
         self._validate_fit_before_sample()
-        # One frame: SDV goes through those of different columns one by one, copying all rows.
+        refuse_retries(max_tries_per_batch)
         together = as_one(self._make_condition_dfs(conditions))
-        with bars_shown(self.verbose), without_retries():
-            sampled = super().sample_from_conditions(
-                [DataFrameCondition(together)], max_tries_per_batch, batch_size, output_folder_path
-            )
-        return self._as_fitted(sampled, rename=True)
+        title = "Sampling conditions"
+        return self._completed(together, title, batch_size, output_folder_path, ordered=False)
 
     def sample_remaining_columns(
         self, known_columns, max_tries_per_batch=100, batch_size=None, output_folder_path=None
@@ -78,48 +109,89 @@ class SampledRows(FittedState):
         """The given rows, completed by synthetic values in the other columns.
 
         The result holds the caller's own rows and is exactly as private as they are.
+
+        Args:
+            known_columns: The rows, a DataFrame. They keep their index.
+            max_tries_per_batch: Only SDV's own 100: each row is valid at once.
+            batch_size: How many rows are made, and written, at a time; ``None`` for all of them.
+            output_folder_path: A folder in which a CSV file of the rows is written as well.
         """
         self._validate_fit_before_sample()
-        with bars_shown(self.verbose), without_retries():
-            sampled = super().sample_remaining_columns(
-                known_columns.set_axis(column_names(known_columns), axis=1),
-                max_tries_per_batch,
-                batch_size,
-                output_folder_path,
-            )
-        return self._as_fitted(sampled, rename=True)
+        refuse_retries(max_tries_per_batch)
+        if not isinstance(known_columns, pd.DataFrame):
+            kind = type(known_columns).__name__
+            raise ValueError(f"known_columns must be a pandas DataFrame, got {kind}.")
+        known = known_columns.set_axis(column_names(known_columns), axis=1)
+        title = "Sampling remaining columns"
+        return self._completed(known, title, batch_size, output_folder_path, ordered=True)
+
+    def _completed(
+        self,
+        conditions: pd.DataFrame,
+        title: str,
+        batch_size: int | None,
+        folder: Any,
+        *,
+        ordered: bool,
+    ):
+        """A row for each condition that can be met, under its index where they are ``ordered``."""
+        self._validate_conditions_unseen_columns(conditions)
+        sizes = batches(len(conditions), batch_size)
+        parts, met, start = [], np.zeros(len(conditions), dtype=bool), 0
+        with self._written(len(conditions), title, folder) as written:
+            for size in sizes:
+                table, met[start : start + size] = self._meeting(
+                    conditions.iloc[start : start + size]
+                )
+                if len(table) or not len(conditions):
+                    parts.append(table)
+                    written(table)
+                start += size
+        if not met.all():
+            why = why_not(conditions.loc[~met], self._schema())
+            if not met.any():
+                raise ValueError(f"Unable to sample any rows for the given conditions. {why}")
+            warnings.warn(f"{met.sum()} of {len(met)} conditions can be met. {why}", stacklevel=3)
+        joined = _joined(parts)
+        if ordered:
+            joined.index = conditions.index[met]
+        return self._as_fitted(joined)
 
     def _validate_conditions_unseen_columns(self, conditions) -> None:
         super()._validate_conditions_unseen_columns(conditions)
         check_conditions(conditions, self._schema())
 
-    def _as_fitted(self, sampled: dict[str, pd.DataFrame], rename: bool = False):
+    def _as_fitted(self, table: pd.DataFrame):
         """The same kind of thing, under the same column names, that was fitted."""
-        table = sampled[self._table_name]
-        if rename and len(self._original_columns) and len(table.columns):
+        log_event(
+            self,
+            "Sample",
+            {"TOTAL NUMBER OF ROWS": len(table), "TOTAL NUMBER OF COLUMNS": len(table.columns)},
+        )
+        if len(self._original_columns):
             table.columns = self._original_columns
         return table if self._gives_frames else {self._table_name: table}
 
-    def _sample_with_progress_bar(
-        self, num_rows, *args, show_progress_bar=True, **kwargs
-    ) -> pd.DataFrame:
-        if isinstance(num_rows, bool) or not isinstance(num_rows, (int, np.integer)):
-            raise ValueError(
-                "You must specify the number of rows to sample as a whole number "
-                f"(e.g. num_rows=100), got {num_rows!r}."
-            )
-        if num_rows < 0:
-            raise ValueError(f"num_rows must be 0 or more, got {num_rows}.")
-        if num_rows == 0:
-            return self._table(0, self._sampled(0))
-        return super()._sample_with_progress_bar(
-            int(num_rows), *args, show_progress_bar=show_progress_bar and self.verbose, **kwargs
-        )
+    @contextmanager
+    def _written(self, num_rows: int, title: str, folder: Any) -> Iterator[Any]:
+        """What takes tables: to a bar, if it is to be seen, and to a file in a folder."""
+        (path,) = validate_folder_path_with_table_names(folder, [self._table_name]) or [None]
+        has_begun = False
 
-    def _sample_rows(self, num_rows, *args, **kwargs) -> tuple[pd.DataFrame, int]:
-        """Every row is valid at once: SDV's retries have nothing to do."""
-        del args, kwargs
-        return self._table(num_rows, self._sampled(num_rows)), num_rows
+        def written(table: pd.DataFrame) -> None:
+            nonlocal has_begun
+            if path is not None:
+                table.to_csv(path, index=False, mode="a", header=not has_begun)
+                has_begun = True
+            bar.update(len(table))
+
+        with tqdm(total=num_rows, desc=title, disable=not self.verbose) as bar:
+            try:
+                yield written
+            except BaseException as error:
+                if has_begun and path is not None:
+                    note_on(error, f"The rows that were made before lie in {path}.")
+                raise
 
     def _sampled(self, num_rows: int) -> dict[str, pd.Series]:
         """The modelled columns of the next rows."""
@@ -131,42 +203,23 @@ class SampledRows(FittedState):
         generated = generators.generate(self._data_processor, num_rows, missing, self._dtypes)
         return pd.DataFrame({name: {**generated, **columns}[name] for name in self._described})
 
-    def _sample_with_conditions(
-        self,
-        conditions,
-        max_tries_per_batch,
-        batch_size,
-        progress_bar=None,
-        output_file_path=None,
-        keep_extra_columns=False,
-    ) -> pd.DataFrame:
-        """One row for each condition that lies in the public domain, under its index.
-
-        Conditions that no row with the constraints can meet are left out, too.
-        """
-        del max_tries_per_batch, batch_size, keep_extra_columns  # nothing is rejected
+    def _meeting(self, conditions: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
+        """A row for each condition that can be met, and which of them can."""
         columns, possible = {}, np.ones(len(conditions), dtype=bool)
         if self._sampler is not None:
             columns, possible = self._sampler.meeting(conditions)
-        known = conditions[possible].reset_index(drop=True)
-        if not possible.all():
-            why = why_not(conditions[~possible], self._schema())
-            if not len(known):  # SDV passes on what begins with these words
-                raise ValueError(f"Unable to sample any rows for the given conditions. {why}")
-            warnings.warn(
-                f"{len(known)} of {len(conditions)} conditions can be met. {why}", stacklevel=4
-            )
+        known = conditions.loc[possible].reset_index(drop=True)
         if not len(known):
-            return known
+            return self._table(0, self._sampled(0)), possible
         generated = [name for name in known.columns if name not in columns]
-        given = {name: known[name] for name in generated if is_wanted(known[name]).all()}
+        asked = {name: pd.Series(known[name]) for name in generated}
+        given = {name: values for name, values in asked.items() if is_wanted(values).all()}
         table = self._table(len(known), columns | given)
-        for name in generated:
-            table[name] = given_over(known[name], pd.Series(table[name]))
-        table.index = conditions.index[possible]
-        if progress_bar is not None:
-            progress_bar.update(len(table))
-        if output_file_path:
-            fresh = not os.path.exists(output_file_path) or not os.path.getsize(output_file_path)
-            table.to_csv(output_file_path, index=False, mode="a", header=fresh)
-        return table
+        for name, values in asked.items():
+            table[name] = given_over(values, pd.Series(table[name]))
+        return table, possible
+
+
+def _joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Tables of the same columns below each other."""
+    return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)

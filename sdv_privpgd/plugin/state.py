@@ -9,16 +9,13 @@ from sdv.errors import NotFittedError
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.estimate.structural_zeros import Possible
+from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.fitting.unfinished import Unfinished
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.sampling.sampler import Sampler
-from sdv_privpgd.select.strategy import Strategy
-from sdv_privpgd.synthesize.engine import Engine
 
 
 class FittedState(BaseSingleTableSynthesizer, ABC):
@@ -26,10 +23,10 @@ class FittedState(BaseSingleTableSynthesizer, ABC):
 
     _model_of_table: Fitted | None
     """Of the last fit that succeeded."""
-    _ledger: PrivacyLedger | None
-    """The books of all fits."""
-    _unfinished: Unfinished | None
-    """What a fit that failed had paid for."""
+    verbose: bool
+    """Whether bars are shown."""
+    _account: Account
+    """The books of all fits, and what one that failed had paid for."""
     _warnings: tuple[str, ...]
     _dtypes: Mapping[str, Any]
     """Those of the table that no cell chose."""
@@ -41,7 +38,8 @@ class FittedState(BaseSingleTableSynthesizer, ABC):
     @property
     def ledger(self) -> PrivacyLedger:
         """Every charge of every fit of this object, exact. Public."""
-        return self._settings().ledger() if self._ledger is None else self._ledger
+        ledger = self._account.ledger
+        return self._settings().ledger() if ledger is None else ledger
 
     @property
     def _described(self) -> Mapping[str, Mapping]:
@@ -57,12 +55,8 @@ class FittedState(BaseSingleTableSynthesizer, ABC):
         return None if self._model_of_table is None else self._model_of_table.sampler
 
     @abstractmethod
-    def _strategy(self) -> Strategy:
-        """What is measured."""
-
-    @abstractmethod
-    def _engine(self, possible: Possible) -> Engine:
-        """What makes a model of the measurements, with nothing in cells that hold no row."""
+    def _check_settings(self) -> None:
+        """Raises ``ValueError`` for a setting that no fit can work with."""
 
     @abstractmethod
     def _settings(self) -> Settings:
@@ -75,6 +69,14 @@ class FittedState(BaseSingleTableSynthesizer, ABC):
     @abstractmethod
     def _open(self, data: Any) -> dict[str, pd.Series]:
         """The table's columns under the metadata's names, in the metadata's order. Private."""
+
+    @abstractmethod
+    def _kept(self, columns: Mapping[str, pd.Series]) -> dict[str, Any]:
+        """The dtypes that rows come back in, because no cell chose them. Public."""
+
+    @abstractmethod
+    def _ready_generators(self, description: Description) -> None:
+        """Makes what is generated ready for rows."""
 
     def _schema(self) -> Schema:
         """The modelled columns. Raises ``PublicDomainError`` where a domain is not known."""

@@ -1,43 +1,15 @@
-"""The synthesizers that SDV finds: each names its strategy and its engine.
+"""The synthesizers that SDV finds. They differ in what they measure and fit unless told otherwise.
 
 With ``base.py`` they are all that a user of SDV needs to know.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 
-import pandas as pd
-from sdv.metadata import Metadata
-
-from sdv_privpgd import forecast
-from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import Domain
-from sdv_privpgd.estimate.structural_zeros import Possible
-from sdv_privpgd.fitting.settings import check_count, check_flag, check_positive
 from sdv_privpgd.plugin.base import PrivateSynthesizer
 from sdv_privpgd.plugin.constraints import FixedCombinations
-from sdv_privpgd.progress import Progress, Stage, expect, one_step
-from sdv_privpgd.select.aim import AIM
-from sdv_privpgd.select.all_pairs import AllPairs
-from sdv_privpgd.select.independent import Independent
-from sdv_privpgd.select.mst import MST
-from sdv_privpgd.select.mwem import MWEM
-from sdv_privpgd.select.strategy import Strategy
-from sdv_privpgd.synthesize.engine import Engine
-from sdv_privpgd.synthesize.particles.particles import Particles
-from sdv_privpgd.synthesize.pgm import PrivatePGM
-
-_STRATEGIES = {
-    "all_pairs": AllPairs,
-    "independent": Independent,
-    "mst": MST,
-    "aim": AIM,
-    "mwem": MWEM,
-}
 
 
-class PrivPGDSynthesizer(PrivateSynthesizer):
+class PrivPGDSynthesizer(PrivateSynthesizer, strategy="all_pairs", engine="particles"):
     """Differentially private synthetic rows of one table, by particle gradient descent.
 
     Everything that the fitted object exposes (samples, attributes, files, messages) is
@@ -80,15 +52,20 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         strategy: What is measured: ``'all_pairs'`` (also triples, over a few groups of values
             each, and where the noise is loud all columns alone), ``'independent'`` (each column
             alone), ``'mst'``, ``'aim'`` or ``'mwem'``, or a ``Strategy`` with settings of its own.
-        num_particles: Synthetic records that are fitted. ``None``: a part of the rows, at most
-            100,000 and fewer for many columns.
-        penalties: Penalties of the descent (``ProtectedThreshold``, ``DifferentiablePenalty``).
-        enable_gpu: Whether CUDA is used when there is one. Its kernels are tested in Triton's
+            ``None`` is the method's own.
+        engine: What makes rows of the answers: ``'particles'`` or ``'pgm'`` (Private-PGM), or an
+            ``Engine`` with settings of its own. ``None`` is the method's own.
+        num_particles: Synthetic records that the particles engine fits. ``None``: a part of the
+            rows, at most 100,000 and fewer for many columns.
+        penalties: Penalties of its descent (``ProtectedThreshold``, ``DifferentiablePenalty``).
+        enable_gpu: Whether it uses CUDA when there is one. Its kernels are tested in Triton's
             interpreter, and have not run on a device.
+        max_megabytes: The largest graphical model of ``'aim'`` and ``'mwem'``, in MiB. Larger ones
+            fit more pairs and take longer. ``None`` is 80.
         seed: Of what comes after the noisy answers, the sampled rows above all. The noise and
             the private choices come from the operating system and have no seed.
-        verbose: Whether a bar shows how far a fit is, and SDV its own while rows are sampled.
-        enforce_min_max_values: Taken for SDV's sake: values never leave the declared range.
+        verbose: Whether bars show how far a fit is, and the sampling of rows.
+        enforce_min_max_values: Only ``True``: values never leave the declared range.
         enforce_rounding: Whether ``decimal_places`` is respected; ``False`` gives plain floats.
         locales: Locales of generated personal data; ``None`` is ``['en_US']``.
 
@@ -97,198 +74,23 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
         SynthesizerInputError: For metadata of several tables, of sequences or composite keys.
     """
 
-    def __init__(
-        self,
-        metadata: Metadata,
-        epsilon: float,
-        delta: float = 1e-5,
-        *,
-        adjacency: str = "replace_one",
-        rows_per_person: int = 1,
-        public_domain: Mapping[str, Mapping] | None = None,
-        public_metadata: bool = False,
-        discovery_share: float = 0.2,
-        num_bins: int = 32,
-        strategy: Strategy | str = "all_pairs",
-        num_particles: int | None = None,
-        penalties: Sequence = (),
-        enable_gpu: bool = False,
-        seed: int = 0,
-        verbose: bool = False,
-        enforce_min_max_values: bool = True,
-        enforce_rounding: bool = True,
-        locales: Sequence[str] | str | None = None,
-    ) -> None:
-        self.strategy = strategy
-        self.num_particles = num_particles
-        self.penalties = tuple(penalties)
-        self.enable_gpu = check_flag("enable_gpu", enable_gpu)
-        super().__init__(
-            metadata,
-            epsilon,
-            delta,
-            adjacency=adjacency,
-            rows_per_person=rows_per_person,
-            public_domain=public_domain,
-            public_metadata=public_metadata,
-            discovery_share=discovery_share,
-            num_bins=num_bins,
-            seed=seed,
-            verbose=verbose,
-            enforce_min_max_values=enforce_min_max_values,
-            enforce_rounding=enforce_rounding,
-            locales=locales,
-        )
 
-    def _check_settings(self) -> None:
-        self.enable_gpu = check_flag("enable_gpu", self.enable_gpu)
-        if self.num_particles is not None:
-            self.num_particles = check_count("num_particles", self.num_particles)
-        self.penalties = tuple(self.penalties)
-        super()._check_settings()
-
-    def _strategy(self) -> Strategy:
-        if isinstance(self.strategy, Strategy):
-            return self.strategy
-        if not isinstance(self.strategy, str) or self.strategy not in _STRATEGIES:
-            raise ValueError(
-                f"strategy must be one of {tuple(_STRATEGIES)} or a Strategy object such as "
-                f"AIM(max_megabytes=20), got {self.strategy!r}."
-            )
-        return _STRATEGIES[self.strategy]()
-
-    def _engine(self, possible: Possible) -> Engine:
-        # Imported late: reading metadata and making rows from a file need no torch.
-        from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-
-        engine = ParticleGradientDescent(
-            penalties=self.penalties, possible=possible, seed=self.seed, enable_gpu=self.enable_gpu
-        )
-        if self.num_particles is None:
-            return engine
-        return replace(engine, num_particles=self.num_particles)
-
-    def _kept_columns(self) -> Collection[str]:
-        metadata = self._get_table_metadata()
-        keys = metadata._get_primary_and_alternate_keys()
-        names = tuple(Schema.modelled(metadata.columns, keys, self.public_domain or {}))
-        domain = Domain(names, (1,) * len(names))
-        return {name for penalty in self.penalties for name in penalty.attributes(domain)}
-
-    def _begin(self, progress: Progress, foretold: Callable[[], Sequence[Stage]]) -> None:
-        """Compiles first, where the machine has not compiled before."""
-        # Imported late: reading metadata and making rows from a file need no torch.
-        from sdv_privpgd.synthesize.particles import warmup
-
-        if warmup.must_compile(enable_gpu=self.enable_gpu):
-            expect(progress, lambda: [*forecast.compiling(), *foretold()])
-            with one_step(progress, "compile"):
-                warmup.compile_all()
-        super()._begin(progress, foretold)
-
-    def get_loss_values(self) -> pd.DataFrame:
-        """How far the particles were from the noisy tables after some epochs. Public.
-
-        ``Loss`` is the mean over the tables of the squared sliced W2 distance, along directions
-        that are the same for all epochs.
-        """
-        self._require_fitted()
-        if self._release is None:  # no column is modelled
-            return pd.DataFrame({"Epoch": [], "Loss": []})
-        model = self._release.model
-        assert isinstance(model, Particles)
-        return pd.DataFrame({"Epoch": list(model.losses), "Loss": list(model.losses.values())})
-
-    def get_loss_values_plot(self, title: str = "PrivPGD loss function"):
-        """A plotly figure of ``get_loss_values``."""
-        # Imported late: a second, which only this plot needs.
-        import plotly.express as px
-
-        losses = self.get_loss_values()
-        return px.line(
-            losses,
-            x="Epoch",
-            y="Loss",
-            title=title,
-            markers=True,
-            log_y=True,
-            template="plotly_white",
-        )
-
-
-class MSTSynthesizer(PrivateSynthesizer):
+class MSTSynthesizer(PrivateSynthesizer, strategy="mst", engine="pgm"):
     """Differentially private synthetic rows of one table, by a maximum spanning tree and PGM.
 
     Measures each column and the pairs of a privately chosen spanning tree, and fits the graphical
     model of these tables (McKenna, Miklau & Sheldon 2021, NIST-MST). The guarantee and the
-    arguments are those of ``PrivPGDSynthesizer``, without the ones of its particles.
+    arguments are those of ``PrivPGDSynthesizer``.
     """
 
-    def _strategy(self) -> Strategy:
-        return MST()
 
-    def _engine(self, possible: Possible) -> Engine:
-        return PrivatePGM(possible=possible)
-
-
-class AIMSynthesizer(PrivateSynthesizer):
+class AIMSynthesizer(PrivateSynthesizer, strategy="aim", engine="pgm"):
     """Differentially private synthetic rows of one table, by AIM and PGM.
 
     Measures each column, then round by round the table that the graphical model so far gets most
     wrong (McKenna et al. 2022, AIM; all pairs are its workload). The guarantee and the arguments
-    are those of ``PrivPGDSynthesizer``, without the ones of its particles.
-
-    Args:
-        max_megabytes: The largest graphical model, in MiB. Larger ones fit more pairs and take
-            longer.
+    are those of ``PrivPGDSynthesizer``; ``max_megabytes`` is the one that matters most.
     """
-
-    def __init__(
-        self,
-        metadata: Metadata,
-        epsilon: float,
-        delta: float = 1e-5,
-        *,
-        adjacency: str = "replace_one",
-        rows_per_person: int = 1,
-        public_domain: Mapping[str, Mapping] | None = None,
-        public_metadata: bool = False,
-        discovery_share: float = 0.2,
-        num_bins: int = 32,
-        max_megabytes: float = 80.0,
-        seed: int = 0,
-        verbose: bool = False,
-        enforce_min_max_values: bool = True,
-        enforce_rounding: bool = True,
-        locales: Sequence[str] | str | None = None,
-    ) -> None:
-        self.max_megabytes = max_megabytes
-        super().__init__(
-            metadata,
-            epsilon,
-            delta,
-            adjacency=adjacency,
-            rows_per_person=rows_per_person,
-            public_domain=public_domain,
-            public_metadata=public_metadata,
-            discovery_share=discovery_share,
-            num_bins=num_bins,
-            seed=seed,
-            verbose=verbose,
-            enforce_min_max_values=enforce_min_max_values,
-            enforce_rounding=enforce_rounding,
-            locales=locales,
-        )
-
-    def _check_settings(self) -> None:
-        self.max_megabytes = check_positive("max_megabytes", self.max_megabytes)
-        super()._check_settings()
-
-    def _strategy(self) -> Strategy:
-        return AIM(max_megabytes=self.max_megabytes)
-
-    def _engine(self, possible: Possible) -> Engine:
-        return PrivatePGM(possible=possible)
 
 
 # Pickles name a class by the module that makes sure of SDV, and look it up there: were that

@@ -26,7 +26,7 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.labels import code_labels
 
 OPENING = "Worth a look before the rows are used:"
-"""The first words of the warning at the end of a fit."""
+"""The first words of the warning at the end of a fit, and of such sentences in a report."""
 
 _SURE = 3.0
 """Standard deviations of the noise that a finding must exceed."""

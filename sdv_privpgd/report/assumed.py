@@ -57,6 +57,30 @@ def subject(about: About, release: Release | None, adjacency: Adjacency) -> Fact
     )
 
 
+def facts_about(about: About, release: Release | None) -> dict[str, Any]:
+    """What a fit is of, by name."""
+    rows = None if release is None else estimate_total(release.domain, release.measurements).value
+    columns = {
+        name: {
+            "sdtype": facts.get("sdtype"),
+            "is_key": name in about.keys,
+            "declared": about.declared.get(name, {}),
+            "found": about.discovered.get(name, {}),
+        }
+        for name, facts in about.columns.items()
+    }
+    return {
+        "table": about.table,
+        "date": about.date,
+        "program": f"sdv-privpgd {version('sdv-privpgd')}",
+        "strategy": repr(about.strategy),
+        "engine": repr(about.engine),
+        "num_rows": rows,
+        "columns": columns,
+        "settings": about.settings,
+    }
+
+
 def _rows(release: Release | None, adjacency: Adjacency) -> str:
     """The number of rows, as far as it is public."""
     if release is None:

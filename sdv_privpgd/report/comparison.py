@@ -27,7 +27,7 @@ from sdv_privpgd.report.words import dates, listed, number, share
 _MOST_SENTENCES = 12
 """Sentences on values outside the domain that are shown; the others are folded away."""
 
-_BANNER = "NOT PRIVATE: this page compares with the real table. Do not pass it on."
+BANNER = "NOT PRIVATE: this page compares with the real table. Do not pass it on."
 
 _MEANINGS = {
     "half_l1": "total variation distance of pairs: share of rows in the wrong cell, 0 to 1",
@@ -69,7 +69,7 @@ def comparison_page(
         sections.append(pairs_section(cells, pairs))
     return Page(
         title="Synthetic rows beside the real ones",
-        banner=_BANNER,
+        banner=BANNER,
         lead=[
             Text(
                 "Every number and figure here was computed from the real table without any noise. "

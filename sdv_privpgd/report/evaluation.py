@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pandas as pd
@@ -19,14 +20,17 @@ from sdv_privpgd.metrics import l1_by_pair, scores
 from sdv_privpgd.metrics.outside import outside
 from sdv_privpgd.metrics.reading import Described
 from sdv_privpgd.metrics.values import CommonCells, as_codes, common_cells
-from sdv_privpgd.report.comparison import comparison_page
+from sdv_privpgd.report.comparison import BANNER, comparison_page
+from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.words import share
 
-PATH = "report_not_private.html"
+_WORST = 12
+"""Columns and pairs that the text names."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Evaluation:
-    """The distances between synthetic and real rows. Not private.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Evaluation(Report):
+    """The distances between synthetic and real rows: a report, and its numbers. Not private.
 
     Columns are compared by their values: cells are made of both tables' values. A real value that
     was clipped, became missing or became another value counts as an error.
@@ -43,7 +47,7 @@ class Evaluation:
             single column.
         quality: SDMetrics' quality score, 0 to 1, not a number where it has none.
         properties: The scores of its parts.
-        path: The path of the page.
+        path: The path of the page, if it was written.
     """
 
     outside: Mapping[str, float]
@@ -53,7 +57,7 @@ class Evaluation:
     scores: Mapping[str, float]
     quality: float
     properties: Mapping[str, float]
-    path: Path
+    path: Path | None = None
 
 
 def evaluate(
@@ -62,9 +66,9 @@ def evaluate(
     metadata: Any = None,
     *,
     public_domain: Mapping[str, Mapping] | None = None,
-    path: str | Path = PATH,
+    path: str | Path | None = None,
 ) -> Evaluation:
-    """Compares synthetic rows with the real table, and writes a page of it. Not private.
+    """Compares synthetic rows with the real table. Not private.
 
     Args:
         synthetic: A fitted synthesizer of this package, or a table of rows of any origin.
@@ -72,7 +76,7 @@ def evaluate(
         metadata: SDV's metadata or its dictionary, if ``synthetic`` is a table. Ranges and
             categories, here or in ``public_domain``, only serve to find real values outside them.
         public_domain: The declared facts, as ``PrivPGDSynthesizer`` takes them.
-        path: The path that the page is written to.
+        path: The path that the page is written to. Nothing is written without one.
 
     Raises:
         ValueError: If a table comes without metadata, or does not match its metadata.
@@ -121,9 +125,9 @@ def compare(
     synthetic: Mapping[str, pd.Series],
     *,
     without_domain: Sequence[Described] = (),
-    path: str | Path = PATH,
+    path: str | Path | None = None,
 ) -> Evaluation:
-    """Evaluates columns with and without a domain, and writes the page to ``path``."""
+    """Evaluates columns with and without a domain, and writes the page to a ``path``."""
     columns = [*map(Described.of, schema.columns), *without_domain]
     if not columns:
         raise ValueError("There is nothing to compare: no column of the metadata is modelled.")
@@ -131,18 +135,57 @@ def compare(
     lost = outside(schema, real)
     pairs, overall = _by_pairs(cells)
     quality, properties = _quality(columns, real, synthetic)
+    numbers = {
+        "outside": {name: each.share for name, each in lost.items()},
+        "columns": {name: each.distance for name, each in cells.items()},
+        "pairs": pairs,
+        "w1": {name: each.w1 for name, each in cells.items() if each.numbers is not None},
+        "scores": overall,
+        "quality": quality,
+        "properties": properties,
+    }
     evaluation = Evaluation(
-        outside={name: each.share for name, each in lost.items()},
-        columns={name: each.distance for name, each in cells.items()},
-        pairs=pairs,
-        w1={name: each.w1 for name, each in cells.items() if each.numbers is not None},
-        scores=overall,
-        quality=quality,
-        properties=properties,
-        path=Path(path),
+        **numbers,
+        text=_text(numbers),
+        page=comparison_page(cells, lost, pairs, overall, {"Overall": quality, **properties}),
+        facts={
+            "report": "evaluation",
+            "public": False,
+            **numbers,
+            "pairs": [
+                {"columns": list(pair), "distance": distance} for pair, distance in pairs.items()
+            ],
+        },
+        path=None if path is None else Path(path),
     )
-    comparison_page(cells, lost, pairs, overall, {"Overall": quality, **properties}).write(path)
+    if evaluation.path is not None:
+        evaluation.save(evaluation.path)
     return evaluation
+
+
+def _text(numbers: Mapping[str, Any]) -> str:
+    """The numbers in lines, the worst first."""
+    columns, pairs = numbers["columns"], numbers["pairs"]
+    lines = [
+        BANNER,
+        "",
+        f"SDMetrics' quality           {share(numbers['quality'])}",
+        f"mean distance of columns     {share(fmean(columns.values()))}",
+    ]
+    if pairs:
+        lines.append(f"mean distance of pairs       {share(fmean(pairs.values()))}")
+    for what, found in (
+        ("Real values that the domain does not hold, by column", numbers["outside"]),
+        ("Rows in the wrong place, by column", columns),
+        ("Rows in the wrong place, by pair", {" × ".join(pair): pairs[pair] for pair in pairs}),
+    ):
+        worst = sorted((item for item in found.items() if item[1] > 0), key=lambda item: -item[1])
+        if worst:
+            rest = len(worst) - _WORST
+            lines += ["", f"{what}:"]
+            lines += [f"  {share(part):>12}  {name}"[:100] for name, part in worst[:_WORST]]
+            lines += [f"  and {rest:,} more"] if rest > 0 else []
+    return "\n".join(lines)
 
 
 def _by_pairs(cells: Mapping[str, CommonCells]) -> tuple[dict[Clique, float], dict[str, float]]:

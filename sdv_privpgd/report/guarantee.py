@@ -98,18 +98,6 @@ def meaning_section(ledger: PrivacyLedger) -> Section:
 
 def ledger_section(ledger: PrivacyLedger) -> Section:
     """Each use of the budget, and the limits of the promise."""
-    rows = [
-        (
-            asked(charge),
-            charge.mechanism,
-            "open" if charge.threshold is not None else f"{charge.num_values:,}",
-            f"{math.sqrt(dict(charge.sensitivity_squared)[ledger.adjacency]):.4g}",
-            _noise(charge, ledger.adjacency),
-            f"{float(charge.mu_squared):.4g}",
-            _share(charge.mu_squared, ledger),
-        )
-        for charge in ledger.charges
-    ]
     other = next(member for member in Adjacency if member is not ledger.adjacency)
     condition = (
         " given the answers without noise, which that reading would count as private"
@@ -123,20 +111,7 @@ def ledger_section(ledger: PrivacyLedger) -> Section:
                 "Every question that was put to the confidential table, in order. Nothing else "
                 "about it left the fit, and no question was asked that the budget did not cover."
             ),
-            Table(
-                "The ledger",
-                (
-                    "question",
-                    "mechanism",
-                    "values",
-                    "sensitivity, L2",
-                    "noise sd, per value",
-                    "mu²",
-                    "share of budget",
-                ),
-                rows,
-                texts=2,
-            ),
+            ledger_table(ledger),
             Text(
                 f"If two tables count as neighbors by {other.value.replace('_', '-')} instead, the "
                 f"same release has epsilon {ledger.spent(adjacency=other):.4g} at delta "
@@ -159,6 +134,36 @@ def ledger_section(ledger: PrivacyLedger) -> Section:
             Details("The ledger as JSON, exact", ledger.to_json()),
             Text(f"Written by sdv-privpgd {version('sdv-privpgd')}.", quiet=True),
         ],
+    )
+
+
+def ledger_table(ledger: PrivacyLedger) -> Table:
+    """Each use of the budget: the question, how it was answered and what that cost."""
+    rows = [
+        (
+            asked(charge),
+            charge.mechanism,
+            "open" if charge.threshold is not None else f"{charge.num_values:,}",
+            f"{math.sqrt(dict(charge.sensitivity_squared)[ledger.adjacency]):.4g}",
+            _noise(charge, ledger.adjacency),
+            f"{float(charge.mu_squared):.4g}",
+            _share(charge.mu_squared, ledger),
+        )
+        for charge in ledger.charges
+    ]
+    return Table(
+        "The ledger",
+        (
+            "question",
+            "mechanism",
+            "values",
+            "sensitivity, L2",
+            "noise sd, per value",
+            "mu²",
+            "share of budget",
+        ),
+        rows,
+        texts=2,
     )
 
 

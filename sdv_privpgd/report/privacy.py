@@ -5,13 +5,11 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from importlib.metadata import version
 from itertools import zip_longest
-from statistics import fmean
 from textwrap import fill, wrap
 
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.words import share
+from sdv_privpgd.report.advice import OPENING
 
 _MEANING = {
     Adjacency.REPLACE_ONE: (
@@ -50,8 +48,10 @@ _QUESTION, _MECHANISM = 34, 17
 """Widths in characters: of a line, of a question and of a mechanism."""
 
 
-def privacy_report(ledger: PrivacyLedger) -> str:
+def privacy_report(ledger: PrivacyLedger, *, notes: Sequence[str] = ()) -> str:
     """The ledger in readable form, for a data steward and for auditors.
+
+    ``notes`` are public sentences that stand at its end.
 
     >>> from sdv_privpgd import PrivacyLedger
     >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
@@ -68,7 +68,7 @@ def privacy_report(ledger: PrivacyLedger) -> str:
         f"Asked for   epsilon {ledger.epsilon:g}, delta {ledger.delta:g}",
         _MEANING[own].format(unit=unit)
         + "\nIt covers every attribute, sample, file, message and log record of the synthesizer.",
-        _events(ledger),
+        events(ledger),
         f"Spent       {_share(ledger.mu_squared, ledger)} of mu² = {float(ledger.budget):.6g}\n"
         + _filled(
             f"Under {other.value.replace('_', '-')} the same release is "
@@ -81,43 +81,10 @@ def privacy_report(ledger: PrivacyLedger) -> str:
         ),
         _filled(_NOT_COVERED.format(rows="one" if rows == 1 else rows)),
     ]
+    if notes:
+        said = [fill(f"- {note}", _WIDTH, subsequent_indent="  ") for note in notes]
+        paragraphs.append("\n".join([OPENING, *said]))
     return "\n\n".join(paragraphs)
-
-
-def plan_report(ledger: PrivacyLedger, num_rows: int, tables: Sequence[Measurement]) -> str:
-    """The questions that a fit would ask, and their noise. Public, because no table was read.
-
-    Args:
-        ledger: The ledger with the charges of the questions.
-        num_rows: The number of rows that was assumed.
-        tables: The marginals that were asked for, over codes or over groups of them.
-
-    >>> from sdv_privpgd import PrivacyLedger
-    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    >>> print(plan_report(ledger, 1_000, []).splitlines()[0])
-    Plan for 1,000 rows: nothing was read, nothing was spent
-    """
-    # Half the mean L1 norm of the noise over the rows, before anything takes noise out.
-    shares: dict[int, list[float]] = {}
-    for table in tables:
-        noise = table.answer.size * table.stddev / math.sqrt(2 * math.pi)
-        shares.setdefault(table.answer.ndim, []).append(noise / max(num_rows, 1))
-    people = "one row" if ledger.rows_per_person == 1 else f"up to {ledger.rows_per_person} rows"
-    lines = [
-        f"Plan for {num_rows:,} rows: nothing was read, nothing was spent",
-        "",
-        f"Epsilon {ledger.epsilon:g}, delta {ledger.delta:g}, "
-        f"{ledger.adjacency.value.replace('_', '-')}, for {people} of a person",
-        "",
-        _events(ledger),
-        "",
-        "Rows that the noise of a measured table displaces, before the fit takes noise out:",
-    ]
-    for degree, found in sorted(shares.items()):
-        mean, worst = share(fmean(found)), share(max(found))
-        columns = f"{degree} column{'s' * (degree > 1)}"
-        lines.append(f"  tables of {columns}: {mean} of the rows on average, {worst} at most")
-    return "\n".join(lines)
 
 
 def _other(adjacency: Adjacency) -> Adjacency:
@@ -153,7 +120,7 @@ def asked(charge: Charge) -> str:
     return f"{charge.what} ({charge.num_queries:,} questions)"
 
 
-def _events(ledger: PrivacyLedger) -> str:
+def events(ledger: PrivacyLedger) -> str:
     """A table of the charges with its legend; equal charges share an entry."""
     alike: dict[tuple[str, ...], list[Fraction]] = {}
     for charge in ledger.charges:

@@ -4,15 +4,16 @@ Nothing here is private: all of it follows from a release and the public descrip
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.report.assumed import About, assumed_section, subject
+from sdv_privpgd.report.assumed import About, assumed_section, facts_about, subject
+from sdv_privpgd.report.document import Report
 from sdv_privpgd.report.fit import fit_sections
 from sdv_privpgd.report.guarantee import guarantee_parts, ledger_section, meaning_section
 from sdv_privpgd.report.page import Items, Page, Section
+from sdv_privpgd.report.privacy import privacy_report
 
 
 def release_page(
@@ -51,14 +52,24 @@ def release_page(
     )
 
 
-def write_release_page(
+def release_report(
     release: Release | None,
     ledger: PrivacyLedger,
     schema: Schema,
     about: About,
-    path: str | Path,
     *,
     notes: Sequence[str] = (),
-) -> Path:
-    """Writes the public page to ``path`` and returns the path."""
-    return release_page(release, ledger, schema, about, notes=notes).write(path)
+) -> Report:
+    """What a fit is of, what was spent and how well its rows fit the noisy answers. Public."""
+    return Report(
+        text=privacy_report(ledger, notes=notes),
+        page=release_page(release, ledger, schema, about, notes=notes),
+        facts={
+            "report": "privacy",
+            "public": True,
+            **facts_about(about, release),
+            "epsilon_spent": ledger.spent(),
+            "ledger": ledger.to_dict(),
+            "warnings": list(notes),
+        },
+    )

@@ -152,4 +152,4 @@ def test_numbers_of_rows_may_be_numpy_s():
     )
     fitted.fit(pd.DataFrame({"a": [True, False] * 20}))
     assert len(fitted.sample(np.int64(7))) == 7
-    assert "12" in fitted.plan(np.int64(12))
+    assert "12" in fitted.plan(np.int64(12)).text

@@ -73,7 +73,7 @@ class TestSettings:
         ):
             with pytest.raises(ValueError, match=name):
                 spend()
-        assert synthesizer._ledger is None
+        assert synthesizer._account.ledger is None
 
     def test_the_constructor_checks_the_same(self):
         with pytest.raises(SynthesizerInputError, match="enforce_rounding"):  # SDV's own
@@ -210,7 +210,7 @@ class TestThreads:
                 both.wait(0.2)  # met by the other thread only if nothing holds it
             return after
 
-        monkeypatch.setattr("sdv_privpgd.plugin.base.booked", slowly)
+        monkeypatch.setattr("sdv_privpgd.fitting.account.booked", slowly)
         threads = [threading.Thread(target=synthesizer.fit, args=(table(),)) for _ in range(3)]
         for thread in threads:
             thread.start()
@@ -226,5 +226,5 @@ class TestThreads:
     )
     def test_a_copy_does_not_wait_for_the_original(self, take):
         synthesizer = MSTSynthesizer(COLUMNS, 1.0)
-        with synthesizer._lock:
-            assert take(synthesizer)._lock is not synthesizer._lock
+        with synthesizer._account.lock:
+            assert take(synthesizer)._account.lock is not synthesizer._account.lock

@@ -104,7 +104,7 @@ def test_a_plan_needs_no_range_for_an_order():
     domain = {name: {"range_is_nullable": False} for name in names}
     synthesizer = new(["strict", "mixed", "range"], public_domain={**DOMAIN, **domain})
     for _ in range(5):
-        assert "2-way marginals" in synthesizer.plan(100)
+        assert "2-way marginals" in synthesizer.plan(100).text
 
 
 class TestRefusals:
@@ -174,6 +174,6 @@ class TestRefusals:
         hopeless = new([])
         hopeless.add_constraints([Never()])
         hopeless.fit(table())
-        with pytest.raises(ConstraintError) as raised:  # SDV puts a text of its own first
+        with pytest.raises(ConstraintError) as raised:
             hopeless.sample(10)
-        assert "0 of 300 rows of the model meet" in str(raised.value.__cause__)
+        assert "0 of 300 rows of the model meet" in str(raised.value)

@@ -74,7 +74,7 @@ def test_it_spends_what_was_asked_for_and_says_so(fitted, tmp_path):
     assert 0.99 * 5.0 < fitted.ledger.spent() <= 5.0
     assert fitted.num_rows == 2_000
     assert "replace-one" in fitted.privacy_report()
-    page = fitted.report(tmp_path / "page.html").read_text()
+    page = fitted.report().html()
     assert "SECRET" not in page
     assert "age" in page
 

@@ -94,9 +94,9 @@ def test_files_of_earlier_versions_of_sdv_are_read(kind, tmp_path, monkeypatch):
 
 
 KEPT = {
-    "_dtypes", "_gives_frames", "_ledger", "_model_of_table", "_state_version", "_unfinished",
-    "_warnings",
-    "adjacency", "delta", "discovery_share", "enable_gpu", "epsilon", "num_bins",
+    "_account", "_dtypes", "_gives_frames", "_model_of_table", "_state_version", "_warnings",
+    "adjacency", "delta", "discovery_share", "enable_gpu", "engine", "epsilon", "max_megabytes",
+    "num_bins",
     "num_particles", "penalties", "public_domain", "public_metadata",
     "rows_per_person", "seed", "strategy", "verbose",
 }  # fmt: skip
@@ -107,4 +107,4 @@ def test_what_a_file_holds_has_a_version(fitted):
     state = fitted.__getstate__()
     theirs = vars(BaseSingleTableSynthesizer(METADATA))
     assert {name for name in state if name not in theirs} - {"_model"} == KEPT
-    assert state["_state_version"] == 5
+    assert state["_state_version"] == 6

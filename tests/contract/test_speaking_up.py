@@ -65,7 +65,7 @@ class TestWhatIsWorthALook:
 
     def test_it_stands_on_the_page_before_the_rest_and_in_the_report(self, clipped, tmp_path):
         synthesizer, _ = clipped
-        page = synthesizer.report(tmp_path / "page.html").read_text()
+        page = synthesizer.report().html()
         assert 0 < page.index("range_max=20") < page.index("What an attacker can gain")
         said = " ".join(synthesizer.privacy_report().split())
         assert said.endswith(synthesizer.warnings_[-1])

@@ -26,9 +26,10 @@ class TestArguments:
             "epsilon": 0.7, "delta": 1e-6, "adjacency": "add_remove", "rows_per_person": 2,
             "public_domain": sdv_tables.PUBLIC_DOMAIN, "public_metadata": True, "num_bins": 9,
             "discovery_share": 0.1,
-            "strategy": "mst", "num_particles": 44, "penalties": (), "enable_gpu": False,
+            "strategy": "mst", "engine": "particles", "max_megabytes": None,
+            "num_particles": 44, "penalties": (), "enable_gpu": False,
             "seed": 3, "verbose": True,
-            "enforce_min_max_values": False, "enforce_rounding": False, "locales": ["de_DE"],
+            "enforce_min_max_values": True, "enforce_rounding": False, "locales": ["de_DE"],
         }  # fmt: skip
         synthesizer = PrivPGDSynthesizer(sdv_tables.metadata(), **settings)
         assert synthesizer.get_parameters() == settings

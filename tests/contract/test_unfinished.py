@@ -176,7 +176,7 @@ class TestWhatIsPaidForIsKept:
                 synthesizer.fit(sdv_tables.table(200))
         synthesizer.finish()
         assert [m.query.describe() for m in synthesizer._release.measurements] == ["number of rows"]
-        assert synthesizer._unfinished is None
+        assert synthesizer._account.unfinished is None
 
     def test_there_is_nothing_to_finish_before_a_fit_fails_or_after_one_succeeded(
         self, monkeypatch

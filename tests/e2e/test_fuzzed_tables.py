@@ -212,8 +212,8 @@ def overheard(said: list[str]) -> Iterator[None]:
 
 
 class Quick(PrivPGDSynthesizer):
-    def _engine(self, possible):
-        return replace(super()._engine(possible), epochs=1)
+    def _engine(self):
+        return replace(super()._engine(), epochs=1)
 
 
 def check_a_fit(table: pd.DataFrame, metadata: Metadata, adjacency: str) -> None:

@@ -41,7 +41,7 @@ def pages(tmp_path_factory):
         num_particles=500,
     )
     synthesizer.fit(table)
-    public = synthesizer.report(folder / "report.html")
+    public = synthesizer.report().save(folder / "report.html")
     compared = synthesizer.evaluate(table, path=folder / "report_not_private.html")
     return {"public": public, "not private": compared.path}
 

@@ -31,7 +31,7 @@ def fixed_answers(monkeypatch):
 
     monkeypatch.setattr(curator, "_noisy", noisy)
     monkeypatch.setattr(curator, "exponential_choice", choice)
-    for module in ("sdv_privpgd.plugin.base", "sdv.single_table.base"):
+    for module in ("sdv_privpgd.plugin.arguments", "sdv.single_table.base"):
         monkeypatch.setattr(f"{module}.datetime.datetime", StoppedClock)
     # One second a look at the clock: a bar that moved once more would say so.
     monkeypatch.setattr("tqdm.std.time", map(float, itertools.count()).__next__)

@@ -58,12 +58,14 @@ def observed(private, tmp_path, **settings):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         fitted = fit_table(private, COLUMNS, 1.0, **settings)
-    page = fitted.report(tmp_path / "page.html").read_text()
+    report = fitted.report()
+    page = report.html()
     return {
         "rows": fitted.sample(300).to_csv(),
         "domain": json.dumps(fitted.domain, default=str),
         "ledger": fitted.ledger.to_json(),
         "report": fitted.privacy_report(),
+        "numbers": report.to_dict() | {"date": "a day"},
         "page": re.sub(r"\d{4}-\d\d-\d\d", "a day", page),
         "warnings": [str(each.message) for each in said],
         "model": pickle.dumps(fitted),

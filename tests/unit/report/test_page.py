@@ -19,7 +19,7 @@ from sdv_privpgd.report.assumed import facts_in_words
 from sdv_privpgd.report.figures import pair_matrix
 from sdv_privpgd.report.fit import pair_fits
 from sdv_privpgd.report.guarantee import most_caught
-from sdv_privpgd.report.release import release_page, write_release_page
+from sdv_privpgd.report.release import release_page, release_report
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.synthesize.particles.particles import Particles
@@ -101,7 +101,7 @@ def test_a_release_without_tables_shows_the_synthetic_rows_alone(release):
 
 def test_a_fit_without_modelled_columns_has_a_page_all_the_same(tmp_path):
     ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    path = write_release_page(None, ledger, Schema(()), ABOUT, tmp_path / "page.html")
+    path = release_report(None, ledger, Schema(()), ABOUT).save(tmp_path / "page.html")
     assert "epsilon spent" in Reader(path.read_text(encoding="utf-8")).text
 
 

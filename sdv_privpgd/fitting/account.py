@@ -1,0 +1,68 @@
+"""What the fits of one object have paid for: the books, and answers that no model was made of."""
+
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.unfinished import Unfinished, booked, note_on
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+
+
+class Account:
+    """The books of all fits of an object. Public, and so are its pickles.
+
+    Attributes:
+        ledger: Every charge so far; ``None`` before the first.
+        unfinished: What a fit that failed had paid for, until another succeeds.
+        lock: Held while one thread fits.
+    """
+
+    def __init__(
+        self, ledger: PrivacyLedger | None = None, unfinished: Unfinished | None = None
+    ) -> None:
+        self.ledger = ledger
+        self.unfinished = unfinished
+        self.lock = threading.RLock()
+
+    @contextmanager
+    def charged(self, fit: Fit, names: tuple[bool, Any], *, goes_on: bool = False) -> Iterator[Fit]:
+        """A fit, while one thread has the object to itself.
+
+        What it charges stays on the books. If it fails, its answers are kept, and all else is as
+        it was. One that ``goes_on`` has been warned of before. ``names`` are what ``Unfinished``
+        keeps of the table's names.
+        """
+        with self.lock:
+            begun = fit.books.ledger
+            if not goes_on and self.ledger is not None:
+                self._warn_of_refit(self.ledger.followed_by(begun))
+            try:
+                yield fit
+                self.unfinished = None
+            except BaseException as error:
+                is_of_use = fit.curator is not None or (fit.has_discovered and not goes_on)
+                if fit.books.ledger.mu_squared and is_of_use:
+                    self.unfinished = Unfinished.of(fit, names)
+                    note_on(error, self.unfinished.remedy())
+                raise
+            finally:
+                self.ledger = booked(self.ledger, begun, fit.books.ledger)
+
+    def _warn_of_refit(self, composed: PrivacyLedger) -> None:
+        kept = " One failed after it had paid: finish() makes use of its answers instead."
+        warnings.warn(
+            f"This synthesizer was fitted before. Together the fits spend epsilon "
+            f"{composed.epsilon:.4g} at delta {composed.delta:g} on the people in the table."
+            f"{kept if self.unfinished is not None else ''}",
+            stacklevel=5,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"ledger": self.ledger, "unfinished": self.unfinished}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.lock = threading.RLock()

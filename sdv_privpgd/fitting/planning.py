@@ -1,0 +1,21 @@
+"""A plan: the questions of a fit, put to rows of missing values. Public: no table is read."""
+
+import pandas as pd
+
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.settings import Settings, check_count
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.plan import plan_report
+
+
+def planned(settings: Settings, description: Description, num_rows: int) -> Report:
+    """What a fit to so many rows would ask, and how loud its answers would be."""
+    num_rows = check_count("num_rows", num_rows, least=0)
+    missing = pd.Series([None] * num_rows, dtype=object)
+    table = PrivateTable(dict.fromkeys(description.columns, missing))
+    fit = Fit(settings, description)
+    fit.discover(table)
+    fit.ask(table)
+    return plan_report(fit.books.ledger, num_rows, fit.tables)

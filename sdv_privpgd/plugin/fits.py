@@ -1,0 +1,229 @@
+"""The methods that are handed the private table: they name its columns and pass them on."""
+
+import datetime
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+from sdv import version
+from sdv.errors import (
+    InvalidDataError,
+    InvalidDataTypeError,
+    NotFittedError,
+    SynthesizerInputError,
+)
+
+from sdv_privpgd.discovery.plan import without_domain
+from sdv_privpgd.fitting.beginning import begin
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.fit import Fit, check
+from sdv_privpgd.fitting.planning import planned
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.plugin.arguments import log_event, original_names
+from sdv_privpgd.plugin.bar import Bar
+from sdv_privpgd.plugin.state import FittedState
+from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.progress import Progress, expect, silent
+from sdv_privpgd.report.advice import OPENING
+from sdv_privpgd.report.document import Report
+
+# SDV's methods have no types; ours give back the kind of table that was fitted.
+# pyright: reportIncompatibleMethodOverride=false
+
+
+class FitsOfTables(FittedState):
+    """SDV's methods that fit. What they are handed goes to ``sdv_privpgd.fitting`` alone."""
+
+    discovery_share: float
+
+    def validate(self, data) -> None:
+        """Checks the kind of the data, its column names and dtypes, and nothing of its values."""
+        self._open(data)
+
+    def _open(self, data) -> PrivateTable:
+        """The table's columns under the metadata's names, in the metadata's order."""
+        if isinstance(data, dict):
+            if set(data) != {self._table_name}:
+                raise InvalidDataError(
+                    [f"Expected one table named {self._table_name!r}, got {sorted(data, key=str)}."]
+                )
+            table = data[self._table_name]
+        else:
+            table = data
+        if not isinstance(table, pd.DataFrame):
+            raise InvalidDataTypeError(
+                "The table must be a pandas DataFrame or a dict of one, got "
+                f"{type(table).__name__}."
+            )
+        opened, errors = PrivateTable.opened(table, self._described, self._description().facts)
+        if errors:
+            raise InvalidDataError(errors)
+        return opened
+
+    def _kept(self, table: PrivateTable) -> dict[str, Any]:
+        """The dtypes that rows come back in, because no cell chose them. Public."""
+        return table.dtypes_kept(self._described, self._description().modelled)
+
+    def fit(self, data, *, weights=None) -> None:
+        """Fits the synthesizer to a DataFrame, or to SDV's ``{'table': DataFrame}``.
+
+        Spends ``epsilon`` at ``delta``, anew at each call; a second call warns with the composed
+        total. Cells outside the declared domain are clipped, or count as missing, silently.
+
+        Raises:
+            PublicDomainError: Before a row is read, where a modelled column has no domain and
+                ``discovery_share`` is 0.
+            InvalidDataError: If column names do not match the metadata, or for timedeltas and
+                other dtypes without an sdtype.
+            PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
+        """
+        if weights is not None:
+            raise SynthesizerInputError(
+                "Row weights are not supported: a row's influence would have no bound. Fit the "
+                "unweighted rows, with the weight as a column if it matters."
+            )
+        self._questions()
+        table = self._open(data)
+        settings, description = self._questions(self._kept(table))
+        unknown = without_domain(description.undeclared)
+        if unknown:
+            warnings.warn(
+                f"The ranges or categories of {unknown!r} are not declared: "
+                f"{self.discovery_share:.3g} of the budget finds them privately. Declare them "
+                "with public_domain={column: {...}} to save it, or pass public_metadata=True "
+                "if the metadata has them from documentation and not from the data.",
+                stacklevel=2,
+            )
+        if not self.discovery_share:
+            _ = description.schema
+        names = self._names_of(data)
+        with (
+            self._shown() as progress,
+            self._account.charged(Fit(settings, description), names) as fit,
+        ):
+            num_rows = settings.foretold_rows(table)
+            begin(progress, fit.settings.engine, lambda: fit.stages(num_rows))
+            fit.discover(table, progress)
+            expect(progress, lambda: fit.stages(num_rows))
+            self._run(fit, names, table, progress)
+        self._speak_up()
+
+    def finish(self, data=None) -> None:
+        """Finishes a fit that failed, or was interrupted, after it had paid for noisy answers.
+
+        They are kept, in files too, until a fit succeeds. Without ``data`` a model of what was
+        answered is fitted, at no cost; budget that was left stays unspent. With ``data``, which
+        should be the table of that fit, what is left of its budget is spent first, on the questions
+        that come next. What had been discovered is not paid for again; a discovery that itself
+        failed is not kept.
+
+        Raises:
+            NotFittedError: If no fit failed after it had paid for something that is of use.
+            ValueError: Without ``data``, if no table of counts was answered; or if settings that
+                give the answers their meaning have changed.
+        """
+        with self._account.lock:
+            kept = self._account.unfinished
+            if kept is None:
+                raise NotFittedError("There is nothing to finish: no fit failed after it had paid.")
+            settings, description = self._questions(kept.description.dtypes)
+            table = None if data is None else self._open(data)
+            found = kept.description
+            description = replace(description, discovered=found.discovered, shapes=found.shapes)
+            kept.require(description.attributes, with_data=data is not None)
+            fit = Fit(settings, description, doubts=kept.doubts, begun=kept.ledger)
+            with self._shown() as progress, self._account.charged(fit, kept.names, goes_on=True):
+                num_rows = settings.foretold_rows(table)
+                begin(progress, fit.settings.engine, lambda: fit.stages(num_rows))
+                self._run(fit, kept.names, table, progress, kept.answers)
+            self._speak_up()
+
+    def plan(self, num_rows: int) -> Report:
+        """What a fit to so many rows would ask, and how loud its answers would be. Public.
+
+        No table is read: the questions are put to rows of missing values. What depends on answers
+        (the choices of an adaptive strategy, domains that are discovered) will be others. ``print``
+        shows the text; ``to_dict()`` has the numbers.
+        """
+        return planned(*self._questions(), num_rows)
+
+    def preprocess(self, data) -> dict[str, pd.DataFrame]:
+        """The table as codes, one column an attribute. As private as the table itself.
+
+        Attributes are the modelled columns, and differences of those that are in order.
+
+        The frame is read-only, so that ``fit_processed_data`` needs no copy: change a copy of it.
+        """
+        table = self._open(data)
+        if not self._fitted:  # a model's codes go with the dtypes of its own table
+            self._dtypes = self._kept(table)
+        schema = self._description().attributes
+        names = pd.Index(schema.domain().attributes)
+        return {self._table_name: pd.DataFrame(table.codes(schema), columns=names, copy=False)}
+
+    def fit_processed_data(self, processed_data) -> None:
+        """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call."""
+        settings, _ = self._questions()
+        description, fitted = self._description(), self._model_of_table
+        names = (self._gives_frames, self._original_columns)
+        table = EncodedTable(processed_data[self._table_name])
+        fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
+        with self._shown() as progress, self._account.charged(fit, names):
+            num_rows = settings.foretold_rows(table)
+            begin(progress, fit.settings.engine, lambda: fit.stages(num_rows))
+            self._run(fit, names, table, progress)
+        self._speak_up()
+
+    def _questions(self, dtypes: Mapping[str, Any] | None = None) -> tuple[Settings, Description]:
+        """What a fit would ask. Raises before a row is read for what none can ask or meet."""
+        self._check_settings()
+        settings, description = self._settings(), self._description().declared
+        check(settings, description)
+        return settings, description if dtypes is None else replace(description, dtypes=dtypes)
+
+    def _names_of(self, data) -> tuple[bool, pd.Index]:
+        """Whether a frame was given, and not a dict of one, and the names of its columns."""
+        table = data[self._table_name] if isinstance(data, dict) else data
+        return not isinstance(data, dict), original_names(table, list(self._described))
+
+    @contextmanager
+    def _shown(self) -> Iterator[Progress]:
+        """One bar for a whole fit, if it is to be seen."""
+        if not self.verbose:
+            yield silent
+            return
+        with Bar(type(self).__name__.removesuffix("Synthesizer")) as bar:
+            yield bar
+
+    def _run(
+        self,
+        fit: Fit,
+        names: tuple[bool, pd.Index],
+        table: PrivateTable | EncodedTable | None,
+        progress: Progress,
+        known: Sequence[Measurement] = (),
+    ) -> None:
+        """Asks about a table, or without one goes on with what is known, and makes the model."""
+        log_event(self, "Fit", {"TOTAL NUMBER OF COLUMNS": len(self._described)})
+        self._ready_generators(fit.description)
+        fit.ask(table, progress, known=known)
+        fitted = fit.model(progress)
+        said = fitted.advice(fit.books.ledger)
+        # What can fail has not failed: from here on the model is this fit's.
+        self._warnings = said
+        self._model_of_table, self._dtypes = fitted, fit.description.dtypes
+        self._gives_frames, self._original_columns = names
+        self._fitted = True
+        self._random_state_set = False
+        self._fitted_date = datetime.datetime.today().strftime("%Y-%m-%d")
+        self._fitted_sdv_version = version.community
+        self._fitted_sdv_enterprise_version = version.enterprise
+
+    def _speak_up(self) -> None:
+        """One warning that says all of ``warnings_``, to the caller of a method that fits."""
+        if self._warnings:
+            warnings.warn("\n- ".join((OPENING, *self._warnings)), stacklevel=3)

@@ -1,0 +1,148 @@
+"""A report is a text, a page and a dictionary at once, and is written where somebody says so."""
+
+import json
+import os
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+
+import sdv_privpgd
+from sdv_privpgd import Boolean, MSTSynthesizer, Report, fit_table
+from sdv_privpgd.report.document import Report as ReportItself
+from sdv_privpgd.report.page import Page
+
+TABLE = pd.DataFrame({"ill": [True, False] * 200, "old": [True, True, False, False] * 100})
+METADATA = sdv_tables.metadata_of({"ill": {"sdtype": "boolean"}, "old": {"sdtype": "boolean"}})
+
+
+@pytest.fixture(scope="module")
+def synthesizer():
+    fitted = MSTSynthesizer(METADATA, 5.0)
+    fitted.fit(TABLE)
+    return fitted
+
+
+@pytest.fixture(scope="module")
+def table_of_the_door():
+    described = {"ill": Boolean(), "old": Boolean()}
+    return fit_table(TABLE, described, 5.0, strategy="mst", engine="pgm")
+
+
+@pytest.fixture(params=["synthesizer", "door", "plan", "evaluation"])
+def report(request, synthesizer, table_of_the_door):
+    return {
+        "synthesizer": synthesizer.report,
+        "door": table_of_the_door.report,
+        "plan": lambda: synthesizer.plan(400),
+        "evaluation": lambda: synthesizer.evaluate(TABLE),
+    }[request.param]()
+
+
+def test_all_reports_are_of_one_kind_and_say_the_same_in_three_forms(report):
+    assert isinstance(report, Report)
+    assert str(report) == repr(report) == report.text
+    assert max(map(len, report.text.splitlines())) <= 100
+    assert report.html().startswith("<!doctype html>")
+    assert json.loads(json.dumps(report.to_dict(), allow_nan=False)) == report.to_dict()
+
+
+def test_nothing_is_written_where_no_path_is_given(tmp_path, monkeypatch, synthesizer):
+    monkeypatch.chdir(tmp_path)
+    synthesizer.report()
+    synthesizer.plan(10)
+    assert synthesizer.evaluate(TABLE).path is None
+    rows = synthesizer.sample(50)
+    sdv_privpgd.evaluate(rows, TABLE, METADATA)
+    sdv_privpgd.evaluate(synthesizer, TABLE)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["page.html", "page", "report.part.html"])
+def test_a_file_is_the_page(report, tmp_path, name):
+    path = report.save(tmp_path / name)
+    assert path == tmp_path / name
+    assert path.read_text(encoding="utf-8") == report.html()
+
+
+def test_the_ending_chooses_the_text_or_the_dictionary(report, tmp_path):
+    assert report.save(tmp_path / "r.txt").read_text(encoding="utf-8") == report.text + "\n"
+    written = report.save(str(tmp_path / "r.json")).read_text(encoding="utf-8")
+    assert json.loads(written) == report.to_dict()
+
+
+def test_a_path_is_written_as_well(tmp_path, synthesizer, table_of_the_door):
+    for number, fitted in enumerate((synthesizer, table_of_the_door)):
+        report = fitted.report(tmp_path / f"{number}.html")
+        assert (tmp_path / f"{number}.html").read_text(encoding="utf-8") == report.html()
+    compared = synthesizer.evaluate(TABLE, path=tmp_path / "not_private.html")
+    assert compared.path.read_text(encoding="utf-8") == compared.html()
+
+
+def test_a_notebook_shows_the_page_in_a_frame_of_its_own(report):
+    shown = report._repr_html_()
+    assert re.fullmatch(r'<iframe srcdoc="[^"]*" [^<]*></iframe>', shown, re.DOTALL)
+    assert "&lt;!doctype html&gt;" in shown
+    assert "allow-same-origin" not in shown
+
+
+def test_the_dictionary_says_what_was_spent_and_declared(synthesizer):
+    facts = synthesizer.report().to_dict()
+    assert facts["public"] is True
+    assert facts["ledger"] == synthesizer.ledger.to_dict()
+    assert facts["epsilon_spent"] == synthesizer.ledger.spent()
+    assert facts["num_rows"] == 400
+    assert facts["warnings"] == list(synthesizer.warnings_)
+    assert facts["columns"]["ill"]["sdtype"] == "boolean"
+    assert "MST" in facts["strategy"]
+    assert "PrivatePGM" in facts["engine"]
+    assert synthesizer.privacy_report() == synthesizer.report().text
+
+
+def test_a_plan_in_numbers_is_the_plan_in_words(synthesizer):
+    plan = synthesizer.plan(400)
+    facts = plan.to_dict()
+    assert facts["num_rows"] == 400
+    assert set(facts["displaced"]) == {"1", "2"}
+    assert facts["displaced"]["2"]["mean"] <= facts["displaced"]["2"]["worst"]
+    for charge in facts["ledger"]["charges"]:
+        assert charge["what"].split(": ")[0] in " ".join(plan.html().split())
+
+
+def test_an_evaluation_says_in_every_form_that_it_is_not_private(synthesizer):
+    compared = synthesizer.evaluate(TABLE)
+    assert "NOT PRIVATE" in compared.text.splitlines()[0]
+    assert "NOT PRIVATE" in compared.html()
+    facts = compared.to_dict()
+    assert facts["public"] is False
+    assert facts["columns"] == pytest.approx(dict(compared.columns))
+    assert facts["pairs"] == [{"columns": ["ill", "old"], "distance": compared.pairs["ill", "old"]}]
+
+
+def test_what_json_cannot_hold_is_written_as_what_it_means():
+    facts = {
+        "numbers": (np.int64(3), np.float32(0.5), float("nan"), float("inf")),
+        "dates": [pd.Timestamp("2020-01-02"), pd.NaT, pd.NA],
+        "bytes": b"x",
+        "nested": {1: {"a": np.array([1, 2])}},
+        "truth": np.bool_(True),
+        "own": SimpleNamespace(a=1),
+    }
+    report = ReportItself(text="", page=Page(title="", lead=[], sections=[]), facts=facts)
+    assert report.to_dict() == {
+        "numbers": [3, 0.5, None, None],
+        "dates": ["2020-01-02 00:00:00", None, None],
+        "bytes": "b'x'",
+        "nested": {"1": {"a": [1, 2]}},
+        "truth": True,
+        "own": "namespace(a=1)",
+    }
+    assert json.loads(json.dumps(report.to_dict(), allow_nan=False)) == report.to_dict()
+
+
+def test_a_report_before_a_fit_has_nothing_to_show():
+    with pytest.raises(Exception, match="fit your synthesizer first"):
+        MSTSynthesizer(METADATA, 1.0).report()
