@@ -1,12 +1,13 @@
 """All 2-way marginals, some of them twice; 1-way and coarse 3-way ones where they help."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
-from sdv_privpgd.domain import in_words
+from sdv_privpgd.domain import Clique, in_words
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import signal_variances
 from sdv_privpgd.estimate.noisy_tables import estimate_total
@@ -16,6 +17,7 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.select.allocation import most_helpful
+from sdv_privpgd.select.importance import Importance, checked_importance, clique_weights
 from sdv_privpgd.select.triples import has_triples, measure_triples
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -58,8 +60,10 @@ class AllPairs:
     columns: bool = True
     first_share: Fraction = Fraction(2, 3)
     triples: Fraction = Fraction(1, 10)
+    importance: Importance = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "importance", checked_importance(self.importance))
         if not 0 < self.first_share <= 1:
             raise ValueError(
                 f"first_share must be above 0 and at most 1, got {self.first_share!r}."
@@ -84,7 +88,9 @@ class AllPairs:
                 what="all 1-way marginals",
             )
         pairs = self._pairs(curator, curator.ledger.remaining - kept, progress)
-        triples = measure_triples(curator, kept, progress=progress) if kept else []
+        triples = []
+        if kept:
+            triples = measure_triples(curator, kept, self.importance, progress=progress)
         return [*one_way, *pairs, *triples]
 
     def _pairs(
@@ -92,41 +98,64 @@ class AllPairs:
     ) -> list[Measurement]:
         """The pairs in one round or two, for so much in all."""
         degree = min(2, len(curator.domain))
-        pairs = [MarginalQuery(pair) for pair in curator.domain.cliques(degree)]
-        units = len(pairs) * (1 / Fraction(self.first_share) - 1)
+        weights = clique_weights(curator.domain.cliques(degree), self.importance)
+        units = sum(map(Fraction, weights.values())) * (1 / Fraction(self.first_share) - 1)
         what = f"all {degree}-way marginals"
-        if units < 1:
-            return curator.measure(pairs, mu_squared, what=what, progress=progress)
-        first_part = mu_squared * Fraction(self.first_share)
-        first = curator.measure(pairs, first_part, what=what, progress=progress)
-        variance, left = first[0].stddev ** 2, mu_squared - first_part
-        return [*first, *_second_round(curator, variance, float(units), left, progress)]
+        has_second = units >= max(weights.values())
+        first_part = mu_squared * Fraction(self.first_share) if has_second else mu_squared
+        first = _measured_by_weight(curator, weights, first_part, what, progress)
+        if not has_second:
+            return first
+        left = mu_squared - first_part
+        return [*first, *_second_round(curator, first, weights, float(units), left, progress)]
+
+
+def _measured_by_weight(
+    curator: Curator,
+    parts: Mapping[Clique, float],
+    mu_squared: Fraction,
+    what: str,
+    progress: Progress,
+) -> list[Measurement]:
+    """The cliques' marginals, each for its part of the budget, equal parts in one release."""
+    cliques_of: dict[Fraction, list[Clique]] = {}
+    for clique, part in parts.items():
+        cliques_of.setdefault(Fraction(part), []).append(clique)
+    whole = sum(part * len(cliques) for part, cliques in cliques_of.items())
+    return [
+        measurement
+        for part, cliques in sorted(cliques_of.items())
+        for measurement in curator.measure(
+            [MarginalQuery(clique) for clique in cliques],
+            mu_squared * part * len(cliques) / whole,
+            what=what if len(cliques_of) == 1 else f"{what}: {in_words(cliques)}",
+            progress=progress,
+        )
+    ]
 
 
 def _second_round(
-    curator: Curator, variance: float, units: float, left: Fraction, progress: Progress
+    curator: Curator,
+    first: list[Measurement],
+    weights: Mapping[Clique, float],
+    units: float,
+    left: Fraction,
+    progress: Progress,
 ) -> list[Measurement]:
-    """The pairs that are measured again, with all that is left: one release for each level.
+    """The pairs that are measured again, with all that is left.
 
-    ``variance`` is that of the first round's noise, and ``units`` is what is left of the budget,
-    in parts of what each pair had of it.
+    ``first`` are the answers of the first round, and ``units`` is what is left of the budget, in
+    parts of what a pair of weight 1 had of it.
     """
     domain = curator.domain
     signals = signal_variances(consistent_tables(domain, curator.measurements), progress)
     # A pair without a residual promises nothing.
     signals = dict.fromkeys(domain.cliques(2), np.zeros(0)) | signals
-    chosen = most_helpful(signals, variance, _LEVELS, units)
-    cliques_of = {level: [c for c, own in chosen.items() if own == level] for level in _LEVELS}
-    parts = {level: Fraction(level) * len(cliques) for level, cliques in cliques_of.items()}
-    return [
-        measurement
-        for level, cliques in progress(list(cliques_of.items()), "measure again")
-        for measurement in curator.measure(
-            [MarginalQuery(clique) for clique in cliques],
-            left * parts[level] / sum(parts.values()),
-            what=f"2-way marginals that promise most: {in_words(cliques)}",
-        )
-    ]
+    variances = {each.query.clique: each.stddev**2 for each in first}
+    chosen = most_helpful(signals, variances, _LEVELS, units, weights)
+    parts = {clique: level * weights[clique] for clique, level in chosen.items()}
+    what = "2-way marginals that promise most"
+    return _measured_by_weight(curator, parts, left, what, progress)
 
 
 def _one_way_share(curator: Curator) -> Fraction:

@@ -17,6 +17,7 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery
 from sdv_privpgd.progress import Progress
 from sdv_privpgd.select.equal_groups import equal_groups
+from sdv_privpgd.select.importance import Importance, important_cliques
 
 GROUPS = 4
 """Of each attribute. On Adult four are better than six and eight, whose tables are noisier."""
@@ -27,7 +28,7 @@ them, and so does the noise of each."""
 
 
 def measure_triples(
-    curator: Curator, mu_squared: Fraction, *, progress: Progress
+    curator: Curator, mu_squared: Fraction, importance: Importance, *, progress: Progress
 ) -> list[Measurement]:
     """One measurement a triple, of a domain that has some (``has_triples``).
 
@@ -35,7 +36,8 @@ def measure_triples(
     whose pairs depend most on each other. Both are decided by noisy answers only.
     """
     tables = consistent_tables(curator.domain, curator.measurements)
-    triples = _strongest(curator.domain, tables, progress)
+    candidates = important_cliques(curator.domain, 3, importance)
+    triples = _strongest(curator.domain, candidates, tables, progress)
     grouping = Grouping.of(
         {name: equal_groups(counts, GROUPS) for name, counts in tables.one_way.items()}
     )
@@ -52,10 +54,10 @@ def has_triples(domain: Domain) -> bool:
     return sum(size > 1 for size in domain.sizes) > 2
 
 
-def _strongest(domain: Domain, tables: ConsistentTables, progress: Progress) -> list[Clique]:
-    """The triples of attributes that can vary, or those of them with the strongest pairs."""
-    varied = [name for name, size in zip(domain.attributes, domain.sizes, strict=True) if size > 1]
-    triples = list(domain.project(varied).cliques(3))
+def _strongest(
+    domain: Domain, triples: list[Clique], tables: ConsistentTables, progress: Progress
+) -> list[Clique]:
+    """The triples, or those of them with the strongest pairs."""
     if len(triples) <= MOST:
         return triples
     strengths = {pair: float(own.sum()) for pair, own in signal_variances(tables, progress).items()}
