@@ -1,7 +1,7 @@
 """The door without SDV: a table and what is public of it go in, a fitted table comes out."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -23,6 +23,7 @@ from sdv_privpgd.report.assumed import About
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.report.release import write_release_page
 from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.select.importance import importance_of, weighed
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -109,6 +110,8 @@ def fit_table(
     num_bins: int = 32,
     strategy: Strategy | None = None,
     engine: Engine | None = None,
+    target: str | Sequence[str] | None = None,
+    importance: Mapping[str, float] | None = None,
     seed: int = 0,
     progress: Progress = silent,
 ) -> FittedTable:
@@ -132,6 +135,10 @@ def fit_table(
         num_bins: Cells of a column of numbers or dates.
         strategy: What is asked: ``AllPairs()`` by default; ``MST()`` and ``AIM()`` ask for less.
         engine: What makes rows of the answers: ``ParticleGradientDescent()`` by default.
+        target: The column that the rows are to predict, or several. They are public. Pairs with it
+            are measured more precisely, others less.
+        importance: By column how many times the budget of another pair a pair with it gets, in
+            place of ``target``'s 6.
         seed: Of the engine and of the rows, never of the noise.
         progress: Told of the steps.
 
@@ -164,7 +171,9 @@ def fit_table(
         rows_per_person=rows_per_person,
         discovery_share=discovery_share,
         seed=seed,
-        strategy=AllPairs() if strategy is None else strategy,
+        strategy=weighed(
+            AllPairs() if strategy is None else strategy, importance_of(target, importance)
+        ),
         engine=_Given(ParticleGradientDescent(seed=seed) if engine is None else engine),
     )
     description = Description(

@@ -55,6 +55,8 @@ class AllPairs:
         triples: The part of mu^2 for triples; 0 for none. A tenth was chosen on Adult and Bank: at
             epsilon 0.2 it lowers all errors by up to a fifth, at 2.5 all but L1, which is 1 to 2 %
             larger. There a twentieth is as good, and a fifth worse.
+        importance: How many times the budget of another pair a pair with an attribute gets. Where
+            an attribute has one above 1, only triples with such an attribute are measured.
     """
 
     columns: bool = True

@@ -2,12 +2,56 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass, replace
 from numbers import Real
+from typing import Any
 
 from sdv_privpgd.domain import Clique, Domain
 
 Importance = Mapping[str, float]
 """By attribute, how many times the budget of another pair a pair with it gets."""
+
+TARGET = 6.0
+"""The importance of a column that is to be predicted."""
+
+
+def importance_of(target: Any, importance: Importance | None) -> dict[str, float]:
+    """The importances that are meant by a column to predict, or several, and by factors.
+
+    Raises ``ValueError`` for what is neither, and for a column that is named as both.
+    """
+    if target is None:
+        targets = []
+    elif isinstance(target, str):
+        targets = [target]
+    elif isinstance(target, list | tuple) and all(isinstance(name, str) for name in target):
+        targets = list(target)
+    else:
+        raise ValueError(f"target must be the name of a column or a list of names, got {target!r}.")
+    given = checked_importance(importance)
+    twice = [name for name in targets if name in given]
+    if twice:
+        raise ValueError(f"The columns {twice!r} are both in target and in importance: name one.")
+    return given | dict.fromkeys(targets, TARGET)
+
+
+def weighed(strategy: Any, importance: Importance) -> Any:
+    """The strategy with these importances. Raises ``ValueError`` for one that cannot weigh."""
+    if not importance:
+        return strategy
+    if not is_dataclass(strategy) or not hasattr(strategy, "importance"):
+        raise ValueError(
+            f"{type(strategy).__name__} asks the same of all columns: it takes neither target nor "
+            "importance."
+        )
+    if strategy.importance:
+        raise ValueError("Give target and importance to the synthesizer or to the strategy alone.")
+    return replace(strategy, importance=importance)  # pyright: ignore[reportArgumentType]
+
+
+def whole_weight(clique: Clique, importance: Importance) -> int:
+    """What a score of a clique counts beside others: its importance, as a whole number."""
+    return round(clique_weights([clique], importance)[clique])
 
 
 def checked_importance(importance: Importance | None) -> dict[str, float]:

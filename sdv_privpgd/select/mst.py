@@ -1,6 +1,6 @@
 """All 1-way marginals, and the pairs of a private maximum spanning tree."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +12,7 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery, ModelErrorQuery
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.select.approximation import whole_counts
+from sdv_privpgd.select.importance import Importance, checked_importance, whole_weight
 from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -33,7 +34,16 @@ class MST:
       particles' targets: the noise of empty values is gone, and no value takes another's place.
       Private-PGM fits them as they were measured.
     - What the choices leave over (a last edge without an alternative is free) goes to the pairs.
+
+    Attributes:
+        importance: How many times as much as others the pairs with an attribute count when edges
+            are chosen, rounded to a whole number.
     """
+
+    importance: Importance = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "importance", checked_importance(self.importance))
 
     def run(
         self, curator: Curator, engine: Engine, *, progress: Progress = silent
@@ -50,7 +60,10 @@ class MST:
             progress=progress,
         )
         tree = _spanning_tree(
-            curator, _independence_errors(domain, curator.measurements), third, progress
+            curator,
+            _independence_errors(domain, curator.measurements, self.importance),
+            third,
+            progress,
         )
         pairs = curator.measure(
             [MarginalQuery(clique) for clique in tree],
@@ -62,7 +75,7 @@ class MST:
 
 
 def _independence_errors(
-    domain: Domain, measurements: tuple[Measurement, ...]
+    domain: Domain, measurements: tuple[Measurement, ...], importance: Importance
 ) -> dict[Clique, ModelErrorQuery]:
     """For each pair the L1 distance of its counts from those of the independent model."""
     known = consistent_tables(domain, measurements)
@@ -70,6 +83,7 @@ def _independence_errors(
         (a, b): ModelErrorQuery(
             clique=(a, b),
             expected=whole_counts(np.outer(known.one_way[a], known.one_way[b]) / known.total),
+            weight=whole_weight((a, b), importance),
         )
         for a, b in domain.cliques(2)
     }

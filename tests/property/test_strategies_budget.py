@@ -61,19 +61,22 @@ def cases(draw):
         st.none() | st.lists(st.sampled_from(cliques), min_size=1, max_size=4).map(tuple)
     )
     megabytes = draw(st.sampled_from([0.0, 10.0, 80.0, 1e6]))
+    importance = draw(st.dictionaries(st.sampled_from(domain.attributes), st.floats(1, 1e3)))
     strategy = draw(
         st.sampled_from(
             [
                 AllKWay(),
-                AllPairs(),
+                AllPairs(importance=importance),
                 Independent(),
-                MST(),
+                MST(importance=importance),
                 AIM(
+                    importance=importance,
                     workload=workload,
                     rounds_per_attribute=draw(st.integers(1, 5)),
                     max_megabytes=megabytes,
                 ),
                 MWEM(
+                    importance=importance,
                     workload=workload,
                     rounds=draw(st.none() | st.integers(1, 9)),
                     max_megabytes=megabytes,
