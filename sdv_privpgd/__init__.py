@@ -1,7 +1,15 @@
-"""Differentially private synthetic tables for SDV.
+"""Differentially private synthetic tables for SDV, and without it.
+
+Start with ``fit_table``, which takes a DataFrame and declarations of its columns, or with
+``PrivPGDSynthesizer``, which has SDV's interface. ``draft_domain`` and ``check_domain`` help to
+declare a table.
 
 Importing the package imports neither SDV nor torch: the public names are resolved when they are
 first used (PEP 562), so that ``fit_table`` and all that it needs work where SDV is not installed.
+
+>>> from sdv_privpgd import Categorical, Numerical
+>>> {"age": Numerical(0, 110, decimal_places=0), "ward": Categorical(["A", "B"])}["ward"]
+{'range_values': ['A', 'B']}
 """
 
 from importlib import import_module

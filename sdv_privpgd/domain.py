@@ -1,4 +1,4 @@
-"""What is public of an encoded table: its attributes, their codes, and codes taken in groups."""
+"""The public facts on an encoded table: its attributes, their codes, and codes put into groups."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,14 +9,19 @@ from itertools import combinations
 import numpy as np
 
 Clique = tuple[str, ...]
-"""Attributes that a marginal is over."""
+"""The attributes that a marginal is over."""
 
 
 class FieldsAlone:
-    """A frozen dataclass whose pickle holds its fields, and not what was computed from them.
+    """A frozen dataclass whose pickle holds its fields, and nothing that was computed from them.
 
-    What was computed, and in which order, may depend on the private table: an empty one never
-    asks for the inside of a column's codes.
+    What was computed, and in which order, may depend on the private table: for an empty table
+    nobody computes what the inside of a column's codes looks like.
+
+    >>> grouping = Grouping.of({"age": np.array([0, 0, 1])})
+    >>> _ = grouping.domain  # computed, and cached
+    >>> sorted(grouping.__getstate__())
+    ['attributes', 'groups']
     """
 
     def __getstate__(self) -> dict:
@@ -28,6 +33,15 @@ class Domain:
     """Ordered attributes and their numbers of values. Public.
 
     Values of an attribute of size k are the codes 0, ..., k - 1.
+
+    Raises:
+        ValueError: For attributes that repeat, and unless each has a size of at least 1.
+
+    >>> domain = Domain(("age", "ward", "ill"), (10, 3, 2))
+    >>> domain.shape(("ill", "age")), domain.size(("ill", "age"))
+    ((2, 10), 20)
+    >>> domain.cliques(2)
+    (('age', 'ward'), ('age', 'ill'), ('ward', 'ill'))
     """
 
     attributes: tuple[str, ...]
@@ -65,7 +79,7 @@ class Domain:
         return math.prod(self.shape(clique))
 
     def project(self, clique: Iterable[str]) -> "Domain":
-        """The domain of a clique alone."""
+        """The domain of a clique's attributes alone."""
         clique = tuple(clique)
         return Domain(clique, self.shape(clique))
 
@@ -75,7 +89,11 @@ class Domain:
 
 
 def in_words(cliques: Sequence[Clique], most: int = 4) -> str:
-    """Cliques by the names of their attributes; of very many the first, and how many others."""
+    """Names cliques by their attributes: up to ``most`` of them, and the number of the others.
+
+    >>> in_words([("age", "ward"), ("age", "ill")])
+    'age x ward, age x ill'
+    """
     named = [" x ".join(clique) for clique in cliques]
     if len(named) <= most + 1:
         return ", ".join(named)
@@ -83,15 +101,28 @@ def in_words(cliques: Sequence[Clique], most: int = 4) -> str:
 
 
 def code_type(domain: Domain) -> np.dtype:
-    """The smallest unsigned type that holds all codes of a domain."""
+    """The smallest unsigned type that holds all codes of a domain.
+
+    >>> code_type(Domain(("age", "ward"), (300, 3)))
+    dtype('uint16')
+    """
     return np.min_scalar_type(max(domain.sizes, default=1) - 1)
 
 
 @dataclass(frozen=True)
 class Grouping(FieldsAlone):
-    """For each of some attributes the group of each of its codes. Public.
+    """The group of each code of some attributes. Public.
 
-    The groups of an attribute are 0, 1, ..., and each has a code.
+    The groups of an attribute are 0, 1, ..., and none is empty.
+
+    Raises:
+        ValueError: Unless each attribute has groups, which are 0, 1, ..., without a gap.
+
+    >>> grouping = Grouping.of({"age": np.array([0, 0, 1, 1])})
+    >>> grouping.domain.sizes
+    (2,)
+    >>> grouping.sums(np.array([5, 1, 2, 2]), ("age",))
+    array([6, 4])
     """
 
     attributes: tuple[str, ...]
@@ -111,7 +142,7 @@ class Grouping(FieldsAlone):
 
     @classmethod
     def of(cls, groups: Mapping[str, np.ndarray]) -> "Grouping":
-        """The grouping with each attribute's integer array of groups."""
+        """Makes a grouping of each attribute's integer array of groups."""
         return cls(tuple(groups), tuple(tuple(own.tolist()) for own in groups.values()))
 
     @cached_property
@@ -131,7 +162,7 @@ class Grouping(FieldsAlone):
         return self._arrays[attribute]
 
     def sums(self, counts: np.ndarray, clique: tuple[str, ...]) -> np.ndarray:
-        """A clique's table, with axes in its order, summed over the codes of each group."""
+        """A clique's table summed over the codes of each group, axes in the clique's order."""
         for axis, attribute in enumerate(clique):
             groups = self[attribute]
             order = np.argsort(groups, kind="stable")

@@ -1,7 +1,7 @@
-"""How long the stages of a fit take, foretold from public facts alone.
+"""Forecasts of how long the stages of a fit take, made from public facts alone.
 
-The seconds are those of two idle cores. They need not be right: a bar shares itself out by them
-and corrects the time left by how fast the work goes, so that only their proportions matter.
+The seconds are those of two idle cores. They need not be exact: a progress bar uses their
+proportions, and corrects the time left by the speed of the work so far.
 """
 
 import math
@@ -25,37 +25,50 @@ from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 USUAL_ROWS = 50_000
-"""What the number of rows is taken to be where it is private."""
+"""The number of rows that is assumed where it is private."""
 
 _CATEGORIES = 12
 
 _COMPILE = 15.0
-_LOOK, _ENCODE, _DATE = 1e-7, 1.5e-7, 1e-6  # a cell; dates are text more often than not
-_COUNT, _NOISE = 4e-9, 5e-7  # a row of a table; a cell
-_PAIR, _PRODUCT = 1e-3, 3e-7  # a pair whose noise is looked into; its a * b * (a + b)
-_PROJECT = 6e-5  # a cell, on one core
-_DESCEND = 1.7e-8  # a particle of a table and epoch, on one core
+_LOOK, _ENCODE, _DATE = 1e-7, 1.5e-7, 1e-6  # seconds a cell; dates are usually text
+_COUNT, _NOISE = 4e-9, 5e-7  # seconds a row of a table; seconds a cell
+_PAIR, _PRODUCT = 1e-3, 3e-7  # seconds for a pair's denoising; for each of its a * b * (a + b)
+_PROJECT = 6e-5  # seconds a cell, on one core
+_DESCEND = 1.7e-8  # seconds a particle of a table and epoch, on one core
 _START = 0.5
+"""Seconds before a descent's first step."""
 _FINISH, _MOST_READ = 7e-9, 20_000
-"""A residual that a particle reads in a sweep. Of more than so many, fewer lead to a move, and they
-are read on all cores."""
-_GROUPED = 4e-3  # a triple, before the first sweep
-_LOTS, _STEP, _CELL = 8, 6e-5, 1e-8  # lots of 50 steps; a clique; a cell of a model's tables
-_ROUND = 0.35  # a round of an adaptive strategy, for each MiB that its model may have at the end
+"""Seconds for a residual that a particle reads in a sweep. Of more residuals than
+``_MOST_READ``, fewer lead to a move, and they are read on all cores."""
+_GROUPED = 4e-3  # seconds a triple, before the first sweep
+_LOTS, _STEP, _CELL = 8, 6e-5, 1e-8  # lots of 50 steps; seconds a clique; a cell of a model
+_ROUND = 0.35  # seconds a round of AIM or MWEM, for each MiB its model may have at the end
 
 
 def compiling() -> list[Stage]:
-    """The first fit on a machine."""
+    """The stages of the first fit on a machine, before any work on the table.
+
+    >>> [stage.name for stage in compiling()]
+    ['compile']
+    """
     return [Stage("compile", _COMPILE)]
 
 
 def usual_size(facts: Mapping) -> int:
-    """What the number of codes is taken to be of a column whose domain is not declared."""
+    """The number of codes that is assumed of a column whose domain is not declared.
+
+    >>> usual_size({"sdtype": "categorical"})
+    12
+    """
     return facts["num_bins"] if facts["sdtype"] in ("numerical", "datetime") else _CATEGORIES
 
 
 def looking(num_rows: int, num_columns: int) -> list[Stage]:
-    """Discovery, which looks at each cell twice and counts columns alone."""
+    """The stages of discovery, which reads each cell twice and counts single columns.
+
+    >>> [stage.name for stage in looking(num_rows=50_000, num_columns=10)]
+    ['look', 'encode']
+    """
     if not num_columns:
         return []
     cells = num_rows * num_columns
@@ -63,13 +76,21 @@ def looking(num_rows: int, num_columns: int) -> list[Stage]:
 
 
 def encoding(num_rows: int, sdtypes: Sequence[str]) -> list[Stage]:
-    """The codes of all modelled columns."""
+    """The stage in which all modelled columns are encoded.
+
+    >>> [stage.name for stage in encoding(50_000, ["numerical", "datetime"])]
+    ['encode']
+    """
     each = [_DATE if sdtype == "datetime" else _ENCODE for sdtype in sdtypes]
     return [Stage("encode", 0.02 + num_rows * sum(each))]
 
 
 def asking(domain: Domain, num_rows: float, strategy: Strategy) -> list[Stage]:
-    """What a strategy asks for."""
+    """The stages in which a strategy has its queries answered.
+
+    >>> [stage.name for stage in asking(Domain(("a", "b"), (4, 4)), 50_000, MST())]
+    ['measure', 'select', 'measure']
+    """
     if not len(domain):
         return []
     ones, pairs = domain.cliques(1), domain.cliques(min(2, len(domain)))
@@ -94,14 +115,18 @@ def asking(domain: Domain, num_rows: float, strategy: Strategy) -> list[Stage]:
 def fitting(
     domain: Domain, num_rows: float, cliques: Sequence[Clique], engine: Engine
 ) -> list[Stage]:
-    """What an engine makes of tables of these cliques."""
+    """The stages in which an engine fits a model to tables of these cliques.
+
+    >>> [stage.name for stage in fitting(Domain(("a",), (4,)), 50_000, [("a",)], PrivatePGM())]
+    ['fit']
+    """
     if not cliques:
         return []
     if isinstance(engine, PrivatePGM):
         cells = engine.megabytes(domain, cliques) * 2**17
         step = _STEP * len(cliques) + _CELL * cells
         return [Stage("fit", 50 * _LOTS * step)]
-    # Here, because the fits above need no torch.
+    # Imported here, because the fits above need no torch.
     from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 
     if not isinstance(engine, ParticleGradientDescent):
@@ -110,7 +135,11 @@ def fitting(
 
 
 def cliques_of(domain: Domain, strategy: Strategy) -> Sequence[Clique]:
-    """The cliques of the tables that a strategy is likely to ask for, but for its groups."""
+    """The cliques of the tables that a strategy is likely to measure, but for tables over groups.
+
+    >>> cliques_of(Domain(("a", "b", "c"), (4, 4, 4)), AllPairs())
+    (('a', 'b'), ('a', 'c'), ('b', 'c'))
+    """
     ones, pairs = domain.cliques(1), domain.cliques(min(2, len(domain)))
     if isinstance(strategy, AllPairs):
         return pairs
@@ -158,7 +187,7 @@ def _particles(
 
 
 def _settling(domain: Domain, number: int, cliques: Sequence[Clique], engine: Any) -> Stage:
-    """The finish: each particle reads a row of each of its tables, once an attribute."""
+    """The finish: in each sweep a particle reads a row of each of its tables for each attribute."""
     triples = min(math.comb(len(domain), 3), MOST)
     read = 3 * triples * (GROUPS + 8) + sum(
         size + 8 for clique in cliques for size in domain.shape(clique)
@@ -173,12 +202,12 @@ def _counting(domain: Domain, cliques: Sequence[Clique], num_rows: float) -> flo
 
 
 def _comparing(domain: Domain) -> float:
-    """What telling signal from noise in all pairs takes."""
+    """The seconds it takes to tell signal from noise in all pairs."""
     sizes = np.array(domain.sizes, dtype=np.float64)
     products = np.triu(np.outer(sizes, sizes) * np.add.outer(sizes, sizes), 1).sum()
     return _PAIR * math.comb(len(domain), 2) + _PRODUCT * float(products)
 
 
 def _megabytes(strategy: AIM | MWEM) -> float:
-    """Small models take as long as larger ones."""
+    """The size that determines the seconds: smaller models take as long as one of half a MiB."""
     return max(strategy.max_megabytes, 0.5)

@@ -19,7 +19,7 @@ from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine, Model
 
 COUNT_SHARE = Fraction(1, 100)
-"""Share of mu^2 for the number of rows where it is private; costs the tables 0.5 % of noise."""
+"""Share of mu^2 for the number of rows where it is private; it makes the tables 0.5 % noisier."""
 
 STATISTIC_SHARE = Fraction(1, 100)
 """Share of mu^2 for each statistic that the engine asks for."""
@@ -27,14 +27,24 @@ STATISTIC_SHARE = Fraction(1, 100)
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """All that leaves a fit. Public: it holds noisy answers and what was made of them.
+    """Everything that leaves a fit. Public: it holds noisy answers and what was computed from them.
 
     Attributes:
-        domain: Of the codes.
-        ledger: What was spent.
+        domain: The domain of the codes.
+        ledger: The record of what was spent.
         measurements: The noisy answers.
-        model: What was made of them.
-        held: Which codes of an attribute hold rows for sure, as ``surely_held`` says.
+        model: The model that was fitted to them.
+        held: The codes of each attribute that surely hold rows, by ``surely_held``.
+
+    >>> from sdv_privpgd import Independent, PrivatePGM
+    >>> from sdv_privpgd.privacy.dataset import Dataset
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> table = Dataset(Domain(("a", "b"), (2, 3)), np.array([[0, 2], [1, 1]] * 500))
+    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> curator = Curator(table, books)
+    >>> release = run(curator, Independent(), PrivatePGM())
+    >>> release.model.sample(4, seed=0).shape
+    (4, 2)
     """
 
     domain: Domain
@@ -49,8 +59,20 @@ def run(
 ) -> Release:
     """Selects, measures and synthesizes.
 
-    Privacy: the ledger's budget. The table is reached through the curator alone, by ``ask``; the
-    model is post-processing of his answers, and ``fit`` can be repeated from them for nothing.
+    Privacy: the ledger's budget. Only ``ask`` reaches the table, through the curator. The model is
+    post-processing of the answers, so ``fit`` can be repeated from them at no cost.
+
+    >>> from sdv_privpgd import MST, PrivatePGM
+    >>> from sdv_privpgd.privacy.dataset import Dataset
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> table = Dataset(Domain(("a", "b"), (2, 3)), np.array([[0, 2], [1, 1]] * 500))
+    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> curator = Curator(table, books)
+    >>> release = run(curator, MST(), PrivatePGM())
+    >>> [measured.query.clique for measured in release.measurements[1:]]
+    [('a',), ('b',), ('a', 'b')]
+    >>> release.ledger.remaining == 0
+    True
     """
     ask(curator, strategy, engine, progress=progress)
     return fit(Answers.of(curator, engine), engine, progress=progress)
@@ -58,9 +80,19 @@ def run(
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """What was paid for: the noisy answers that a model is made of. Public.
+    """The noisy answers that were paid for, of which a model is made. Public.
 
-    ``statistics`` are the queries that the engine asked for.
+    Attributes:
+        domain: The domain of the codes.
+        ledger: The record of what was spent.
+        measurements: The noisy answers.
+        statistics: The queries that the engine asked for.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> domain = Domain(("a",), (2,))
+    >>> Answers(domain=domain, ledger=ledger, measurements=(), statistics=()).measurements
+    ()
     """
 
     domain: Domain
@@ -82,12 +114,23 @@ class Answers:
 def ask(
     curator: Curator, strategy: Strategy, engine: Engine, *, progress: Progress = silent
 ) -> None:
-    """Asks the curator for the number of rows, what the engine asks for and the strategy's tables.
+    """Asks for the number of rows, the engine's statistics and the strategy's tables.
 
-    For all that is left of his budget; what he has answered already is not asked for again.
+    This spends all that is left of the curator's budget. What it has already answered is not asked
+    again.
+
+    >>> from sdv_privpgd import Independent, PrivatePGM
+    >>> from sdv_privpgd.privacy.dataset import Dataset
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> table = Dataset(Domain(("a", "b"), (2, 3)), np.array([[0, 2], [1, 1]] * 500))
+    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> curator = Curator(table, books)
+    >>> ask(curator, Independent(), PrivatePGM())
+    >>> [charge.what for charge in curator.ledger.charges]
+    ['number of rows', 'all 1-way marginals']
     """
     budget, known = curator.ledger.remaining, [m.query for m in curator.measurements]
-    queries = engine.statistics(curator.domain)  # may refuse: before anything is spent
+    queries = engine.statistics(curator.domain)  # refuses, if it does, before anything is spent
     require_room(queries)
     if CountQuery() not in known:
         curator.measure([CountQuery()], budget * COUNT_SHARE, what="number of rows")
@@ -99,7 +142,10 @@ def ask(
 
 
 def require_room(statistics: Sequence[Query]) -> None:
-    """Raises ``PrivacyBudgetError`` for more statistics than leave a share to the tables."""
+    """Raises ``PrivacyBudgetError`` if statistics leave no share of the budget to the tables.
+
+    >>> require_room([])
+    """
     if COUNT_SHARE + len(statistics) * STATISTIC_SHARE >= 1:
         raise PrivacyBudgetError(
             f"{len(statistics)} statistics take {float(STATISTIC_SHARE):g} of the budget each, "
@@ -108,11 +154,22 @@ def require_room(statistics: Sequence[Query]) -> None:
 
 
 def fit(answers: Answers, engine: Engine, *, progress: Progress = silent) -> Release:
-    """Makes a model of noisy answers: post-processing, at no cost.
+    """Fits a model to noisy answers: post-processing, at no cost.
 
-    A statistic that the engine asked for is asked for in order to be kept from being read off
-    the synthetic rows (paper, section 4.4), so after the fit neither it nor the tables, which
-    would reveal it, are kept.
+    The engine asks for a statistic to keep it from being read off the synthetic rows (paper,
+    section 4.4). So after the fit neither the statistic nor the tables, which would reveal it, are
+    kept.
+
+    >>> from sdv_privpgd import PrivatePGM
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> answer = np.array([52, 48])
+    >>> table = Measurement(query=MarginalQuery(("a",)), answer=answer, stddev=2.0)
+    >>> answers = Answers(
+    ...     domain=Domain(("a",), (2,)), ledger=ledger, measurements=(table,), statistics=()
+    ... )
+    >>> fit(answers, PrivatePGM()).model.marginal(("a",)).round(2)
+    array([0.52, 0.48])
     """
     domain, measured = answers.domain, answers.measurements
     expect(progress, lambda: _left(domain, measured, engine))
@@ -125,7 +182,7 @@ def fit(answers: Answers, engine: Engine, *, progress: Progress = silent) -> Rel
 
 
 def _left(domain: Domain, answers: Sequence[Measurement], engine: Engine) -> list[Stage]:
-    """What a fit to these answers is foretold to take."""
+    """The stages that a fit to these answers is expected to take."""
     cliques = [each.query.clique for each in answers if isinstance(each.query, MarginalQuery)]
     total = estimate_total(domain, answers).value
     return fitting(domain, total, list(dict.fromkeys(cliques)), engine)

@@ -1,4 +1,4 @@
-"""How long work reports that it moves on, stage by stage."""
+"""Progress of long work, reported stage by stage."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,20 +11,38 @@ Item = TypeVar("Item")
 class Progress(Protocol):
     """Wraps the items of a loop and shows a stage's progress over them.
 
-    Only loops whose length the domain and the settings fix are wrapped: a bar is public.
+    Only loops whose length follows from the domain and the settings are wrapped, so a bar is
+    public.
+
+    >>> def printed(items, stage):
+    ...     for number, item in enumerate(items, start=1):
+    ...         yield item
+    ...         print(f"{stage}: {number} of {len(items)}")
+    >>> [item for item in printed(["a", "b"], "measure")]
+    measure: 1 of 2
+    measure: 2 of 2
+    ['a', 'b']
     """
 
     def __call__(self, items: Sequence[Item], stage: str) -> Iterable[Item]: ...
 
 
 def silent(items: Sequence[Item], stage: str) -> Iterable[Item]:
-    """Shows nothing."""
+    """Shows nothing, and returns the items.
+
+    >>> silent([1, 2], "measure")
+    [1, 2]
+    """
     del stage
     return items
 
 
 class Stage(NamedTuple):
-    """A part of the work and the seconds that public facts foretell for it."""
+    """A part of the work, and the seconds that public facts forecast for it.
+
+    >>> Stage("encode", 0.5).seconds
+    0.5
+    """
 
     name: str
     seconds: float
@@ -32,22 +50,38 @@ class Stage(NamedTuple):
 
 @runtime_checkable
 class Planned(Protocol):
-    """A ``Progress`` that shows the whole of the work, and so has to know what is to come."""
+    """A ``Progress`` that shows the whole of the work, and therefore needs to know what is to come.
+
+    >>> isinstance(silent, Planned)
+    False
+    """
 
     def expect(self, stages: Sequence[Stage]) -> None:
-        """Takes these stages, in this order, for all that is left."""
+        """Takes these stages, in this order, as all that is left."""
         ...
 
 
 def expect(progress: Progress, foretold: Callable[[], Sequence[Stage]]) -> None:
-    """Says what is left, to a ``Progress`` that wants to know. The stages must be public."""
+    """Tells a ``Planned`` progress what is left; computes nothing for any other.
+
+    Args:
+        progress: The progress to tell.
+        foretold: Returns the stages to come, which must be public.
+
+    >>> expect(silent, lambda: [Stage("encode", 0.5)])
+    """
     if isinstance(progress, Planned):
         progress.expect(foretold())
 
 
 @contextmanager
 def one_step(progress: Progress, stage: str) -> Iterator[None]:
-    """A stage without a loop."""
+    """Shows a stage that has no loop.
+
+    >>> with one_step(silent, "encode"):
+    ...     print("working")
+    working
+    """
     steps = iter(progress((stage,), stage))
     next(steps, None)
     yield
@@ -59,7 +93,12 @@ _PARTS = 100
 
 
 class Shares:
-    """A stage whose steps are of different length: it is told which share of it is done."""
+    """Shows a stage whose steps differ in length: it is told which share of the stage is done.
+
+    >>> shares = Shares(silent, "select")
+    >>> shares.reach(0.5)
+    >>> shares.reach(1.0)
+    """
 
     def __init__(self, progress: Progress, stage: str) -> None:
         self._parts = iter(progress(range(_PARTS), stage))
@@ -67,7 +106,7 @@ class Shares:
         self.reach(0.0)
 
     def reach(self, share: float) -> None:
-        """Says that so much of the stage is done, from 0 to 1; shares never fall."""
+        """Reports that this share of the stage, from 0 to 1, is done. Shares never fall."""
         while self._begun < min(int(share * _PARTS), _PARTS):
             self._begun += 1
             next(self._parts, None)

@@ -1,4 +1,4 @@
-"""The module that users name: it makes sure that SDV is there before the classes are."""
+"""SDV's classes under their public name. It imports SDV first, then the classes."""
 
 import sdv  # noqa: F401  (SDV loads its add-ons, this package among them, at the end of its import)
 

@@ -8,6 +8,7 @@ import pandas as pd
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.plan import discover, reserved_delta
+from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
@@ -27,7 +28,7 @@ def found_in(
         epsilon, 1e-5, adjacency, rows_per_person, reserved=reserved_delta(undeclared, 1e-5)
     )
     books = Books(ledger, words=np.random.default_rng(seed).bytes)
-    facts, _ = discover(columns, undeclared, books, Fraction(1, 20))
+    facts, _ = discover(PrivateTable(columns), undeclared, books, Fraction(1, 20))
     return facts, books.ledger
 
 

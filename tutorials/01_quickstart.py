@@ -1,7 +1,7 @@
 """Quickstart: private synthetic rows of a sensitive survey, and the ledger that goes with them.
 
 6,366 women answered, one row each (``survey.py``). We declare each column's domain from the
-codebook, fit at epsilon 1, sample as many rows, and look.
+codebook, fit at epsilon 1, sample as many rows, and compare a few marginals.
 
 Run it:  python tutorials/01_quickstart.py            (writes 01_quickstart.png and .csv here)
 """
@@ -20,7 +20,7 @@ from sdv_privpgd import PrivPGDSynthesizer
 
 
 def figure(real: pd.DataFrame, synthetic: pd.DataFrame, path: Path) -> None:
-    """A few marginals and one pair. It shows the real table: for the curator's eyes only."""
+    """Draws a few marginals and one pair. It shows the real table: for the curator's eyes only."""
     fig, axes = plt.subplots(2, 3, figsize=(12, 7), layout="constrained")
     for axis, name in zip(
         axes.flat, ["rate_marriage", "age", "yrs_married", "affair"], strict=False

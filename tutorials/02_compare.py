@@ -1,14 +1,14 @@
 """Compare three methods at one epsilon on one table, and read the pages.
 
-PrivPGD measures all pairs of columns and, coarsely, triples; MST a tree of pairs that it chooses
-privately; Independent each column alone. All three have the same guarantee; they differ in what
-they do with it.
+PrivPGD measures all pairs of columns and, coarsely, triples. MST measures a tree of pairs that it
+chooses privately. Independent measures each column alone. All three have the same guarantee and
+the same budget; they differ in what they measure with it.
 
-Each leaves two pages for a browser. ``02_<method>.html`` is public: what was spent, how loud the
-noise is, and how well the rows fit the noisy answers. ``02_<method>_not_private.html`` compares
-with the real table: "Scores" first, then the columns and pairs that fit worst. Read it to learn
-about the methods, on a table that may be seen; choosing a method by it for a table that must be
-protected would spend privacy that no ledger counts.
+Each method leaves two pages for a browser. ``02_<method>.html`` is public: it says what was spent,
+how loud the noise is, and how well the rows fit the noisy answers. ``02_<method>_not_private.html``
+compares with the real table, "Scores" first, then the columns and pairs that fit worst. It teaches
+about the methods on a table that may be seen. Do not choose a method by it for a table that must be
+protected: that would spend privacy that no ledger counts.
 
 Run it:  pip install -e '.[tutorials]'  and  python tutorials/02_compare.py
 """
@@ -23,7 +23,7 @@ from sdv_privpgd import MSTSynthesizer, PrivPGDSynthesizer
 
 
 def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFrame:
-    """Fits all three, writes their pages and returns their scores, one column a method."""
+    """Fits all three, writes their pages and returns their scores, one column for each method."""
     real = load()
     same = {"epsilon": 1.0, "public_domain": PUBLIC_DOMAIN}
     particles = {**same, "num_particles": num_particles}

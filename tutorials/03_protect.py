@@ -1,12 +1,13 @@
-"""Protect a statistic: rows that are good for everything but the one number that stays private.
+"""Protect a statistic: make rows that are good for everything but one number that stays secret.
 
-Say that the share of happy, religious and long-married women must not be read off the rows (a rate
-that a competitor would pay for, a defect rate). Dropping the columns would lose all that is in
-them. A ``ProtectedThreshold`` pushes the synthetic rows away from the statistic while they descend:
-the rows then mislead about it, and the weight says how far. Figure 3 of Donhauser et al. 2024 shows
-what that costs elsewhere; this is it in small. Dashed lines are the fit without a penalty.
+Suppose that nobody may read the share of happy, religious and long-married women off the rows. (In
+a company it could be a defect rate that a competitor would pay for.) Dropping the columns would
+lose all that they hold. A ``ProtectedThreshold`` pushes the particles away from the statistic
+during the descent. So the rows mislead about it, and the weight says how far. Figure 3 of Donhauser
+et al. 2024 shows the cost for everything else, and this tutorial repeats it on a small table.
+Dashed lines are the fit without a penalty.
 
-The private answer that the penalty needs is paid from the same budget and dropped after the fit,
+The penalty needs one private answer. It is paid from the same budget and dropped after the fit,
 with all that would reveal it.
 
 Run it:  python tutorials/03_protect.py            (writes 03_protect_not_private.png and .csv here)
@@ -24,14 +25,14 @@ from survey import PUBLIC_DOMAIN, SCALES, load, metadata
 
 from sdv_privpgd import PrivPGDSynthesizer, ProtectedThreshold
 
-# A row's place on a column is the center of its cell: code c of k lies at (2 c + 1) / (2 k).
+# A row lies at the center of its cell in each column: code c of k is at (2 c + 1) / (2 k).
 THETA = {"rate_marriage": 1.0, "religious": 1.0, "yrs_married": 1.0}
 THRESHOLD = 1.9
 WEIGHTS = [0, 0.0003, 0.003]
 
 
 def share(table: pd.DataFrame) -> float:
-    """The share of rows beyond the threshold: the number to protect."""
+    """The share of rows beyond the threshold, which is the number to protect."""
     places = 0.0
     for name, coefficient in THETA.items():
         values = SCALES[name]
@@ -41,7 +42,7 @@ def share(table: pd.DataFrame) -> float:
 
 
 def figure(found: pd.DataFrame, path: Path) -> None:
-    """How far off the protected share is, and what it costs elsewhere, over the weight."""
+    """Draws the error of the protected share and the other errors over the weight."""
     titles = {
         "protected": "protected share, absolute error",
         "half_l1": "pairs, total variation",
@@ -60,7 +61,7 @@ def figure(found: pd.DataFrame, path: Path) -> None:
 
 
 def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFrame:
-    """Fits once for each weight and returns the errors, one row a weight."""
+    """Fits once for each weight and returns the errors, one row for each weight."""
     real = load()
     rows = {}
     for weight in WEIGHTS:

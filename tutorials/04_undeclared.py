@@ -1,14 +1,14 @@
 """From a CSV file with nothing declared to synthetic rows and a page.
 
-You have a file and no codebook at hand. SDV detects the types of its columns; they, the names and
-the keys are then taken as public. Ranges and categories are not: a part of the budget finds them
-from noisy counts, and what few rows have becomes "other". The same from the shell:
+You have a file and no codebook. SDV detects the types of its columns. The types, the names and the
+keys are then taken as public. Ranges and categories are not: a part of the budget finds them from
+noisy counts, and values that few rows have become "other". The same from the shell:
 
     sdv-privpgd synthesize 04_survey.csv --epsilon 1 --out 04_undeclared.csv --report 04_report.html
 
 ``04_survey.csv`` stands for your own file and is private; ``04_undeclared.csv`` and
 ``04_report.html`` may be shown. At the end the tutorial compares with the rows that a codebook
-gives, which is not private: declare what you can.
+gives; that comparison is not private. Declare whatever you can.
 
 Run it:  pip install -e '.[tutorials]'  and  python tutorials/04_undeclared.py
 """
@@ -35,7 +35,7 @@ def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFram
     synthesizer.report(folder / "04_report.html")
     print(synthesizer.privacy_report())
 
-    # Not private from here on. One ruler for both: the codebook's values.
+    # Not private from here on. Both are compared on the codebook's values.
     declared = PrivPGDSynthesizer(
         metadata(), epsilon=1.0, public_domain=PUBLIC_DOMAIN, num_particles=num_particles
     )

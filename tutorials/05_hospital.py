@@ -1,10 +1,10 @@
 """A hospital table from CSV to page, for people who are not from the field.
 
-The table is made up, simulated by chance (``hospital.py``), so that the tutorial may compare with
-it. It has what real ones have: several stays of a patient, dates in order, money with a long tail,
-codes that begin with zeros, empty cells. README says why each step is as it is.
+The table is simulated (``hospital.py``), so that the tutorial may compare with it. It has what real
+ones have: several stays of a patient, dates in order, money with a long tail, codes that begin with
+zeros, and empty cells. README gives the reasons for each step.
 
-The same from the shell, but for the order of dates, which only Python takes:
+The same from the shell, without the order of dates, which only Python takes:
 
     sdv-privpgd draft-domain --metadata 05_metadata.json --out to_fill_in.json
     sdv-privpgd plan --metadata 05_metadata.json --domain 05_domain.json --epsilon 1 --delta 1e-6 \\
@@ -37,7 +37,7 @@ from sdv_privpgd import (
 from sdv_privpgd.cli.program import main as command_line
 
 STAYS = 2
-"""Of each patient so many stays are kept: what one person can change is then limited."""
+"""Number of stays that are kept of each patient, which limits what one person can change."""
 
 EPSILON, DELTA = 1.0, 1e-6
 
@@ -47,7 +47,7 @@ def heading(text: str) -> None:
 
 
 def describe_table(table: pd.DataFrame, folder: Path) -> tuple:
-    """Metadata and domain, from names, types and the codebook. No cell is looked at."""
+    """Metadata and domain, from names, types and the codebook. It looks at no cell."""
     metadata = draft_metadata(table.dtypes, table_name="stays")
     metadata.update_column("patient", sdtype="id", regex_format="P[0-9]{5}")
 
@@ -84,7 +84,7 @@ def look(stays: pd.DataFrame) -> pd.Series:
 
 
 def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFrame:
-    """Writes the CSV file, makes rows and pages of it, and returns a few numbers of both."""
+    """Writes the CSV file, makes rows and pages of it, and returns a few numbers of both tables."""
     simulate().to_csv(folder / "05_hospital.csv", index=False)
 
     heading("1. Read the file, with types that you name")

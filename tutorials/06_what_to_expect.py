@@ -1,13 +1,13 @@
-"""What to expect of so many rows and columns: how many rows come out in the wrong place.
+"""What to expect: how many rows come out in the wrong place, by the size of the table.
 
-Simulated tables of so many rows and columns of ten values each, some of which go together, are
-fitted at some epsilon. Then shares of the synthetic rows are held against those of the table: how
-many of 100 rows would have to change to make a column right, and how many for a pair of columns
-(the total variation distance). "By chance" is what a second table of other people from the same
-town would differ by: no privacy, luck alone.
+The tutorial simulates tables of several sizes, whose columns have ten values each and depend on
+each other, and fits them at one epsilon. Then it compares shares of the synthetic rows with those
+of the table. It prints how many of 100 rows would have to change to make a column right, and how
+many to make a pair of columns right (the total variation distance). "By chance" is the distance to
+a second table of other people from the same town, without any privacy.
 
-With ``rows_per_person=k`` read the line of as many rows divided by k. Tables of your own are
-private: simulate some like them rather than try settings on them.
+With ``rows_per_person=k``, divide your number of rows by k and read that line. Your own tables are
+private: do not try settings on them, but simulate tables like them.
 
 Run it:  pip install -e '.[tutorials]'  and  python tutorials/06_what_to_expect.py --epsilon 1
 """
@@ -29,7 +29,7 @@ VALUES = [str(value) for value in range(10)]
 
 
 def town(num_rows: int, num_columns: int, seed: int) -> pd.DataFrame:
-    """People with a hidden trait that all columns have something of."""
+    """Simulates people with a hidden trait that all columns depend on."""
     rng = np.random.default_rng(seed)
     own = rng.normal(size=(num_rows, num_columns))
     mixed = 0.7 * rng.normal(size=(num_rows, 1)) + 0.7 * own
@@ -38,7 +38,7 @@ def town(num_rows: int, num_columns: int, seed: int) -> pd.DataFrame:
 
 
 def misplaced(real: pd.DataFrame, rows: pd.DataFrame, degree: int) -> float:
-    """How many of 100 rows are in the wrong place, in so many columns at a time, on average."""
+    """The mean number of 100 rows that are in the wrong place, in so many columns at a time."""
     found = []
     for names in islice(combinations(real.columns, degree), 60):
         shares = [table.value_counts(list(names), normalize=True) for table in (real, rows)]
@@ -53,7 +53,7 @@ def main(
     num_particles: int | None = None,
     folder: Path = Path(),
 ) -> pd.DataFrame:
-    """Fits a table of each size and returns what was found, one row a size."""
+    """Fits a table of each size and returns the errors, one row for each size."""
     found = []
     for num_rows in rows:
         for num_columns in columns:

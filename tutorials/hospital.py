@@ -1,7 +1,7 @@
-"""The hospital of tutorial 05: made-up stays of made-up patients, simulated. One row a stay.
+"""The hospital of tutorial 05: simulated stays of simulated patients, one row for each stay.
 
-A patient may have several stays. The codebook is what a hospital would hand out with such a file:
-types, ranges and categories from its forms and catalogs, not from the patients.
+A patient may have several stays. The codebook is what a hospital would hand out with such a file.
+It has types, ranges and categories from forms and catalogs, not from the patients.
 """
 
 import numpy as np
@@ -33,13 +33,13 @@ DTYPES = {
     "emergency": "boolean",
     "cost": "float64",
 }
-"""For ``pandas.read_csv``: with dtypes that you name, no cell decides them."""
+"""Dtypes for ``pandas.read_csv``. No cell decides the dtypes that you name."""
 
 DATES = ["born", "admitted", "discharged"]
 
 
 def simulate(num_patients: int = 20_000, seed: int = 5) -> pd.DataFrame:
-    """Stays of so many patients, most of whom have one and a few up to a dozen."""
+    """Stays of so many patients. Most have one stay, and a few have up to a dozen."""
     rng = np.random.default_rng(seed)
     stays = np.minimum(rng.geometric(0.6, num_patients), 12)
     patient = np.repeat(np.arange(num_patients), stays)

@@ -1,6 +1,6 @@
-"""The survey of the tutorials: 6,366 women on their marriages, with its codebook. One row a woman.
+"""The survey of the tutorials, with its codebook: 6,366 women on their marriages, one row each.
 
-In 1974 the magazine Redbook asked its readers about their marriages and affairs; statsmodels ships
+In 1974 the magazine Redbook asked its readers about their marriages and affairs. statsmodels ships
 the table as ``fair``.
 """
 
@@ -8,7 +8,7 @@ import pandas as pd
 import statsmodels.api as sm
 from sdv.metadata import Metadata
 
-# From the codebook, not from the table: that is what makes it public.
+# This is public because it comes from the codebook and not from the table.
 SCALES = {
     "rate_marriage": [1, 2, 3, 4, 5],  # very poor ... very good
     "age": [17.5, 22, 27, 32, 37, 42],
@@ -29,13 +29,13 @@ PUBLIC_DOMAIN = {
 
 
 def load() -> pd.DataFrame:
-    """The survey. Time spent in affairs becomes yes or no, row by row: no other row is used."""
+    """The survey. Time spent in affairs becomes yes or no, for each row by itself."""
     table = sm.datasets.fair.load_pandas().data
     return table.assign(affair=table["affairs"] > 0).drop(columns="affairs")
 
 
 def metadata() -> Metadata:
-    """Names and kinds of the columns, written by hand: nothing is detected from the table."""
+    """Names and kinds of the columns, written by hand. Nothing is detected from the table."""
     kinds = dict.fromkeys(SCALES, "ordinal") | {
         "occupation": "categorical",
         "occupation_husb": "categorical",

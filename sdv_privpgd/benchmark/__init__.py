@@ -1,4 +1,4 @@
-"""Benchmarks: ``python -m sdv_privpgd.benchmark --help``. Nothing else in the package uses them.
+"""Benchmarks, run by ``python -m sdv_privpgd.benchmark``. Nothing else in the package uses them.
 
-They look at real tables without protection: what they print is not private.
+They read real tables without protection, so what they print is not private.
 """

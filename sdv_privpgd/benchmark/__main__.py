@@ -1,4 +1,4 @@
-"""The command line: one subcommand a benchmark."""
+"""The command line, with one subcommand for each benchmark."""
 
 import argparse
 

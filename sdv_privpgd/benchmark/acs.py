@@ -2,7 +2,8 @@
 
 The American Community Survey's income task of 2018 over seven states, 342,989 rows: the paper's
 "Inc" (Donhauser et al. 2024, section 4.1). Every feature is cut into 32 cells of equal width over
-its range in the codebook, the label has two. Compared with the real table: not private.
+its range in the codebook; the label has two. The errors compare with the real table and are not
+private.
 """
 
 import argparse
@@ -117,7 +118,7 @@ def _once(arguments: argparse.Namespace) -> None:
     watch.lap("sample")
     measured = {"method": arguments.method, "rows": len(real), **watch.seconds, "fit": fit}
     measured["peak_MiB"] = memory.mebibytes()
-    # Each particle once: the error of what was fitted, without that of drawing rows.
+    # Each particle is used once, so that drawing rows adds no error.
     points = release.model.sample(release.model.block, seed=0)
     for name, rows in (("particles", points), ("rows", synthetic)):
         measured[f"L1 {name}"] = mean_l1(domain, codes, rows)

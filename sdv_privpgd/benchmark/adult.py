@@ -3,10 +3,10 @@
     python -m sdv_privpgd.benchmark adult                                    # ours and independent
     python -m sdv_privpgd.benchmark adult --published-epochs 20 --seeds 1    # and as published
 
-Compared with the real table: the numbers that it prints are not private. The error is half the L1
-distance between 2-way tables, averaged over all pairs of columns, in the codes of the declared
-domain. ``independent`` spends the same epsilon on the 1-way marginals alone and draws columns
-independently; ``as_published`` is the paper's configuration at a reduced number of epochs.
+The errors compare with the real table and are not private. The error is half the L1 distance
+between 2-way tables, averaged over all pairs of columns, in the codes of the declared domain.
+``independent`` spends the same epsilon on the 1-way marginals alone and draws columns
+independently; ``as_published`` is the paper's configuration with fewer epochs.
 """
 
 import argparse
@@ -96,7 +96,7 @@ def _adult(arguments: argparse.Namespace) -> None:
     from sdv_privpgd import ParticleGradientDescent, PrivPGDSynthesizer
     from sdv_privpgd.columns.encoders import encode_table
     from sdv_privpgd.columns.schema import Schema
-    from sdv_privpgd.synthesize.particles.softmax import SoftmaxProjection
+    from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
 
     real = pd.read_parquet(arguments.data / "adult.parquet").drop(columns="fnlwgt")
     described = columns(real.columns)

@@ -3,14 +3,14 @@
     python -m sdv_privpgd.benchmark compare --methods PrivPGD MST --tables adult --out r.parquet
     python -m sdv_privpgd.benchmark compare --preset paper --out r.parquet
 
-80 % of a table's rows are fitted and compared with as many synthetic rows; 20 % test what is
-learned from synthetic rows. "Real" stands for the fitted rows themselves. Every column is cut in
-at most ``--cells`` cells (see ``tables``). The paper's metrics are of these cells, into which the
-real rows are put, too: what is clipped there is the metric ``outside``. The metrics ``decoded_*``
-are of values (see ``values``). Seeds are those of the engine, the sample and the
-metrics: the noise comes from the operating system and differs in every run. Runs that the file
-holds are skipped, so an interrupted comparison goes on where it was; a run that fails is recorded
-with its error's class. ``records`` describes the file.
+80 % of a table's rows are fitted and compared with as many synthetic rows; the other 20 % test
+models that are trained on synthetic rows. "Real" stands for the fitted rows themselves. Every
+column is cut into at most ``--cells`` cells (see ``tables``). The paper's metrics compare these
+cells, which real rows are put into as well; the metric ``outside`` is the share that this clips.
+The metrics ``decoded_*`` compare values (see ``values``). A seed is that of the engine, the sample
+and the metrics; the noise comes from the operating system and differs in every run. Runs that the
+file holds are skipped, so an interrupted comparison goes on where it was. A run that fails is
+recorded with its error's class. ``records`` describes the file.
 """
 
 import argparse
@@ -72,7 +72,7 @@ def add_command(commands) -> None:
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds what ``table_of`` reads."""
+    """Adds the options that ``table_of`` reads."""
     parser.add_argument("--table", help="a table by name, or a file with its --metadata")
     parser.add_argument("--metadata", type=Path, help="SDV's metadata of your own table, JSON")
     parser.add_argument("--domain", type=Path, help="its public domain, JSON: column to facts")
@@ -89,7 +89,7 @@ def _settings(arguments: argparse.Namespace) -> dict:
 
 
 def name_of(arguments: argparse.Namespace, table: str) -> str:
-    """What a table is called in the results."""
+    """The name of a table in the results."""
     return table if arguments.metadata is None else Path(table).stem
 
 
@@ -106,7 +106,7 @@ def _compare(arguments: argparse.Namespace) -> None:
         raise SystemExit("Name tables: --tables, --table with --metadata, or --preset paper.")
     if arguments.metadata is None:
         check_names(tables)
-    # A seed at a time, so that an interrupted comparison has something of everything.
+    # Seeds are the outer loop, so that an interrupted comparison has runs of every method.
     cells = [
         (str(method), str(table), math.inf if method == REAL else float(epsilon), int(seed))
         for seed, table, epsilon, method in product(
@@ -156,7 +156,7 @@ def method_of(arguments: argparse.Namespace, name: str) -> Method:
 
 
 def _passed(facts: dict) -> list[str]:
-    """The command line of ``compare-once`` that says the same."""
+    """The command line of ``compare-once`` with the same options."""
     keys = (
         "method", "table", "epsilon", "seed", "metadata", "domain", "label", "data", "cells",
         "rows", "delta", "num_particles", "published_epochs", "max_megabytes", "most_seconds",
@@ -169,7 +169,7 @@ def _passed(facts: dict) -> list[str]:
 
 
 def _error_of(failure: subprocess.CalledProcessError) -> str:
-    """The class of the error that ended a run, or the signal: SIGKILL for want of memory."""
+    """The class of the error that ended a run, or the signal; SIGKILL means too little memory."""
     if failure.returncode < 0:
         return signal.Signals(-failure.returncode).name
     lines = failure.stdout.splitlines()
@@ -184,6 +184,6 @@ def _once(arguments: argparse.Namespace) -> None:
 
 
 def _say_error(kind: type[BaseException], error: BaseException, trace) -> None:
-    """The traceback as ever, and the error's class for the process that waits."""
+    """Prints the usual traceback, and the error's class for the process that waits."""
     traceback.print_exception(kind, error, trace)
     print(json.dumps({"error": kind.__name__}), flush=True)

@@ -1,10 +1,10 @@
-"""Rows under conditions: how well the other columns follow, and how long a thousand take.
+"""Rows under conditions: the errors of the other columns, and the seconds of a thousand conditions.
 
-A table of simulated rows is fitted. For conditions on 1 to 4 attributes the table below compares
-the distribution of each other attribute with that in the whole population: half the L1 distance,
-averaged over the attributes, the conditions and the seeds. ``ours`` are 20,000 rows drawn under
-each condition, ``100 rows`` as many. ``nearest`` takes the fitting particles alone, or where there
-are none the nearest ones; ``all`` takes all particles. An absent condition fits none.
+It fits a simulated table. For conditions on 1 to 4 attributes it compares the distribution of each
+other attribute with that in the whole population under the same condition. The error is half the L1
+distance, averaged over the attributes, the conditions and the seeds. ``ours`` draws 20,000 rows
+under each condition, ``100 rows`` draws 100. ``nearest`` takes only the particles that fit or, if
+there are none, the nearest ones; ``all`` takes all particles. No particle fits an absent condition.
 """
 
 import argparse
@@ -28,10 +28,10 @@ from sdv_privpgd.synthesize.particles.particles import Particles
 _BANDS = {"10 %": 0.1, "1 %": 0.01, "0.1 %": 0.001, "absent": 0.0}
 _MANY, _FEW = 20_000, 100
 _FEWEST_KNOWN = 300
-"""Rows of the population that a condition must have to say what is true."""
+"""Fewest rows of the population that a condition may have, so that the truth is known well."""
 
 Values = dict[int, int]
-"""A condition: the codes wanted of attributes, by axis."""
+"""A condition: the codes that attributes must have, by axis."""
 
 
 def add_command(commands) -> None:
@@ -82,7 +82,7 @@ def _examples(
     number: int,
     rng: np.random.Generator,
 ) -> Iterator[Values]:
-    """At most so many conditions of about a frequency, as a row of the population has them."""
+    """At most ``number`` conditions of about one frequency, taken from rows of the population."""
     found = 0
     for _ in range(1_000 * number):
         if found == number:
@@ -92,7 +92,7 @@ def _examples(
         row = rng.integers(population.shape[1])
         values = {axis: int(population[axis, row]) for axis in axes}
         fitting = _fitting(particles, values).mean()
-        # The particles are quickly counted, and the population only where it may do.
+        # Particles are counted first, which is quick; the population only for likely conditions.
         if not (share / 4 <= fitting <= share * 4):
             continue
         known = _fitting(population, values)
@@ -102,14 +102,14 @@ def _examples(
 
 
 def _fitting(codes: np.ndarray, values: Values) -> np.ndarray:
-    """Which columns of codes of shape (attribute, row) have the values; bool."""
+    """True for rows with the values, given codes of shape (attribute, row)."""
     return np.all([codes[axis] == code for axis, code in values.items()], axis=0)
 
 
 def _errors(
     particles: Particles, population: np.ndarray, values: Values, rng: np.random.Generator
 ) -> dict[str, float]:
-    """The particles that fit, and the mean TV of the other attributes by each way to draw them."""
+    """The number of particles that fit, and each method's mean error of the other attributes."""
     domain, pool = particles.domain, particles.codes.T
     truth = population[:, _fitting(population, values)]
     fitting = _fitting(pool, values)

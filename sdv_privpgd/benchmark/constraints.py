@@ -1,10 +1,10 @@
-"""Constraints: what they do to the error, and whether every row meets them. Not private.
+"""Constraints: the errors with and without them, and the rows that break them. Not private.
 
-Real tables (of the rows that meet a constraint, nearly all of each) and a simulated one are fitted
+Real tables (the rows that meet a constraint, which are nearly all) and a simulated one are fitted
 with and without it. The error is half the mean L1 distance over all pairs of columns, on the cells
-of the fit without. Columns in order have another error, in values and not in cells: how far the
-quantiles of their differences are from the real ones on average, as a part of the real mean. The
-settings are those of the synthesizers; every fit has fresh noise.
+of the fit without it. Columns in order have another error, in values: the mean distance of the
+quantiles of their differences from the real ones, divided by the real mean. The settings are those
+of the synthesizers, and every fit has new noise.
 """
 
 import argparse
@@ -42,9 +42,9 @@ class Case:
     """A table with a constraint that its rows meet.
 
     Attributes:
-        table: Makes it from the folder of the tables.
-        columns: SDV's description of each column, ranges and all.
-        constraint: Makes the constraint.
+        table: The function that makes it, given the folder of the tables.
+        columns: SDV's description of each column, with ranges.
+        constraint: The function that makes the constraint.
     """
 
     table: "Callable[[Path], pd.DataFrame]"
@@ -109,7 +109,7 @@ def _measured(case: Case, method: str, arguments: argparse.Namespace) -> dict[st
 
 
 def _differences(constraint: Any, schema: Any, rows: "pd.DataFrame") -> list[np.ndarray]:
-    """What is between columns in order, in their own steps, for each pair."""
+    """The differences between columns in order, in their own steps, for each pair."""
     from sdv_privpgd.columns.encoders import encoder_for
     from sdv_privpgd.columns.ordered import differences_of
     from sdv_privpgd.plugin.constraints import ordered_pairs
@@ -125,7 +125,7 @@ def _differences(constraint: Any, schema: Any, rows: "pd.DataFrame") -> list[np.
 
 
 def _quantile_error(real: np.ndarray, synthetic: np.ndarray) -> float:
-    """How far quantiles are from the real ones on average, as a part of the real mean."""
+    """The mean distance of the quantiles from the real ones, divided by the real mean."""
     levels = np.linspace(0.005, 0.995, 100)
     apart = np.abs(np.quantile(real, levels) - np.quantile(synthetic, levels))
     return float(apart.mean() / real.mean())
@@ -202,7 +202,7 @@ def _households(folder: Path) -> "pd.DataFrame":
 
 
 def _stays(folder: Path) -> "pd.DataFrame":
-    """Simulated stays in a hospital: three dates in order, a ward and an age that say of them."""
+    """Simulated stays in a hospital: three dates in order, which depend on a ward and an age."""
     import pandas as pd
 
     del folder
@@ -301,4 +301,4 @@ CASES: Mapping[str, Case] = {
         constraint=_predicate,
     ),
 }
-"""One case a kind of constraint, by name."""
+"""One case for each kind of constraint, by name."""

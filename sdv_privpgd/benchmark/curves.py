@@ -1,10 +1,10 @@
-"""Error over seconds on real tables: what epochs, sweeps, batches, copies and momentum buy.
+"""Error over seconds on real tables, for epochs, sweeps, batches, copies and momentum.
 
 All points of a table start from one set of measurements and one set of projected targets, so they
-differ in the particles' way alone; "noisy" targets are those of a fit at ``--epsilon``, "true" ones
-the table's own marginals. Seconds are those of the start, the descent and the finish, of the
-processor: summed over its cores, whatever else it has to do. The errors are those of the particles
-against the real table, over all pairs of columns: not private.
+differ only in the descent and the finish. "noisy" targets are those of a fit at ``--epsilon``;
+"true" ones are the table's own marginals. Seconds are processor seconds of the start, the descent
+and the finish, summed over the cores. The errors compare the particles with the real table over all
+pairs of columns, and are not private.
 """
 
 import argparse
@@ -36,7 +36,7 @@ _ERRORS = {"L1": mean_l1, "SW1": mean_sw1, "Cov": covariance_error}
 _BATCHES = (4, 16)
 
 _MOMENTA = (0.0, 0.5, 0.8)
-"""0 takes the way through torch that momentum takes, so that their seconds compare."""
+"""With 0 the steps are taken in torch, as with momentum, so that their seconds compare."""
 
 _COPIES = 5
 
@@ -77,8 +77,8 @@ def _curves(arguments: argparse.Namespace) -> None:
 class HeavyBallStep:
     """The step of ``TransportStep``, averaged with those before it (Polyak 1964).
 
-    A coordinate moves by a running mean of the ways to the targets of the tables that were
-    visited: ``momentum`` is what a visit leaves of the mean before it.
+    A coordinate moves by a running mean of the ways to the targets of the visited tables.
+    ``momentum`` is the factor of the mean before a visit.
     """
 
     momentum: float
@@ -112,7 +112,7 @@ class _Course:
     def of(
         cls, domain: Domain, codes: np.ndarray, targets: str, arguments: argparse.Namespace
     ) -> "_Course":
-        """With all targets projected and everything compiled."""
+        """A study with all targets projected and everything compiled."""
         dataset, default = Dataset(domain, codes), ParticleGradientDescent()
         engine = replace(
             default,
@@ -159,7 +159,7 @@ class _Course:
                 yield from self._family(f"momentum {momentum:g}, {epochs} epochs", changes)
 
     def _family(self, family: str, changes: dict) -> Iterator[dict]:
-        """A descent, and all numbers of sweeps from where it ended."""
+        """A descent, and from its end all numbers of sweeps."""
         descended, watch = self._fit({**changes, "finish": None})
         seconds = watch.seconds["start"] + watch.seconds["descend"]
         facts = {"family": family, "epochs": changes["epochs"]}
@@ -188,7 +188,7 @@ class _Course:
 
 @dataclass(frozen=True)
 class _ProjectedOnce:
-    """A projection that solves its tables at the first call and gives the same ever after."""
+    """A projection that solves its tables at the first call and then returns the same results."""
 
     projection: Projection
     found: list[torch.Tensor] = field(default_factory=list)

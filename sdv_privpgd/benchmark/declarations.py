@@ -1,9 +1,8 @@
-"""What is declared of the comparison's real tables, and what is predicted in each.
+"""Declares the columns of the comparison's real tables, and names the column to predict in each.
 
-Ranges are those of the codebooks or round numbers that cover the table, from the JSON file beside
-it. Categories that no codebook lists here, and the round numbers, were looked up from the tables,
-which are public: a benchmark's domain is not a private one, and no model for a private table may
-be declared like this.
+Ranges come from the JSON file beside a table: they are those of the codebook, or round numbers that
+cover the table. The round numbers, and categories that no codebook lists here, were looked up in
+the tables, which are public. Never declare a private table like this.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,16 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """What is declared of a table besides what its JSON file says.
+    """The declarations of a table besides those of its JSON file.
 
     Attributes:
         file: The name of its files, or a pattern.
         label: The column to predict. Rows where it is missing are left out.
-        dropped: Columns that are left out: keys, weights, constants.
+        dropped: Columns that are left out, such as keys, weights and constants.
         whole: Columns of integers that are stored as floats.
         orders: Ordinal columns and their categories.
-        facts: Facts on columns in SDV's words; those that name the sdtype stand alone.
-        prepare: What is done to the rows first, to make a published task of them.
+        facts: Facts on columns in SDV's words. Facts with an sdtype replace all others.
+        prepare: The function that first turns the rows into those of a published task.
     """
 
     file: str

@@ -1,4 +1,4 @@
-"""What declaring buys, in the values that a user gets: nothing, ranges alone, ranges with shapes.
+"""The gain of declaring, in decoded values: nothing, ranges alone, or ranges with shapes.
 
     python -m sdv_privpgd.benchmark declaring --tables adult california_housing --seeds 3
     python -m sdv_privpgd.benchmark declaring --tables adult --by-column
@@ -72,7 +72,7 @@ def _declaring(arguments: argparse.Namespace) -> None:
 
 
 def _described(real: "pd.DataFrame", bounds: Mapping) -> tuple[Any, dict[str, dict]]:
-    """Metadata by the dtypes, and the public domain of the columns."""
+    """Metadata that follows from the dtypes, and the public domain of the columns."""
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
     from sdv.metadata import Metadata
 
@@ -135,7 +135,7 @@ def _run(
 
 
 def _column(real: Any, synthetic: Any) -> dict[str, float]:
-    """How far a column's numbers lie from the real ones."""
+    """The distances of a column's numbers from the real ones."""
     own, theirs = (np.sort(each.to_numpy(dtype=np.float64)) for each in (real, synthetic))
     if not own.size or not theirs.size:
         return {"KS": 1.0, "tail": 1.0, "mean": float("nan"), "real mean": float("nan")}

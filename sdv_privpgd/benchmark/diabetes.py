@@ -1,8 +1,8 @@
 """Diabetes, 48 columns of up to 790 categories: seconds by stage, memory and mean 2-way error.
 
 "Diabetes 130-US hospitals" (UCI 296), 101,766 rows, without its two id columns. Its categories are
-looked up from the table, as a stand-in for the codebook: that is not private, and neither is the
-comparison with the real table. The settings are those of ``PrivPGDSynthesizer``.
+looked up in the table, in place of a codebook. That is not private, nor is the comparison with the
+real table. The settings are those of ``PrivPGDSynthesizer``.
 """
 
 import argparse

@@ -1,12 +1,11 @@
-"""What it costs to declare nothing: the error with a declared and with a discovered domain.
+"""The cost of declaring nothing: the errors with a declared and with a discovered domain.
 
     python -m sdv_privpgd.benchmark discovery --tables adult bank --epsilons 1 2.5 --seeds 5
 
 The error is half the L1 distance between 2-way tables, averaged over all pairs of columns, in the
-codes of the declared domain; a value that discovery does not know counts as missing. With
-``--by-column`` it says where the difference lies: the error of each column alone, and of its pairs.
-``--share`` is the part of the budget that discovery takes.
-Compared with the real table: the numbers that it prints are not private.
+codes of the declared domain. A value that discovery does not know counts as missing. With
+``--by-column`` it prints the error of each column alone, and of its pairs. ``--share`` is the part
+of the budget that discovery takes. The errors compare with the real table and are not private.
 """
 
 import argparse
@@ -75,7 +74,7 @@ def _errors(
 ) -> dict[str, float]:
     """Half the L1 distances of one fit.
 
-    Under "" that of all pairs, under a column's name that of its pairs, and under the name and
+    The key "" has the distance of all pairs, a column's name that of its pairs, and the name with
     "alone" that of its own marginal.
     """
     import pandas as pd

@@ -4,9 +4,9 @@
     python -m sdv_privpgd.benchmark score --rows rows.csv --table adult --out results.parquet
         --method "dpmm MST" --epsilon 1
 
-``split`` writes the rows that ``compare`` fits, those that it tests with, and the columns' numbers
-of cells, and prints what of the table the declared domain clips. ``score`` reads rows with the same
-columns and adds their scores to a file of results.
+``split`` writes the rows that ``compare`` fits, the rows that it tests with, and the columns'
+numbers of cells. It prints the shares of the table that the declared domain clips. ``score`` reads
+rows with the same columns and adds their scores to a file of results.
 """
 
 import argparse

@@ -30,10 +30,10 @@ def log_ratios(rows: pd.DataFrame, baseline: str) -> pd.DataFrame:
 
 
 def draw_ratios(rows: pd.DataFrame, metrics: Sequence[str], baseline: str, path: Path) -> bool:
-    """Draws Figures 1 and 2 of Donhauser et al. 2024; whether there was anything to draw.
+    """Draws Figures 1 and 2 of Donhauser et al. 2024. Returns whether there was anything to draw.
 
-    A panel a metric: the mean and standard deviation over runs of the log2 ratio. What exceeds
-    the cut is named above it, the smallest first.
+    Each metric has a panel with the mean and standard deviation of the log2 ratio over runs.
+    Methods beyond the cut are named above it, the smallest ratio first.
     """
     ratios = log_ratios(rows, baseline)
     panels_of = [name for name in metrics if (ratios["metric"] == name).any()]
@@ -81,9 +81,9 @@ def draw_ratios(rows: pd.DataFrame, metrics: Sequence[str], baseline: str, path:
 
 
 def draw_protection(rows: pd.DataFrame, labels: Mapping[str, str], path: Path) -> None:
-    """Draws Figure 3 of Donhauser et al. 2024: a panel a column of ``labels`` over ``weight``.
+    """Draws Figure 3 of Donhauser et al. 2024, with a panel over ``weight`` for each label.
 
-    Means and standard deviations over runs; dashed, those without a penalty (weight 0).
+    It shows means and standard deviations over runs; dashed lines are without a penalty (weight 0).
     """
     figure, panels = plt.subplots(
         1, len(labels), figsize=(3.6 * len(labels), 3.4), squeeze=False, layout="constrained"

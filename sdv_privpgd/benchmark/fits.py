@@ -1,4 +1,4 @@
-"""What the benchmarks share: a fit of the core alone, and where the real tables lie."""
+"""Helpers of the benchmarks: a fit by the core alone, and the folder of the real tables."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from sdv_privpgd.pipeline import Release, run
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.select.all_pairs import AllPairs
@@ -14,7 +14,7 @@ from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data"
-"""Where the real tables lie beside a checkout; another folder can be named."""
+"""The default folder of the real tables, beside a checkout."""
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,4 +35,4 @@ def fit_dataset(
 ) -> Release:
     """A release at delta 1e-5, by default of all pairs, without SDV around it."""
     ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
-    return run(Curator(dataset, ledger), strategy or AllPairs(), engine, progress=progress)
+    return run(Curator(dataset, Books(ledger)), strategy or AllPairs(), engine, progress=progress)

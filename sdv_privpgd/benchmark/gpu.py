@@ -1,4 +1,4 @@
-"""A fit and its steps on a CUDA device: seconds by stage, bytes moved a step, against a roofline.
+"""A fit and its steps on a CUDA device: seconds by stage, and bytes per step beside a roofline.
 
 Needs the package's core alone: numpy, scipy, mpmath, jaxtyping, torch and triton.
 """
@@ -15,10 +15,10 @@ from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.benchmark.meters import Stopwatch, print_table
 from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.synthesize.particles.directions import stratified_sets
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.kernels import Kernel, choose_kernel
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
-from sdv_privpgd.synthesize.particles.wasserstein import stratified_sets
 
 _SHAPES = ((1, 1), (1, 10), (5, 10))
 """Tables and slices of a step: the default, more slices, and the paper's."""
@@ -135,7 +135,7 @@ def step_costs(
         ]
 
     def microseconds(kernel: Kernel, number: int) -> float:
-        """A step's, from the difference of two descents: what is done once drops out."""
+        """A step's, from the difference of two descents, so that work done once drops out."""
         positions, goals = start.to(kernel.device), targets.to(kernel.device)
         few, many = visits(number), visits(3 * number)
         kernel.descend(positions, goals, iter(many))  # compiles
@@ -168,15 +168,15 @@ def step_bytes(
 ) -> int:
     """Bytes between the device and its memory in a step along pairs, each array passed once.
 
-    Counting reads a pair's two attributes for every slice. One table then reads and writes them
-    once more; several read, for each attribute that one holds, that table's, and write the
-    displacement of all attributes, which is read, with the positions, to move them. Each slice
-    has a histogram in copies, cleared, added to and read, its goals, written and read, and the
-    stairs of its cells.
+    Counting reads a pair's two attributes for every slice. A step of one table then reads and
+    writes them once more. A step of several tables reads, for each attribute, the attributes of the
+    tables that hold it, and writes the displacement of all attributes; then it reads displacement
+    and positions to move them. Each slice has copies of a histogram, which are cleared, added to
+    and read, goals, which are written and read, and the stairs of its cells.
     """
     # Here, because importing them takes triton.
-    from sdv_privpgd.synthesize.particles.kernels.cuda import NUM_BINS
-    from sdv_privpgd.synthesize.particles.kernels.triton_kernels import COPIES
+    from sdv_privpgd.synthesize.particles.cuda.displacement import NUM_BINS
+    from sdv_privpgd.synthesize.particles.cuda.triton_kernels import COPIES
 
     batch, num_slices = shape
     column = 4 * num_particles
@@ -200,7 +200,7 @@ def simulated_targets(dataset: Dataset) -> PackedTargets:
 
 
 def _now() -> float:
-    """Seconds on the wall's clock when the device is done with all it was given."""
+    """Seconds on the wall clock, once the device has done all its work."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter()

@@ -1,9 +1,10 @@
 """A step of the descent: the fused kernel beside the exact sort of ``reference``, in one run.
 
-Simulated targets of 32 x 32 cells; each shape is a number of tables times slices a step. Both are
-timed alternately and their medians compared. ``excess`` is by how much the root mean square way
-of a table exceeds the exact one, ``bound`` what the binned ranks promise: two bins
-(``kernels.cpu``, 3). ``first-calls`` times a fit with nothing compiled, and in a second process.
+Simulated targets have 32 x 32 cells; each shape is a number of tables times slices in a step. The
+two kernels are timed alternately, and their medians compared. ``excess`` is the difference of a
+table's root mean square way from the exact one, and ``bound`` its bound by the binned ranks, two
+bins (``kernels.cpu``, 3). ``first-calls`` times a fit with nothing compiled, and in a second
+process.
 """
 
 import argparse
@@ -23,10 +24,10 @@ from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.benchmark.meters import print_table
 from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.synthesize.particles.directions import stratified_sets
 from sdv_privpgd.synthesize.particles.kernels import Kernel, choose_kernel
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
 from sdv_privpgd.synthesize.particles.mini_batches import memberships
-from sdv_privpgd.synthesize.particles.wasserstein import stratified_sets
 
 _SHAPES = ((1, 1), (1, 2), (1, 10), (5, 10), (16, 1), (110, 1))
 """Tables and slices of a step: our default, and the paper's (5, 10), among others."""
@@ -58,7 +59,7 @@ def _kernels(arguments: argparse.Namespace) -> None:
         (visit,) = _visits(targets, shape, 1)
         way = (positions, targets, visit.tables, visit.directions)
         excess = fused.displacement(*way)[1].sqrt() - exact.displacement(*way)[1].sqrt()
-        many = max(4096 // (shape[0] * shape[1]), 128)  # it tries on the way how many threads
+        many = max(4096 // (shape[0] * shape[1]), 128)  # it finds the number of threads meanwhile
         descend = partial(_milliseconds_a_step, positions, targets, shape)
         descend(fused, many)  # compiles
         times = [(descend(exact, 2), descend(fused, many)) for _ in range(arguments.repetitions)]

@@ -1,4 +1,4 @@
-"""What a run costs: seconds per stage and peak memory, each run in a process of its own."""
+"""Meters of a run's seconds per stage and peak memory. Each run has a process of its own."""
 
 import csv
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 from sdv_privpgd.progress import Item
 
 _BEFORE = {"project": "consistency", "descend": "start"}
-"""What is done between the stage before and this one."""
+"""Names of the work between the stage before and this one."""
 
 _PART_OF = {"measure again": "measure", "compare": "consistency", "denoise": "consistency"}
 
@@ -20,9 +20,9 @@ _STATUS = Path("/proc/self/status")
 
 
 class Stopwatch:
-    """Seconds per stage. It is the ``progress`` of a pipeline: stages are timed as they pass.
+    """Measures seconds per stage. Pass it as the ``progress`` of a pipeline.
 
-    Seconds are those of the wall's clock unless another is given.
+    Seconds are those of the wall clock unless another clock is given.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -31,7 +31,7 @@ class Stopwatch:
         self._last = clock()
 
     def lap(self, stage: str) -> None:
-        """Puts the time since the last lap down to a stage."""
+        """Adds the time since the last lap to a stage."""
         now = self._clock()
         self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
         self._last = now
@@ -49,7 +49,7 @@ class PeakMemory:
     def __init__(self) -> None:
         try:
             Path("/proc/self/clear_refs").write_text("5")  # Linux: forgets the peak so far
-        except OSError:  # elsewhere a peak before the start hides smaller ones after it
+        except OSError:  # elsewhere an earlier peak hides smaller ones after the start
             self._start = _largest()
         else:
             self._start = _status("VmRSS")
@@ -73,7 +73,7 @@ def _status(key: str) -> int:
 
 
 def in_fresh_process(arguments: Sequence[str]) -> dict:
-    """What a subcommand prints as its last line, in JSON, run by a new interpreter."""
+    """The JSON that a subcommand prints as its last line, run by a new interpreter."""
     done = subprocess.run(
         [sys.executable, "-m", "sdv_privpgd.benchmark", *arguments],
         stdout=subprocess.PIPE,
@@ -84,7 +84,7 @@ def in_fresh_process(arguments: Sequence[str]) -> dict:
 
 
 def write_csv(rows: Sequence[dict], path: Path) -> None:
-    """Writes rows of the same entries over what was there; makes the folder."""
+    """Writes rows with the same entries to a file, over any old one, and makes its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))

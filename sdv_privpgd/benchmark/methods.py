@@ -1,10 +1,10 @@
-"""The methods of the comparison: a name, its strategy and engine, and the epsilon that it spends.
+"""The methods of the comparison: their strategies, engines, and the epsilon that they spend.
 
 "published" means the paper's configuration of the particles (Donhauser et al. 2024, section 4.1).
-"PrivPGD" measures all pairs, coarse triples and, where the noise is loud, all columns; a name like
-"PrivPGD-AIM" is another strategy with our particles, and a strategy's name alone is that strategy
-with its authors' engine, Private-PGM. "PrivPGD-without-x" is the default with one of its parts left
-out (``ABLATIONS``).
+"PrivPGD" measures all pairs, coarse triples and, where the noise is loud, all columns. A name like
+"PrivPGD-AIM" is another strategy with our particles. A strategy's name alone is that strategy with
+its authors' engine, Private-PGM. "PrivPGD-without-x" is the default without one of its parts
+(``ABLATIONS``).
 """
 
 import math
@@ -24,8 +24,8 @@ ABLATIONS: dict[str, dict] = {
     "PrivPGD-without-second-round": {},
     "PrivPGD-without-triples": {},
 }
-"""What is changed of the engine of the default; "columns" are the questions about one alone, and
-they, the second round of pairs and the triples are the strategy's."""
+"""The changes of the default's engine. "columns" (questions about one column alone), the second
+round of pairs and the triples belong to the strategy."""
 
 METHODS = (
     "PrivPGD", "PrivPGD-published", "PrivPGD-published-noise",
@@ -42,9 +42,9 @@ class Method:
 
     Attributes:
         name: Its name.
-        num_particles: Of the methods with particles; ``None`` is the configuration's own number.
-        published_epochs: Of the published configuration; ``None`` is the published number.
-        max_megabytes: Of AIM's model; the paper has 80.
+        num_particles: The number of particles; ``None`` takes the configuration's own number.
+        published_epochs: The epochs of the published configuration; ``None`` takes 1,000.
+        max_megabytes: The largest size of AIM's model; the paper has 80.
     """
 
     name: str
@@ -62,11 +62,11 @@ class Method:
 
     @property
     def has_particles(self) -> bool:
-        """Whether its engine is ours."""
+        """Whether its engine is the particles."""
         return self.name.startswith(_PARTICLES)
 
     def settings(self) -> dict[str, float]:
-        """Those settings that this method reads and that are not its own default."""
+        """The settings that this method reads and that differ from its default."""
         read = {}
         if self.has_particles:
             read["num_particles"] = self.num_particles
@@ -81,8 +81,8 @@ class Method:
         return published_epsilon(epsilon, delta) if self.name == _NOISE else epsilon
 
     def strategy(self) -> Strategy:
-        """What it measures."""
-        # Imported by name: a method needs only what it uses.
+        """The strategy that measures."""
+        # Imported here, so that a method needs only what it uses.
         match self.name.removeprefix(f"{_PARTICLES}-"):
             case "Independent":
                 from sdv_privpgd.select.independent import Independent
@@ -113,7 +113,7 @@ class Method:
         )
 
     def engine(self, seed: int) -> Engine:
-        """What makes rows of the measurements."""
+        """The engine that makes rows of the measurements."""
         if not self.has_particles:
             from sdv_privpgd.synthesize.pgm import PrivatePGM
 

@@ -1,10 +1,10 @@
-"""The projection step: seconds for all pairs of a simulated table, and how near it comes.
+"""The projection step: seconds for all pairs of a simulated table, and its distances.
 
-The targets are the noisy tables of all pairs, made to agree with each other but not denoised: those
-of a fit by default have less negative mass and take less. On some
-of the tables the sliced W1 to the signed measure stands beside those of 5,000 steps of
-``PrimalDualProjection`` and of the published ``SoftmaxProjection``: for the directions that the
-first two solve for, and for many fresh ones.
+The targets are the noisy tables of all pairs, made to agree with each other but not denoised. Those
+of a default fit have less negative mass and take less time. On some of the tables the sliced W1 to
+the signed measure is compared with that of 5,000 steps of ``PrimalDualProjection`` and of the
+published ``SoftmaxProjection``, for the directions that the first two solve for and for many new
+ones.
 """
 
 import argparse
@@ -16,13 +16,15 @@ from sdv_privpgd.benchmark.meters import Stopwatch, print_table
 from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-from sdv_privpgd.synthesize.particles.projection import PrimalDualProjection, SignedTable
+from sdv_privpgd.synthesize.particles.directions import stratified_directions
+from sdv_privpgd.synthesize.particles.projection import SignedTable
+from sdv_privpgd.synthesize.particles.references.primal_dual import PrimalDualProjection
+from sdv_privpgd.synthesize.particles.references.wasserstein import sliced_w1
 from sdv_privpgd.synthesize.particles.targets import goals_of
-from sdv_privpgd.synthesize.particles.wasserstein import sliced_w1, stratified_directions
 
 _NUM_ROWS = 300_000
 _REFERENCE_STEPS = 5_000
@@ -53,7 +55,7 @@ def _projection(arguments: argparse.Namespace) -> None:
         projection.project_all(tables, _seeded(0), progress=watches[-1])
     seconds = float(np.median([watch.seconds["project"] for watch in watches]))
     print(f"{len(tables)} tables: {seconds:.2f} s, median of {arguments.repetitions}\n")
-    # From the most negative mass to the least; a table without any is solved already.
+    # Ordered by negative mass, the most first; a table without any is solved already.
     debts = np.array([-float(values.clamp(max=0).sum()) for _, values in tables])
     indebted = np.argsort(-debts)[: np.count_nonzero(debts)]
     chosen = indebted[np.linspace(0, len(indebted), arguments.compared, endpoint=False).astype(int)]
@@ -66,7 +68,7 @@ def simulated_targets(num_columns: int, num_cells: int, epsilon: float) -> list[
     """Signed measures of all pairs on their supported cells."""
     dataset = Dataset(*simulated_table(_NUM_ROWS, num_columns, num_cells=num_cells))
     ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
-    curator = Curator(dataset, ledger)
+    curator = Curator(dataset, Books(ledger))
     measurements = AllKWay(degree=2).run(curator, ParticleGradientDescent())
     goals = goals_of(curator.domain, measurements, "consistent", {}).each
     return [SignedTable(goal.centers, goal.values) for goal in goals]
@@ -75,7 +77,7 @@ def simulated_targets(num_columns: int, num_cells: int, epsilon: float) -> list[
 def _distances(table: SignedTable, seed: int) -> dict[str, float]:
     """SW1 of the three solvers' results, and the compiled one's over the others'."""
     from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
-    from sdv_privpgd.synthesize.particles.softmax import SoftmaxProjection
+    from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
 
     (compiled,) = CompiledProjection().solve_all([table], _seeded(seed))
     exact = PrimalDualProjection(max_steps=_REFERENCE_STEPS, tolerance=0.0, precision=0.0)

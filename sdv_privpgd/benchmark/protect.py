@@ -1,10 +1,10 @@
-"""A protected statistic: what hiding it costs, over the weight of its penalty. Not private.
+"""A protected statistic: the cost of hiding it, over the weight of its penalty. Not private.
 
-Donhauser et al. 2024, section 4.4 and Figure 3: one threshold over all columns but the label is
-to be wrong in the synthetic rows while everything else stays. Here its threshold is the median of
-the real rows, so that its share is one half: a user chooses what to hide. The statistic's noisy
-estimate is bought with the pipeline's share of one budget; the paper spends epsilon 0.5 of 2.5 on
-it. Every fit has fresh noise.
+In Donhauser et al. 2024, section 4.4 and Figure 3, one threshold over all columns but the label
+shall be wrong in the synthetic rows while everything else stays. Here the threshold is the median
+of the real rows, so that its share is one half; a user would choose it. The noisy estimate of the
+statistic is paid with the pipeline's share of one budget; the paper spends epsilon 0.5 of 2.5 on
+it. Every fit has new noise.
 """
 
 import argparse
@@ -98,5 +98,5 @@ def _protect(arguments: argparse.Namespace) -> None:
 
 
 def _absolute_error(queries: Sequence, real, synthetic) -> float:
-    """The mean of |answer - answer|, the numerator of the paper's equation 9."""
+    """The mean of |synthetic answer - real answer|, the numerator of the paper's equation 9."""
     return float(np.mean([abs(query.share(real) - query.share(synthetic)) for query in queries]))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RUN = ("method", "table", "epsilon", "seed", "settings")
-"""The columns that say which run a row is of."""
+"""The columns that identify the run of a row."""
 
 _COLUMNS = {
     "method": "string",
@@ -47,7 +47,7 @@ _PACKAGES = ("sdv-privpgd", "numpy", "scipy", "torch", "numba", "scikit-learn")
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What one run is of; ``settings`` is JSON with sorted keys."""
+    """The identity of a run. ``settings`` is JSON with sorted keys."""
 
     method: str
     table: str
@@ -57,7 +57,7 @@ class Run:
 
 
 def canonical(settings: Mapping) -> str:
-    """Settings as JSON that is the same text for the same settings."""
+    """Settings as JSON. The same settings always give the same text."""
     return json.dumps(settings, sort_keys=True)
 
 
@@ -74,10 +74,10 @@ def held(path: Path, *, failed: bool = True) -> set[Run]:
 
 
 def append(path: Path, run: Run, facts: Mapping, scores: Mapping[str, float]) -> None:
-    """Adds a run to a file, in the place of the same run if that is there.
+    """Adds a run to a file, or replaces the same run in it.
 
-    A reader sees the file before or after, never half of it. One writer at a time: the file is
-    read and replaced.
+    A reader sees the file before or after, never half of it. Only one process may write at a time,
+    because the file is read and replaced.
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -107,6 +107,6 @@ def _rows(path: Path) -> list[dict]:
 
 
 def _versions() -> dict[str, str]:
-    """Those of the packages that are installed."""
+    """The versions of the packages that are installed."""
     installed = {found.metadata["Name"]: found.version for found in distributions()}
     return {name: installed[name] for name in _PACKAGES if name in installed}

@@ -1,9 +1,9 @@
-"""How time and memory grow with rows and columns, on simulated tables of 32 cells a column.
+"""Time and memory by rows and columns, on simulated tables with 32 cells in a column.
 
-Every run has a fresh process. Before the clock starts it has fitted a tiny table, so that imports
-and compilation do not count; memory is above what that took and above the input. ``sample`` is the
-drawing of as many rows as were fitted, at most a million, and ``sample_MiB`` its own peak. ``cpu``
-are a fit's seconds of the processor, summed over its cores, whatever else it has to do.
+Every run has a new process. It fits a tiny table before the clock starts, so that imports and
+compilation do not count. Memory is what a run takes beyond that and beyond the input. ``sample``
+draws as many rows as were fitted, at most a million, and ``sample_MiB`` is its own peak. ``cpu`` is
+a fit's processor seconds, summed over the cores.
 """
 
 import argparse
@@ -138,7 +138,7 @@ def _from_frame(arguments: argparse.Namespace) -> dict[str, float]:
 
 
 def _draw(rows: list[dict], path: Path) -> None:
-    """Seconds and memory over the number of columns, one line a number of rows."""
+    """Seconds and memory over the number of columns, with a line for each number of rows."""
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -1,4 +1,4 @@
-"""What a file of results says: tables of means, and the paper's figures. Not private.
+"""Shows a file of results as tables of means and as the paper's figures. Not private.
 
     python -m sdv_privpgd.benchmark show results.parquet --out figures
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ORDER = ("downstream", "covariance", "counting", "threshold", "sw1", "l1")
-"""The paper's metrics in its order; others follow by name."""
+"""The paper's metrics in the paper's order; others follow by name."""
 
 FIGURES = {"figure1": ORDER[:4], "figure2": ORDER[4:]}
 
@@ -97,7 +97,7 @@ def _costs(rows: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def _printed(summary: "pd.DataFrame", costs: "pd.DataFrame") -> "dict[str, pd.DataFrame]":
-    """One table of texts a table and epsilon, methods by metrics."""
+    """A table of texts, methods by metrics, for each table and epsilon."""
     each: Any = summary.apply(lambda row: said(row["mean"], row["error"]), axis=1)
     texts = each.unstack("metric")
     texts = texts[in_order(list(texts.columns))].fillna("")

@@ -1,4 +1,4 @@
-"""Simulated tables of any size: dependent attributes from a latent Gaussian."""
+"""Simulates tables of any size, with dependent attributes from a latent Gaussian."""
 
 from typing import TYPE_CHECKING
 
@@ -47,7 +47,7 @@ MIXED_DOMAIN = {
     },
     "seen": {"range_min": "2020-01-01 00:00:00", "range_max": "2025-12-31 23:59:59"},
 }
-"""What is declared of the modelled columns."""
+"""The declarations of the modelled columns."""
 
 
 def simulated_table(
@@ -79,7 +79,7 @@ def simulated_table(
 def mixed_table(num_rows: int, *, seed: int = 0) -> "pd.DataFrame":
     """A table of ``MIXED_COLUMNS``: twelve dependent columns of all kinds, and a key.
 
-    One cell in twenty is missing where that is declared possible.
+    One cell in twenty is missing in columns that may have missing values.
     """
     import pandas as pd
 

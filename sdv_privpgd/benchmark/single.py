@@ -1,4 +1,4 @@
-"""One run of the comparison: a method on a table, from the rows to the scores. Not private."""
+"""Runs one method of the comparison on one table, from the rows to the scores. Not private."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ from sdv_privpgd.metrics.overview import scores
 from sdv_privpgd.pipeline import run
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 
@@ -53,7 +53,7 @@ def run_once(arguments: argparse.Namespace) -> None:
         strategy, engine = method.strategy(), method.engine(seed)
         memory = PeakMemory()
         watch.lap("before")
-        release = run(Curator(Dataset(domain, train), ledger), strategy, engine)
+        release = run(Curator(Dataset(domain, train), Books(ledger)), strategy, engine)
         watch.lap("fit")
         synthetic = release.model.sample(len(train), seed)
         watch.lap("sample")

@@ -1,8 +1,8 @@
 """The stages of a fit and a sample, one by one: medians of several repetitions, and peak memory.
 
-Each stage has a fresh process. Its input is made, and it has run once on a tiny input, before the
-clock starts; memory is above what was held by then. ``cpu`` are the seconds of the processor,
-summed over its cores, whatever else it has to do. The tables are simulated.
+Each stage has a new process. Before the clock starts, its input is made and it has run once on a
+tiny input; memory is what it takes beyond that. ``cpu`` is processor seconds, summed over the
+cores. The tables are simulated.
 """
 
 import argparse
@@ -142,4 +142,4 @@ STAGES: dict[str, tuple[Callable[[int], Stage], int]] = {
     "sample": (_sample, 1_000_000),
     "complete": (_complete, 10_000),
 }
-"""What makes each stage's input and gives the stage back, and the rows or counts of it."""
+"""The function that prepares each stage and returns it, and the stage's rows or counts."""

@@ -25,9 +25,9 @@ SPLIT_SEED, TEST_SHARE = 42, 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table with its declared columns, each cut in at most ``cells`` cells. Not private.
+    """A table with its declared columns, each cut into at most ``cells`` cells. Not private.
 
-    Numbers are cut in cells of equal width over their range. Where categories are more than
+    Numbers are cut into cells of equal width over their range. If there are more categories than
     ``cells``, neighbors in their declared order share a cell. Missing has a cell of its own.
     """
 
@@ -39,14 +39,14 @@ class Table:
 
     @property
     def task(self) -> Literal["classification", "regression"]:
-        """What predicting the label is; without one, ``classification``."""
+        """The kind of prediction for the label; ``classification`` without a label."""
         sdtypes = {column.name: column.sdtype for column in self.schema.columns}
         is_number = self.label is not None and sdtypes[self.label] == "numerical"
         return "regression" if is_number else "classification"
 
     @cached_property
     def _cuts(self) -> tuple[np.ndarray | None, ...]:
-        """The code of each of a column's codes in the schema, where they are not the same."""
+        """The table's code for each of a column's codes in the schema, if they differ."""
         cuts: list[np.ndarray | None] = []
         for column in self.schema.columns:
             size = column.num_values
@@ -59,7 +59,7 @@ class Table:
 
     @property
     def domain(self) -> Domain:
-        """One attribute a column."""
+        """The domain, with one attribute for each column."""
         declared = self.schema.domain()
         sizes = [
             size if cut is None else int(cut[-1]) + 1
@@ -78,7 +78,7 @@ class Table:
         return cut
 
     def decode(self, codes: np.ndarray, seed: int) -> "pd.DataFrame":
-        """Rows of codes: values spread evenly in their cells, as a synthesizer gives them."""
+        """Decodes rows of codes: values are spread evenly in their cells, as in a synthesizer."""
         import pandas as pd
 
         from sdv_privpgd.columns.encoders import encoder_for  # imports RDT
@@ -88,7 +88,7 @@ class Table:
         for axis, (column, cut) in enumerate(zip(self.schema.columns, self._cuts, strict=True)):
             own, places = codes[:, axis].astype(np.int64), generator.random(len(codes))
             if cut is not None:
-                # Cells that were merged are neighbors: any of them is as likely.
+                # Cells that were merged are neighbors, and all of them have the same chance.
                 starts = np.searchsorted(cut, np.arange(cut[-1] + 2))
                 own = starts[own] + np.floor(places * np.diff(starts)[own]).astype(np.int64)
             found[column.name] = encoder_for(column).decode(own, places)
@@ -111,7 +111,7 @@ def load(name: str, folder: Path, cells: int) -> Table:
 
 
 def rows_and_facts(name: str, folder: Path) -> "tuple[pd.DataFrame, dict[str, dict]]":
-    """The rows of one of ``TABLES``, and what is declared of its columns in SDV's words."""
+    """The rows of one of ``TABLES``, and the declarations of its columns in SDV's words."""
     import pandas as pd
 
     check_names([name])
@@ -140,10 +140,9 @@ def rows_and_facts(name: str, folder: Path) -> "tuple[pd.DataFrame, dict[str, di
 def load_own(
     path: Path, metadata: Path, domain: Path | None, label: str | None, cells: int
 ) -> Table:
-    """A user's table: Parquet or CSV, SDV's metadata of it, and a public domain of its columns.
+    """A user's table from Parquet or CSV, with its SDV metadata and a public domain.
 
-    Ranges in the metadata are taken as declared; ``domain`` maps columns to facts that take
-    their place.
+    Ranges in the metadata count as declared. ``domain`` maps columns to facts that replace them.
     """
     described = json.loads(metadata.read_text())
     if "tables" in described:
@@ -167,10 +166,10 @@ def load_own(
 
 
 def read_rows(path: Path, schema: Schema) -> "pd.DataFrame":
-    """Rows with the columns of a schema, from Parquet or CSV.
+    """Reads rows with the columns of a schema, from Parquet or CSV.
 
-    In a CSV only an empty field is missing, and categories that were declared as text are text:
-    "None" and "007" are values.
+    In a CSV only an empty field is missing, and categories that were declared as text are text.
+    So "None" and "007" are values.
     """
     import pandas as pd
 
@@ -195,7 +194,7 @@ def read_rows(path: Path, schema: Schema) -> "pd.DataFrame":
 
 
 def _facts(frame: "pd.DataFrame", column: str, declared: Declaration, described: Mapping) -> dict:
-    """SDV's facts on a column: declared, or from the JSON file, or categories from the table."""
+    """SDV's facts on a column: declared, from the JSON file, or categories from the table."""
     own = declared.facts.get(column, {})
     if "sdtype" in own:
         return dict(own)
@@ -227,7 +226,7 @@ def _texts(series: Any) -> "pd.Series":
 
 
 def _rank(text: str) -> tuple[bool, float, str]:
-    """Numbers by size and times of day from midnight on, then words by letters."""
+    """Sorts numbers by size and times of day from midnight on, then words by letters."""
     time = re.match(r"(\d+):(\d+) ([ap])\.m\.", text)
     if time is not None:
         hour, minute, half = time.groups()

@@ -1,14 +1,13 @@
-"""Tables of which nothing is declared, by SDV's detected metadata: seconds, memory and error.
+"""Tables with SDV's detected metadata and nothing declared: seconds, memory and error.
 
     python -m sdv_privpgd.benchmark undeclared --tables acs_workers_us_2018 nyc_flights13
 
 A Parquet file goes in, as many synthetic rows come out, at the settings of ``PrivPGDSynthesizer``.
-Columns must have their names, their order and their kind; ``structure`` and ``validity`` are
-SDMetrics' diagnostic scores, 1 at best. ``structure`` counts the columns of the very same dtype: an
-int32 or a float of whole numbers comes back as int64, a pandas category as object, for dtypes may
-tell of values. The error is half the L1 distance between 2-way tables, averaged over all pairs of
-columns, in cells of the ranges and categories that SDV's detection read off the table. That is not
-private, and neither is the comparison with the real table.
+Columns must keep their names, their order and their kind. ``structure`` and ``validity`` are
+SDMetrics' diagnostic scores, 1 at best. ``structure`` counts the columns of the same dtype. The
+error is half the L1 distance between 2-way tables, averaged over all pairs of columns, in cells of
+the ranges and categories that SDV's detection read off the table. That is not private, nor is the
+comparison with the real table.
 """
 
 import argparse
@@ -50,7 +49,7 @@ def _undeclared(arguments: argparse.Namespace) -> None:
 
 
 def _measured(arguments: argparse.Namespace, name: str) -> dict[str, float | str]:
-    """What one table costs, and what comes out."""
+    """The cost and the results of one table."""
     import pandas as pd
     from sdv.evaluation import run_diagnostic
     from sdv.metadata import Metadata
@@ -79,7 +78,7 @@ def _measured(arguments: argparse.Namespace, name: str) -> dict[str, float | str
     report = run_diagnostic({"table": real}, {"table": rows}, metadata, verbose=False)
     scores = dict(report.get_properties()[["Property", "Score"]].to_numpy())
     for column, known in facts["columns"].items():
-        known["range_is_nullable"] = True  # where values go that the real column has not
+        known["range_is_nullable"] = True  # the code of values that the real column does not have
         if known["sdtype"] == "categorical" and not known.get("range_values"):
             # Detection keeps none where they are very many.
             known["range_values"] = real[column].dropna().unique().tolist()

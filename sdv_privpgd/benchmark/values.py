@@ -1,7 +1,7 @@
-"""Synthetic rows beside the real ones in values, not in codes of the declared domain. Not private.
+"""Compares synthetic rows with the real ones by values, not by codes of the domain. Not private.
 
-The codes of a table hide what its declared domain does to the real rows: numbers beyond a range are
-counted as its ends in both tables, and a cell of many values is one value.
+The codes of a table hide what its declared domain does to the real rows: numbers beyond a range
+count as its ends in both tables, and all values of a cell count as one.
 """
 
 from typing import TYPE_CHECKING
@@ -23,9 +23,9 @@ def value_scores(table: Table, real: "pd.DataFrame", synthetic: "pd.DataFrame") 
     """The errors of values, under their names in a file of results.
 
     ``decoded_l1`` is the mean L1 distance of pairs, ``decoded_column_l1`` that of columns, both 0
-    to 2, and ``decoded_w1`` the mean over the numbers and dates that vary of how far they lie off,
-    in units of their mean distance from the median. ``outside`` is the mean over columns of the
-    share of real rows that the declared domain does not hold.
+    to 2. ``decoded_w1`` is the mean W1 distance of the columns of numbers and dates that vary, in
+    units of their mean distance from the median. ``outside`` is the mean over columns of the share
+    of real rows that the declared domain does not hold.
     """
     columns = [Described.of(column) for column in table.schema.columns]
     ours, theirs = columns_of(real), columns_of(synthetic)
@@ -41,7 +41,7 @@ def value_scores(table: Table, real: "pd.DataFrame", synthetic: "pd.DataFrame") 
 
 
 def clipped(table: Table) -> list[str]:
-    """What the declared domain does not hold of the table's rows: a sentence a column."""
+    """Sentences on the values that the declared domain does not hold, one for each column."""
     from sdv_privpgd.report.comparison import said
 
     lost = outside(table.schema, columns_of(table.frame))

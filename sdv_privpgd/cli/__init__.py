@@ -3,6 +3,7 @@
     sdv-privpgd synthesize table.csv --epsilon 1 --out synthetic.csv --report report.html
     sdv-privpgd describe model.pkl
 
-Errors are one line and never hold a value of the table: what other libraries say of its cells is
-left out. Exit status 0 is success, 1 a failure, 2 a wrong command line, 130 after Ctrl-C.
+An error is one line and never holds a value of the table, so other libraries' words on its cells
+are left out. The exit status is 0 for success, 1 for a failure, 2 for a wrong command line and 130
+after Ctrl-C.
 """

@@ -1,4 +1,4 @@
-"""``python -m sdv_privpgd.cli``."""
+"""Runs the command line as ``python -m sdv_privpgd.cli``."""
 
 import sys
 

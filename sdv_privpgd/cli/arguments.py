@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser; what it gives has a ``run`` that is called with it."""
+    """The parser. Its result has a function ``run``, which takes the result."""
     whole = argparse.ArgumentParser(
         prog=PROGRAM, description="Differentially private synthetic tables.", allow_abbrev=False
     )
@@ -101,7 +101,7 @@ def _command(each: Any, run: "Callable", about: str) -> argparse.ArgumentParser:
 
 
 def _settings(command: argparse.ArgumentParser) -> None:
-    """What a fit is told."""
+    """Adds the options of a fit."""
     command.add_argument("--epsilon", type=float, required=True, help="what may be spent")
     command.add_argument("--delta", type=float, default=1e-5)
     command.add_argument(
@@ -120,7 +120,7 @@ def _settings(command: argparse.ArgumentParser) -> None:
 
 
 def _table(command: argparse.ArgumentParser) -> None:
-    """How a table is read."""
+    """Adds the options for reading a table."""
     _dialect(command)
     command.add_argument("--sheet", help="of a workbook with several")
     command.add_argument(
@@ -151,7 +151,7 @@ def _table(command: argparse.ArgumentParser) -> None:
 
 
 def _dialect(command: argparse.ArgumentParser) -> None:
-    """How text is read and written."""
+    """Adds the options for reading and writing text."""
     command.add_argument(
         "--sep", type=_separator, help="between columns of text; a comma, in .tsv a tab"
     )

@@ -1,4 +1,4 @@
-"""The commands that take a fitted synthesizer."""
+"""The commands that need no fit: most take a fitted synthesizer."""
 
 import json
 from argparse import Namespace
@@ -24,7 +24,7 @@ _NOT_PRIVATE = "NOT PRIVATE: {} compares with the real table. Do not pass it on.
 
 
 def describe(arguments: Namespace) -> None:
-    """Says what a kept synthesizer is and has spent."""
+    """Prints what a saved synthesizer is and what it has spent."""
     synthesizer = _kept(arguments.model)
     print(type(synthesizer).__name__)
     for name, facts in columns_of(synthesizer.get_metadata()).items():
@@ -34,7 +34,7 @@ def describe(arguments: Namespace) -> None:
 
 
 def sample(arguments: Namespace) -> None:
-    """Writes rows of a kept synthesizer: always the first of its sequence."""
+    """Writes rows of a saved synthesizer, always from the start of its sequence."""
     kind_written(arguments.out)
     synthesizer = _kept(arguments.model)
     num_rows = arguments.rows
@@ -49,7 +49,7 @@ def sample(arguments: Namespace) -> None:
 
 
 def evaluate(arguments: Namespace) -> None:
-    """Writes a page that compares with the real table, and says that it is not private."""
+    """Writes a page that compares rows with the real table, and says that it is not private."""
     check_table(arguments.table)
     synthesizer = _kept(arguments.model)
     with Outputs(inputs=[arguments.model, arguments.table], force=arguments.force) as outputs:
@@ -60,7 +60,7 @@ def evaluate(arguments: Namespace) -> None:
 
 
 def draft_domain(arguments: Namespace) -> None:
-    """Writes a public domain to be filled in, and metadata if asked for; no value is read."""
+    """Writes a public domain to fill in, and metadata if asked to. It reads no value."""
     import sdv_privpgd
 
     table: Path | None = arguments.table
@@ -105,7 +105,7 @@ def _compare(synthesizer: "PrivateSynthesizer", table: pd.DataFrame, part: Path)
 
 
 def _kept(path: Path) -> "PrivateSynthesizer":
-    """A fitted synthesizer from a file."""
+    """Loads a fitted synthesizer from a file."""
     from sdv.errors import VersionError
     from sdv.utils import load_synthesizer
 
@@ -130,7 +130,7 @@ def _kept(path: Path) -> "PrivateSynthesizer":
 def _rows(
     synthesizer: "PrivateSynthesizer", num_rows: int, asked: Sequence[tuple[str, str]]
 ) -> pd.DataFrame:
-    """Rows of the model, under conditions if there are any. Public, and so are all errors."""
+    """Rows of the model, under conditions if there are any. Rows and errors are public."""
     from sdv.sampling import Condition
 
     if asked and num_rows:
@@ -162,7 +162,7 @@ def _conditions(
 
 
 def _wanted(name: str, text: str, facts: Any) -> Any:
-    """What a user wants of a column: a value, ``None`` for missing, or a range."""
+    """The condition on a column: a value, ``None`` for missing, or a range."""
     from sdv_privpgd import Between
 
     if not text:

@@ -1,4 +1,4 @@
-"""How a user says that a table is to be read."""
+"""The user's options for reading a table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,21 +8,21 @@ import numpy as np
 import pandas as pd
 
 Facts = Mapping[str, Mapping]
-"""What is public of each column, in SDV's words: the metadata's and those of the domain."""
+"""The public facts on each column, in SDV's words, from the metadata and the domain."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What the options say of a table.
+    """The options for reading a table.
 
     Attributes:
-        sep: What separates columns of text; ``None`` as the ending of the file says.
-        decimal: What stands before decimals.
-        encoding: Of text; ``None`` is UTF-8, or what the file's first bytes say.
-        sheet: Of a workbook; ``None`` is its only one.
-        header: Whether the first record is the names: ``None`` if it looks like it.
+        sep: The separator of columns in text; ``None`` takes the one of the file's ending.
+        decimal: The sign before decimals.
+        encoding: The encoding of text; ``None`` takes the one of the file's first bytes, or UTF-8.
+        sheet: The sheet of a workbook; ``None`` takes its only one.
+        header: Whether the first record holds names; ``None`` decides by the record itself.
         names: The names of the columns.
-        dtypes: Columns and the pandas dtypes that they get.
+        dtypes: The pandas dtypes of columns, by name.
     """
 
     sep: str | None = None
@@ -35,17 +35,17 @@ class Reading:
 
     @property
     def has_header(self) -> bool:
-        """Whether the first record is not a row."""
+        """Whether the first record is a header and not a row."""
         return self.names is None if self.header is None else self.header
 
     def is_number(self, name: str, facts: Facts) -> bool:
-        """Whether a column holds numbers, so that a parser may read it in one go."""
+        """Whether a column holds numbers, so that a parser may read it at once."""
         if name not in self.dtypes:
             return facts.get(name, {}).get("sdtype") == "numerical"
         return self.dtypes[name].kind in "iuf"
 
     def stays_text(self, name: str) -> bool:
-        """Whether the user says that a column is text, or dates, which are read as such later."""
+        """Whether the user declared a column as text, or as dates, which are parsed later."""
         dtype = self.dtypes.get(name)
         return dtype is not None and (
             dtype in (np.dtype(object), pd.StringDtype()) or dtype.kind == "M"

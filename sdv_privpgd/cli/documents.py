@@ -1,4 +1,4 @@
-"""What a user writes about a table: metadata and domain. Public."""
+"""Reads the documents that a user writes about a table: metadata and domain. Public."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _TABLE = "table"
 
 
 def read_metadata(path: Path) -> "Metadata":
-    """SDV's metadata of one table."""
+    """Reads SDV's metadata of one table."""
     from sdv.metadata import Metadata
 
     facts = _read_json(path)
@@ -29,7 +29,7 @@ def read_metadata(path: Path) -> "Metadata":
 
 
 def detected_metadata(table: "pd.DataFrame") -> "Metadata":
-    """Metadata with the types that SDV detects, which become public."""
+    """Metadata with the types that SDV detects. They become public."""
     from sdv.metadata import Metadata
 
     say(
@@ -54,7 +54,7 @@ def columns_of(metadata: "Metadata") -> Mapping[str, Mapping]:
 
 
 def read_facts(path: Path | None) -> dict[str, dict] | None:
-    """The public domain: a mapping of columns to facts, from JSON or YAML."""
+    """Reads the public domain, a mapping from columns to facts, from JSON or YAML."""
     from sdv_privpgd import read_domain
 
     if path is None:
@@ -68,7 +68,7 @@ def read_facts(path: Path | None) -> dict[str, dict] | None:
 
 
 def metadata_of_types(types: Mapping[str, Any]) -> "Metadata":
-    """Metadata with what the types of columns say, which no cell has decided."""
+    """Metadata that follows from the dtypes of columns, which no cell has decided."""
     from sdv_privpgd import draft_metadata
 
     try:

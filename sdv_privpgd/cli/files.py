@@ -1,4 +1,4 @@
-"""Kinds of files by their endings: what tables are read from and rows are written to."""
+"""Kinds of files that tables are read from and rows are written to, by their endings."""
 
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -16,12 +16,12 @@ _KNOWN = f"{', '.join(_TEXT)} (also with {', '.join(_COMPRESSED)}) and {', '.joi
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """What a file is by its name.
+    """The kind of a file, by its name.
 
     Attributes:
-        form: How it holds rows.
-        sep: What separates columns of text, unless the user says.
-        compression: pandas' word for how it is compressed.
+        form: The form of its rows.
+        sep: The separator of columns in text, unless the user names another.
+        compression: pandas' word for its compression.
     """
 
     form: Literal["text", "parquet", "excel"]
@@ -30,7 +30,7 @@ class Kind:
 
 
 def kind_read(path: Path) -> Kind:
-    """The kind of a table that is read. Raises ``CommandError`` for a kind that cannot be."""
+    """The kind of a table's file. Raises ``CommandError`` for a kind that cannot be read."""
     kind = _kind(path)
     if kind is None:
         raise CommandError(f"Cannot tell what {path} is: tables end in {_KNOWN}, or .xlsx.")
@@ -38,7 +38,7 @@ def kind_read(path: Path) -> Kind:
 
 
 def kind_written(path: Path) -> Kind:
-    """The kind of a file for rows. Raises ``CommandError`` for a kind that is not written."""
+    """The kind of a file for rows. Raises ``CommandError`` for a kind that cannot be written."""
     kind = _kind(path)
     if kind is None or kind.form == "excel":
         raise CommandError(f"Cannot write rows to {path}: give a name that ends in {_KNOWN}.")

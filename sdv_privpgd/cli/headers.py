@@ -1,7 +1,7 @@
-"""Names of columns in the first record of a file, which may be a record without names.
+"""Reads the names of columns from the first record of a file, which may be a row instead.
 
-What the first record holds decides, and nothing below it. It is never quoted: if it is data, it
-is as private as any row.
+The first record alone decides which of the two it is. It is never quoted: if it is data, it is as
+private as any row.
 """
 
 import re
@@ -14,7 +14,7 @@ MISSING = (
     "", " ", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
 )  # fmt: skip
-"""What stands for a missing cell in text."""
+"""Texts that stand for a missing cell."""
 
 _WORDS = {text.strip().lower() for text in MISSING} | {"true", "false", "inf", "infinity"}
 
@@ -46,7 +46,10 @@ def names_of(fields: Sequence[Any], known: Sequence[str] | None, *, trusted: boo
         trusted: Whether the user says that these are names.
 
     Raises:
-        CommandError: Where they are none, or not those of the metadata.
+        CommandError: If they do not look like names, or are not those of the metadata.
+
+    >>> names_of(["age", "ward"], known=None, trusted=False)
+    ['age', 'ward']
     """
     names = ["" if field is None else str(field).strip() for field in fields]
     if known is not None and set(names) == set(known) and len(names) == len(known):
@@ -70,7 +73,7 @@ def names_of(fields: Sequence[Any], known: Sequence[str] | None, *, trusted: boo
 
 
 def looks_like_data(field: str) -> bool:
-    """Whether a field of a header is rather a cell than a name."""
+    """Whether a field of a header looks like a cell and not like a name."""
     return field.lower() in _WORDS or _DATA.fullmatch(field.lower()) is not None
 
 
@@ -79,7 +82,7 @@ def _is_name(field: str) -> bool:
 
 
 def _raise_unlike(names: Sequence[str], known: Sequence[str]) -> None:
-    """Says what of the metadata is missing. The header's own fields are not quoted."""
+    """Names the columns of the metadata that are missing. It quotes no field of the header."""
     missing = [name for name in known if name not in names]
     unknown = [name for name in names if name not in known]
     parts = [f"lacks the columns {missing!r} of the metadata"] if missing else []

@@ -1,4 +1,4 @@
-"""What ends a command from outside: Ctrl-C, and the signals of schedulers and closed terminals."""
+"""Handles Ctrl-C and the signals of schedulers and closed terminals, which end a command."""
 
 import signal
 import threading
@@ -12,20 +12,20 @@ _ENDING = [
 
 
 def exit_status(interrupt: KeyboardInterrupt) -> int:
-    """What a shell expects of a program that a signal has ended: 130 after Ctrl-C."""
+    """The exit status that a shell expects after a signal: 130 after Ctrl-C."""
     return 128 + int(interrupt.args[0] if interrupt.args else signal.SIGINT)
 
 
 @contextmanager
 def raised() -> Iterator[None]:
-    """Makes all of them a ``KeyboardInterrupt``, so that files and books are put in order."""
+    """Turns each of them into a ``KeyboardInterrupt``, so that files and ledgers are completed."""
     with _handled(_raise):
         yield
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Lets none of them in, for a moment."""
+    """Holds all of them back for a moment."""
     with _handled(signal.SIG_IGN):
         yield
 
@@ -40,7 +40,7 @@ def _handled(handler: Callable | signal.Handlers) -> Iterator[None]:
         yield
     finally:
         for number, former in before.items():
-            # None: it was not set from Python, and cannot be set again.
+            # None means that it was not set from Python and cannot be set again.
             signal.signal(number, signal.SIG_DFL if former is None else former)
 
 

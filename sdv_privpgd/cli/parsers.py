@@ -1,7 +1,7 @@
-"""What pandas makes of files, without a word of what their cells hold.
+"""Reads files by pandas, and says nothing about the contents of their cells.
 
-Privacy: whether a file can be parsed may be said. No row, no cell and no number of rows is: what a
-parser says of its text is not passed on.
+Privacy: a message may say whether a file can be parsed. It names no row, no cell and no number of
+rows, so a parser's own messages are not passed on.
 """
 
 import bz2
@@ -30,11 +30,11 @@ def first_record(path: Path, how: Reading, kind: Kind) -> list[str]:
 
 
 def parsed_text(path: Path, how: Reading, kind: Kind, **options: Any) -> pd.DataFrame:
-    """What pandas makes of text: no index, no record shorter than the first data row."""
+    """Reads text by pandas, without an index. No record may be shorter than the first data row."""
     encoding = _encoding(path, how, kind)
 
     def parse() -> pd.DataFrame:
-        read: Any = pd.read_csv  # its overloads do not know options that are handed on
+        read: Any = pd.read_csv  # its overloads do not know options that are passed on
         return read(
             path,
             sep=how.sep or kind.sep,
@@ -51,7 +51,7 @@ def parsed_text(path: Path, how: Reading, kind: Kind, **options: Any) -> pd.Data
 
 
 def parsed_sheet(path: Path, how: Reading) -> pd.DataFrame:
-    """The cells of one sheet of a workbook, with types of their own, and no names."""
+    """The cells of one sheet of a workbook, with their own types and without names."""
     sheets: dict[Any, pd.DataFrame] = _withheld(
         path,
         "a workbook",
@@ -70,7 +70,7 @@ def parsed_sheet(path: Path, how: Reading) -> pd.DataFrame:
 
 
 def parsed_parquet(path: Path) -> pd.DataFrame:
-    """The table of a Parquet file, with the index that pandas has kept in it."""
+    """The table of a Parquet file, with the index that pandas stored in it."""
     return _withheld(path, "Parquet", lambda: pd.read_parquet(path))
 
 
@@ -84,7 +84,10 @@ def parsed_schema(path: Path) -> pd.DataFrame:
 
 
 def _encoding(path: Path, how: Reading, kind: Kind) -> str:
-    """What the user says, or else the first bytes. Raises ``CommandError`` if they do not fit."""
+    """The encoding that the user names, or that of the first bytes.
+
+    Raises ``CommandError`` if the two do not fit together.
+    """
     with _withheld(path, "text", lambda: _opened(path, kind)) as file:
         start = _withheld(path, "text", lambda: file.read(4096))
     marked = [encoding for mark, encoding in _BOMS.items() if start.startswith(mark)]
@@ -108,11 +111,11 @@ def _opened(path: Path, kind: Kind) -> BinaryIO:
 
 
 def _withheld(path: Path, what: str, read: Callable[[], Read]) -> Read:
-    """What is read, with no word of what others say of the file's cells."""
+    """Calls a parser and hides its messages, which may quote the file's cells."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # A first data row of more fields than there are names.
+            # The first data row has more fields than there are names.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             return read()
     except UnicodeError:

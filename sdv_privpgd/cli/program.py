@@ -1,4 +1,4 @@
-"""The program: what a command returns to the shell, and what becomes of errors and warnings."""
+"""Runs a command, shows its errors and warnings, and returns its exit status to the shell."""
 
 import sys
 import warnings
@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except CommandError as error:
             say(str(error))
             return 1
-        except BrokenPipeError:  # whoever reads has read enough
+        except BrokenPipeError:  # the reader has closed the pipe
             sys.stdout = None
         except KeyboardInterrupt as interrupt:
             say("interrupted")

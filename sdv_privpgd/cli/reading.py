@@ -1,6 +1,6 @@
-"""Private tables from files: text, workbooks and Parquet.
+"""Reads private tables from text, workbooks and Parquet.
 
-Privacy: the names of columns may be said, and whether a file can be parsed; see ``parsers``.
+Privacy: messages may name columns and say whether a file can be parsed, and no more (``parsers``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,13 +38,13 @@ def check_table(path: Path) -> Kind:
 
 
 def read_table(path: Path, how: Reading, facts: Facts | None) -> pd.DataFrame:
-    """The private table.
+    """Reads the private table.
 
     Args:
         path: A file that ``check_table`` has found.
-        how: What the user says of it.
-        facts: What is public of its columns; ``None`` to read them as pandas would, for types to
-            be detected.
+        how: The user's options for reading it.
+        facts: The public facts on its columns. With ``None`` they are read as pandas would, so
+            that types can be detected.
     """
     readers = {"parquet": _read_parquet, "excel": _read_workbook, "text": _read_text}
     form = kind_read(path).form
@@ -56,9 +56,10 @@ def read_table(path: Path, how: Reading, facts: Facts | None) -> pd.DataFrame:
 
 
 def types_in(path: Path, how: Reading) -> dict[str, Any]:
-    """The dtype of each column. Public: no cell decides it, and none is read.
+    """The dtype of each column. Public, because no cell is read.
 
-    Parquet's schema has them; text and workbooks have names, and the user says the types.
+    A Parquet file has a schema with dtypes. Text and workbooks have names only, and the user names
+    the dtypes.
     """
     if kind_read(path).form == "parquet":
         return {**_with_index(parsed_schema(path)).dtypes.to_dict(), **how.dtypes}
@@ -127,7 +128,7 @@ def _check_separator(record: Sequence[str], how: Reading, kind: Kind, facts: Fac
 
 
 def _missing(facts: Facts | None, name: str) -> list[str]:
-    """What stands for a missing cell of a column: no category that is declared."""
+    """The texts that stand for a missing cell of a column, without its declared categories."""
     declared = [] if facts is None else texts.declared_values(facts.get(name, {}))
     return [text for text in MISSING if text not in declared]
 
@@ -178,7 +179,7 @@ def _with_index(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _names(record: Sequence[Any], how: Reading, facts: Facts | None) -> list[str]:
-    """The names of the columns, of which the first record may be the source."""
+    """The names of the columns, from the user or from the first record."""
     known = None if facts is None else list(facts)
     if how.names is None and how.has_header:
         return names_of(record, known, trusted=bool(how.header))
@@ -197,7 +198,7 @@ def _names(record: Sequence[Any], how: Reading, facts: Facts | None) -> list[str
 
 
 def _understood(table: pd.DataFrame, how: Reading, facts: Facts | None) -> pd.DataFrame:
-    """The table with each cell read as its column's public facts say."""
+    """The table with each cell read by the public facts on its column."""
     if facts is not None:
         for name in table.columns:
             column, known = cast(pd.Series, table[name]), facts.get(name, {})

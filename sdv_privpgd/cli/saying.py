@@ -1,4 +1,4 @@
-"""What the command line says: one line, of public facts, in the words of its options."""
+"""The messages of the command line: one line each, public, in the words of its options."""
 
 import re
 import sys
@@ -25,16 +25,20 @@ _OPTIONS = (
 
 
 class CommandError(Exception):
-    """What is said to the user, in one line. Public."""
+    """An error that is shown to the user in one line. Public."""
 
 
 def say(text: str) -> None:
-    """One line on stderr."""
+    """Prints one line to stderr."""
     print(f"{PROGRAM}: {' '.join(text.split())}", file=sys.stderr)
 
 
 def in_options(error: Exception | Warning | str) -> str:
-    """What our Python classes say, in one line and in the words of the command line."""
+    """A message of our Python classes in one line, in the words of the command line.
+
+    >>> in_options(ValueError("epsilon must be positive."))
+    '--epsilon must be positive.'
+    """
     line = " ".join(str(error).split())
     for argument, option in _OPTIONS:
         line = re.sub(rf"(?<![\w'-]){argument}(?![\w'])", option, line)
@@ -42,14 +46,14 @@ def in_options(error: Exception | Warning | str) -> str:
 
 
 def reason(error: OSError) -> str:
-    """Why the operating system refused, in its own words."""
+    """The operating system's own reason for an error."""
     return error.strerror or type(error).__name__
 
 
 def say_warning(message: Warning | str, category: type, filename: str, *_: Any) -> None:
-    """Ours; what other libraries warn of may hold a value of the table.
+    """Prints a warning if it is ours. Other libraries' warnings may hold a value of the table.
 
-    They, too, may name a file of ours as the place: the category tells them apart where it can.
+    Their warnings may also name a file of ours as their place, so the category is checked, too.
     """
     ours = category is UserWarning or category.__module__.startswith("sdv_privpgd")
     if ours and Path(filename).is_relative_to(_PACKAGE):

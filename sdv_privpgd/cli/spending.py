@@ -1,4 +1,4 @@
-"""What a command may spend, after what earlier ones have spent on the same people."""
+"""Limits what a command may spend, given what earlier ones have spent on the same people."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -11,7 +11,7 @@ from sdv_privpgd.privacy.ledger_file import read_ledger
 
 
 def earlier_ledger(path: Path | None) -> PrivacyLedger | None:
-    """What the file says was spent; ``None`` where there is no file yet."""
+    """The ledger in a file; ``None`` if there is no file yet."""
     if path is None or not path.exists():
         return None
     try:
@@ -27,11 +27,11 @@ def earlier_ledger(path: Path | None) -> PrivacyLedger | None:
 def check_spending(
     earlier: PrivacyLedger | None, planned: PrivacyLedger, most: float | None
 ) -> None:
-    """Raises ``CommandError`` where a fit would spend more than ``most``, together with all before.
+    """Raises ``CommandError`` if a fit and all earlier ones would spend more than ``most``.
 
     Args:
-        earlier: What was spent on the same people.
-        planned: The empty books of the fit.
+        earlier: The ledger of what was spent on the same people.
+        planned: The empty ledger of the fit.
         most: The largest epsilon.
     """
     together = planned if earlier is None else after(_closed(earlier), planned)
@@ -47,7 +47,7 @@ def check_spending(
 
 
 def after(earlier: PrivacyLedger | None, later: PrivacyLedger) -> PrivacyLedger:
-    """Both together. Raises ``CommandError`` if they do not protect the same."""
+    """Both ledgers together. Raises ``CommandError`` if they do not protect the same unit."""
     if earlier is None:
         return later
     try:
@@ -57,7 +57,7 @@ def after(earlier: PrivacyLedger | None, later: PrivacyLedger) -> PrivacyLedger:
 
 
 def spent(ledger: PrivacyLedger) -> str:
-    """What was charged, in words."""
+    """The charges in words."""
     if not ledger.charges:
         return "Nothing was spent."
     return (
@@ -66,7 +66,7 @@ def spent(ledger: PrivacyLedger) -> str:
 
 
 def _closed(ledger: PrivacyLedger) -> PrivacyLedger:
-    """The same charges, and nothing left: what an ended fit did not use cannot be used any more."""
+    """The same charges with nothing left: an ended fit cannot use the rest of its budget."""
     deltas = sum((charge.delta for charge in ledger.charges), Fraction(0))
     return replace(ledger, budget=ledger.mu_squared, reserved=deltas)
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def synthesize(arguments: Namespace) -> None:
-    """Fits a table and writes rows, and what else is asked for."""
+    """Fits a table and writes rows, and the other files that were asked for."""
     if arguments.dry_run:
         plan(arguments)
         return
@@ -46,7 +46,7 @@ def synthesize(arguments: Namespace) -> None:
     after(earlier, planned)
     check_spending(earlier, planned, arguments.max_epsilon)
     metadata = None if arguments.metadata is None else read_metadata(arguments.metadata)
-    # What is wrong with it is said before anything is opened or read.
+    # Errors in it are told before anything is opened or read.
     synthesizer = None if metadata is None else _synthesizer(arguments, metadata)
     inputs = (arguments.table, arguments.metadata, arguments.domain)
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
@@ -70,7 +70,7 @@ def synthesize(arguments: Namespace) -> None:
 
 
 def plan(arguments: Namespace) -> None:
-    """Says what would be asked of so many rows, how loud it would be, and what is wrong."""
+    """Prints the questions of a fit to so many rows, their noise, and what is wrong with it."""
     from sdv_privpgd import check_domain
 
     if arguments.metadata is None or arguments.rows is None:
@@ -84,7 +84,7 @@ def plan(arguments: Namespace) -> None:
 
 
 def reading(arguments: Namespace) -> Reading:
-    """How the table is to be read."""
+    """The options for reading the table."""
     return Reading(
         sep=arguments.sep,
         decimal=arguments.decimal,
@@ -97,7 +97,7 @@ def reading(arguments: Namespace) -> Reading:
 
 
 def facts_of(synthesizer: "PrivateSynthesizer") -> Facts:
-    """What is public of each column: the metadata, without ranges that count for nothing."""
+    """The public facts on each column: the metadata, without ranges that are not used."""
     domain = synthesizer.public_domain or {}
     return {
         name: {**known, **domain.get(name, {})}
@@ -106,7 +106,7 @@ def facts_of(synthesizer: "PrivateSynthesizer") -> Facts:
 
 
 def write_as_asked(arguments: Namespace, rows: "pd.DataFrame", part: Path) -> None:
-    """Writes rows as ``--out`` and the options of text say."""
+    """Writes rows to ``--out``, with the options of text."""
     write_rows(
         rows,
         part,
@@ -124,7 +124,7 @@ def sampled(synthesizer: "PrivateSynthesizer", num_rows: int) -> "pd.DataFrame":
 
 
 def _typed(arguments: Namespace) -> "Metadata":
-    """Metadata with types alone, of a table that has none."""
+    """Metadata with types only, for a table that has no metadata."""
     if arguments.types == "dtypes":
         return metadata_of_types(types_in(arguments.table, reading(arguments)))
     return detected_metadata(read_table(arguments.table, reading(arguments), None))
@@ -136,7 +136,7 @@ def _check_rows(arguments: Namespace) -> None:
 
 
 def _planned(arguments: Namespace) -> PrivacyLedger:
-    """The empty books of the fit."""
+    """The empty ledger of the fit."""
     try:
         return PrivacyLedger.open(
             arguments.epsilon,
@@ -149,7 +149,7 @@ def _planned(arguments: Namespace) -> PrivacyLedger:
 
 
 def _synthesizer(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthesizer":
-    """The synthesizer; what is wrong with its arguments is public."""
+    """Makes the synthesizer. Errors in its arguments are public."""
     from sdv.errors import SynthesizerInputError
 
     import sdv_privpgd
@@ -177,7 +177,7 @@ def _synthesizer(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthesi
 
 
 def _fit(synthesizer: "PrivateSynthesizer", table: "pd.DataFrame") -> None:
-    """Fits; the errors that are passed on are ours and speak of public facts only."""
+    """Fits. Only our own errors are passed on, which speak of public facts."""
     from sdv.errors import InvalidDataError, SynthesizerInputError
 
     from sdv_privpgd import PrivacyBudgetError, PublicDomainError
@@ -200,7 +200,7 @@ def _on_the_books(
     outputs: Outputs,
     ledger: Output | None,
 ) -> Iterator[None]:
-    """Writes down what is spent meanwhile, however it ends; says it where it ends in an error."""
+    """Records what is spent inside, however it ends, and prints it after an error."""
     try:
         yield
     except BaseException as error:
@@ -226,7 +226,7 @@ def _write_down(
 def _num_rows(
     arguments: Namespace, synthesizer: "PrivateSynthesizer", table: "pd.DataFrame"
 ) -> int:
-    """How many rows to write: never the true number of rows where that is private."""
+    """The number of rows to write. It is never the true number of rows if that is private."""
     if arguments.rows is not None:
         return arguments.rows
     if synthesizer.adjacency == Adjacency.REPLACE_ONE.value:

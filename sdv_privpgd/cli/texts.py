@@ -1,7 +1,7 @@
-"""What the text of a cell means: decided by the cell alone and by public facts of its column.
+"""Decides what the text of a cell means, by the cell alone and by public facts on its column.
 
-Were types inferred from a whole column, as pandas does, one word among numbers would turn all of
-them into text, and every other row would be read as something else.
+pandas infers types from a whole column. Then one word among numbers would turn all of them into
+text, and every other row would be read as something else.
 """
 
 import math
@@ -16,15 +16,15 @@ _TRUTHS = {"true": True, "false": False}
 
 
 def is_number(facts: Mapping) -> bool:
-    """Whether a column holds numbers, so that a parser may read it in one go."""
+    """Whether a column holds numbers, so that a parser may read it at once."""
     return facts.get("sdtype") == "numerical"
 
 
 def numbers(column: pd.Series, decimal: str) -> pd.Series:
-    """A column of numbers, whatever the parser made of it.
+    """A column of numbers, whatever dtype the parser gave it.
 
-    It gives a dtype of numbers only where all cells are such, so that this one is decided cell
-    by cell, too.
+    The parser gives a dtype of numbers only if all cells are numbers. So each cell is decided here
+    by itself.
     """
     if column.dtype.kind in "iuf":
         return column
@@ -33,9 +33,9 @@ def numbers(column: pd.Series, decimal: str) -> pd.Series:
 
 
 def meanings(column: pd.Series, facts: Mapping, decimal: str) -> pd.Series:
-    """A column of text with what its texts mean, as objects. Other objects stay what they are."""
+    """A column of text with the meanings of its texts, as objects. Other objects stay."""
     means = _meaning(facts, decimal)
-    # Each text once: there are few where it matters.
+    # Each text is read once: long columns have few different ones.
     texts = {cell for cell in column if isinstance(cell, str)}
     found = {text: means(text) for text in texts}
     read = [found[cell] if isinstance(cell, str) else cell for cell in column]
@@ -48,7 +48,7 @@ def texts(column: pd.Series) -> pd.Series:
 
 
 def declared_values(facts: Mapping) -> list:
-    """The categories of a column, and the one for all others, as far as they are declared."""
+    """The declared categories of a column, with the one for all others if there is one."""
     values = facts.get("range_values")
     listed = list(values) if isinstance(values, list | tuple | range) else []
     return listed + [value for value in (facts.get("other_value"),) if value is not None]
@@ -70,7 +70,7 @@ def convert(column: pd.Series, dtype: Any) -> pd.Series:
 
 
 def _meaning(facts: Mapping, decimal: str) -> Callable[[str], Any]:
-    """How one text of a column is read."""
+    """The function that reads one text of a column."""
     sdtype, declared = facts.get("sdtype"), declared_values(facts)
     if sdtype == "boolean":
         return _truth
@@ -82,7 +82,7 @@ def _meaning(facts: Mapping, decimal: str) -> Callable[[str], Any]:
 
 
 def _declared(text: str, declared: Sequence, decimal: str) -> Any:
-    """The declared value that a text writes; the text itself where it writes none."""
+    """The declared value that a text stands for, or the text itself."""
     for written in (text, text.strip()):
         for value in declared:
             if isinstance(value, str) and value == written:
@@ -98,7 +98,7 @@ def _declared(text: str, declared: Sequence, decimal: str) -> Any:
 
 
 def _as_written(text: str) -> Any:
-    """A number where its usual spelling is the text, so that nothing is lost: not for 01234."""
+    """A number if the text is its usual spelling, so that nothing is lost; 01234 stays text."""
     number = _number(text, ".")
     if number is None or not math.isfinite(number):
         return text
@@ -110,7 +110,7 @@ def _is_plain(cell: Any) -> bool:
 
 
 def _truth(cell: Any) -> Any:
-    """True or False for the words and for 1 and 0; anything else as it is."""
+    """True or False for their words and for 1 and 0; anything else stays as it is."""
     text = str(cell).strip().lower()
     if text in _TRUTHS:
         return _TRUTHS[text]

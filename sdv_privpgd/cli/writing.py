@@ -1,7 +1,7 @@
-"""Files that are written whole or not at all, and never over what is read.
+"""Writes files whole or not at all, and never over an input.
 
-Each is opened beside its place before the private table is read, so that a folder that cannot be
-written in costs nothing, and renamed at the end.
+Each file is opened beside its place before the private table is read, and renamed at the end. So a
+folder that cannot be written to is found before anything is spent.
 """
 
 import os
@@ -24,13 +24,13 @@ class Output:
     """A file that is being written.
 
     Attributes:
-        option: Which option named it.
-        path: How the user names it.
-        place: Where it will lie, links followed.
-        is_paid: Whether it is kept, once it is whole, even if the command fails later.
-        is_new: Whether nothing may be overwritten.
+        option: The option that named it.
+        path: The path that the user gave.
+        place: Its final place, with links followed.
+        is_paid: Whether to keep it, once it is whole, even if the command fails later.
+        is_new: Whether an existing file must not be overwritten.
         is_whole: Whether all of it is written.
-        is_astray: Whether it cannot lie in its place, and stays beside it.
+        is_astray: Whether it could not be moved to its place and stays beside it.
     """
 
     option: str
@@ -43,15 +43,15 @@ class Output:
 
     @property
     def part(self) -> Path:
-        """Where it lies meanwhile, with the same ending.
+        """The place of the file while it is written, with the same ending.
 
-        The name is always the same: it keeps other runs away.
+        The name is always the same, so that it keeps other runs away.
         """
         return self.place.with_name(f"{self.place.stem}.part{self.place.suffix}")
 
 
 class Outputs:
-    """The files of one command: all of them at the end, or, if it fails, what was paid for."""
+    """The files of one command. All are kept at the end; after a failure, the paid ones are."""
 
     def __init__(self, *, inputs: Sequence[Path | None], force: bool) -> None:
         self._inputs = [path for path in inputs if path is not None]
@@ -79,10 +79,10 @@ class Outputs:
         """A file that will be written; ``None`` if the user wants none.
 
         Args:
-            option: Which option names it.
-            path: Where it will lie.
+            option: The option that names it.
+            path: Its final path.
             is_paid: Whether to keep it, once it is whole, even if the command fails later.
-            grows: Whether an earlier file is read and goes on, rather than being overwritten.
+            grows: Whether an earlier file is read and continued, rather than overwritten.
 
         Raises:
             CommandError: If it is an input or another output, exists, or cannot be written.
@@ -109,7 +109,7 @@ class Outputs:
         return output
 
     def write(self, output: Output | None, write: Callable[[Path], object]) -> None:
-        """Writes a file beside its place. Raises ``CommandError`` where the system refuses."""
+        """Writes a file beside its place. Raises ``CommandError`` if the system refuses."""
         if output is None:
             return
         try:
@@ -145,7 +145,7 @@ class Outputs:
             raise CommandError(f"Cannot write {output.option} {output.path}: it is read-only.")
 
     def _place(self, output: Output) -> CommandError | None:
-        """Renames a file to its place. What goes wrong is given back: the others have theirs."""
+        """Renames a file to its place. It returns an error, so that other files are still moved."""
         if output.is_new and os.path.lexists(output.place):
             output.is_astray = True
             say(f"{output.path} has appeared meanwhile and is kept: see {output.part}.")
@@ -160,9 +160,10 @@ class Outputs:
 def write_rows(
     rows: "pd.DataFrame", part: Path, path: Path, *, sep: str | None, decimal: str, encoding: str
 ) -> None:
-    """Writes rows to a file whose kind another path's ending says.
+    """Writes rows to a file of the kind that another path's ending names.
 
-    Characters that the encoding lacks become escapes, not errors: the rows are paid for.
+    Characters that the encoding lacks are escaped and raise no error, because the rows are paid
+    for.
     """
     kind = kind_written(path)
     with part.open("wb") as file:
@@ -184,7 +185,7 @@ def write_rows(
 
 
 def _of_one_kind(rows: "pd.DataFrame") -> "pd.DataFrame":
-    """The same rows, where a column of several types is text: Parquet's columns have one each."""
+    """The same rows, with columns of several types as text: a Parquet column has one type."""
     mixed = {
         str(name): column.map(str, na_action="ignore")
         for name, column in rows.items()
@@ -194,7 +195,7 @@ def _of_one_kind(rows: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def _same(first: Path, second: Path) -> bool:
-    """Whether two paths are one file, by any spelling, link or hard link."""
+    """Whether two paths are the same file, under any spelling, link or hard link."""
     if first == Path(os.path.realpath(second)):
         return True
     return first.exists() and second.exists() and os.path.samefile(first, second)

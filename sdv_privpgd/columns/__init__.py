@@ -1,6 +1,7 @@
-"""What is public of a column, and the way from its values to codes and back.
+"""The public facts on columns, and the way from values to codes and back.
 
 ``schema`` describes a table in SDV's words (``parsing`` reads one column's facts), ``column`` and
 ``bins`` say which values share a code, and ``encoders`` translate private cells one by one, with
-nothing learned. Public: ``schema.Schema``, ``column.Column``, ``encoders.encode_table``.
+nothing learned. Public: ``schema.Schema``, ``column.Column``, ``encoders.encode_table``, and the
+declarations in ``declared``.
 """

@@ -1,10 +1,10 @@
-"""The cells of a column: where a value lies, and which value lies where. Public arithmetic.
+"""The cells of a column: the cell of a value, and the values of a cell. Public arithmetic.
 
 Every kind of cells answers three questions about arrays: how many cells there are (``len``), in
-which cell and where inside it a value lies (``locate``), and which value lies at a position of a
-cell (``at``). A position is in [0, 1). ``locate`` of ``at`` gives the same cell for every position.
-A range of values, within ``ends`` or not, covers a part of each cell (``shares``, in [0, 1]), and a
-position in that part is one in the cell (``inside``).
+which cell and at which position in it a value lies (``locate``), and which value lies at a position
+of a cell (``at``). A position is in [0, 1). ``locate`` of ``at`` gives the same cell for every
+position. A range of values, inside ``ends`` or not, covers a part of each cell (``shares``, in [0,
+1]); a position in that part is translated to one in the cell (``inside``).
 """
 
 from dataclasses import dataclass
@@ -23,6 +23,9 @@ class Categories(FieldsAlone):
     """One cell for each declared value. The arrays hold indices into ``values``.
 
     With ``has_other`` the last value stands for all that were not declared.
+
+    >>> Categories(("A", "B", "other"), has_other=True).ends
+    (0, 1)
     """
 
     values: tuple
@@ -36,7 +39,7 @@ class Categories(FieldsAlone):
         return indices, np.full(indices.shape, 0.5)
 
     def at(self, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """The indices, which are the codes: all of a cell is one value."""
+        """The indices, which are the codes: a cell holds a single value."""
         return codes
 
     @property
@@ -56,7 +59,7 @@ class Categories(FieldsAlone):
         low: np.ndarray,  # noqa: ARG002
         high: np.ndarray,  # noqa: ARG002
     ) -> np.ndarray:
-        """The same positions: a range covers all of a cell."""
+        """The same positions: a range covers a whole cell or nothing of it."""
         return positions
 
 
@@ -64,9 +67,14 @@ class Categories(FieldsAlone):
 class Ticks(FieldsAlone):
     """Cells of the whole numbers ``first, ..., last``: [first, last + 1) cut equally.
 
-    There are ``num_bins`` cells, or one a number where the numbers are fewer. A number o steps
-    above the first of n is in cell floor(o * cells / n); all arithmetic on numbers is exact.
-    With ``cuts``, ascending above the first, there is a cell from each of them on instead.
+    There are ``num_bins`` cells, or one for each number if there are fewer numbers. A number o
+    steps above the first of n is in cell floor(o * cells / n); all arithmetic on numbers is exact.
+    With ``cuts``, ascending and above the first number, a new cell begins at each of them instead.
+
+    >>> ages = Ticks(0, 99, num_bins=10)
+    >>> codes, positions = ages.locate(np.array([34, 71]))
+    >>> codes, ages.at(codes, positions)
+    (array([3, 7]), array([34, 71]))
     """
 
     first: int
@@ -90,7 +98,7 @@ class Ticks(FieldsAlone):
 
     @cached_property
     def widths(self) -> np.ndarray:
-        """How many numbers each cell holds, int64, at least 1."""
+        """The number of numbers in each cell, int64, at least 1."""
         ends = np.append(self.starts[1:] - 1, np.int64(self.last))
         return ends - self.starts + 1
 
@@ -98,13 +106,13 @@ class Ticks(FieldsAlone):
         """The codes and positions of int64 numbers; those outside go to the nearest inside."""
         ticks = np.clip(ticks, self.first, self.last)
         codes = np.searchsorted(self.starts, ticks, side="right") - 1
-        # The middle of the number's share of the cell: rounding cannot reach its neighbors.
+        # This is the middle of the number's share of the cell: rounding cannot reach its neighbors.
         positions = (ticks - self.starts[codes] + 0.5) / self.widths[codes]
         return codes, np.minimum(positions, BELOW_ONE)
 
     def at(self, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:
         """The int64 numbers: each number of a cell has an equal share of its positions."""
-        # Less than the width for every position up to 1 - 2**-53, which takes at least half a unit
+        # Below the width for every position up to 1 - 2**-53, which takes at least half a unit
         # in the last place off a width that float64 has rounded up by at most that.
         steps = np.floor(positions * self.widths[codes]).astype(np.int64)
         return self.starts[codes] + steps
@@ -115,25 +123,25 @@ class Ticks(FieldsAlone):
         return self.first, self.last
 
     def shares(self, low: int, high: int) -> np.ndarray:
-        """The part of each cell's numbers that is in the range."""
+        """The share of each cell's numbers that lies in the range."""
         ends = np.minimum(self.starts + self.widths - 1, high)
         return np.maximum(ends - np.maximum(self.starts, low) + 1, 0) / self.widths
 
     def inside(
         self, codes: np.ndarray, positions: np.ndarray, low: np.ndarray, high: np.ndarray
     ) -> np.ndarray:
-        """Positions of numbers of the cells that are in ranges; each has an equal share."""
+        """Positions of the cells' numbers that lie in ranges; each has an equal share."""
         starts = np.maximum(self.starts[codes], low)
         counts = np.minimum(self.starts[codes] + self.widths[codes] - 1, high) - starts + 1
         return self.locate(starts + np.floor(positions * counts).astype(np.int64))[1]
 
 
 class _Reals:
-    """Cells of real numbers between strictly increasing edges; the last one has its end."""
+    """Cells of real numbers between strictly increasing edges; the last cell includes its end."""
 
     @cached_property
     def edges(self) -> np.ndarray:
-        """The edges, float64; a single one where all is one number."""
+        """The edges, float64; a single one if the range is one number."""
         raise NotImplementedError
 
     def __len__(self) -> int:
@@ -165,7 +173,7 @@ class _Reals:
         return float(self.edges[0]), float(self.edges[-1])
 
     def shares(self, low: float, high: float) -> np.ndarray:
-        """The part of each cell's width that is in the range; all of the cell of one number."""
+        """The share of each cell's width that lies in the range; 1 for a single number in it."""
         low, high = max(low, self.ends[0]), min(high, self.ends[1])
         if low > high:
             return np.zeros(len(self))
@@ -177,7 +185,7 @@ class _Reals:
     def inside(
         self, codes: np.ndarray, positions: np.ndarray, low: np.ndarray, high: np.ndarray
     ) -> np.ndarray:
-        """Positions in the parts of the cells that are in ranges, up to rounding."""
+        """Positions in those parts of the cells that lie in ranges, up to rounding."""
         starts, widths = self.edges[codes], self._widths[codes]
         lows, highs = np.maximum(starts, low), np.minimum(starts + widths, high)
         offsets = lows + positions * np.maximum(highs - lows, 0) - starts
@@ -193,8 +201,11 @@ class _Reals:
 class Interval(_Reals, FieldsAlone):
     """Cells of equal width of the real numbers from ``low`` to ``high``.
 
-    There are ``num_bins`` cells, or fewer where float64 has no numbers left between two edges.
-    With ``cuts``, ascending and inside the range, these are the inner edges instead.
+    There are ``num_bins`` cells, or fewer if float64 has no numbers left between two edges. With
+    ``cuts``, ascending and inside the range, these are the inner edges instead.
+
+    >>> Interval(0.0, 1.0, num_bins=4).edges
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
 
     low: float
@@ -204,7 +215,7 @@ class Interval(_Reals, FieldsAlone):
 
     @cached_property
     def edges(self) -> np.ndarray:
-        """The strictly increasing edges, float64; a single one where the range is one number."""
+        """The strictly increasing edges, float64; a single one if the range is one number."""
         if self.cuts:
             return np.array((self.low, *self.cuts, self.high))
         inner = np.arange(1, self.num_bins) / self.num_bins
@@ -214,9 +225,12 @@ class Interval(_Reals, FieldsAlone):
 
 @dataclass(frozen=True)
 class SignedPowers(_Reals, FieldsAlone):
-    """A grid for numbers of which nothing is known: powers of two of both signs, and about zero.
+    """A grid for numbers about which nothing is known: powers of two of both signs, and zero.
 
-    From 2**-20, below which all is one cell with zero, to 2**62.
+    The powers go from 2**-20 to 2**62. Everything smaller than 2**-20 shares one cell with zero.
+
+    >>> len(SignedPowers())
+    165
     """
 
     @cached_property

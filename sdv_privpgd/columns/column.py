@@ -1,4 +1,4 @@
-"""What is publicly known of one column, and the cells that follow from it."""
+"""The public facts on one column, and the cells that follow from them."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,18 +20,24 @@ class Column:
     Attributes:
         name: Its name in the user's table.
         sdtype: ``numerical``, ``datetime``, ``categorical``, ``ordinal`` or ``boolean``.
-        cells: The cells that its values fall in. Dates and numbers of known decimal places are
-            ``Ticks``, other numbers are an ``Interval``.
-        merging: Which of the cells share a code; ``None`` where each has its own.
+        cells: The cells that its values fall in. Dates and numbers of known decimal places have
+            ``Ticks``, other numbers have an ``Interval``.
+        merging: Says which cells share a code; ``None`` if each has its own.
         nullable: Whether a value may be missing. Missing has a code of its own, the last one.
         decimal_places: A tick of a numerical column is 10**-decimal_places.
-        increment: A tick of a numerical column is this whole number instead: all of its values
-            are multiples of it. They are integers if ``decimal_places`` is 0, else floats.
+        increment: If it is set, a tick of a numerical column is this whole number instead: all
+            values are multiples of it. They are integers if ``decimal_places`` is 0, else floats.
         unit: A tick of a datetime column is one of NumPy's units, counted from 1970.
         datetime_format: How a datetime column's strings are written; ``None`` for timestamps.
         utc: Whether dates carry a time zone; it is UTC unless the dtype names another.
-        dtype: The dtype that values are written in, as far as it is possible; ``Decimal`` for
-            objects of that type. ``None`` where none is known: the values decide.
+        dtype: The dtype that values are written in, as far as possible; ``Decimal`` for objects of
+            that type. ``None`` if none is known: then the values decide.
+
+    >>> age = Column(name="age", sdtype="numerical", cells=Ticks(0, 99, 10), decimal_places=0)
+    >>> age.size  # ten cells, and missing
+    11
+    >>> age.locate(np.array([34]))[0]
+    array([3])
     """
 
     name: str
@@ -48,54 +54,54 @@ class Column:
 
     @property
     def num_values(self) -> int:
-        """The number of codes of values that are not missing."""
+        """The number of codes of values; missing is not counted."""
         return len(self.cells if self.merging is None else self.merging)
 
     @property
     def size(self) -> int:
-        """The number of codes: those of values, and the missing code if there is one."""
+        """The number of codes: those of values, and one for missing if the column is nullable."""
         return self.num_values + self.nullable
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the order of the codes of values means something."""
+        """Whether the order of the codes of values has a meaning."""
         return self.sdtype in ("numerical", "datetime", "ordinal")
 
     def locate(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The codes and the positions in them of what the cells locate."""
+        """The codes of values, as the cells hold values, and their positions in the codes."""
         codes, positions = self.cells.locate(values)
         return (codes, positions) if self.merging is None else self.merging.locate(codes, positions)
 
     def at(self, codes: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """The values at the positions of codes."""
+        """The values at positions of codes, as the cells hold values."""
         if self.merging is not None:
             codes, positions = self.merging.at(codes, positions)
         return self.cells.at(codes, positions)
 
     def shares(self, low: Any, high: Any) -> np.ndarray:
-        """The part of each code that a range of what the cells hold covers."""
+        """The share of each code that a range covers."""
         shares = self.cells.shares(low, high)
         return shares if self.merging is None else self.merging.covered(shares)
 
     def within(self, codes: np.ndarray, positions: np.ndarray, low: Any, high: Any) -> np.ndarray:
-        """The values at the positions of the part of each code that a range covers."""
+        """The values at positions of the part of each code that a range covers."""
         if self.merging is not None:
             narrowed = self.merging.narrowed(self.cells.shares(low, high))
             codes, positions = narrowed.at(codes, positions)
         inside = self.cells.inside(codes, positions, low, high)
-        return np.clip(self.cells.at(codes, inside), low, high)  # rounding may lead out of it
+        return np.clip(self.cells.at(codes, inside), low, high)  # rounding may leave the range
 
     @property
     def tick(self) -> Fraction:
-        """How far the numbers of a numerical column's ticks are apart."""
+        """The distance between neighboring numbers of a numerical column."""
         if self.increment is not None:
             return Fraction(self.increment)
         return Fraction(1, 10 ** (self.decimal_places or 0))
 
     def numbers(self, values: np.ndarray) -> np.ndarray:
-        """The numbers of a numerical column of which its cells hold ``values``.
+        """The numbers that a numerical column's cells hold as ``values``.
 
-        int64 where the column has integers, else the nearest float64 numbers.
+        They are int64 if the column has integers, else the nearest float64 numbers.
         """
         if self.increment is not None:
             values = values * self.increment

@@ -1,6 +1,6 @@
 """Dates as whole numbers: reading the cells of a private column, and writing dates again.
 
-Privacy: cells are read one by one and without a word, as ``sdv_privpgd.columns.scalars`` does.
+Privacy: cells are read one by one and silently, as in ``sdv_privpgd.columns.scalars``.
 """
 
 import re
@@ -13,9 +13,12 @@ import pandas as pd
 from sdv_privpgd.columns.scalars import cells, filled, plain, quiet, whole
 
 UNITS = ("ns", "us", "s", "m", "h", "D", "M", "Y")
-"""NumPy's units of time that columns have, the finest first."""
+"""The units of time, in NumPy's words, that columns have, the finest first."""
 
 EARLIEST = int(np.datetime64("1678-01-01", "ns").astype(np.int64))
+"""Dates are read between this instant and ``LATEST``; an earlier or later one is read as the
+nearest.  It is the start of the first year that int64 nanoseconds hold entirely: NumPy's casts
+to coarser units overflow in the months before it."""
 LATEST = np.iinfo(np.int64).max
 """Between these instants dates are read; an earlier or later one is read as the nearest.
 
@@ -27,11 +30,15 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 def instants(series: pd.Series, datetime_format: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """Nanoseconds since 1970 in UTC, int64, from ``EARLIEST`` to ``LATEST``.
+    """Nanoseconds since 1970 in UTC, int64, from ``EARLIEST`` to ``LATEST``, and which are missing.
 
-    What has no time zone is in UTC. Strings are read in the format, or, without one, as
-    ``pandas.Timestamp`` does. Whole numbers are read as the string of their digits if
+    Dates without a time zone are taken to be in UTC. Strings are read in the format, or, without
+    one, as ``pandas.Timestamp`` reads them. Whole numbers are read as the string of their digits if
     there is a format (20240131 in ``%Y%m%d``), and are otherwise missing: their unit is unknown.
+
+    >>> moments, missing = instants(pd.Series(["1970-01-02", "soon"]), "%Y-%m-%d")
+    >>> to_ticks(moments, "D")[:1], missing
+    (array([1]), array([False,  True]))
     """
     if series.dtype.kind == "M" and not isinstance(series.dtype, pd.ArrowDtype):
         naive = series.dt.tz_convert(None) if series.dt.tz is not None else series
@@ -46,34 +53,54 @@ def instants(series: pd.Series, datetime_format: str | None) -> tuple[np.ndarray
 
 
 def to_ticks(moments: np.ndarray, unit: str) -> np.ndarray:
-    """Nanoseconds since 1970, int64, as whole units since 1970, rounded down."""
+    """Nanoseconds since 1970, int64, as whole units since 1970, rounded down.
+
+    >>> to_ticks(np.array([86_400 * 10**9 + 5]), "D")
+    array([1])
+    """
     return moments.astype("datetime64[ns]").astype(f"datetime64[{unit}]").astype(np.int64)
 
 
 def write_dates(
     ticks: np.ndarray, unit: str, datetime_format: str | None, utc: bool
 ) -> np.ndarray | pd.DatetimeIndex:
-    """The dates that are so many units after 1970: strings in the format, or timestamps."""
+    """The dates at ticks, counted in units from 1970: strings in the format, or timestamps.
+
+    >>> write_dates(np.array([19_723]), "D", "%d.%m.%Y", utc=False)
+    array(['01.01.2024'], dtype=object)
+    """
     if datetime_format is None:
         return _timestamps(ticks, unit, utc)
-    # strftime takes its time for every date: once for each that occurs.
+    # strftime is slow, so it is called once for each distinct date.
     distinct, positions = np.unique(ticks, return_inverse=True)
     texts = _timestamps(distinct, unit, utc).strftime(datetime_format)
     return texts.to_numpy(dtype=object)[positions]
 
 
 def is_aware(dtype: Any) -> bool:
-    """Whether all dates of a column of the dtype carry a time zone, which is public."""
+    """Whether all dates of a column of the dtype carry a time zone, which is public.
+
+    >>> is_aware(pd.DatetimeTZDtype("ns", "UTC"))
+    True
+    """
     return getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None) is not None
 
 
 def has_zone(datetime_format: str) -> bool:
-    """Whether dates that are written in the format carry a time zone."""
+    """Whether dates that are written in the format carry a time zone.
+
+    >>> has_zone("%Y-%m-%d %z")
+    True
+    """
     return re.search("%[zZ]", datetime_format) is not None
 
 
 def survive_writing(ticks: np.ndarray, unit: str, datetime_format: str) -> bool:
-    """Whether public dates, so many units after 1970, are the same when they are read again."""
+    """Whether public dates, counted in units from 1970, are the same after being written and read.
+
+    >>> survive_writing(np.array([19_724]), "D", "%Y")  # the second of January
+    False
+    """
     with quiet():
         texts = write_dates(ticks, unit, datetime_format, has_zone(datetime_format))
         read, _ = instants(pd.Series(texts, dtype=object), datetime_format)
@@ -81,9 +108,12 @@ def survive_writing(ticks: np.ndarray, unit: str, datetime_format: str) -> bool:
 
 
 def precisions(series: pd.Series) -> np.ndarray:
-    """How fine each date is, int64: whole days 0, whole seconds 1, finer 2; missing 3.
+    """The precision of each date, int64: 0 for days, 1 for seconds, 2 for finer, 3 for missing.
 
-    In UTC, as ``instants`` reads them without a format.
+    The dates are read in UTC, as ``instants`` reads them without a format.
+
+    >>> precisions(pd.Series(["2024-01-31", "2024-01-31 12:30:00", None]))
+    array([0, 1, 3])
     """
     moments, missing = instants(series, None)
     fine = np.where(moments % 10**9 == 0, 1, 2)
@@ -130,8 +160,9 @@ def _instant(cell: Any) -> int | None:
 
 
 def _instant_of_timestamp(timestamp: pd.Timestamp) -> int:
+    """Nanoseconds since 1970 in UTC, clipped to ``EARLIEST`` and ``LATEST``."""
     try:
-        return max(timestamp.value, EARLIEST)  # In UTC, whatever the time zone.
+        return max(timestamp.value, EARLIEST)  # ``value`` is in UTC, whatever the time zone.
     except OverflowError:
         return LATEST if timestamp.year > _EPOCH.year else EARLIEST
 
@@ -152,7 +183,7 @@ def _read_texts(texts: set[str], datetime_format: str | None) -> dict[str, int |
     listed = [text for text in texts if text.strip().lower() not in ("now", "today")]
     instant_of: dict[str, int | None] = dict.fromkeys(texts)
     if datetime_format is None:
-        # One by one: read together, a string without a time zone takes that of the one before.
+        # Strings are read one by one: read together, one without a time zone takes the last one's.
         instant_of.update({text: _read_text(text, None) for text in listed})
         return instant_of
     read = pd.to_datetime(
@@ -166,7 +197,7 @@ def _read_texts(texts: set[str], datetime_format: str | None) -> dict[str, int |
 
 
 def _read_text(text: str, datetime_format: str | None) -> int | None:
-    """The instant of a single string; it may be outside pandas' range."""
+    """The instant of a single string, also of one outside pandas' range."""
     try:
         moment = (
             pd.Timestamp(text)

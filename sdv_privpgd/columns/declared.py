@@ -1,7 +1,7 @@
-"""Declarations of columns, typed: the same dictionaries as ``public_domain`` has, checked by name.
+"""Typed declarations of columns: the dictionaries of ``public_domain``, with named arguments.
 
-Each is a ``dict`` of facts in SDV's words, so it goes wherever a dictionary does. Write it from
-documentation, never from the data.
+Each is a ``dict`` of facts in SDV's words, so it can be used wherever a dictionary can. Write it
+from documentation, never from the data.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class _Declared(dict):
-    """Facts on a column; those that were not given are left out."""
+    """Facts on a column, without those that were not given."""
 
     sdtype: str
 
@@ -20,12 +20,17 @@ class _Declared(dict):
 class Numerical(_Declared):
     """A column of numbers.
 
+    What is left out is found privately, with a part of the budget. A wide range costs next to
+    nothing (README, "Ranges and categories"); values outside it are clipped.
+
     Args:
         range_min: The smallest number that it may hold.
         range_max: The largest one.
-        decimal_places: How many it is written with; 0 for whole numbers.
+        decimal_places: The number of decimal places it is written with; 0 for whole numbers, 2 for
+            money.
         nullable: Whether values may be missing; by default they may.
-        num_bins: How many cells it is counted in.
+        num_bins: The number of cells it is counted in; 32 unless the fit's ``num_bins`` says
+            otherwise. More cells keep finer differences, but each has fewer rows against the noise.
         increment: A whole number that all values are multiples of.
 
     >>> Numerical(0, 120, decimal_places=0)
@@ -57,12 +62,16 @@ class Numerical(_Declared):
 class Datetime(_Declared):
     """A column of dates or moments.
 
+    What is left out is found privately, with a part of the budget; dates outside the range are
+    clipped.
+
     Args:
         range_min: The earliest one, as text or as a date.
         range_max: The latest one.
-        datetime_format: How they are written, where they are text.
+        datetime_format: The format they are written in, if they are text.
         nullable: Whether values may be missing; by default they may.
-        num_bins: How many cells it is counted in.
+        num_bins: The number of cells it is counted in; 32 unless the fit's ``num_bins`` says
+            otherwise. More cells keep finer differences, but each has fewer rows against the noise.
 
     >>> Datetime("2020-01-01", "2024-12-31")
     {'range_min': '2020-01-01', 'range_max': '2024-12-31'}
@@ -91,9 +100,14 @@ class Datetime(_Declared):
 class Categorical(_Declared):
     """A column of categories without an order.
 
+    Categories that are left out are found privately: those that few rows have become ``'other'``.
+    Declared ones cost nothing. Name an ``other`` and put rare ones together: they drown in the
+    noise (README, "Ranges and categories").
+
     Args:
         values: The categories.
-        other: What all values that are not among them become; by default they are missing.
+        other: The value that replaces all values that are not declared; by default they are
+            missing.
         nullable: Whether values may be missing; by default they may.
 
     >>> Categorical(["A", "B"], other="other")
@@ -127,7 +141,10 @@ class Ordinal(Categorical):
 
 
 class Boolean(_Declared):
-    """A column of truths.
+    """A column of true and false.
+
+    Args:
+        nullable: Whether values may be missing; by default they may.
 
     >>> Boolean(nullable=False)
     {'range_is_nullable': False}

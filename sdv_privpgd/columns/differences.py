@@ -1,8 +1,8 @@
 """Differences of two columns in order, each an attribute of its own. Public arithmetic.
 
-The cells of two dates say next to nothing of the days between them. So what is between is modelled
-as well: a row's difference follows from the row's two cells, nothing is learned. When rows are
-decoded, one of the two columns is the other one and the difference.
+The cells of two dates say almost nothing about the days between them. So the difference is modelled
+as well: a row's difference follows from the row's two cells, and nothing is learned. When rows are
+decoded, one of the two columns is computed from the other one and the difference.
 """
 
 import math
@@ -21,21 +21,27 @@ from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.domain import Clique, FieldsAlone
 
 _SMALL = 1e-6
-"""Real differences below this part of the largest are as good as none."""
+"""Real differences below this part of the largest share the first cell with zero."""
 
 _IN_A_SECOND = {"us": 10**6, "ns": 10**9}
-"""NumPy's units of time below a second."""
+"""The number of microseconds and of nanoseconds in a second, by NumPy's names for the units."""
 
 _HARDLY = 1e-9
-"""How frequent, as a part of all rows, cells are that seem to hold none."""
+"""The frequency, as a part of all rows, of cells that seem to hold none."""
 
 
 @dataclass(frozen=True)
 class Difference(FieldsAlone):
-    """What a row's ``high`` is above its ``low``; missing where one of them is.
+    """A row's ``high`` minus its ``low``; missing if one of them is.
 
-    ``column`` has the cells of it, in steps that both columns' values are whole multiples of: dates
-    have the finer of two units. Where a column has real numbers, so has the difference.
+    ``column`` holds its cells, in steps that both columns' values are whole multiples of: for dates
+    these are the finer of two units. If a column has real numbers, so has the difference.
+
+    >>> facts = {"sdtype": "datetime", "unit": "D"}
+    >>> low, high = (Column(name=n, cells=Ticks(0, 365, 12), **facts) for n in ("in", "out"))
+    >>> stay = difference_of(low, high, strict=False, name="out - in", num_cells=8)
+    >>> stay.between(np.array([3]), np.array([9]))
+    array([6])
     """
 
     low: Column
@@ -63,7 +69,7 @@ class Difference(FieldsAlone):
         }
 
     def _possible(self, own: Column, other: Column) -> np.ndarray:
-        """Which codes of a column and the difference leave the other column a value."""
+        """Marks codes of a column and the difference that leave the other column a value."""
         sign = 1 if own is self.low else -1
         least, most = (self._at(own, position) for position in (0.0, BELOW_ONE))
         near, far = (self._at(self.column, position) for position in (0.0, BELOW_ONE))
@@ -79,7 +85,7 @@ class Difference(FieldsAlone):
         return allowed
 
     def _at(self, column: Column, position: float) -> np.ndarray:
-        """The steps at a position of each of a column's codes."""
+        """The value, in steps, at a position of each of a column's codes."""
         codes = np.arange(column.num_values)
         return self._steps(column, column.at(codes, np.full(codes.shape, position)))
 
@@ -91,12 +97,13 @@ class Difference(FieldsAlone):
         *,
         moves: bool,
     ) -> None:
-        """Writes the column that is not ``known``, in place, where the row has both.
+        """Computes the column that is not ``known``, in place, in rows that have both columns.
 
-        A row whose difference is missing all the same takes that of another row.
+        A row that has both columns but no difference takes the difference of another row.
 
-        A value that would be out of its column's range is its end. First, if it ``moves``, the
-        known value goes to where the difference has room: in its cell, evenly, or to the nearest.
+        A value outside its column's range becomes the nearest end of it. If ``moves`` is set, the
+        known value is first moved to where the difference has room: evenly inside its cell, or to
+        the nearest value.
         """
         upwards = known == self.low.name
         own, other = (self.low, self.high) if upwards else (self.high, self.low)
@@ -121,7 +128,7 @@ class Difference(FieldsAlone):
     def _moved(
         self, own: Column, code: np.ndarray, place: np.ndarray, limit: np.ndarray, is_most: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Codes and positions of values that are at most a limit, or at least."""
+        """The codes and positions, moved where their values are beyond a limit."""
         value = self._steps(own, own.at(code, place))
         beyond = value > limit if is_most else value < limit
         nearest, edge = own.locate(np.clip(self._values(own, limit, not is_most), *_ends(own)))
@@ -131,15 +138,15 @@ class Difference(FieldsAlone):
 
     @cached_property
     def unit(self) -> str:
-        """Of dates the finer unit."""
+        """The finer of the two units of dates."""
         return min((str(self.low.unit), str(self.high.unit)), key=UNITS.index)
 
     def ends_of(self, column: Column) -> np.ndarray:
-        """The first and the last of a column's steps."""
+        """The first and the last value of a column, in steps."""
         return self._steps(column, np.array(_ends(column)))
 
     def _steps(self, column: Column, values: np.ndarray) -> np.ndarray:
-        """What a column's cells hold, in steps of the difference: int64, or float64 numbers."""
+        """Values as a column's cells hold them, in steps of the difference: int64 or float64."""
         if column is self.column:
             return values
         if column.unit is not None:
@@ -150,7 +157,7 @@ class Difference(FieldsAlone):
         return values * int(column.tick / self.column.tick)
 
     def _values(self, column: Column, steps: np.ndarray, upwards: bool) -> np.ndarray:
-        """What a column's cells hold at so many steps, or next above or below."""
+        """Steps of the difference as values of a column's cells, rounded up or down."""
         if isinstance(column.cells, Interval):
             return steps
         if column.unit is not None:
@@ -167,10 +174,17 @@ class Difference(FieldsAlone):
 def difference_of(
     low: Column, high: Column, *, strict: bool, name: str, num_cells: int
 ) -> Difference | None:
-    """The difference of two columns in cells that widen from the smallest on.
+    """The difference of two columns, in cells that widen from the smallest difference on.
 
-    None where it says nothing new: each value of both has a cell, or only one difference can be.
-    None, too, where it is too large for whole numbers.
+    It is ``None`` if it says nothing new: every value of both columns has a code, or there is only
+    one possible difference. It is also ``None`` if it is too large for whole numbers.
+
+    >>> low, high = (
+    ...     Column(name=name, sdtype="numerical", cells=Ticks(0, 9, 10), decimal_places=0)
+    ...     for name in ("low", "high")
+    ... )
+    >>> difference_of(low, high, strict=False, name="high - low", num_cells=8) is None
+    True
     """
     facts = _described(low, high)
     empty = Column(name=name, sdtype="numerical", cells=Interval(0.0, 1.0, 1), **facts)
@@ -189,12 +203,12 @@ def difference_of(
 
 
 def _largest(draft: Difference) -> Any:
-    """The largest difference of values in the columns' ranges."""
+    """The largest possible difference of values in the columns' ranges."""
     return (draft.ends_of(draft.high)[1] - draft.ends_of(draft.low)[0]).item()
 
 
 def _described(low: Column, high: Column) -> dict[str, Any]:
-    """The facts on a difference that make its step one of both columns."""
+    """The facts on a difference that make its step fit both columns."""
     nullable = low.nullable or high.nullable
     real = any(isinstance(column.cells, Interval) for column in (low, high))
     places = max(low.decimal_places or 0, high.decimal_places or 0)
@@ -232,19 +246,19 @@ def _fits(draft: Difference) -> bool:
 
 
 def _is_exact(column: Column) -> bool:
-    """Whether each value of a column has a code."""
+    """Whether each value of a column has a code of its own."""
     cells = column.cells
     return isinstance(cells, Ticks) and cells.last - cells.first < column.num_values
 
 
 def _ends(column: Column) -> tuple[Any, Any]:
-    """The first and the last of what a column's cells hold."""
+    """The first and the last value that a column's cells hold."""
     assert not isinstance(column.cells, Categories)
     return column.cells.ends
 
 
 def _cells(smallest: int, largest: int, number: int) -> Ticks:
-    """About so many cells, one a step at first, then each wider than the one before."""
+    """About ``number`` cells: one step each at first, then each wider than the one before."""
     if largest - smallest < number:
         return Ticks(smallest, largest, number)
     slow, fast = 1.0, float(largest - smallest + 1)
@@ -258,7 +272,7 @@ def _cells(smallest: int, largest: int, number: int) -> Ticks:
 
 
 def _widening(smallest: int, largest: int, factor: float, most: int) -> list[int]:
-    """The starts of cells but the first, each so many times as far as the one before."""
+    """The starts of all cells but the first; the distance from ``smallest`` grows by ``factor``."""
     found, step = [], 1
     while smallest + step <= largest and len(found) < most:
         found.append(smallest + step)
@@ -267,16 +281,22 @@ def _widening(smallest: int, largest: int, factor: float, most: int) -> list[int
 
 
 def _real_cells(largest: float, number: int) -> Interval:
-    """So many cells, each so many times as far as the one before."""
+    """``number`` cells whose distances from zero grow by a constant factor."""
     cuts = largest * np.geomspace(_SMALL, 1.0, number)[:-1]
     return Interval(0.0, largest, number, tuple(cuts.tolist()))
 
 
 def merged(difference: Difference, frequencies: Sequence[float], num_bins: int) -> Difference:
-    """The difference with at most so many codes, once it is known how frequent its cells are.
+    """The difference with at most ``num_bins`` codes, given how frequent its cells are.
 
-    Those before the first and after the last that hold rows have no code of their own: the noise of
+    Cells before the first and after the last that hold rows get no code of their own: the noise of
     a code of very large differences would be seen in every mean.
+
+    >>> facts = {"sdtype": "datetime", "unit": "D"}
+    >>> low, high = (Column(name=n, cells=Ticks(0, 365, 12), **facts) for n in ("in", "out"))
+    >>> stay = difference_of(low, high, strict=False, name="out - in", num_cells=8)
+    >>> merged(stay, [100.0, 50.0, 20.0, 5.0, 0.0, 0.0, 0.0, 0.0], num_bins=3).column.num_values
+    3
     """
     held = np.flatnonzero(frequencies)
     first, last = int(held[0]), int(held[-1])

@@ -1,20 +1,20 @@
-"""Which dtypes a schema sets and no cell changes, and values written in them. Public.
+"""The dtypes that a schema chooses and no cell changes, and values written in them. Public.
 
-pandas looks at the cells to choose between some dtypes: one missing cell makes ``int64``
-``float64``, one of text makes it ``object``. Such a dtype may tell about a single cell. It is
-private, and what comes back in its place follows from what is declared or privately found. These
-are ``bool``, ``int64``, ``uint64``, ``float64``, ``complex128``, ``object``, the ``str`` of pandas
-3 (strings whose missing value is NaN), and ``datetime64`` without a time zone in the units that
-readers choose: nanoseconds, from pandas 3 on microseconds as well. So are time zones that are a
-mere offset, for they are what pandas makes of offsets in text, and sparse dtypes.
+For some dtypes pandas decides by the cells: one missing cell turns ``int64`` into ``float64``, and
+one cell of text turns it into ``object``. Such a dtype may reveal a single cell, so it is private:
+the dtype that comes back instead follows from what is declared or privately found. These dtypes are
+``bool``, ``int64``, ``uint64``, ``float64``, ``complex128``, ``object``, the ``str`` of pandas 3
+(strings whose missing value is NaN), and ``datetime64`` without a time zone in the units that
+readers choose: nanoseconds, and from pandas 3 on microseconds. Time zones that are mere offsets are
+private, too, because pandas makes them of offsets in text; and so are sparse dtypes.
 
-No reader and no constructor comes to any other dtype by itself: categories, ``boolean``,
-``Int64`` and its kin, ``string``, ``float32``, ``int8`` and Arrow's types are chosen, by a schema
-or a person. They count as public, like sdtypes, and are kept. (``convert_dtypes``,
-``dtype_backend`` and ``downcast`` choose between them by the cells: whoever calls these takes their
-choice to be public.) So does a named time zone, which pandas reads off no text but only off dates
-that all carry it, and that a key is of whole numbers, whatever their dtype. The list of a
-categorical's categories is made of values, so that it is never kept.
+No reader and no constructor chooses any other dtype by itself: categories, ``boolean``, ``Int64``
+and its kin, ``string``, ``float32``, ``int8`` and Arrow's types are chosen by a schema or a person.
+They count as public, like sdtypes, and are kept. (``convert_dtypes``, ``dtype_backend`` and
+``downcast`` choose between them by the cells: whoever calls these takes their choice to be public.)
+A named time zone is kept as well: pandas does not read it from text, only from dates that all carry
+it. So is the fact that a key has whole numbers, whatever their dtype. The list of a categorical's
+categories consists of values, so it is never kept.
 """
 
 import datetime
@@ -30,11 +30,15 @@ _INFERRED = tuple(map(np.dtype, ("bool", "int64", "uint64", "float64", "complex1
 _INFERRED_UNITS = ("ns",) if int(pd.__version__.split(".")[0]) < 3 else ("us", "ns")
 
 _DIGITS = 100
-"""Of decimals: Arrow's have 76 at most."""
+"""Digits of decimals: Arrow's have 76 at most."""
 
 
 def chosen(dtype: Any) -> Any:
-    """The dtype without any values of the column; ``None`` for one that cells may have chosen."""
+    """The dtype without any values of the column; ``None`` if cells may have chosen it.
+
+    >>> chosen(np.dtype("float32")), chosen(np.dtype("int64"))
+    (dtype('float32'), None)
+    """
     if isinstance(dtype, pd.CategoricalDtype):
         inner = chosen(dtype.categories.dtype)
         none = pd.Index([], dtype=object if inner is None else inner)
@@ -54,12 +58,20 @@ def chosen(dtype: Any) -> Any:
 
 
 def key_dtype(dtype: Any) -> Any:
-    """What is kept of the dtype of a key: whole numbers are, for keys are made up anyway."""
+    """The part of a key's dtype that is kept: whole numbers stay, because keys are made up anyway.
+
+    >>> key_dtype(np.dtype("int64"))
+    dtype('int64')
+    """
     return dtype if isinstance(dtype, np.dtype) and dtype.kind in "iu" else chosen(dtype)
 
 
 def facts_of_dtype(dtype: Any) -> dict:
-    """What a chosen dtype says of a column of numbers, in SDV's words."""
+    """The facts that a chosen dtype implies for a column of numbers, in SDV's words.
+
+    >>> facts_of_dtype(np.dtype("int8"))
+    {'decimal_places': 0, 'range_is_nullable': False}
+    """
     facts = {}
     if dtype.kind in "iu" or (_is_decimal(dtype) and dtype.pyarrow_dtype.scale <= 0):
         facts["decimal_places"] = 0
@@ -69,27 +81,47 @@ def facts_of_dtype(dtype: Any) -> dict:
 
 
 def holds_missing(dtype: Any) -> bool:
-    """Whether a cell of a column of a chosen dtype can be missing."""
+    """Whether a column of a chosen dtype can have missing cells.
+
+    >>> holds_missing(np.dtype("int8")), holds_missing(pd.Int8Dtype())
+    (False, True)
+    """
     return not (isinstance(dtype, np.dtype) and dtype.kind in "iu")
 
 
 def is_moment(dtype: Any) -> bool:
-    """Whether the cells of a column of the dtype are dates, and no text."""
+    """Whether the cells of a column of the dtype are dates, not text.
+
+    >>> is_moment(np.dtype("datetime64[ns]"))
+    True
+    """
     return getattr(dtype, "kind", "O") == "M"
 
 
 def is_whole(dtype: Any) -> bool:
-    """Whether the cells of a column of the dtype are whole numbers."""
+    """Whether the cells of a column of the dtype are whole numbers.
+
+    >>> is_whole(np.dtype("int8"))
+    True
+    """
     return getattr(dtype, "kind", "O") in "iu"
 
 
 def inner_of(dtype: Any) -> Any:
-    """What is kept of the dtype of a categorical's categories; any other dtype as it is."""
+    """The kept part of the dtype of a categorical's categories; any other dtype unchanged.
+
+    >>> inner_of(np.dtype("int8"))
+    dtype('int8')
+    """
     return chosen(dtype.categories.dtype) if isinstance(dtype, pd.CategoricalDtype) else dtype
 
 
 def categories_in(dtype: Any, values: Sequence) -> Any:
-    """The dtype with these categories, if it is a categorical's; any other as it is."""
+    """The dtype with these categories, if it is a categorical's; any other dtype unchanged.
+
+    >>> list(categories_in(pd.CategoricalDtype([""]), ["A", "B"]).categories)
+    ['A', 'B']
+    """
     if not isinstance(dtype, pd.CategoricalDtype):
         return dtype
     inner, natural = inner_of(dtype), pd.Series(values, dtype=object).infer_objects()
@@ -98,11 +130,16 @@ def categories_in(dtype: Any, values: Sequence) -> Any:
 
 
 def cast(series: pd.Series, dtype: Any, places: int | None = None) -> pd.Series:
-    """The values in a chosen dtype, numbers rounded and clipped to what it holds.
+    """The values in a chosen dtype, with numbers rounded and clipped to what it holds.
 
-    ``Decimal`` is one as well: objects of so many decimal places.
+    ``Decimal`` counts as a dtype, too: objects with ``places`` decimal places.
 
-    Raises ``ValueError``, ``TypeError`` or ``NotImplementedError`` for values of another kind.
+    Raises:
+        ValueError: For values of another kind; for some dtypes pandas raises ``TypeError`` or
+            ``NotImplementedError`` instead.
+
+    >>> cast(pd.Series([1.2, 300.0]), np.dtype("int8")).tolist()
+    [1, 127]
     """
     if dtype is Decimal or _is_decimal(dtype):
         return _decimals(series, dtype, places)
@@ -110,7 +147,7 @@ def cast(series: pd.Series, dtype: Any, places: int | None = None) -> pd.Series:
     if dtype.kind in "iuf" and numeric and series.dtype.kind in "iuf":
         series = _fitted(series, _numpy(dtype))
     elif dtype.kind == "M":
-        if series.dtype.kind != "M":  # pandas would try to read text as dates, and talk of it
+        if series.dtype.kind != "M":  # pandas would try to read text as dates, and warn
             raise TypeError("These values are no dates.")
         series = _zoned(series, dtype)
     elif isinstance(dtype, pd.CategoricalDtype):
@@ -129,7 +166,7 @@ def _categorized(series: pd.Series, dtype: pd.CategoricalDtype) -> pd.Series:
 
 
 def _fitted(series: pd.Series, dtype: np.dtype) -> pd.Series:
-    """Numbers that can be written in a NumPy dtype of numbers."""
+    """Numbers, rounded and clipped so that a NumPy dtype of numbers can hold them."""
     own = _numpy(series.dtype)
     if dtype.kind == "f":
         most = float(np.finfo(dtype).max)
@@ -145,7 +182,7 @@ def _fitted(series: pd.Series, dtype: np.dtype) -> pd.Series:
 
 
 def _zoned(series: pd.Series, dtype: Any) -> pd.Series:
-    """Moments in the time zone and the unit of a dtype of dates; days without their time."""
+    """Moments in the time zone and unit of a dtype of dates; days have no time of day."""
     aware = series.dt.tz_localize("UTC") if series.dt.tz is None else series
     own = getattr(dtype, "pyarrow_dtype", dtype)
     zoned = aware.dt.tz_convert(getattr(own, "tz", None))
@@ -154,7 +191,7 @@ def _zoned(series: pd.Series, dtype: Any) -> pd.Series:
 
 
 def _decimals(series: pd.Series, dtype: Any, places: int | None) -> pd.Series:
-    """Numbers as decimals: objects, or Arrow's with their own number of places."""
+    """Numbers as decimals: objects, or Arrow's decimals with the scale of their dtype."""
     arrow = getattr(dtype, "pyarrow_dtype", None)
     places = places if arrow is None else arrow.scale
     with localcontext() as context:
@@ -179,7 +216,7 @@ def _decimal(cell: Any, step: Decimal | None, most: Decimal | None) -> Decimal:
 
 
 def _unit(dtype: Any) -> str | None:
-    """The unit of moments; ``None`` for days without a time."""
+    """The unit of a dtype of moments; ``None`` for days without a time."""
     return (
         np.datetime_data(dtype)[0] if isinstance(dtype, np.dtype) else getattr(dtype, "unit", None)
     )
@@ -190,7 +227,7 @@ def _numpy(dtype: Any) -> np.dtype:
 
 
 def _is_masked(dtype: Any) -> bool:
-    """Whether it is a nullable dtype of pandas: truths or numbers."""
+    """Whether it is a nullable dtype of pandas, of booleans or numbers."""
     kinds = pd.BooleanDtype, pd.Float32Dtype, pd.Float64Dtype
     sized = [getattr(pd, f"{sign}Int{bits}Dtype") for sign in ("", "U") for bits in (8, 16, 32, 64)]
     return isinstance(dtype, (*kinds, *sized))

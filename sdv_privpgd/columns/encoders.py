@@ -1,12 +1,12 @@
 """Encoders between the values of a column and its codes, built wholly from public facts.
 
 A value becomes a code, the number of its cell, and a position in [0, 1) inside the cell. Missing is
-the last code. Nothing is learned from a table: two tables
-that differ in one cell differ in one code.
+the last code. Nothing is learned from a table: two tables that differ in one cell differ in at most
+one code of that column.
 
-What does not fit goes somewhere without a word, for a message would tell about the data. A number
-or a date outside its range goes to the first or the last cell. What cannot be read, and a category
-that was not declared, is missing; where nothing may be missing it goes to the first cell.
+Values that do not fit are placed silently, because a message would reveal something about the data.
+A number or a date outside its range goes to the first or the last cell. An unreadable value or an
+undeclared category is missing; where nothing may be missing it goes to the first cell.
 """
 
 import abc
@@ -29,11 +29,21 @@ from sdv_privpgd.domain import code_type
 from sdv_privpgd.progress import Progress, silent
 
 _BLOCK = 1 << 18
-"""Cells of a column that are read at a time: what is made on the way takes little memory."""
+"""Cells of a column that are read at a time, so that intermediate results take little memory."""
 
 
 class ColumnEncoder(abc.ABC):
-    """Translates one column, cell by cell. It learns nothing, so there is nothing to fit."""
+    """Translates one column, cell by cell. It learns nothing, so there is nothing to fit.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> ward = describe("ward", {"sdtype": "categorical", "range_values": ["A", "B"]})
+    >>> encoder = encoder_for(ward)
+    >>> codes, positions = encoder.encode(pd.Series(["B", "A", None, "unknown"]))
+    >>> codes
+    array([1, 0, 2, 2])
+    >>> encoder.decode(codes, positions).tolist()
+    ['B', 'A', None, None]
+    """
 
     def __init__(self, column: Column) -> None:
         self.column = column
@@ -45,10 +55,10 @@ class ColumnEncoder(abc.ABC):
             return _located(self.column, values, missing)
 
     def read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-        """What the column's cells locate, one a private cell, and which ones are missing."""
+        """The values of a private column's cells, for ``column.locate``, and which are missing."""
         with quiet():
             if isinstance(series.dtype, pd.CategoricalDtype):
-                # Code -1 is missing: the entry after all categories is the last, too.
+                # Code -1 is missing, and -1 indexes the last entry, which is ``None``.
                 kept = pd.Series(series.cat.categories).astype(object)
                 values, missing = self._read(pd.concat([kept, pd.Series([None], dtype=object)]))
                 entries = series.cat.codes.to_numpy()
@@ -64,10 +74,10 @@ class ColumnEncoder(abc.ABC):
 
         Args:
             codes: Integers; those outside go to the nearest code inside.
-            positions: Where in its cell each value is, for cells of more than one value.
+            positions: The position of each value in its cell, for cells of more than one value.
             holds_missing: Whether to use the dtype of a column with missing values even if these
-                codes have none. ``column.nullable`` gives all samples of a model one dtype. Of no
-                matter where the column's own dtype is known.
+                codes have none. ``column.nullable`` gives all samples of a model one dtype. It has
+                no effect if the column's own dtype is known.
         """
         codes = np.clip(codes, 0, self.column.size - 1).astype(np.int64)
         missing = codes == self.column.num_values
@@ -78,28 +88,28 @@ class ColumnEncoder(abc.ABC):
     def within(
         self, codes: np.ndarray, positions: np.ndarray, span: tuple, *, holds_missing: bool = False
     ) -> pd.Series:
-        """As ``decode``, but only values of a range, which covers a part of each of the codes."""
+        """Decodes values of a range only, which covers a part of each of the codes."""
         values = self.column.within(codes, positions, *span)
         return self._finished(self._write(values, holds_missing), np.zeros(len(codes), dtype=bool))
 
     def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:
-        """The same values as ``decode`` writes them. For those that a user asks for."""
+        """The same values as ``decode`` writes them, for values that a user asks for."""
         with quiet():
             values, missing = self._read(series.astype(object))
             values = self.column.cells.at(*self.column.cells.locate(values))
         return self._finished(self._write(values, holds_missing or bool(missing.any())), missing)
 
     def holds(self, series: pd.Series) -> np.ndarray:
-        """Which cells ``encode`` places without clipping, guessing or rounding, bool.
+        """Marks the cells that ``encode`` places without clipping, guessing or rounding, bool.
 
-        For the conditions that a user writes; never for a private column.
+        It is meant for the conditions that a user writes, never for a private column.
         """
         with quiet():
             empty = series.isna().to_numpy()
             return np.where(empty, self.column.nullable, self._is_declared(series.astype(object)))
 
     def _finished(self, series: pd.Series, missing: np.ndarray) -> pd.Series:
-        """The values under the column's name and, where it is known, in its dtype."""
+        """The values under the column's name, and in its dtype if that is known."""
         series[missing] = None
         dtype = self._dtype
         if dtype is not None and (holds_missing(dtype) or not missing.any()):
@@ -119,24 +129,29 @@ class ColumnEncoder(abc.ABC):
         return None
 
     def _wanted_dtype(self) -> Any:
-        """The column's dtype; of one of categories what these are."""
+        """The column's dtype; for a categorical, the dtype of its categories."""
         return inner_of(self.column.dtype)
 
     @abc.abstractmethod
     def _is_declared(self, series: pd.Series) -> np.ndarray:
-        """Which cells are values of the declared domain."""
+        """Marks the cells that are values of the declared domain."""
 
     @abc.abstractmethod
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-        """What the column's cells locate, one a cell, and which ones are missing."""
+        """The values of the cells, as the column's cells locate them, and which are missing."""
 
     @abc.abstractmethod
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:
-        """The user's values, in a dtype that holds missing ones if so asked."""
+        """The user's values, in a dtype that holds missing ones if ``holds_missing`` is set."""
 
 
 class RealEncoder(ColumnEncoder):
-    """Translates a numerical column whose numbers have no declared precision."""
+    """Translates a numerical column whose numbers have no declared precision.
+
+    >>> column = Column(name="dose", sdtype="numerical", cells=Interval(0.0, 1.0, 4))
+    >>> RealEncoder(column).encode(pd.Series([0.3, 7.0]))[0]
+    array([1, 3])
+    """
 
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
         numbers, missing = real_numbers(series)
@@ -149,7 +164,7 @@ class RealEncoder(ColumnEncoder):
         return ~missing & (numbers >= cells.low) & (numbers <= cells.high)
 
     def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:
-        """The numbers themselves: a position in a cell would round them."""
+        """The numbers themselves, because a position in a cell would round them."""
         numbers, missing = self._read(series)
         return self._finished(self._write(numbers, holds_missing), missing)
 
@@ -158,7 +173,12 @@ class RealEncoder(ColumnEncoder):
 
 
 class DecimalEncoder(ColumnEncoder):
-    """Translates a numerical column of integers, of declared decimal places or an increment."""
+    """Translates a numerical column of integers, of declared decimal places or of an increment.
+
+    >>> column = Column(name="age", sdtype="numerical", cells=Ticks(0, 99, 10), decimal_places=0)
+    >>> DecimalEncoder(column).encode(pd.Series([34, None, 300]))[0]
+    array([ 3, 10,  9])
+    """
 
     @property
     def _cells(self) -> Ticks:
@@ -168,7 +188,7 @@ class DecimalEncoder(ColumnEncoder):
 
     @property
     def _scale(self) -> float:
-        """Ticks in a unit; below 1 where a tick is several."""
+        """The number of ticks in one unit; below 1 if a tick is several units."""
         if self.column.increment is not None:
             return 1 / self.column.increment
         return 10.0 ** (self.column.decimal_places or 0)
@@ -200,7 +220,14 @@ class DecimalEncoder(ColumnEncoder):
 
 
 class DatetimeEncoder(ColumnEncoder):
-    """Translates a datetime column of strings or of timestamps."""
+    """Translates a datetime column of strings or of timestamps.
+
+    >>> days = Ticks(19_723, 20_088, 12)  # the year 2024
+    >>> facts = {"sdtype": "datetime", "unit": "D", "datetime_format": "%Y-%m-%d"}
+    >>> column = Column(name="admitted", cells=days, **facts)
+    >>> DatetimeEncoder(column).encode(pd.Series(["2024-02-10", "soon"]))[0]
+    array([ 1, 12])
+    """
 
     @property
     def _ticks(self) -> tuple[Ticks, str]:
@@ -220,7 +247,7 @@ class DatetimeEncoder(ColumnEncoder):
         return ~missing & (ticks >= cells.first) & (ticks <= cells.last)
 
     def rewrite(self, series: pd.Series, *, holds_missing: bool = False) -> pd.Series:  # noqa: ARG002
-        """The moments themselves, which may be inside a tick."""
+        """The moments themselves, which may lie inside a tick."""
         moments, missing = instants(series, self.column.datetime_format)
         return self._finished(self._written(moments, "ns"), missing)
 
@@ -236,6 +263,10 @@ class CategoryEncoder(ColumnEncoder):
     """Translates a categorical, ordinal or boolean column.
 
     A category is found by Python's equality: a declared 1 is found as 1, 1.0 and ``True``.
+
+    >>> column = Column(name="ward", sdtype="categorical", cells=Categories(("A", "B")))
+    >>> CategoryEncoder(column).encode(pd.Series(["B", "a"]))[0]
+    array([1, 2])
     """
 
     @property
@@ -277,7 +308,7 @@ class CategoryEncoder(ColumnEncoder):
 
     @cached_property
     def _dtype(self) -> Any:
-        """The dtype in which each of the categories is still the same value."""
+        """The column's dtype, if each category is still the same value in it."""
         every = np.arange(len(self._values))
         with suppress(ValueError, TypeError, ArithmeticError, NotImplementedError):
             wanted = self._wanted_dtype()
@@ -289,7 +320,12 @@ class CategoryEncoder(ColumnEncoder):
 
 
 def encoder_for(column: Column) -> ColumnEncoder:
-    """The encoder of a column."""
+    """The encoder of a column.
+
+    >>> column = Column(name="ward", sdtype="categorical", cells=Categories(("A", "B")))
+    >>> type(encoder_for(column)).__name__
+    'CategoryEncoder'
+    """
     if column.sdtype == "datetime":
         return DatetimeEncoder(column)
     if isinstance(column.cells, Categories):
@@ -302,9 +338,14 @@ def encode_table(
 ) -> np.ndarray:
     """The codes of a private table, shape (record, attribute), in the schema's order.
 
-    Differences are those of a row's two cells: no other row has a part in them. The codes lie
-    attribute by attribute in one immutable array of the smallest type, which ``Dataset`` takes over
-    as it is.
+    A difference is computed from a row's own two cells; no other row has a part in it. The codes
+    lie attribute by attribute in one immutable array of the smallest type, which ``Dataset`` takes
+    over without a copy.
+
+    >>> facts = {"ward": {"sdtype": "categorical", "range_values": ["A", "B"]}}
+    >>> encode_table({"ward": pd.Series(["B", "A"])}, Schema.from_sdv(facts))
+    array([[1],
+           [0]], dtype=uint8)
     """
     domain = schema.domain()
     num_records = len(columns[next(iter(columns))]) if domain.attributes else 0
@@ -322,7 +363,7 @@ def encode_table(
 
 
 def _between(difference: Difference, columns: Mapping[str, pd.Series], part: slice) -> np.ndarray:
-    """The codes of some rows' differences."""
+    """The codes of the differences of a part of the rows."""
     (low, no_low), (high, no_high) = (
         encoder_for(column).read(columns[column.name].iloc[part])
         for column in (difference.low, difference.high)

@@ -1,8 +1,8 @@
 """Cells that share a code, and how often each of them occurs in it: both are public.
 
 A column of many values, or of values on a fine grid, would make tables too large. Its cells are
-merged, and what is drawn from a merged cell has the frequencies that are publicly known: declared,
-or found by discovery.
+merged, and values are drawn from a merged cell with the frequencies that are publicly known:
+declared, or found by discovery.
 """
 
 from collections.abc import Sequence
@@ -15,17 +15,23 @@ from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.domain import FieldsAlone
 
 _HARDLY = 1e-9
-"""What a cell without any frequency is of its code where only such cells are asked for."""
+"""The part of its code that a cell without any frequency gets if only such cells are asked for."""
 
 
 @dataclass(frozen=True)
 class Merging(FieldsAlone):
-    """Which code each cell of a column becomes, and the shares that it has there.
+    """The code that each cell of a column becomes, and the cell's share of that code.
 
     Attributes:
         codes: The code of each cell, from 0 on without gaps.
-        frequencies: How often each cell occurs, in any unit. Cells whose code has none at all are
-            as frequent as each other.
+        frequencies: How often each cell occurs, in any unit. If no cell of a code has a frequency,
+            they are taken to be equally frequent.
+
+    >>> merging = Merging(codes=(0, 0, 1), frequencies=(3.0, 1.0, 5.0))
+    >>> merging.locate(np.array([1]), np.array([0.5]))  # the last quarter of code 0
+    (array([0]), array([0.875]))
+    >>> merging.at(np.array([0]), np.array([0.875]))
+    (array([1]), array([0.5]))
     """
 
     codes: tuple[int, ...]
@@ -35,7 +41,7 @@ class Merging(FieldsAlone):
         return max(self.codes) + 1
 
     def locate(self, cells: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The codes of cells, and positions in the codes of positions in the cells."""
+        """The codes of cells, and positions in the codes for positions in the cells."""
         places = self._rank[cells]
         inside = self._starts[places] + positions * self._shares[places]
         return np.asarray(self.codes)[cells], np.clip(inside, 0.0, BELOW_ONE)
@@ -48,26 +54,26 @@ class Merging(FieldsAlone):
         reached = np.minimum(codes + positions, np.nextafter(codes + 1.0, 0.0))
         found = np.searchsorted(edges, reached, side="right") - 1
         shares = self._shares[held[found]]
-        # A cell that is all of its code has the code's positions, to the last bit.
+        # A cell that is alone in its code keeps the code's positions, to the last bit.
         inside = np.where(shares == 1, positions, (reached - edges[found]) / shares)
         return self._order[held[found]], np.clip(inside, 0.0, BELOW_ONE)
 
     def split(self, cell: int) -> "Merging":
-        """The codes of neighbors, of which none goes on over the start of a cell but the first."""
+        """The codes of merged neighbors, with a cut: no code reaches over the start of ``cell``."""
         codes = np.array(self.codes)
         codes[cell:] += codes[cell] == codes[cell - 1]
         return replace(self, codes=tuple(codes.tolist()))
 
     def covered(self, shares: np.ndarray) -> np.ndarray:
-        """The part of each code of which so much of each cell is covered."""
+        """The share of each code that is covered, given the covered share of each cell."""
         return np.bincount(self.codes, weights=self.narrowed(shares).frequencies)
 
     def narrowed(self, shares: np.ndarray) -> "Merging":
-        """The same codes, with so much of each cell. Cells that never occur count a little."""
+        """The same codes with these shares of the cells. Cells that never occur count a little."""
         frequencies = (self._shares[self._rank] + _HARDLY) * shares
         return replace(self, frequencies=tuple(frequencies.tolist()))
 
-    # Below, the cells are in the order of their codes.
+    # In the properties below the cells are in the order of their codes.
 
     @cached_property
     def _order(self) -> np.ndarray:
@@ -83,7 +89,7 @@ class Merging(FieldsAlone):
 
     @cached_property
     def _shares(self) -> np.ndarray:
-        """What part of its code each cell is."""
+        """The share of its code that each cell has."""
         codes = self._sorted_codes
         frequencies = np.asarray(self.frequencies, dtype=np.float64)[self._order]
         held = np.bincount(codes, weights=frequencies)[codes] > 0
@@ -92,23 +98,27 @@ class Merging(FieldsAlone):
 
     @cached_property
     def _starts(self) -> np.ndarray:
-        """Where in its code each cell begins; exactly at 0 the first that has a share."""
+        """The position at which each cell begins in its code; 0 for the first with a share."""
         before = np.concatenate(([0.0], np.cumsum(self._shares)[:-1]))
         firsts = np.searchsorted(self._sorted_codes, self._sorted_codes)
         return np.clip(before - before[firsts], 0.0, 1.0)
 
 
 def merged_neighbors(frequencies: Sequence[float], most: int) -> Merging:
-    """Cells in a row merged into at most ``most`` codes.
+    """Merges neighboring cells into at most ``most`` codes.
 
-    Where a row lies in its code is forgotten but for the frequencies. So the code in which most is
-    forgotten, its mass times the number of its cells but one, is cut in two, where that saves most.
+    A code forgets where in it a row lies, except for the frequencies. So the code that forgets
+    most, by its mass times its number of cells minus one, is cut in two where the cut saves most,
+    again and again.
+
+    >>> merged_neighbors([10.0, 9.0, 0.0, 0.0, 1.0], most=3).codes
+    (0, 1, 2, 2, 2)
     """
     sums = np.concatenate(([0.0], np.cumsum(frequencies)))
     edges = np.array([0, len(frequencies)])
     while edges.size <= min(most, len(frequencies)):
         lengths, masses = np.diff(edges), np.diff(sums[edges])
-        # Of codes without any mass a long one is cut.
+        # Among codes without any mass the longest is cut.
         longest = np.lexsort((lengths, masses * (lengths - 1)))[-1]
         start, end = edges[longest : longest + 2].tolist()
         cuts = np.arange(start + 1, end)
@@ -120,9 +130,12 @@ def merged_neighbors(frequencies: Sequence[float], most: int) -> Merging:
 
 
 def merged_rare(frequencies: Sequence[float], most: int) -> Merging:
-    """The ``most`` - 1 most frequent cells have a code each, in order; the others share the last.
+    """Gives the ``most`` - 1 most frequent cells a code each, in order; the others share the last.
 
-    Of equally frequent cells the first ones are kept.
+    Among equally frequent cells the first are kept.
+
+    >>> merged_rare([10.0, 1.0, 9.0, 1.0], most=3).codes
+    (0, 2, 1, 2)
     """
     kept = np.sort(np.argsort(-np.asarray(frequencies), kind="stable")[: most - 1])
     codes = np.full(len(frequencies), kept.size)

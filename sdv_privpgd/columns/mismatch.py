@@ -1,7 +1,7 @@
-"""Columns whose dtype says that no cell can be what is declared: told before anything is spent.
+"""Finds columns whose dtype shows that no cell can be as declared, before anything is spent.
 
-It is decided from dtypes and declarations alone. A dtype that text, numbers and missing cells can
-all have (objects, categories, floats where all may be missing) says nothing and passes.
+This is decided from dtypes and declarations alone. A dtype that text, numbers and missing cells can
+all have (objects, categories, floats if all may be missing) shows nothing and passes.
 """
 
 from collections.abc import Mapping
@@ -12,12 +12,17 @@ import pandas as pd
 from sdv_privpgd.columns.scalars import plain
 
 
-def mismatches(dtypes: Mapping[str, Any], facts: Mapping[str, Mapping]) -> list[str]:
+def mismatches(dtypes: Mapping[str, Any], facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Sentences on the columns that cannot be read as declared, with the remedy.
 
     Args:
-        dtypes: Of the table's columns.
-        facts: What is known of each modelled column, in SDV's words.
+        dtypes: The dtypes of the table's columns.
+        facts: The facts on each modelled column, in SDV's words.
+
+    >>> facts = {"admitted": {"sdtype": "numerical"}}
+    >>> (sentence,) = mismatches({"admitted": pd.DatetimeTZDtype("ns", "UTC")}, facts)
+    >>> sentence[:43]
+    "Column 'admitted' has the dtype datetime64["
     """
     said = (_mismatch(name, dtypes[name], known) for name, known in facts.items())
     return [sentence for sentence in said if sentence is not None]
@@ -44,12 +49,12 @@ def _mismatch(name: str, dtype: Any, facts: Mapping) -> str | None:
 
 
 def _held(dtype: Any) -> str | None:
-    """What all cells of the dtype are, unless they are missing; ``None`` if it may be anything."""
+    """The kind of all cells of the dtype that are not missing; ``None`` if it may be any."""
     if isinstance(dtype, pd.CategoricalDtype):
         return None
     if isinstance(dtype, pd.StringDtype) or _is_text_of_arrow(dtype):
         return "text"
-    # A column of text has a dtype of floats where all of it happens to be missing.
+    # Floats are not in the table: a column of text is one of floats if all of it is missing.
     return {"M": "dates", "i": "numbers", "u": "numbers", "b": "truths"}.get(dtype.kind)
 
 
@@ -58,7 +63,7 @@ def _is_text_of_arrow(dtype: Any) -> bool:
 
 
 def _of_categories(name: str, dtype: Any, holds: str, facts: Mapping) -> str | None:
-    """Whether no declared category can be found among what the dtype holds."""
+    """A sentence if no declared category can be found among what the dtype holds."""
     values = facts.get("range_values")
     if values is None or not len(values):
         return None

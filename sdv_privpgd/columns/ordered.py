@@ -1,4 +1,4 @@
-"""Which columns in order have a difference, and rows made of it and one of the columns. Public."""
+"""The differences of columns in order, and rows computed from a difference. Public."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,30 +10,34 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.differences import Difference, difference_of, merged
 
 FINE = 128
-"""Cells of a difference whose shape is looked for."""
+"""The number of cells of a difference whose shape is to be found."""
 
 _FEWEST = 8
-"""Codes of a difference, however few the columns have."""
+"""The smallest number of codes of a difference, however few the columns have."""
 
 _MOST = 6
-"""Differences of a table: each makes all answers a little noisier. Other orders have none."""
+"""The largest number of differences in a table: each makes all answers a little noisier."""
 
 _HARDLY = 1e-9
-"""How frequent, as a part of all rows, a cell is at least that a sum may fall in."""
+"""The smallest frequency, as a part of all rows, of a cell that a sum may fall in."""
 
 _MUCH = 1.5
-"""So many times as wide must the cells of a column be, for a later one to decide in its place."""
+"""A later column decides in place of a column whose cells are at least this many times as wide."""
 
 _SECONDS = {
     "ns": 1e-9, "us": 1e-6, "s": 1.0, "m": 60.0, "h": 3_600.0, "D": 86_400.0, "M": 2.63e6,
     "Y": 3.156e7,
 }  # fmt: skip
-"""Of NumPy's units of time."""
+"""The seconds in each of NumPy's units of time."""
 
 
 @dataclass(frozen=True)
 class OrderedPair:
-    """Two columns of a constraint, by name."""
+    """Two columns of a constraint, by name.
+
+    >>> OrderedPair("admitted", "discharged", strict=False).name
+    'discharged - admitted'
+    """
 
     low: str
     high: str
@@ -41,12 +45,17 @@ class OrderedPair:
 
     @property
     def name(self) -> str:
-        """What the difference is called."""
+        """The name of the difference."""
         return f"{self.high} - {self.low}"
 
 
 def chosen(pairs: Iterable[OrderedPair]) -> list[OrderedPair]:
-    """The pairs that get a difference: the first ones, none that follows from others."""
+    """The pairs that get a difference: the first ones, and none that follows from others.
+
+    >>> pairs = [OrderedPair(*names, strict=False) for names in ("ab", "bc", "ac")]
+    >>> [pair.name for pair in chosen(pairs)]
+    ['b - a', 'c - b']
+    """
     group: dict[str, str] = {}
 
     def first(name: str) -> str:
@@ -72,8 +81,19 @@ def differences_of(
 ) -> tuple[Difference, ...]:
     """The differences of pairs of columns.
 
-    With ``shapes``, how frequent each of ``FINE`` cells is, these are merged; without, for a pair
-    whose shape is not known, cells widen. Without any (None), the fine ones are given.
+    Args:
+        pairs: The pairs in order.
+        columns: All columns.
+        num_bins: The number of codes of a difference.
+        shapes: How frequent each of the ``FINE`` cells of a difference is; these cells are merged.
+            A difference without a shape has cells that widen. ``None`` keeps the fine cells.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 365, "decimal_places": 0}
+    >>> columns = [describe(name, {**facts, "num_bins": 12}) for name in ("in", "out")]
+    >>> pairs = [OrderedPair("in", "out", strict=False)]
+    >>> [d.name for d in differences_of(pairs, columns, num_bins=12, shapes={})]
+    ['out - in']
     """
     by_name = {column.name: column for column in columns}
     found = []
@@ -100,7 +120,16 @@ def differences_of(
 
 
 def told_apart(column: Column) -> Column:
-    """The column, each of whose values has a place: also those that seem never to occur."""
+    """The column with a place for each of its values, also for those that seem never to occur.
+
+    >>> from sdv_privpgd.columns.merging import Merging
+    >>> column = Column(
+    ...     name="age", sdtype="numerical", cells=Ticks(0, 2, 3), decimal_places=0,
+    ...     merging=Merging((0, 0, 1), (1.0, 0.0, 1.0)),
+    ... )
+    >>> told_apart(column).merging.frequencies
+    (1.0, 2e-09, 1.0)
+    """
     merging = column.merging
     if merging is None:
         return column
@@ -115,10 +144,21 @@ def put_differences(
     places: Mapping[str, np.ndarray],
     held: Collection[str] = (),
 ) -> None:
-    """Makes columns in order the others and the differences, in place.
+    """Computes columns in order from the others and the differences, in place.
 
-    Columns in ``held`` stay as they are and decide. Of columns that belong together and of which
-    none is held, the lowest does, or the one with the finest cells if they are much finer.
+    Columns in ``held`` stay as they are, and the others are computed from them. Among related
+    columns none of which is held, the lowest stays, or the one with the finest cells if they are
+    much finer.
+
+    >>> from sdv_privpgd.columns.differences import difference_of
+    >>> facts = {"sdtype": "datetime", "unit": "D"}
+    >>> low, high = (Column(name=n, cells=Ticks(0, 365, 12), **facts) for n in ("in", "out"))
+    >>> stay = difference_of(low, high, strict=False, name="out - in", num_cells=8)
+    >>> codes = {"in": np.array([0]), "out": np.array([9]), "out - in": np.array([0])}
+    >>> places = {name: np.array([0.5]) for name in codes}
+    >>> put_differences([stay], codes, places)
+    >>> codes["out"]  # a stay of no day ends in the month it began in
+    array([0])
     """
     settled = set(held)
     while left := [d for d in differences if not {d.low.name, d.high.name} <= settled]:
@@ -136,7 +176,7 @@ def put_differences(
 
 
 def _finest(difference: Difference, differences: Sequence[Difference]) -> str:
-    """Of the columns that belong to a difference's the one with the finest cells."""
+    """The column with the finest cells among those related to a difference's columns."""
     together = {difference.low.name: difference.low, difference.high.name: difference.high}
     for _ in differences:
         for each in differences:
@@ -149,7 +189,7 @@ def _finest(difference: Difference, differences: Sequence[Difference]) -> str:
 
 
 def _mean_width(column: Column) -> float:
-    """How wide the code of a value is on average, in seconds or as a number."""
+    """The average width of the code of a value, in seconds or as a number."""
     cells, merging = column.cells, column.merging
     if isinstance(cells, Interval):
         widths = np.diff(cells.edges)

@@ -1,4 +1,4 @@
-"""Columns from SDV's words: what is declared is read, checked and turned into cells. Public."""
+"""Columns read from SDV's words: declared facts are checked and turned into cells. Public."""
 
 import math
 import re
@@ -31,10 +31,10 @@ _MOST_PLACES = 300
 """10**-300 is above the smallest normal float64."""
 
 _FEW = 2
-"""Cells of known frequencies are merged where they are more than so many times ``num_bins``."""
+"""Cells of known frequencies are merged if there are more than this many times ``num_bins``."""
 
 MOST_CATEGORIES = 256
-"""Codes of a column of categories; where there are more, categories share them."""
+"""The largest number of codes of a column of categories; further categories share them."""
 
 _UNITS = {
     "us": "f",
@@ -49,9 +49,14 @@ _UNITS = {
 
 
 def describe(name: str, facts: Mapping) -> Column:
-    """The column of which SDV's words, and ``num_bins``, say ``facts``.
+    """The column that ``facts``, in SDV's words and with ``num_bins``, describe.
 
-    Raises ``ValueError`` for facts that are not what SDV's words mean or that contradict another.
+    Raises:
+        ValueError: For facts that are not what SDV's words mean or that contradict another.
+
+    >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
+    >>> describe("age", {**facts, "num_bins": 10}).cells
+    Ticks(first=0, last=99, num_bins=10, cuts=())
     """
     nullable = facts.get("range_is_nullable")
     if not isinstance(nullable, bool | np.bool_ | None):
@@ -66,13 +71,19 @@ def describe(name: str, facts: Mapping) -> Column:
 
 
 def check_num_bins(what: str, num_bins: Any) -> None:
-    """Raises ``ValueError`` unless it is an integer of at least 1."""
+    """Raises ``ValueError`` unless it is an integer of at least 1.
+
+    >>> check_num_bins("num_bins", 32)
+    """
     if not (_is_whole(num_bins) and num_bins >= 1):
         raise ValueError(f"{what} must be an integer of at least 1, got {num_bins!r}.")
 
 
 def check_bounds(name: str, facts: Mapping) -> None:
-    """Raises ``ValueError`` for one end of a range, the other being unknown, that is no value."""
+    """Raises ``ValueError`` for a range of which one end is unknown and the other is not a value.
+
+    >>> check_bounds("age", {"sdtype": "numerical", "range_min": 0})
+    """
     for key in ("range_min", "range_max"):
         if facts.get(key) is not None and facts["sdtype"] == "datetime":
             _moments(name, facts, key, [facts[key]])
@@ -95,7 +106,7 @@ def _categories(name: str, facts: Mapping) -> dict:
             raise ValueError(
                 f"range_values of {name!r} may hold strings, numbers, booleans and times of day "
                 f"without a time zone, got {value!r}. "
-                "Whether values may be missing is said by range_is_nullable."
+                "Say with range_is_nullable whether values may be missing."
             )
     if len(set(declared)) < len(declared):
         raise ValueError(
@@ -112,16 +123,17 @@ def _categories(name: str, facts: Mapping) -> dict:
             f"other_value of {name!r} stands for values that are not in range_values: it must be "
             f"a string, a number or a boolean that is not one of them, got {other!r}."
         )
-    if merging is not None:  # the rest has a code of its own
+    if merging is not None:  # the other value has a code of its own
         codes, frequencies = (*merging.codes, len(merging)), (*merging.frequencies, 1.0)
         merging = Merging(codes, frequencies)
     return {"cells": Categories((*declared, read), has_other=True), "merging": merging}
 
 
 def _merged_categories(name: str, facts: Mapping, number: int) -> Merging | None:
-    """Which categories share a code, where they are many.
+    """The codes that categories share, if there are too many categories.
 
-    The rare ones do, or neighbors where the order means something or nothing else is known.
+    Rare categories share one code; neighbors share codes if the order has a meaning or no
+    frequencies are known.
     """
     frequencies = _frequencies(name, facts, "range_values", number)
     if number <= MOST_CATEGORIES:
@@ -158,7 +170,7 @@ def _numbers(name: str, facts: Mapping) -> dict:
         if not math.isfinite(float(high) - float(low)):
             raise ValueError(
                 f"range_min={facts['range_min']!r} and range_max={facts['range_max']!r} of "
-                f"{name!r} are further apart than float64 can say. Give a narrower range."
+                f"{name!r} are further apart than float64 can represent. Give a narrower range."
             )
         cuts = [float(cut) for cut in _cuts(name, facts, low, high, _numbers_cut)]
         inner = tuple(cut for cut in cuts if cut < float(high))
@@ -169,7 +181,7 @@ def _numbers(name: str, facts: Mapping) -> dict:
 
 
 def _are_decimals(facts: Mapping) -> bool:
-    """Whether the numbers are Python's decimals, as the declared bounds then are."""
+    """Whether the numbers are Python's ``Decimal``, as both declared bounds then are."""
     return all(isinstance(facts[key], Decimal) for key in ("range_min", "range_max"))
 
 
@@ -183,7 +195,7 @@ def _ticks_of(name: str, facts: Mapping, low: Fraction, high: Fraction, tick: Fr
             f"increment={facts.get('increment')!r} between them. Give more decimal_places, a "
             "smaller increment or a wider range."
         )
-    # A number of a cell is at least the cut before it: as ticks, cuts are rounded up.
+    # A cell holds the numbers from its cut on, so cuts are rounded up to ticks.
     cuts = [math.ceil(cut / tick) for cut in _cuts(name, facts, low, high, _numbers_cut)]
     return _ticks(name, facts, first, last, cuts)
 
@@ -213,18 +225,18 @@ def _increment(name: str, facts: Mapping, low: Fraction, high: Fraction) -> int:
 def _merging(
     name: str, facts: Mapping, cells: Ticks | Interval, cuts: Sequence[float]
 ) -> Merging | None:
-    """Which neighbors share a code, where it is known how frequent the cells of the cuts are."""
+    """The codes that neighbors share, if it is known how frequent the cells of the cuts are."""
     frequencies = _frequencies(name, facts, "cut_points", len(cuts) + 1)
     if frequencies is None or len(cells) <= _FEW * int(facts["num_bins"]):
         return None
-    # Cuts that are one after rounding begin one cell.
+    # Cuts that are equal after rounding begin one cell.
     places = np.searchsorted(np.asarray(cells.cuts), cuts, side="right")
     merged = np.bincount([0, *places], weights=frequencies, minlength=len(cells))
     return merged_neighbors(merged.tolist(), int(facts["num_bins"]))
 
 
 def _frequencies(name: str, facts: Mapping, key: str, number: int) -> list[float] | None:
-    """How often each of so many cells occurs, if that is known."""
+    """The frequency of each of ``number`` cells; ``None`` if that is not known."""
     frequencies = facts.get("frequencies")
     if frequencies is None:
         return None
@@ -239,7 +251,7 @@ def _frequencies(name: str, facts: Mapping, key: str, number: int) -> list[float
 
 
 def _cuts(name: str, facts: Mapping, low: Any, high: Any, read: Callable) -> list:
-    """The numbers or dates that a new cell begins with; none for cells of equal width."""
+    """The numbers or dates at which a new cell begins; none for cells of equal width."""
     values = facts.get("cut_points")
     if values is None:
         return []
@@ -259,7 +271,7 @@ def _numbers_cut(name: str, facts: Mapping, key: str, values: Sequence) -> list[
 
 
 def _number(name: str, facts: Mapping, key: str) -> Fraction:
-    """A bound as it is written: 0.1 is a tenth. Whole floats are the integers that equal them."""
+    """A bound exactly as it is written: 0.1 is a tenth. Whole floats become integers."""
     number = plain(facts[key])
     if isinstance(number, bool | str | bytes | None):
         raise ValueError(f"{key} of {name!r} must be a number, got {facts[key]!r}.")
@@ -275,7 +287,7 @@ def _number(name: str, facts: Mapping, key: str) -> Fraction:
 def _kept_places(places: int, largest: Fraction) -> int | None:
     """The decimal places that float64 keeps in numbers up to ``largest``, at most ``places``.
 
-    ``None`` if it cannot keep even one: all of its numbers are then as good as any.
+    ``None`` if it cannot keep even one: then the numbers have no precision.
     """
     places = min(places, _MOST_PLACES)
     while places and largest * 10**places > 10**_EXACT_DIGITS:
@@ -313,8 +325,9 @@ def _dates(name: str, facts: Mapping) -> dict:
         if not survive_writing(ends, unit, datetime_format):
             raise ValueError(
                 f"datetime_format={datetime_format!r} of {name!r} cannot write all dates from "
-                f"range_min={facts['range_min']!r} to range_max={facts['range_max']!r}: read "
-                "again, some are other dates. Use a format that names each part of the date."
+                f"range_min={facts['range_min']!r} to range_max={facts['range_max']!r}: "
+                "some change when they are read again. Use a format that names each part of "
+                "the date."
             )
     return {**found, "unit": unit, "datetime_format": datetime_format, "utc": utc}
 
@@ -341,7 +354,7 @@ def _is_aware(bound: Any) -> bool:
 def _unit_of_bounds(bounds: np.ndarray) -> str:
     """Days or seconds if both bounds are whole ones, else nanoseconds.
 
-    Microseconds in a range of so many nanoseconds that int64 cannot count them.
+    It is microseconds for a range of more nanoseconds than int64 can count.
     """
     moments = bounds.astype("datetime64[ns]")
     for unit in ("D", "s"):
@@ -352,7 +365,11 @@ def _unit_of_bounds(bounds: np.ndarray) -> str:
 
 
 def unit_of_format(datetime_format: str) -> str:
-    """The finest unit that a format writes."""
+    """The finest unit that a format writes.
+
+    >>> unit_of_format("%d.%m.%Y %H:%M")
+    'm'
+    """
     directives = re.findall("%[-#]?(.)", datetime_format)
     for unit, letters in _UNITS.items():
         if any(letter in letters for letter in directives):

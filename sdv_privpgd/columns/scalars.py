@@ -1,9 +1,9 @@
 """Reading the cells of a private column one by one.
 
-Privacy: a column is read as if each of its cells were alone in the world. Nothing is learned from
-it, no cell changes how another is read, the column's dtype changes nothing, and whatever is in a
-cell never raises, warns or prints: what cannot be read is missing. Objects of unknown types are
-missing too, and none of their methods is called.
+Privacy: each cell is read without regard to all others. Nothing is learned from the column, no cell
+changes how another is read, and the column's dtype changes nothing. No cell can make the reading
+raise, warn or print: what cannot be read is missing. Objects of unknown types are missing too, and
+none of their methods is called.
 
 Each function returns one value a cell and a mask of the missing ones, whose values mean nothing.
 """
@@ -25,10 +25,10 @@ from sdv_privpgd.columns.values import Value
 
 Number = int | float | Decimal | Fraction
 Plain = str | bytes | Number
-"""What a cell can hold that can be compared and hashed without calling unknown code."""
+"""The values of cells that can be compared and hashed without calling unknown code."""
 
 LARGEST_WHOLE = 2**62
-"""Whole numbers are read up to this size; larger ones are read as this."""
+"""Whole numbers are read up to this size; larger ones are read as this one."""
 
 
 _DIGITS = 34
@@ -39,14 +39,23 @@ _COMPARABLE = {str, bytes, bool, int, float, type(None), type(pd.NA)}
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Silences pandas and NumPy: whether they warn may depend on private cells."""
+    """Silences pandas and NumPy: whether they warn may depend on private cells.
+
+    >>> with quiet():
+    ...     int(np.log(np.array([0.0]))[0] < 0)
+    1
+    """
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
 
 
 def has_sdtype(dtype: Any) -> bool:
-    """Whether SDV has a word for what a column of the dtype holds, which is public."""
+    """Whether SDV has a word for what a column of the dtype holds, which is public.
+
+    >>> has_sdtype(np.dtype("float64")), has_sdtype(np.dtype("timedelta64[ns]"))
+    (True, False)
+    """
     if isinstance(dtype, pd.CategoricalDtype):
         return has_sdtype(dtype.categories.dtype)
     return dtype.kind not in "mc" and not isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype)
@@ -56,11 +65,14 @@ def plain(cell: Any) -> Plain | None:
     """The cell as a string, bytes or a number; ``None`` for missing and for everything else.
 
     Subclasses of the built-in types (enumerations, NumPy scalars) become the built-in type.
+
+    >>> plain(np.int8(3)), plain(float("nan")), plain(object())
+    (3, None, None)
     """
     kind = type(cell)
     if kind is str or kind is int or kind is bool or kind is bytes:
         return cell
-    # Unbound methods and issubclass of the true type: nothing that a subclass defines is called.
+    # Only unbound methods and issubclass are used, so no code of a subclass is called.
     if issubclass(kind, str):
         return str.__str__(cell)
     if issubclass(kind, int):
@@ -78,7 +90,11 @@ def plain(cell: Any) -> Plain | None:
 
 
 def category(cell: Any) -> Plain | datetime.time | None:
-    """The cell as ``plain`` has it, or a time of day without a time zone."""
+    """The cell as ``plain`` returns it, or a time of day without a time zone.
+
+    >>> category(datetime.time(12, 30))
+    datetime.time(12, 30)
+    """
     value = plain(cell)
     # Comparing times with a zone would call the zone's code.
     if value is None and type(cell) is datetime.time and cell.tzinfo is None:
@@ -87,10 +103,13 @@ def category(cell: Any) -> Plain | datetime.time | None:
 
 
 def canonical(cell: Any) -> Value | None:
-    """The cell as ``category`` has it, in one spelling.
+    """The cell as ``category`` returns it, in one spelling.
 
-    Whole numbers are ints, other numbers the nearest floats. Bools stay what they are, and so do
+    Whole numbers become ints, other numbers the nearest floats. Bools stay what they are, and so do
     decimals unless they are very large or very long.
+
+    >>> canonical(2.0), canonical(True), canonical(Decimal("1.50"))
+    (2, True, Decimal('1.5'))
     """
     value = category(cell)
     if value is None or isinstance(value, bool | str | bytes | int | datetime.time):
@@ -107,7 +126,7 @@ _EXACTLY = Context(prec=3 * _DIGITS)
 
 
 def _is_short(number: Decimal) -> bool:
-    """Whether all of its digits are near the point."""
+    """Whether all digits are within ``_DIGITS`` places of the point."""
     if not number.is_finite():
         return False
     exponent = number.as_tuple().exponent
@@ -115,7 +134,11 @@ def _is_short(number: Decimal) -> bool:
 
 
 def key_counts(series: pd.Series) -> Iterator[tuple[Value | None, int]]:
-    """The canonical value of each cell and how many cells have it, perhaps in several parts."""
+    """The canonical value of each cell and how many cells have it, perhaps in several parts.
+
+    >>> list(key_counts(pd.Series(["A", "B", "A"])))
+    [('A', 2), ('B', 1)]
+    """
     if isinstance(series.dtype, pd.CategoricalDtype):
         codes = series.cat.codes.to_numpy()
         numbers = np.bincount(codes + 1, minlength=len(series.cat.categories) + 1).tolist()
@@ -131,13 +154,13 @@ def key_counts(series: pd.Series) -> Iterator[tuple[Value | None, int]]:
 
 
 def _counted(listed: list) -> Iterable[tuple[Any, int]]:
-    """Cells and their numbers. Only cells whose comparison is known code are put together."""
+    """Cells and their numbers. Cells are put together only if comparing them calls known code."""
     kinds = set(map(type, listed))
     if not kinds <= _COMPARABLE:
         return ((cell, 1) for cell in listed)
     if len(kinds & {bool, int, float}) <= 1:
         return Counter(listed).items()
-    # Python finds 1, 1.0 and True equal; they are not always one key.
+    # Python finds 1, 1.0 and True equal, but they may be different keys.
     typed = Counter(zip(map(type, listed), listed, strict=True))
     return ((cell, number) for (_, cell), number in typed.items())
 
@@ -145,11 +168,14 @@ def _counted(listed: list) -> Iterable[tuple[Any, int]]:
 def indices(
     series: pd.Series, index_of: Mapping[Any, int], other: int = -1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The int64 index of each cell. A value without an index has ``other``; -1 is missing.
+    """The int64 index of each cell. A value without an index gets ``other``; -1 is missing.
 
     Values are the same if Python says that they are equal: 1, 1.0, ``True`` and ``Decimal(1)``.
+
+    >>> indices(pd.Series(["B", "C", None]), {"A": 0, "B": 1})[0]
+    array([ 1, -1, -1])
     """
-    # A decimal that is written like a declared float is that number.
+    # A decimal that is written like a declared float counts as that float.
     alike = {Decimal(repr(key)): at for key, at in index_of.items() if type(key) is float}
     index_of = {**alike, **index_of, None: -1}
     found = [index_of.get(cell, other) for cell in map(category, cells(series))]
@@ -160,7 +186,11 @@ def indices(
 def decimal_places(series: pd.Series, most: int) -> np.ndarray:
     """The fewest decimal places that write each number, int64.
 
-    ``most`` + 1 where it takes more, ``most`` + 2 where there is no finite number.
+    It is ``most`` + 1 for numbers that need more, and ``most`` + 2 for cells without a finite
+    number.
+
+    >>> decimal_places(pd.Series([3.0, 0.25, 1 / 3, None]), most=6)
+    array([0, 2, 7, 8])
     """
     numbers, missing = real_numbers(series)
     left = ~missing & np.isfinite(numbers)
@@ -174,9 +204,12 @@ def decimal_places(series: pd.Series, most: int) -> np.ndarray:
 
 
 def truths(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """1 for what is true and 0 for what is false, int64.
+    """1 for true and 0 for false, int64, and which cells are missing.
 
-    True and false are what equals 1 and 0, and the words in any case.
+    True and false are whatever equals 1 and 0, and the words in upper or lower case.
+
+    >>> truths(pd.Series([True, "FALSE", "maybe"]))
+    (array([ 1,  0, -1]), array([False, False,  True]))
     """
     index_of = {0: 0, 1: 1, "false": 0, "true": 1}
     lower = (cell.lower() if type(cell) is str else cell for cell in map(plain, cells(series)))
@@ -185,7 +218,11 @@ def truths(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def whole_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest whole numbers, int64, ties to even, clipped to ``LARGEST_WHOLE``."""
+    """The nearest whole numbers, int64, ties to even, clipped to ``LARGEST_WHOLE``.
+
+    >>> whole_numbers(pd.Series([2.5, 3.2, None]))
+    (array([2, 3, 0]), array([False, False,  True]))
+    """
     kind = series.dtype.kind
     if kind in "bi":
         numbers = series.to_numpy(dtype=np.int64, na_value=False if kind == "b" else 0)
@@ -202,7 +239,11 @@ def whole_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def real_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers, float64; those beyond float64 are infinite."""
+    """The numbers, float64; those beyond float64 are infinite.
+
+    >>> real_numbers(pd.Series(["0.5", 2]))
+    (array([0.5, 2. ]), array([False, False]))
+    """
     if series.dtype.kind in "biuf":
         numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers, np.isnan(numbers)
@@ -210,23 +251,35 @@ def real_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cells(series: pd.Series) -> list:
-    """The cells as Python objects, none of them changed by the others' types."""
+    """The cells as Python objects, none of them changed by the types of the others.
+
+    >>> cells(pd.Series([1, "A"]))
+    [1, 'A']
+    """
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
         return series.to_numpy().tolist()
     return list(series.to_numpy(dtype=object))
 
 
 def filled(values: list, dtype: type) -> tuple[np.ndarray, np.ndarray]:
-    """The values with zeros for ``None``, and where those are."""
+    """The values with zeros in place of ``None``, and where those are.
+
+    >>> filled([3, None], np.int64)
+    (array([3, 0]), array([False,  True]))
+    """
     missing = np.array([value is None for value in values], dtype=bool)
     return np.array([0 if value is None else value for value in values], dtype=dtype), missing
 
 
 def whole(number: Number | None) -> int | None:
-    """The nearest whole number, ties to even, clipped to ``LARGEST_WHOLE``."""
+    """The nearest whole number, ties to even, clipped to ``LARGEST_WHOLE``.
+
+    >>> whole(2.5), whole(None)
+    (2, None)
+    """
     if number is None:
         return None
-    # Compared before rounding: the digits of Decimal("1e999999999") do not fit in memory.
+    # Compare before rounding, because the digits of Decimal("1e999999999") do not fit in memory.
     if number >= LARGEST_WHOLE:
         return LARGEST_WHOLE
     return -LARGEST_WHOLE if number <= -LARGEST_WHOLE else round(number)

@@ -11,10 +11,18 @@ _KINDS = bool, int | float, Decimal, datetime.time, str, bytes
 
 
 def in_order(values: Iterable[Value]) -> list[Value]:
-    """Truths, numbers, decimals, times of day, then text, each sorted."""
+    """Sorts values: booleans, numbers, decimals, times of day, then text and bytes, each in order.
+
+    >>> in_order(["B", 3, "A", True])
+    [True, 3, 'A', 'B']
+    """
     return sorted(values, key=lambda value: (kind_of(value), value))
 
 
 def kind_of(value: Value) -> int:
-    """The place of a value's kind in that order: ``True`` and 1 are of two kinds."""
+    """The rank of a value's kind in that order: ``True`` and 1 are of two kinds.
+
+    >>> kind_of(True), kind_of(1)
+    (0, 1)
+    """
     return next(index for index, kind in enumerate(_KINDS) if isinstance(value, kind))

@@ -1,6 +1,6 @@
-"""Rows in which one column is at most another: which cells can hold them, and where inside. Public.
+"""Order of two columns: the cells that can hold rows in order, and positions that obey. Public.
 
-A pair of cells allows such rows wholly, not at all, or where they overlap in part; there the
+A pair of cells holds only rows in order, none, or, where the cells overlap, some. There the
 positions decide, and rows in the wrong order are given new ones.
 """
 
@@ -18,21 +18,31 @@ from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.domain import Clique
 
 _SWEEPS = 4
-"""How often each column of rows in the wrong order may move; one is enough for one order."""
+"""The largest number of moves of each column of rows in the wrong order; one order needs one."""
 
 _HALVINGS = 54
-"""Of the positions: down to the smallest difference that float64 has below 1."""
+"""Halvings of the positions: down to the smallest difference that float64 has below 1."""
 
 _STEPS = 2**50
-"""So many places of a cell are told apart for sure: it may end this part of its width too early."""
+"""The number of places of a cell that can be told apart reliably: a widened cell ends this part
+of its width further out."""
 
 
 @dataclass(frozen=True)
 class Order:
     """A row's ``low`` is at most its ``high``, or below it if ``strict``, or one is missing.
 
-    Both are numerical columns or both are dates. Dates of different units are below one another
-    if they are so in the coarser unit, which is how SDV compares them.
+    Both are numerical columns or both are dates. Dates of different units are compared strictly in
+    the coarser unit, as SDV compares them.
+
+    >>> from sdv_privpgd.columns.bins import Ticks
+    >>> low, high = (
+    ...     Column(name=name, sdtype="numerical", cells=Ticks(0, 9, 5), decimal_places=0)
+    ...     for name in ("low", "high")
+    ... )
+    >>> order = Order(low, high, strict=False)
+    >>> order.allows({"low": np.array([0, 4]), "high": np.array([3, 1])})
+    array([ True, False])
     """
 
     low: Column
@@ -41,11 +51,11 @@ class Order:
 
     @property
     def names(self) -> Clique:
-        """The columns that it is about."""
+        """The names of the two columns."""
         return (self.low.name, self.high.name)
 
     def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Which rows' cells hold values in order, bool."""
+        """Marks the rows whose cells can hold values in order, bool."""
         lowest = self.values(self.low, codes[self.low.name], 0.0)
         highest = self.values(self.high, codes[self.high.name], BELOW_ONE)
         return self._missing(codes) | self._in_order(lowest, highest)
@@ -53,7 +63,7 @@ class Order:
     def holds(
         self, codes: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]
     ) -> np.ndarray:
-        """Which rows are in order, bool."""
+        """Marks the rows that are in order, bool."""
         low, high = (
             self.values(column, codes[column.name], places[column.name])
             for column in (self.low, self.high)
@@ -70,12 +80,12 @@ class Order:
     def values(
         self, column: Column, codes: np.ndarray, positions: np.ndarray | float
     ) -> np.ndarray:
-        """What rows are compared by, int64 or float64; anything where they are missing."""
+        """The values that rows are compared by, int64 or float64; arbitrary where missing."""
         codes = np.minimum(codes, column.num_values - 1)
         return self._compared(column, column.at(codes, np.broadcast_to(positions, codes.shape)))
 
     def _compared(self, column: Column, values: np.ndarray) -> np.ndarray:
-        """What values that the cells hold are compared by."""
+        """The form in which values of cells are compared."""
         if column.unit is not None:
             return _moments(values, column.unit).astype(f"M8[{self._unit}]").astype(np.int64)
         numbers = column.numbers(values)
@@ -83,7 +93,7 @@ class Order:
         return numbers if whole else numbers.astype(np.float64)
 
     def bound(self, values: np.ndarray, upwards: bool) -> np.ndarray:
-        """The nearest values that may be above, or below, the given ones."""
+        """The nearest values that may lie above, or below, the given ones."""
         if not self.strict:
             return values
         if values.dtype.kind == "f":
@@ -91,9 +101,10 @@ class Order:
         return values + (1 if upwards else -1)
 
     def widened(self, name: str) -> Column:
-        """The column of that name, its first or last cell with room for all values of the other.
+        """The column ``name``, with an end cell widened until all values of the other have room.
 
-        The same column where it cannot hold the new end, or its ``datetime_format`` not write it.
+        The column is returned unchanged if it cannot hold the new end, or if its
+        ``datetime_format`` cannot write it.
         """
         upwards = name == self.high.name
         column, other = (self.high, self.low) if upwards else (self.low, self.high)
@@ -113,12 +124,12 @@ class Order:
             if not _holds(column, tick):
                 return column
             cells = replace(cells, **{"last" if upwards else "first": tick})
-        if merging is not None:  # cells that never occur have no place in a code of others
+        if merging is not None:  # a cell that never occurs has no place in a shared code
             merging = merging.split(len(cells) - 1 if upwards else 1)
         return replace(column, cells=cells, merging=merging)
 
     def _tick(self, column: Column, end: np.ndarray, upwards: bool) -> int:
-        """The tick of a column at, or next above or below, a value that rows are compared by."""
+        """The tick of a column at a value that rows are compared by, rounded up or down."""
         if column.unit is None:
             steps = Fraction(end[0].item()) / column.tick
             return math.ceil(steps) if upwards else math.floor(steps)
@@ -139,7 +150,7 @@ class Order:
 
 
 def _holds(column: Column, tick: int) -> bool:
-    """Whether a column of ticks can hold this one, and write it as it writes dates."""
+    """Whether a column of ticks can hold this tick, and write it if it writes dates."""
     if column.unit is None:
         largest = LARGEST_WHOLE if column.decimal_places == 0 else EXACT_IN_FLOAT
         return abs(tick) * (column.increment or 1) < largest
@@ -159,11 +170,24 @@ def settle(
     generator: np.random.Generator,
     held: Collection[str] = (),
 ) -> None:
-    """Moves values inside their cells, in place, until the rows are in order where cells allow it.
+    """Moves values inside their cells, in place, until rows are in order as far as cells allow it.
 
-    Only values of rows in the wrong order move: those without room for the other in its cell, then
-    one of the two, by chance, to where its cell and the other value leave it room, evenly. Columns
-    in ``held`` stay as they are.
+    Only values of rows in the wrong order move. First, values move that leave the other column no
+    room in its cell. Then one of the two, chosen at random, moves evenly to where its cell and the
+    other value leave it room. Columns in ``held`` stay as they are.
+
+    >>> from sdv_privpgd.columns.bins import Ticks
+    >>> low, high = (
+    ...     Column(name=name, sdtype="numerical", cells=Ticks(0, 9, 1), decimal_places=0)
+    ...     for name in ("low", "high")
+    ... )
+    >>> order, codes = Order(low, high, strict=False), {"low": np.array([0]), "high": np.array([0])}
+    >>> places = {"low": np.array([0.9]), "high": np.array([0.2])}
+    >>> order.holds(codes, places)
+    array([False])
+    >>> settle([order], codes, places, np.random.default_rng(0))
+    >>> order.holds(codes, places)
+    array([ True])
     """
     columns = {column.name: column for order in orders for column in (order.low, order.high)}
     for _ in range(_SWEEPS):
@@ -189,10 +213,10 @@ def _move(
     *,
     fixed: Collection[str],
 ) -> None:
-    """Moves a column's values of those rows that are in the wrong order with another's.
+    """Moves a column's values in those rows where they are in the wrong order with another column.
 
     They go where the values of the fixed columns, and the cells of the others, leave them room;
-    values that are there already stay.
+    values that already lie there stay.
     """
     orders = [order for order in orders if column.name in order.names]
     here = {name: codes[name][rows] for order in orders for name in order.names}
@@ -222,7 +246,7 @@ def _move(
 
 
 def _first(condition: Callable[[np.ndarray], np.ndarray], count: int) -> np.ndarray:
-    """The smallest positions at which a condition that stays true is true; 1 where it never is."""
+    """The smallest positions at which a monotone condition is true; 1 where it never is."""
     low, high = np.zeros(count), np.ones(count)
     at_start = condition(low)
     for _ in range(_HALVINGS):

@@ -1,11 +1,11 @@
-"""Rows of a model made to obey rules: by moving codes, then values in their cells. Public.
+"""Rows of a model made to obey rules: codes are moved first, then values in their cells. Public.
 
-Nothing is drawn until it fits. A row whose cells cannot hold a row that obeys takes the codes of
-the columns in question from a row whose cells can, and keeps the others: from the one that has them
-nearest to its own, and of several from the one that is most like it elsewhere (nearest-neighbor hot
-deck, Andridge & Little 2010). Then values are put in order inside their cells. What still breaks a
-rule, which only one that is a black box is likely to do, gets new places in its cells a few times,
-and last of all the values of a row that obeys.
+No rows are drawn until they fit. A row whose cells cannot hold a row that obeys takes the codes of
+the rule's columns from a row whose cells can, and keeps its other codes. The donor is the row with
+the nearest codes in these columns, and among several the one that is most similar elsewhere
+(nearest-neighbor hot deck, Andridge & Little 2010). Then values are put in order inside their
+cells. Rows that still break a rule, usually one that is a black box, get new places in their cells
+a few times, and finally the values of a row that obeys.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -22,38 +22,50 @@ from sdv_privpgd.constraints.orders import Order, settle
 from sdv_privpgd.constraints.rules import Rule, groups
 
 _TRIES = 4
-"""How often values are placed anew before a row takes another's."""
+"""The number of times that values are placed anew before a row takes another row's values."""
 
 _DONORS = 2048
-"""Rows to take from that are looked at."""
+"""The number of donor rows that are examined."""
 
 _BESIDE = 256
-"""Rows to take from that are tried beside values that are held."""
+"""The number of donor rows that are tried together with held values."""
 
 _CHUNK = 256
 """Rows that are compared with all donors at a time."""
 
 _GRID = 1 << 16
-"""Cells of some columns that are looked at where no row can be taken from."""
+"""The largest number of cells of some columns that are examined if there is no donor."""
 
 _FEWEST = 1000
-"""One row of so many must obey: what is made of fewer would be copies of a few rows."""
+"""One row in this many must obey: rows made from fewer would be copies of a few rows."""
 
 
 class ConstraintError(ValueError):
-    """Raised where next to no row that a model can give obeys a rule."""
+    """Raised if next to no row that a model can give obeys a rule.
+
+    >>> issubclass(ConstraintError, ValueError)
+    True
+    """
 
 
 class Predicate(Protocol):
-    """A rule that is a black box."""
+    """A rule that is a black box.
+
+    >>> class Even:
+    ...     name = "even"
+    ...     def __call__(self, columns):
+    ...         return columns["number"].to_numpy() % 2 == 0
+    >>> Even()({"number": pd.Series([1, 2])})
+    array([False,  True])
+    """
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """The name used in messages."""
         ...
 
     def __call__(self, columns: Mapping[str, pd.Series]) -> np.ndarray:
-        """Which rows of decoded columns obey, bool."""
+        """Marks the rows of decoded columns that obey, bool."""
         ...
 
 
@@ -68,23 +80,36 @@ class _Rows:
         return len(self.codes)
 
     def at(self, which: np.ndarray) -> "_Rows":
-        """Those of the rows, copied."""
+        """A copy of the rows at these indices."""
         return _Rows(self.codes[which], self.positions[which])
 
     def put(self, which: np.ndarray, rows: "_Rows") -> None:
-        """Writes rows over those."""
+        """Overwrites the rows at these indices."""
         self.codes[which], self.positions[which] = rows.codes, rows.positions
 
 
 class Repair:
-    """Makes rows obey.
+    """Makes rows obey rules.
 
     Args:
         columns: The modelled columns and differences, in the order of the rows' attributes.
-        rules: What is known of cells.
-        predicates: What is known of values only.
-        decode: The columns of codes and positions, in the user's values.
-        differences: Which of the columns are others and a difference.
+        rules: The rules about cells.
+        predicates: The rules about values only.
+        decode: Turns codes and positions into columns of the user's values.
+        differences: Says which columns are computed from another column and a difference.
+
+    >>> from sdv_privpgd.columns.bins import Categories
+    >>> from sdv_privpgd.constraints.rules import Combinations
+    >>> columns = [
+    ...     Column(name=name, sdtype="categorical", cells=Categories(values), nullable=False)
+    ...     for name, values in (("country", ("DK", "SE")), ("city", ("Aarhus", "Lund")))
+    ... ]
+    >>> rule = Combinations(("country", "city"), (2, 2), np.array([[0, 0], [1, 1]]))
+    >>> repair = Repair(columns, [rule], [], decode=lambda codes, positions: {})
+    >>> codes = np.array([[0, 0], [1, 1], [0, 1]])
+    >>> codes, _, obeys = repair(codes, np.full((3, 2), 0.5), np.random.default_rng(0))
+    >>> bool(obeys.all()), bool(codes[2, 0] == codes[2, 1])
+    (True, True)
     """
 
     def __init__(
@@ -111,11 +136,11 @@ class Repair:
         held: Collection[str] = (),
         donors: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Codes and positions, both of shape (row, attribute), and which rows obey now.
+        """Returns codes and positions, both of shape (row, attribute), and which rows now obey.
 
-        Columns in ``held`` stay as they are, which may leave rows that do not obey. Others always
-        do, or ``ConstraintError`` is raised. Codes and values are taken from the rows themselves
-        unless ``donors`` that obey are given.
+        Columns in ``held`` stay as they are, which may leave rows that do not obey. Otherwise all
+        rows obey, or ``ConstraintError`` is raised. Codes and values are taken from the rows
+        themselves unless ``donors`` that obey are given.
         """
         rows = _Rows(codes.copy(), positions.copy())
         obeys = self._repair(rows, generator, held, None if donors is None else _Rows(*donors))
@@ -128,7 +153,7 @@ class Repair:
         held: Collection[str],
         donors: "_Rows | None",
     ) -> np.ndarray:
-        """Which rows obey, once they are repaired in place."""
+        """Repairs rows in place and returns which of them obey."""
         self._fit_cells(rows, held, donors, generator)
         obeys = self._obeys(rows)
         self._try_again(rows, obeys, held, generator)
@@ -141,7 +166,7 @@ class Repair:
                     f"{self._names()}. Check that they can be met by the declared values."
                 )
             donors = rows.at(obeys)
-        # Another row's cells first, which leaves values of one's own; then its values, too.
+        # At first a row takes only a donor's codes; below, the positions as well.
         bad = np.flatnonzero(~obeys)
         own = rows.at(bad)
         self._take(own, donors, held, generator, with_values=False)
@@ -166,7 +191,7 @@ class Repair:
     def _beside(
         self, row: _Rows, donors: _Rows, held: Collection[str], generator: np.random.Generator
     ) -> _Rows:
-        """Donors that obey with the row's values in the columns that are held."""
+        """Donors that obey together with the row's values in the held columns."""
         if not held:
             return donors
         fixed = self._at(held)
@@ -187,7 +212,7 @@ class Repair:
         *,
         with_values: bool,
     ) -> None:
-        """Gives rows what the donors nearest to them have in the columns of rules, in place."""
+        """Gives rows the codes of their nearest donors in the columns of rules, in place."""
         names = self._constrained()
         free = self._at(name for name in names if name not in held)
         taken = self._nearest(rows.codes, donors.codes, self._at(names), generator)
@@ -202,9 +227,9 @@ class Repair:
         donors: _Rows | None,
         generator: np.random.Generator,
     ) -> None:
-        """Moves codes to cells that can hold rows which obey, and values inside them.
+        """Moves codes to cells that can hold rows which obey, then values inside them.
 
-        Where columns are in order, one is the other and the difference before.
+        Before that, columns in order are computed from each other and the difference.
         """
         self._put_differences(rows, held)
         for group in groups(self._rules):
@@ -216,7 +241,7 @@ class Repair:
         return ", ".join([*named, *(predicate.name for predicate in self._predicates)])
 
     def _constrained(self) -> list[str]:
-        """The columns that a rule may be about."""
+        """The columns that a rule may concern."""
         if self._predicates:
             return list(self._axes)
         names = [name for rule in self._rules for name in rule.names]
@@ -256,7 +281,7 @@ class Repair:
         held: Collection[str],
         generator: np.random.Generator,
     ) -> None:
-        """New places for the values of rows that do not obey; ``obeys`` learns which do then."""
+        """Places the values of rows that do not obey anew, and updates ``obeys`` in place."""
         free = self._at(name for name in self._axes if name not in held)
         for _ in range(_TRIES):
             bad = np.flatnonzero(~obeys)
@@ -277,7 +302,7 @@ class Repair:
         donors: _Rows | None,
         generator: np.random.Generator,
     ) -> None:
-        """Codes of cells that can hold rows which obey the group, where there are any to take."""
+        """Moves codes to cells that can hold rows which obey the group, if there are any."""
         names = list(dict.fromkeys(name for rule in group for name in rule.names))
         axes = self._at(names)
         others = self._at(name for name in self._axes if name not in names)
@@ -310,7 +335,7 @@ class Repair:
             rows.codes[np.ix_(taking, axes)] = best[near][:, axes]
 
     def _grid(self, axes: np.ndarray, fixed: list[int], own: np.ndarray) -> np.ndarray:
-        """Rows with all codes of some axes but the fixed ones; none if they are too many."""
+        """Rows with all codes of some axes but the fixed ones; none if there are too many."""
         sizes = self._sizes[axes]
         sizes[fixed] = 1
         if np.prod(sizes, dtype=float) > _GRID:
@@ -328,21 +353,21 @@ class Repair:
         axes: np.ndarray,
         generator: np.random.Generator,
     ) -> np.ndarray:
-        """For each row the index of one in the pool that is as near as any that is looked at."""
+        """The index of each row's nearest row among those examined in the pool."""
         looked = generator.permutation(len(pool))[:_DONORS]
         near = pool[np.ix_(looked, axes)]
         found = np.empty(len(wanted), dtype=np.int64)
         for start in range(0, len(wanted), _CHUNK):
             part = slice(start, start + _CHUNK)
             costs = _costs(wanted[part][:, axes], near, self._scales[axes])
-            # A tie is broken by chance, not always by the first.
+            # Ties are broken at random, not always by the first.
             costs += generator.random(len(near), dtype=np.float32) * 1e-3
             found[part] = looked[costs.argmin(axis=1)]
         return found
 
 
 def _costs(rows: np.ndarray, pool: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """How far each row is from each of a pool: a wrong code costs 1, plus its scaled distance."""
+    """The distance of each row to each of a pool: 1 for a wrong code, plus its scaled distance."""
     costs = np.zeros((len(rows), len(pool)), dtype=np.float32)
     for own, other, scale in zip(rows.T, pool.T, scales, strict=True):
         apart = np.abs(own[:, None] - other)

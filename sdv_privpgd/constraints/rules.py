@@ -1,7 +1,7 @@
 """Rules that single rows obey, in codes: which cells can hold rows that do. Public.
 
-A rule is declared, never learned. What it forbids is true of every table that obeys it, so that
-noisy tables may be told (``possible``), and rows of a model can be repaired.
+A rule is declared, never learned. What it forbids occurs in no table that obeys it, so noisy tables
+may be corrected by it (``possible``), and rows of a model can be repaired.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,57 +14,67 @@ import numpy as np
 from sdv_privpgd.domain import Clique, Domain
 
 _LARGEST = 1 << 22
-"""Cells of a table of several columns above which only its pairs are known."""
+"""A table of several columns with more cells than this is represented by its pairs."""
 
 
 class Rule(Protocol):
-    """What rows may be. Arrays are of one row an entry, for each column; they broadcast."""
+    """A condition on single rows. Arrays have one entry a row, for each column; they broadcast.
+
+    >>> isinstance(OneHot(("a",), (np.array([True]),), (np.array([True]),)).names, tuple)
+    True
+    """
 
     @property
     def names(self) -> Clique:
-        """The columns that it is about."""
+        """The columns that the rule is about."""
         ...
 
     def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Which rows' cells hold values that obey, bool."""
+        """Marks the rows whose cells can hold values that obey, bool."""
         ...
 
     def holds(
         self, codes: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]
     ) -> np.ndarray:
-        """Which rows obey with their values at these places of their cells, bool."""
+        """Marks the rows that obey with their values at these places of their cells, bool."""
         ...
 
     def possible(self) -> dict[Clique, np.ndarray]:
-        """For some cliques which cells can hold rows that obey, bool."""
+        """Marks the cells that can hold rows that obey, for some cliques, bool."""
         ...
 
 
 class _OfCells:
-    """A rule that cells decide: places in them say nothing."""
+    """A rule that cells decide: the places in them do not matter."""
 
     def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Which rows' cells hold values that obey, bool."""
+        """Marks the rows whose cells can hold values that obey, bool."""
         raise NotImplementedError
 
     def holds(
         self, codes: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]
     ) -> np.ndarray:
-        """Which rows obey: what ``allows`` says."""
+        """Marks the rows that ``allows`` marks."""
         del places
         return self.allows(codes)
 
 
 @dataclass(frozen=True, eq=False)
 class Combinations(_OfCells):
-    """Some columns together have one of the listed combinations of codes, shape (entry, column)."""
+    """Some columns together have one of the listed combinations of codes, shape (entry, column).
+
+    >>> rule = Combinations(("country", "city"), (2, 2), np.array([[0, 0], [1, 1]]))
+    >>> rule.possible()["country", "city"]
+    array([[ True, False],
+           [False,  True]])
+    """
 
     names: Clique
     sizes: tuple[int, ...]
     codes: np.ndarray
 
     def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Which rows' cells hold values that obey, bool."""
+        """Marks the rows whose cells can hold values that obey, bool."""
         rows = np.stack([codes[name] for name in self.names], axis=1)
         _, keys = np.unique(np.concatenate([rows, self.codes]), axis=0, return_inverse=True)
         keys = keys.reshape(-1)
@@ -87,7 +97,12 @@ class Combinations(_OfCells):
 class OneHot(_OfCells):
     """Exactly one of the columns is 1, and the others are 0.
 
-    ``zero`` and ``one`` say which codes of each column are these values, bool.
+    ``zero`` and ``one`` mark the codes of each column that are these values, bool.
+
+    >>> zero, one = np.array([True, False]), np.array([False, True])
+    >>> rule = OneHot(("red", "green"), (zero, zero), (one, one))
+    >>> rule.allows({"red": np.array([0, 1]), "green": np.array([1, 1])})
+    array([ True, False])
     """
 
     names: Clique
@@ -95,7 +110,7 @@ class OneHot(_OfCells):
     one: tuple[np.ndarray, ...]
 
     def allows(self, codes: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Which rows' cells hold values that obey, bool."""
+        """Marks the rows whose cells can hold values that obey, bool."""
         ones = np.stack([one[codes[name]] for name, one in zip(self.names, self.one, strict=True)])
         zeros = np.stack(
             [zero[codes[name]] for name, zero in zip(self.names, self.zero, strict=True)]
@@ -117,15 +132,28 @@ class OneHot(_OfCells):
 
 
 class Knowing(Protocol):
-    """What knows of cells that hold no row."""
+    """Knows of cells that hold no row.
+
+    >>> class FirstIsEmpty:
+    ...     def possible(self):
+    ...         return {("a",): np.array([False, True])}
+    >>> possible_of([FirstIsEmpty()], Domain(("a",), (2,)))
+    {('a',): array([False,  True])}
+    """
 
     def possible(self) -> dict[Clique, np.ndarray]:
-        """For some cliques which cells can hold rows, bool."""
+        """Marks the cells that can hold rows, for some cliques, bool."""
         ...
 
 
 def possible_of(rules: Sequence[Knowing], domain: Domain) -> dict[Clique, np.ndarray]:
-    """For some cliques, in the domain's order, which cells can hold rows that obey, bool."""
+    """Marks the cells of some cliques, in the domain's order, that can hold rows that obey, bool.
+
+    >>> rule = Combinations(("city", "country"), (2, 2), np.array([[0, 0], [0, 1]]))
+    >>> possible_of([rule], Domain(("country", "city"), (2, 2)))["country", "city"]
+    array([[ True, False],
+           [ True, False]])
+    """
     found: dict[Clique, np.ndarray] = {}
     for rule in rules:
         for names, allowed in rule.possible().items():
@@ -137,7 +165,14 @@ def possible_of(rules: Sequence[Knowing], domain: Domain) -> dict[Clique, np.nda
 
 
 def groups(rules: Sequence[Rule]) -> list[list[Rule]]:
-    """The rules, those together that share columns, directly or through others."""
+    """Groups of rules that share columns, directly or through other rules.
+
+    >>> codes = np.array([[0, 0]])
+    >>> pairs = ("a", "b"), ("c", "d"), ("b", "e")
+    >>> rules = [Combinations(names, (2, 2), codes) for names in pairs]
+    >>> [[rule.names for rule in group] for group in groups(rules)]
+    [[('c', 'd')], [('a', 'b'), ('b', 'e')]]
+    """
     found: list[list[Rule]] = []
     for rule in rules:
         joined = [each for each in found if any(set(rule.names) & set(o.names) for o in each)]

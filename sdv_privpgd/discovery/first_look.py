@@ -1,31 +1,19 @@
-"""The first look of discovery: what is asked of columns of which little is known. Private.
-
-The encoders read the table cell by cell, as ever, and hand what they read to the curator.
-"""
+"""The first look of discovery: what is asked of columns of which little is known. Public."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-import pandas as pd
-
-from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.dates import is_aware, precisions
-from sdv_privpgd.columns.encoders import encoder_for
-from sdv_privpgd.columns.scalars import decimal_places, key_counts, quiet, real_numbers
+from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.values import Value
 from sdv_privpgd.discovery.grids import POWERS, YEARS
 from sdv_privpgd.discovery.looks import Look
 from sdv_privpgd.discovery.ranges import Rough, roughly
-from sdv_privpgd.discovery.rough_ranges import MOST_PLACES, UNITS
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.privacy.boundary import PrivateTable, attribute_of
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
-from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.progress import Progress
 
 _PARTS = {"categories": 4, "coarse": 2, "grid": 2, "numbers": 2, "precision": 1, "rows": 1}
@@ -44,52 +32,21 @@ class FirstLook:
 
     Attributes:
         looks: What is known of each column, and what is to be found.
-        values_held: The values of columns of categories, and of numbers.
-        dataset: Codes of numbers and dates on the first grids, and of how precise they are.
-        aware: The columns whose dtype says that dates have a time zone. Public.
+        aware: The columns whose dtype says that dates have a time zone.
     """
 
     looks: Mapping[str, Look]
-    values_held: ValueCounts
-    dataset: Dataset
     aware: frozenset[str]
 
     @classmethod
-    def at(
-        cls, columns: Mapping[str, pd.Series], looks: Mapping[str, Look], progress: Progress
-    ) -> "FirstLook":
-        codes: dict[tuple[str, str], np.ndarray] = {}
-        sizes: dict[tuple[str, str], int] = {}
-        with quiet():
-            categories = {name: key_counts(columns[name]) for name in _asked(looks, "categories")}
-            numbers = {name: _finite(columns[name]) for name in _asked(looks, "numbers")}
-            for name in progress(list(looks), "look"):
-                look = looks[name]
-                is_date, series = look.sdtype == "datetime", columns[name]
-                grid = YEARS if is_date else POWERS
-                if look.asks & {"coarse", "grid"}:
-                    fine = _years(name, look, series) if is_date else _powers(series)
-                    sizes["grid", name], codes["grid", name] = len(grid.cells) + 1, fine
-                if "coarse" in look.asks:
-                    groups = np.append(grid.groups, len(grid.dearness))
-                    sizes["coarse", name] = len(grid.dearness) + 1
-                    codes["coarse", name] = groups[codes["grid", name]]
-                if "precision" in look.asks:
-                    sizes["precision", name] = len(UNITS) + 1 if is_date else MOST_PLACES + 3
-                    codes["precision", name] = (
-                        precisions(series) if is_date else decimal_places(series, MOST_PLACES)
-                    )
-        num_records = len(next(iter(columns.values())))
-        table = np.empty((num_records, len(codes)), np.uint16, order="F")
-        for axis, own in enumerate(codes.values()):
-            table[:, axis] = own
-        domain = Domain(tuple(map(_attribute, sizes)), tuple(sizes.values()))
-        return cls(
-            looks=looks,
-            values_held=ValueCounts(categories, numbers),
-            dataset=Dataset(domain, table),
-            aware=frozenset(name for name in looks if is_aware(columns[name].dtype)),
-        )
+    def at(cls, table: PrivateTable, looks: Mapping[str, Look]) -> "FirstLook":
+        """The look at the columns of a table, of which it sees what their dtypes say in public."""
+        return cls(looks=looks, aware=frozenset(name for name in looks if table.is_aware(name)))
+
+    @property
+    def readings(self) -> list[Reading]:
+        """What is to be read of each column."""
+        return [_reading_of(look) for look in self.looks.values()]
 
     def rows(self, curator: Curator, mu_squared: Fraction) -> Measurement | None:
         """The number of rows, where it says something. Public."""
@@ -120,7 +77,7 @@ class FirstLook:
         if not asked:
             return {}
         part = mu_squared / self._parts(curator) * _PARTS[kinds[0]] * len(asked)
-        queries = [MarginalQuery((_attribute(each),)) for each in asked]
+        queries = [MarginalQuery((attribute_of(*each),)) for each in asked]
         answers = curator.measure(queries, part, what=what, progress=progress)
         return dict(zip(asked, answers, strict=True))
 
@@ -175,27 +132,12 @@ def _asked(looks: Mapping[str, Look], kind: str) -> list[str]:
     return [name for name, look in looks.items() if kind in look.asks]
 
 
-def _attribute(asked: tuple[str, str]) -> str:
-    return " ".join(asked)
-
-
-def _years(name: str, look: Look, series: pd.Series) -> np.ndarray:
-    """The codes of a private datetime column on the first grid; missing is the last."""
-    written = look.facts.get("datetime_format")
-    column = Column(
-        name=name, sdtype="datetime", cells=YEARS.cells, unit="D", datetime_format=written
+def _reading_of(look: Look) -> Reading:
+    grid = YEARS if look.sdtype == "datetime" else POWERS
+    return Reading(
+        name=look.name,
+        asks=look.asks,
+        cells=grid.cells,
+        groups=grid.groups,
+        datetime_format=look.facts.get("datetime_format"),
     )
-    return encoder_for(column).encode(series)[0]
-
-
-def _powers(series: pd.Series) -> np.ndarray:
-    """The codes of a private numerical column on the first grid; missing is the last."""
-    numbers, missing = real_numbers(series)
-    codes, _ = POWERS.cells.locate(np.where(missing, 0.0, numbers))
-    return np.where(missing, len(POWERS.cells), codes)
-
-
-def _finite(series: pd.Series) -> np.ndarray:
-    """The numbers of a private column, NaN where there is none."""
-    numbers, missing = real_numbers(series)
-    return np.where(missing | ~np.isfinite(numbers), np.nan, numbers)

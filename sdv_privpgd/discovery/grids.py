@@ -1,7 +1,7 @@
-"""The grids on which columns are searched for their rows, of which nothing is known. Public.
+"""The grids on which columns are searched for their rows if nothing is known of them. Public.
 
-A grid is fine where people's numbers and dates usually lie. Its groups are what a small table can
-tell apart; a group is dear where it takes much evidence to believe that rows lie there.
+A grid is fine where people's numbers and dates usually lie. Its cells form groups, which a small
+table can tell apart. Each group has a price: the evidence it takes to believe that rows lie there.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from sdv_privpgd.columns.bins import SignedPowers, Ticks
 from sdv_privpgd.columns.dates import EARLIEST, LATEST
 
 DAY = 86_400 * 10**9
-"""Nanoseconds."""
+"""Nanoseconds of a day."""
 
 _USUAL, _RARE, _STRANGE = 3.0, 7.0, 11.0
 """Nats of evidence: 3 are 2.4 standard deviations of noise, 11 are 4.7."""
@@ -24,9 +24,17 @@ Cells = TypeVar("Cells", SignedPowers, Ticks)
 
 @dataclass(frozen=True)
 class Grid(Generic[Cells]):
-    """Fine cells, the group of each, and how dear each group is.
+    """Fine cells, the group of each, and the evidence that each group takes.
 
-    A code of the fine grid is a cell's, one of the coarse grid a group's; missing is the last.
+    A code of the fine grid is a cell, a code of the coarse grid a group; missing is the last code.
+
+    Attributes:
+        cells: The fine cells.
+        groups: The group of each cell, ascending without gaps.
+        dearness: The evidence, in nats, that it takes to believe that a group holds rows.
+
+    >>> len(POWERS.cells), len(POWERS.dearness)
+    (165, 14)
     """
 
     cells: Cells
@@ -35,7 +43,7 @@ class Grid(Generic[Cells]):
 
 
 def _grouped(cells: Cells, starts: np.ndarray, groups: dict) -> Grid[Cells]:
-    """The grid whose groups begin at the cells that start at the keys."""
+    """The grid whose groups begin at the cells that start at the keys of ``groups``."""
     begun = np.isin(starts, list(groups))
     begun[0] = True
     return Grid(cells, tuple((np.cumsum(begun) - 1).tolist()), tuple(groups.values()))
@@ -67,7 +75,7 @@ def _days(year: int) -> int:
 
 
 def _years() -> Grid[Ticks]:
-    first, last = EARLIEST // DAY + 1, LATEST // DAY - 1  # all of them can be bounds
+    first, last = EARLIEST // DAY + 1, LATEST // DAY - 1  # all of these days can be bounds
     years = [*range(1700, 1900, 25), *range(1900, 2040), *range(2040, 2262, 20)]
     cells = Ticks(first, last, 1, tuple(_days(year) for year in years))
     groups = {
@@ -87,7 +95,8 @@ def _years() -> Grid[Ticks]:
 
 
 POWERS = _powers()
-"""Of numbers: powers of two of both signs, and about zero."""
+"""The grid of numbers: powers of two of both signs, and a cell about zero."""
 
 YEARS = _years()
-"""Of dates, in days since 1970: years from 1900 to 2039, and longer times before and after."""
+"""The grid of dates, in days since 1970: years from 1900 to 2039, and longer times before and
+after."""

@@ -1,4 +1,4 @@
-"""What discovery is to find of a column, and what it has to ask for that. Public."""
+"""Looks into columns: the facts that discovery has to find, and its questions. Public."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,19 +7,22 @@ from sdv_privpgd.columns.bins import Ticks
 from sdv_privpgd.columns.parsing import describe
 
 SINGLE = 513
-"""Whole numbers up to so many have a cell each on the second grid."""
+"""Up to this many whole numbers have a cell each on the second grid."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """A column that is looked into.
+    """A column that discovery looks into.
 
     Attributes:
         name: The column's name.
-        facts: What is known of it, in SDV's words.
-        asks: What the first look asks: the values that many rows have (``categories``,
+        facts: The facts that are known of it, in SDV's words.
+        asks: The questions of the first look: which values many rows have (``categories``,
             ``numbers``), in which groups (``coarse``) and cells (``grid``) of the first grid rows
             lie, and how precise they are (``precision``).
+
+    >>> Look(name="age", facts={"sdtype": "numerical"}, asks=frozenset()).has_domain
+    False
     """
 
     name: str
@@ -32,12 +35,12 @@ class Look:
 
     @property
     def has_range(self) -> bool:
-        """Whether both ends of a number's or a date's range are declared."""
+        """Whether both ends of the range of numbers or dates are declared."""
         return all(self.facts.get(key) is not None for key in ("range_min", "range_max"))
 
     @property
     def has_domain(self) -> bool:
-        """Whether the range or the categories are declared, and only a shape is to be found."""
+        """Whether the range or the categories are declared, so that only a shape is to be found."""
         if self.sdtype in ("numerical", "datetime"):
             return self.has_range
         values = self.facts.get("range_values")
@@ -45,7 +48,11 @@ class Look:
 
 
 def look_into(name: str, facts: Mapping) -> Look:
-    """What has to be asked first, in order to find what is not known of a column."""
+    """Decides what the first look has to ask to find what is not known of a column.
+
+    >>> sorted(look_into("age", {"sdtype": "numerical", "decimal_places": 0}).asks)
+    ['coarse', 'grid', 'numbers']
+    """
     look = Look(name=name, facts=facts, asks=frozenset())
     if look.sdtype not in ("numerical", "datetime"):
         asks = set() if look.has_domain else {"categories"}
@@ -61,9 +68,10 @@ def look_into(name: str, facts: Mapping) -> Look:
 
 
 def _of_declared(look: Look) -> set[str]:
-    """A wide range is looked into twice, a narrow one has cells that are fine enough at once.
+    """The questions about a declared range: a wide one is looked into twice.
 
-    Whether it is narrow is not known where its precision is not.
+    A narrow one has cells that are fine enough at once. Whether it is narrow is not known if its
+    precision is not.
     """
     if look.sdtype == "numerical" and _lacks_precision(look):
         low, high = (float(look.facts[key]) for key in ("range_min", "range_max"))

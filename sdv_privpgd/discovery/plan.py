@@ -6,7 +6,7 @@ rows. A declared range says where values may lie, not where they do: it gets the
 so that its cells hold about equally many rows and values that many rows share are on their own.
 Categories are counted as they are and released above a threshold, then once more, with less noise,
 where many rows have others. All of it is asked of the curator, so the ledger has it; what is
-made of the noisy answers is post-processing. The encoders read the table cell by cell, as ever.
+made of the noisy answers is post-processing. The table is passed on unseen.
 """
 
 from collections.abc import Mapping
@@ -19,14 +19,13 @@ import pandas as pd
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import has_zone
-from sdv_privpgd.columns.encoders import encode_table
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.first_look import FirstLook, has_others
 from sdv_privpgd.discovery.looks import SINGLE, Look, look_into
 from sdv_privpgd.discovery.ranges import Rough, categories, frequencies, looked_into
+from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery
@@ -77,7 +76,7 @@ def without_domain(undeclared: Mapping[str, Mapping]) -> list[str]:
 
 
 def discover(
-    columns: Mapping[str, pd.Series],
+    table: PrivateTable,
     undeclared: Mapping[str, Mapping],
     books: Books,
     share: Fraction,
@@ -90,7 +89,7 @@ def discover(
     kept.
 
     Args:
-        columns: The private columns.
+        table: The private columns.
         undeclared: For each column to look into what is known of it, in SDV's words: its sdtype,
             and perhaps its ``decimal_places`` or ``datetime_format``; or its range or
             ``range_values``, if it is to find where in it rows lie.
@@ -104,7 +103,7 @@ def discover(
     looks = _looks(undeclared)
     budget = books.ledger.budget * share
     delta = books.ledger.reserved / max(_thresholds(looks), 1)
-    rough, found, others, left = _first(columns, looks, books, budget, delta, progress)
+    rough, found, others, left = _first(table, looks, books, budget, delta, progress)
     measured = {name: look for name, look in looks.items() if "categories" not in look.asks}
     if others:
         part = left * len(others.names) / (len(others.names) + len(measured))
@@ -121,10 +120,9 @@ def discover(
         for name, look in measured.items()
     }
     schema = Schema(tuple(fine.values()))
-    domain = schema.domain()
-    curator = Curator(Dataset(domain, encode_table(columns, schema, progress)), books)
+    curator = table.curator(schema, books, progress=progress)
     answers = curator.measure(
-        [MarginalQuery(clique) for clique in domain.cliques(1)],
+        [MarginalQuery(clique) for clique in curator.domain.cliques(1)],
         left,
         what="values of columns on fine grids",
         progress=progress,
@@ -145,7 +143,7 @@ def _thresholds(looks: Mapping[str, Look]) -> int:
 
 
 def _first(
-    columns: Mapping[str, pd.Series],
+    table: PrivateTable,
     looks: Mapping[str, Look],
     books: Books,
     budget: Fraction,
@@ -159,8 +157,8 @@ def _first(
     if not any(look.asks for look in looks.values()):
         return {}, {}, None, budget
     part = budget * _FIRST_SHARE
-    look = FirstLook.at(columns, looks, progress)
-    curator = Curator(look.dataset, books, values=look.values_held)
+    look = FirstLook.at(table, looks)
+    curator = table.first_look(look.readings, books, progress)
     rows = look.rows(curator, part)
     found = look.values(curator, part, delta, "categories", "categories of undeclared columns")
     names = [name for name, each in found.items() if has_others(each, curator, rows)]

@@ -1,4 +1,4 @@
-"""What noisy answers about a column say of its range, its precision and its categories. Public."""
+"""The range, precision and categories of a column, as noisy answers show them. Public."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,12 +20,15 @@ from sdv_privpgd.privacy.measurement import Measurement
 
 
 class Rough(NamedTuple):
-    """What the first look found of a column. Public.
+    """The findings of the first look on a column. Public.
 
     Attributes:
-        facts: In SDV's words.
+        facts: The facts found, in SDV's words.
         is_clear: Whether its range was more than noise.
-        counts: Of numbers between powers of two, where they were searched for.
+        counts: The counts of numbers between powers of two, if they were asked for.
+
+    >>> Rough({"range_min": 0, "range_max": 128}).is_clear
+    True
     """
 
     facts: dict
@@ -41,14 +44,20 @@ def roughly(
     *,
     utc: bool = False,
 ) -> Rough:
-    """The range of a number or date on the first grid, where to cut it and its precision.
+    """The range of a number or date on the first grid, where to cut it, and its precision.
 
     Args:
-        look: What was known of the column.
-        answers: On the first grids, by kind; those that were asked for.
-        rows: The number of rows; ``None`` where no answer needs it.
+        look: The column, and what was known of it.
+        answers: The answers on the first grids, by kind, as far as they were asked for.
+        rows: The number of rows; ``None`` if no answer needs it.
         alone: Numbers that many rows share, the most frequent first.
         utc: Whether dates without a format have a time zone.
+
+    >>> from sdv_privpgd.discovery.looks import look_into
+    >>> look = look_into("age", {"sdtype": "numerical", "range_min": 0, "range_max": 99})
+    >>> found = roughly(look, {}, None, []).facts
+    >>> found["range_min"], found["range_max"]
+    (0, 99)
     """
     tables = {kind: _of_values(answer) for kind, answer in answers.items()}
     precision, stretch = None, None
@@ -74,7 +83,19 @@ def roughly(
 
 
 def looked_into(column: Column, answer: Measurement, look: Look, rough: Rough) -> dict:
-    """The range of the fine cells that hold rows, whether missing has, and where to cut."""
+    """The range of the fine cells that hold rows, where to cut it, and whether values are missing.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> from sdv_privpgd.discovery.looks import look_into
+    >>> from sdv_privpgd.privacy.queries import MarginalQuery
+    >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 3, "decimal_places": 0}
+    >>> facts["num_bins"] = 4
+    >>> column, query = describe("age", facts), MarginalQuery(("age",))
+    >>> answer = Measurement(query=query, answer=np.array([80, 10, 9, 1, 0]), stddev=2.0)
+    >>> found = looked_into(column, answer, look_into("age", facts), Rough({}))
+    >>> found["cut_points"]
+    [1.0, 2.0, 3.0]
+    """
     size, facts = column.num_values, look.facts
     table, missing = _of_values(answer), float(answer.answer[size])
     ends = _ends(column, table, rough)
@@ -91,7 +112,7 @@ def looked_into(column: Column, answer: Measurement, look: Look, rough: Rough) -
 
 
 def _ends(column: Column, table: NoisyTable, rough: Rough) -> tuple[int, int]:
-    """The first and the last cell that matter; all do where there is no more than noise."""
+    """The first and the last cell that matter; all cells if there is only noise."""
     if not rough.is_clear:
         return 0, column.num_values - 1
     blocks = Blocks.alone(table)
@@ -105,21 +126,25 @@ def _ends(column: Column, table: NoisyTable, rough: Rough) -> tuple[int, int]:
 
 
 def _of_values(answer: Measurement) -> NoisyTable:
-    """The counts without that of missing, which is the last."""
+    """The counts without the last one, that of missing."""
     return NoisyTable(answer.answer[:-1].astype(np.float64), answer.stddev**2)
 
 
 def _total(answers: Sequence[Measurement], rows: Measurement | None) -> float:
-    """About how many rows have a value."""
+    """The approximate number of rows that have a value."""
     assert rows is not None  # asked for wherever a grid is
     missing = float(np.mean([answer.answer[-1] for answer in answers]))
     return max(float(rows.answer[0]) - max(missing, 0.0), 1.0)
 
 
 def categories(found: list[tuple[Value | None, int]]) -> dict:
-    """Values that differ, the more frequent of two that Python finds equal, and one for the rest.
+    """The distinct categories among the values found, and one more for all other values.
 
-    Truths and bytes have nothing for the rest: there it is missing.
+    Of two values that Python finds equal the more frequent one is kept. Booleans and bytes have no
+    further category: there, other values are missing.
+
+    >>> categories([("B", 40), ("A", 60), (None, 3)])
+    {'range_values': ['A', 'B'], 'other_value': 'other'}
     """
     most: dict[Any, tuple[int, Value]] = {}
     for key, number in found:
@@ -133,7 +158,7 @@ def categories(found: list[tuple[Value | None, int]]) -> dict:
 
 
 def _named(values: list[Value]) -> dict:
-    """The values, and one more for the rest: a word, or nines among numbers, as codebooks have."""
+    """The values, and one more for all others: a word, or nines among numbers, as in codebooks."""
     if not values or any(isinstance(value, str) for value in values):
         other = "other"
         while other in values:
@@ -149,6 +174,12 @@ def _named(values: list[Value]) -> dict:
 
 
 def frequencies(answer: Measurement, size: int) -> list[float]:
-    """How often each of the first codes occurs."""
+    """The frequency of each of the first ``size`` codes, with little noise.
+
+    >>> from sdv_privpgd.privacy.queries import MarginalQuery
+    >>> query = MarginalQuery(("ward",))
+    >>> frequencies(Measurement(query=query, answer=np.array([60, 40, 1]), stddev=2.0), size=2)
+    [60.0, 40.0]
+    """
     counts = answer.answer[:size].astype(np.float64)
     return pooled(NoisyTable(counts, answer.stddev**2)).tolist()

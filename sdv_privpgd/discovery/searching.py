@@ -1,7 +1,7 @@
-"""Where a column's rows lie, from noisy counts on a coarse and on a fine grid. Public.
+"""The search for a column's rows, by noisy counts on a coarse and a fine grid. Public.
 
-The coarse grid says in which groups of cells there are rows, the fine one where they end. Between
-what the noise cannot tell apart the wider range is taken.
+The coarse grid shows which groups of cells hold rows, the fine one where the rows end. If the noise
+does not tell two ranges apart, the wider one is taken.
 """
 
 import math
@@ -13,29 +13,35 @@ import numpy as np
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 
 _CREDIBLE = 0.9
-"""How sure each end of a range must be, among the sets of groups that may hold all rows."""
+"""The probability that each end of a range must have, among the sets of groups that may hold all
+rows."""
 
 _ALONE = 2.0
-"""A group without rows in one beside it is so many times as dear: tails go on."""
+"""A group takes this many times the evidence if no group beside it holds rows: tails are
+continuous."""
 
 _CLEAR = 4.0
-"""A column is found, rather than guessed, if its rows are so many standard deviations."""
+"""A column is found, rather than guessed, if its rows are this many standard deviations."""
 
 _CODE = 3.0
 """Nats of evidence that it takes to believe that a code holds rows."""
 
 _HINTED = 1.5
-"""After the last block that clearly holds rows come those that so many standard deviations of rows
-hint at, in runs of one, two or four: a tail goes on where it is, and not far away."""
+"""Blocks after the last one that clearly holds rows are added, in runs of one, two or four, if
+their sum is this many standard deviations: a tail continues where rows are, not far away."""
 
 _NEGLIGIBLE, _SURE, _SEEN = 0.01, 2.0, 3.0
-"""Cells of the last block are left out if surely, by 2 standard deviations, they hold less than a
-hundredth of all rows; but for cells that hold 3."""
+"""Cells of the last block are left out if, by 2 standard deviations, they surely hold less than
+a hundredth of all rows. Cells whose sum is 3 standard deviations are kept."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """The first and the last cell that may hold rows, and whether there were clearly any."""
+    """The first and the last cell that may hold rows, and whether there clearly were any.
+
+    >>> Stretch(first=3, last=9, is_clear=True).last
+    9
+    """
 
     first: int
     last: int
@@ -44,13 +50,18 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Counts of cells in a row whose sums over blocks are known better than cell by cell.
+    """Counts of neighboring cells whose sums over blocks are known better than the cells.
 
     Attributes:
-        counts: Of the cells.
+        counts: The counts of the cells.
         of_cell: The block of each cell, ascending without gaps.
         cell: The variance of a cell's noise.
         sums: The variance of each block's sum.
+
+    >>> fine = NoisyTable(np.array([10.0, 20.0, 5.0]), variance=4.0)
+    >>> coarse = NoisyTable(np.array([34.0, 5.0]), variance=8.0)
+    >>> Blocks.combined(fine, coarse, np.array([0, 0, 1])).counts
+    array([11., 21.,  5.])
     """
 
     counts: np.ndarray
@@ -60,18 +71,18 @@ class Blocks:
 
     @classmethod
     def alone(cls, fine: NoisyTable) -> "Blocks":
-        """Cells of which no block is known better: all are in one."""
+        """Cells without blocks that are known better: all cells are in one block."""
         size = fine.counts.size
         sums = np.array([fine.variance * size])
         return cls(fine.counts, np.zeros(size, dtype=np.int64), fine.variance, sums)
 
     @classmethod
     def combined(cls, fine: NoisyTable, coarse: NoisyTable, of_cell: np.ndarray) -> "Blocks":
-        """Cells and blocks that were counted twice, with independent noise."""
+        """Cells and blocks that were counted separately, with independent noise."""
         sizes = np.bincount(of_cell)
         variances = fine.variance * sizes
         missed = coarse.counts - np.bincount(of_cell, weights=fine.counts)
-        # By inverse variance; what a block gains or loses its cells have in equal parts.
+        # By inverse variance; a block's gain or loss is spread evenly over its cells.
         weights = variances / (variances + coarse.variance)
         counts = fine.counts + (weights * missed / sizes)[of_cell]
         return cls(counts, of_cell, fine.variance, weights * coarse.variance)
@@ -90,14 +101,19 @@ def searched(
     groups: Sequence[int],
     dearness: Sequence[float],
 ) -> Stretch:
-    """The cells of the fine grid that may hold rows.
+    """Finds the cells of the fine grid that may hold rows.
 
     Args:
         coarse: A count of each group.
         fine: A count of each cell, of the same rows.
-        total: The number of these rows, about.
+        total: The approximate number of these rows.
         groups: The group of each cell, ascending without gaps.
-        dearness: How much evidence it takes that a group holds rows, in nats.
+        dearness: The evidence that it takes to believe that a group holds rows, in nats.
+
+    >>> fine = NoisyTable(np.array([0.0, 0.0, 60.0, 40.0, 0.0, 0.0]), variance=0.01)
+    >>> coarse = NoisyTable(np.array([0.0, 100.0, 0.0]), variance=0.01)
+    >>> searched(coarse, fine, 100.0, groups=[0, 0, 1, 1, 2, 2], dearness=[3.0, 3.0, 3.0])
+    Stretch(first=2, last=3, is_clear=True)
     """
     of_cell = np.asarray(groups)
     ends = _credible(coarse, total, np.asarray(dearness))
@@ -110,20 +126,29 @@ def searched(
 
 
 def likeliest_end(noisy: NoisyTable, total: float) -> tuple[int, bool]:
-    """The last code that, most likely, holds rows, and whether there were clearly any rows."""
+    """The last code that most likely holds rows, and whether there clearly were any rows.
+
+    >>> likeliest_end(NoisyTable(np.array([80.0, 20.0, 0.0]), variance=1.0), total=100.0)
+    (1, True)
+    """
     sets = _sets(noisy.counts.size)
     best = sets[_evidence(noisy, total, sets, np.full(noisy.counts.size, _CODE)).argmax()]
     return int(np.flatnonzero(best)[-1]), total > _CLEAR * math.sqrt(noisy.variance)
 
 
 def trimmed(blocks: Blocks, total: float) -> tuple[int, int]:
-    """The first and the last cell of those whose ends matter, of ``total`` rows."""
+    """The first and the last cell that matter, for ``total`` rows.
+
+    >>> counts = np.array([0.0, 60.0, 40.0, 0.0])
+    >>> trimmed(Blocks.alone(NoisyTable(counts, variance=0.01)), total=100.0)
+    (1, 2)
+    """
     ends = blocks.counts.size - 1 - _end(blocks.backwards(), total), _end(blocks, total)
-    return min(ends), max(ends)  # each end may be beyond the other where all is noise
+    return min(ends), max(ends)  # if all is noise, each end may lie beyond the other
 
 
 def _end(blocks: Blocks, total: float) -> int:
-    """The last cell that matters, at least 0: that of a block, less cells that surely do not."""
+    """The last cell that matters, at least 0: a block's last, less cells that surely do not."""
     sums = np.bincount(blocks.of_cell, weights=blocks.counts)
     cells = np.flatnonzero(blocks.of_cell == _last_block(sums, blocks.sums))
     counts = blocks.counts[: cells[-1] + 1]
@@ -136,7 +161,7 @@ def _end(blocks: Blocks, total: float) -> int:
 
 
 def _last_block(sums: np.ndarray, variances: np.ndarray) -> int:
-    """The last block that holds rows, as far as can be seen; all do where none clearly does."""
+    """The last block that seems to hold rows; the last of all if none clearly does."""
     clear = np.flatnonzero(sums > _SEEN * np.sqrt(variances))
     last, runs = (int(clear[-1]), [1, 2, 4]) if clear.size else (sums.size - 1, [])
     while runs:
@@ -150,14 +175,14 @@ def _last_block(sums: np.ndarray, variances: np.ndarray) -> int:
 
 
 def _after(numbers: np.ndarray) -> np.ndarray:
-    """The sum of all that come after each number but the last."""
+    """The sum of everything after each number but the last."""
     return np.cumsum(numbers[:0:-1])[::-1]
 
 
 def _credible(coarse: NoisyTable, total: float, dearness: np.ndarray) -> tuple[int, int]:
-    """The groups between which, each end credibly, all rows lie.
+    """The groups between which all rows lie, each end with the probability that is required.
 
-    Sets of groups are weighed by how well the counts fit rows that are in these groups alone.
+    Sets of groups are weighted by how well the counts fit rows that lie in these groups alone.
     """
     size = coarse.counts.size
     sets = _sets(size)
@@ -181,10 +206,10 @@ def _sets(size: int) -> np.ndarray:
 def _evidence(
     noisy: NoisyTable, total: float, sets: np.ndarray, dearness: np.ndarray
 ) -> np.ndarray:
-    """How well counts fit rows that all lie in a set of codes, in nats, for each set.
+    """The fit of counts to rows that all lie in a set of codes, in nats, for each set.
 
-    The counts of the best fit are the nearest that are not negative and have the sum ``total``:
-    all codes of the set less one threshold, or 0 (Held, Wolfe & Crowder 1974).
+    The best fit is the nearest counts that are not negative and sum to ``total``: the set's codes
+    minus one threshold, or 0 (Held, Wolfe & Crowder 1974).
     """
     counts = np.where(sets, noisy.counts, -np.inf)
     descending = -np.sort(-counts, axis=1)

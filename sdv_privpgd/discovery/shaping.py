@@ -5,20 +5,17 @@ so the ledger has it. All else is post-processing of his answers.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 from scipy.stats import norm
 
 from sdv_privpgd.columns.differences import Difference
-from sdv_privpgd.columns.encoders import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.estimate.support import pooled
-from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.progress import Progress, silent
@@ -45,7 +42,7 @@ def part_for_shapes(number: int, others: int) -> Fraction:
 
 
 def find_shapes(
-    columns: Mapping[str, pd.Series],
+    table: PrivateTable,
     differences: Sequence[Difference],
     books: Books,
     mu_squared: Fraction,
@@ -58,7 +55,7 @@ def find_shapes(
     changes one cell of each table of counts by one, or two, as for any other column.
 
     Args:
-        columns: The private columns.
+        table: The private columns.
         differences: Those to look into, in fine cells.
         books: Of the fit.
         mu_squared: For all differences together.
@@ -66,8 +63,7 @@ def find_shapes(
     """
     if not differences or not mu_squared:
         return {}
-    schema = Schema((), tuple(differences))
-    curator = Curator(Dataset(schema.domain(), encode_table(columns, schema)), books)
+    curator = table.curator(Schema((), tuple(differences)), books)
     names = [difference.name for difference in differences]
     answers = curator.measure(
         [MarginalQuery((name,)) for name in names],

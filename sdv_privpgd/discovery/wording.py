@@ -13,7 +13,11 @@ from sdv_privpgd.discovery.grids import DAY
 
 
 def within(facts: Mapping, found: dict) -> dict:
-    """What was found, with a bound that was declared in its place, and the other not beyond it."""
+    """The facts found, with declared bounds in their place, and no bound beyond the other.
+
+    >>> within({"sdtype": "numerical", "range_min": 0}, {"range_min": -8, "range_max": 128})
+    {'range_min': 0, 'range_max': 128}
+    """
     declared = {key: facts[key] for key in ("range_min", "range_max") if facts.get(key) is not None}
     merged = {**found, **declared}
     low, high = _places(facts, [merged["range_min"], merged["range_max"]])
@@ -24,13 +28,21 @@ def within(facts: Mapping, found: dict) -> dict:
 
 
 def inside(facts: Mapping, cuts: list) -> list:
-    """The cuts that lie in the range."""
+    """The cuts that lie in the range.
+
+    >>> inside({"sdtype": "numerical", "range_min": 0, "range_max": 10}, [-5, 5, 15])
+    [5]
+    """
     low, high, *places = _places(facts, [facts["range_min"], facts["range_max"], *cuts])
     return [cut for cut, place in zip(cuts, places, strict=True) if low < place <= high]
 
 
 def starts_of(column: Column) -> list:
-    """The smallest number or date of each cell."""
+    """The smallest number or date of each cell.
+
+    >>> starts_of(Column(name="age", sdtype="numerical", cells=Ticks(0, 9, 2), decimal_places=0))
+    [0.0, 5.0]
+    """
     if isinstance(column.cells, Interval):
         return column.cells.edges.tolist()
     assert isinstance(column.cells, Ticks)
@@ -41,7 +53,12 @@ def starts_of(column: Column) -> list:
 
 
 def range_of(column: Column, ends: tuple[int, int]) -> dict:
-    """The range from one cell to another in SDV's words."""
+    """The range from one cell to another in SDV's words.
+
+    >>> age = Column(name="age", sdtype="numerical", cells=Ticks(0, 9, 2), decimal_places=0)
+    >>> range_of(age, (0, 1))
+    {'range_min': 0, 'range_max': 9}
+    """
     first, last = ends
     if isinstance(column.cells, Interval):
         edges = column.cells.edges
@@ -63,16 +80,20 @@ def range_of(column: Column, ends: tuple[int, int]) -> dict:
 
 
 def dated(first: int, last: int, unit: str, datetime_format: str | None, utc: bool) -> dict:
-    """A range in SDV's words of days, or of moments, in nanoseconds since 1970."""
+    """A range of days or moments, given in nanoseconds since 1970, in SDV's words.
+
+    >>> dated(0, 30 * DAY, "D", "%Y-%m-%d", utc=False)
+    {'range_min': '1970-01-01', 'range_max': '1970-01-31'}
+    """
     if datetime_format is None and last % DAY == 0:
-        # Bounds that are whole days would be read as a column of days.
+        # Bounds that are both whole days would be read as those of a column of days.
         last += DAY - int(np.timedelta64(1, unit) / np.timedelta64(1, "ns"))
     low, high = _words(np.array([first, last]), "ns", datetime_format, utc)
     return {"range_min": low, "range_max": high}
 
 
 def _places(facts: Mapping, values: list) -> list:
-    """Public numbers as they are, dates in nanoseconds since 1970."""
+    """Numbers as they are, dates in nanoseconds since 1970. Public."""
     if facts["sdtype"] == "numerical":
         return values
     with quiet():
@@ -80,5 +101,5 @@ def _places(facts: Mapping, values: list) -> list:
 
 
 def _words(ticks: np.ndarray, unit: str, datetime_format: str | None, utc: bool) -> list[str]:
-    """Dates as they are declared; with an offset where they have a time zone."""
+    """Dates as they are declared, with an offset if they have a time zone."""
     return [str(date) for date in write_dates(ticks, unit, datetime_format, utc)]

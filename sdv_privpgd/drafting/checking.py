@@ -1,4 +1,4 @@
-"""What does not fit together in a public domain, all of it at once."""
+"""Checks of a public domain that report all problems at once."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,26 +15,31 @@ if TYPE_CHECKING:
     from sdv.metadata import Metadata
 
 _LOWEST = {"numerical": -1e300, "datetime": pd.Timestamp("1700-01-01")}
-"""Lower bounds that are good with any upper one."""
+"""Lower bounds that are valid with any upper one."""
 
 _OF_RANGES = {"sdtype", "increment", "cut_points", "frequencies"}
-"""Facts that say nothing without the right range."""
+"""Facts that mean nothing without the right range."""
 
 _SHOWN = 3
 
 
 def check_domain(metadata: "Metadata | Mapping", domain: Mapping[str, Mapping]) -> list[str]:
-    """Sentences about all that does not fit together in a public domain, and what it leaves open.
+    """Sentences on all that does not fit together in a public domain, and on what it leaves open.
 
-    A synthesizer raises for the first thing that it cannot work with; here all are told, and so is
-    what it would work with but hardly is meant: categories that are numbers among text, or that
-    differ in spaces or capitals only, and what is left to be found privately. No sentence means
-    that all is declared and fits. No table is read.
+    A synthesizer raises for the first thing that it cannot use; here all of them are reported. So
+    are things that it accepts but that are hardly meant: categories that are numbers among text, or
+    that differ in spaces or capitals only, and facts that are left to be found privately. An empty
+    list means that everything is declared and fits. No table is read.
 
     Args:
-        metadata: SDV's ``Metadata`` of one table, or its dict. Ranges and categories in it count
-            for nothing here: detection may have read them off the table.
-        domain: What ``public_domain`` is to be.
+        metadata: SDV's ``Metadata`` of one table, or its dict. Ranges and categories in it are
+            ignored: detection may have read them off the table.
+        domain: The facts that ``public_domain`` is to have.
+
+    >>> metadata = {"columns": {"age": {"sdtype": "numerical"}}}
+    >>> for sentence in check_domain(metadata, {"age": {"range_min": 99, "range_max": 0}}):
+    ...     print(sentence)
+    range_min of 'age' must not exceed its range_max, got 99 and 0.
     """
     columns, keys = table_of(metadata)
     domain = named_by_text(domain)
@@ -72,7 +77,7 @@ def _applies(known: Mapping, key: str) -> bool:
 
 
 def _refused(name: str, facts: Mapping) -> Iterator[str]:
-    """What the synthesizer refuses: each fact beside ones that are good, then all together."""
+    """Sentences on what the synthesizer refuses: each fact beside valid ones, then all together."""
     lowest = _LOWEST.get(facts["sdtype"])
     if lowest is not None:
         good = {"num_bins": 1, "range_min": lowest, "range_max": lowest}
@@ -85,13 +90,13 @@ def _refused(name: str, facts: Mapping) -> Iterator[str]:
 
 
 def _both(key: str, facts: Mapping) -> dict:
-    """A fact; a lower bound is an upper one as well, so that it is not above it."""
+    """A fact; a lower bound is used as the upper one, too, so that it is not above it."""
     keys = ("range_min", "range_max") if key == "range_min" else (key,)
     return dict.fromkeys(keys, facts[key])
 
 
 def _raised(name: str, facts: Mapping, about: str = "") -> Iterator[str]:
-    """What describing the column raises, if it is about the key."""
+    """The message that describing the column raises, if it is about the key."""
     try:
         describe(name, facts)
     except ValueError as error:
@@ -100,14 +105,15 @@ def _raised(name: str, facts: Mapping, about: str = "") -> Iterator[str]:
 
 
 def _mixed(name: str, values: Any) -> Iterator[str]:
-    """Categories that hardly are what was meant."""
+    """Sentences on categories that are probably not what was meant."""
     values = list(values) if np.iterable(values) and not isinstance(values, str) else []
     texts = [value for value in values if isinstance(value, str)]
     others = [value for value in values if plain(value) is not None and not isinstance(value, str)]
     if texts and others:
         yield (
-            f"range_values of {name!r} has {_some(others)} beside text such as {texts[0]!r}: cells "
-            f"of text are not found there. Write {str(others[0])!r} if that is meant."
+            f"range_values of {name!r} has {_some(others)} beside text such as {texts[0]!r}: a "
+            f"cell with the text {str(others[0])!r} is not found. Write {str(others[0])!r} if it "
+            "is meant."
         )
     alike: dict[str, list[str]] = {}
     for text in texts:

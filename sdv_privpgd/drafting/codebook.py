@@ -1,4 +1,4 @@
-"""Codebooks as tables: a row for each column of the data, with what is documented of it."""
+"""Codebooks as tables: a row for each column of the data, with what is documented about it."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,8 @@ _HEADERS = {
     "other_value": ("other", "othervalue"),
     "datetime_format": ("format", "datetimeformat", "dateformat"),
 }
-"""What a codebook's columns say, and their names: letters alone, in lower case."""
+"""The facts that a codebook's columns may give, and the names of such columns: letters alone, in
+lower case."""
 
 _TYPES = {
     "numerical": (
@@ -33,7 +34,7 @@ _TYPES = {
     "ordinal": ("ordinal", "ordered"),
     "boolean": ("boolean", "bool", "logical", "truth", "flag"),
 }  # fmt: skip
-"""The words for types; digits and what is in brackets, as in ``varchar(20)``, do not matter."""
+"""The words for types; digits and text in brackets, as in ``varchar(20)``, do not matter."""
 
 _WHOLE = ("integer", "int", "bigint", "smallint", "count")
 _TEXT = ("text", "string", "str", "char", "varchar")
@@ -42,26 +43,32 @@ _YES = ("yes", "y", "true", "1", "allowed", "possible", "nullable", "optional")
 _NO = ("no", "n", "false", "0", "never", "none", "required", "notnull")
 
 _SEPARATORS = (";", "|", "\n", ",")
-"""Between categories; the first one that occurs is taken."""
+"""Separators of categories; the first one that occurs is used."""
 
 
 def read_codebook(codebook: pd.DataFrame) -> dict[str, dict]:
-    """What a codebook says of each column, in SDV's words: its sdtype, and facts where there are.
+    """The facts that a codebook gives on each column, in SDV's words: its sdtype, and any others.
 
     There must be a column of names (``name``, ``column``, ``variable`` or ``field``) and one of
-    types (``type``, ``kind`` or ``dtype``, with words like integer, date, text, ordinal, boolean;
-    rows of ids, keys, emails and the like are left out, and a row without a type has that of its
-    values or its range). There may be ``min``, ``max``, ``values``, ``decimals``,
-    ``missing`` (yes or no), ``other`` and ``format``, or SDV's words for them. Capitals, spaces and
-    underscores do not matter, and other columns are left out.
+    types (``type``, ``kind`` or ``dtype``, with words like integer, date, text, ordinal, boolean).
+    Rows of ids, keys, emails and the like are left out. A row without a type gets it from its
+    values or its range. There may be ``min``, ``max``, ``values``, ``decimals``, ``missing`` (yes
+    or no), ``other`` and ``format``, or SDV's words for them. Capitals, spaces and underscores do
+    not matter, and other columns are ignored.
 
-    Values are lists, or text with semicolons, bars, line breaks or commas between them; of
-    ``1 = male`` the ``1`` is taken. They become numbers if all of them are written as numbers
-    are (``01`` is not) and the type is no word for text.
+    Values are lists, or text with semicolons, bars, line breaks or commas between them; of ``1 =
+    male`` the ``1`` is taken. They become numbers if all of them are written as numbers are (``01``
+    is not) and the type is no word for text.
 
     Raises:
         ValueError: For a table that is no codebook, and for rows that cannot be read. The message
-            names rows and no values: the table may be the private one by mistake.
+            names rows and no values, because the table may be the private one by mistake.
+
+    >>> codebook = pd.DataFrame(
+    ...     {"name": ["age", "ward"], "type": ["integer", "text"], "values": [None, "A; B"]}
+    ... )
+    >>> read_codebook(codebook)["ward"]
+    {'sdtype': 'categorical', 'range_values': ['A', 'B']}
     """
     where = _headers(codebook)
     cells = {
@@ -82,7 +89,7 @@ def read_codebook(codebook: pd.DataFrame) -> dict[str, dict]:
 
 
 def _headers(codebook: pd.DataFrame) -> dict[str, int]:
-    """Where the columns are that say something."""
+    """The place of each column of the codebook that gives facts."""
     letters = [_letters(str(name)) for name in codebook.columns]
     found = {}
     for key, names in _HEADERS.items():
@@ -103,7 +110,7 @@ def _refuse(wrong: list[bool], what: str) -> None:
     rows = [row for row, is_wrong in enumerate(wrong) if is_wrong]
     if rows:
         raise ValueError(
-            f"Of the codebook the rows {rows[:10]!r}, counted from 0, {what}. If this is a table "
+            f"Rows {rows[:10]!r} of the codebook, counted from 0, {what}. If this is a table "
             "of data and no codebook, pass table.dtypes."
         )
 
@@ -125,7 +132,7 @@ def _sdtype(word: str, row: dict) -> str | None:
 
 
 def _facts(sdtype: str, word: str, row: dict) -> dict:
-    """What is documented and says something about a column of the sdtype."""
+    """The documented facts that apply to a column of the sdtype."""
     read: dict[str, Callable] = {"range_is_nullable": _truth}
     if sdtype in ("categorical", "ordinal"):
         read |= {"range_values": lambda cell: _values(cell, word), "other_value": lambda cell: cell}
@@ -153,7 +160,7 @@ def _values(cell: Any, word: str) -> list:
 
 
 def _bound(cell: Any) -> Any:
-    """A number where the text is one; dates stay text."""
+    """The number that the text is, if it is one; dates stay text."""
     if not isinstance(cell, str):
         return cell
     number = _number(cell.strip())
@@ -168,13 +175,13 @@ def _number(text: str) -> int | float | None:
 
 
 def _whole(cell: Any) -> Any:
-    """An integer where pandas has made it a float, because other rows have none."""
+    """An integer if pandas has made it a float, because other rows have none."""
     number = _bound(cell)
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 def _truth(cell: Any) -> bool | None:
-    """Whether values may be missing; ``None`` where the codebook's word is none we know."""
+    """Whether values may be missing; ``None`` if the codebook's word is unknown."""
     if isinstance(cell, bool):
         return cell
     word = re.sub("[^a-z0-9]", "", str(_whole(cell)).lower())

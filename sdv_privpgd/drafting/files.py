@@ -1,4 +1,4 @@
-"""Public domains in files that people can read and write: JSON, and YAML where it is installed."""
+"""Public domains in files that people can read and write: JSON, and YAML if it is installed."""
 
 import datetime
 import json
@@ -26,7 +26,13 @@ def read_domain(path: str | Path) -> dict[str, dict]:
 
     Raises:
         ValueError: For another ending, and for a file that does not map columns to facts.
-        ImportError: For YAML where PyYAML is not installed.
+        ImportError: For YAML if PyYAML is not installed.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_domain({"age": {"range_min": 0, "range_max": 110}}, f"{folder}/d.json")
+    ...     print(read_domain(path))
+    {'age': {'range_min': 0, 'range_max': 110}}
     """
     path = Path(path)
     yaml = _yaml_for(path)
@@ -51,14 +57,19 @@ def read_domain(path: str | Path) -> dict[str, dict]:
 
 
 def write_domain(domain: Mapping[str, Mapping], path: str | Path) -> Path:
-    """Writes a public domain to a file that ``read_domain`` reads, and returns where it lies.
+    """Writes a public domain to a file that ``read_domain`` reads, and returns the file's path.
 
-    Dates are written as text in their column's format, or as ISO 8601 has them.
+    Dates are written as text in their column's format, or in ISO 8601.
 
     Raises:
         ValueError: For another ending than ``.json``, ``.yaml`` or ``.yml``, and for a fact that
             such files cannot hold, such as bytes.
-        ImportError: For YAML where PyYAML is not installed.
+        ImportError: For YAML if PyYAML is not installed.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_domain({"age": {"range_min": 0}}, f"{folder}/domain.json").name
+    'domain.json'
     """
     path = Path(path)
     yaml = _yaml_for(path)
@@ -74,7 +85,11 @@ def write_domain(domain: Mapping[str, Mapping], path: str | Path) -> Path:
 
 
 def plain_domain(domain: Mapping[str, Mapping]) -> dict[str, dict]:
-    """The same domain in lists, text, numbers, truths and ``None``, which files can hold."""
+    """The same domain in lists, text, numbers, booleans and ``None``, which files can hold.
+
+    >>> plain_domain({"day": {"range_min": datetime.date(2024, 1, 31)}})
+    {'day': {'range_min': '2024-01-31 00:00:00'}}
+    """
     return {
         str(name): {
             str(key): _plain(f"{key} of {name!r}", fact, facts.get("datetime_format"))
@@ -92,7 +107,7 @@ def _plain(what: str, fact: Any, datetime_format: str | None) -> Any:
         if datetime_format is None or isinstance(moment, NaTType):
             return None if isinstance(moment, NaTType) else str(moment)
         return moment.strftime(datetime_format)
-    read = plain(fact)  # NumPy's scalars and enumerations as what they are
+    read = plain(fact)  # NumPy's scalars and enumerations become built-in types
     if isinstance(read, Decimal | Fraction):
         return int(read) if read == int(read) else float(read)
     if not isinstance(read, bytes) and (read is not None or _is_missing(fact)):

@@ -1,4 +1,4 @@
-"""Templates of a public domain: what to fill in, column by column, without a look at a value."""
+"""Templates of a public domain: facts to fill in, column by column, without a look at a value."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -19,21 +19,21 @@ _BLANKS = {
     "ordinal": ("range_values", "other_value"),
     "boolean": (),
 }
-"""What to fill in for each sdtype, beside whether values may be missing."""
+"""The facts to fill in for each sdtype, besides whether values may be missing."""
 
 
 def draft_domain(source: "Metadata | Mapping | pd.Series | pd.DataFrame") -> dict[str, dict]:
     """A template of a public domain, in the form that ``public_domain`` takes.
 
-    What is ``None`` is to be filled in from documentation. What is left ``None`` counts as not
-    declared: it is found privately, or is SDV's default. No value of the table is looked at.
+    Fill in what is ``None`` from documentation. What stays ``None`` counts as not declared: it is
+    found privately, or is SDV's default. No value of the table is looked at.
 
     Args:
         source: One of
 
             - SDV's ``Metadata`` of one table, or its dict. Ranges and categories in it are left
               out: detection may have read them off the table. Keys and personal data are left out,
-              for they are generated.
+              because they are generated.
             - the dtypes of a table's columns: ``table.dtypes``, or a mapping of names to dtypes.
               Categories that a dtype holds are not read.
             - a codebook: a DataFrame with a row for each column of the table, described at
@@ -41,6 +41,11 @@ def draft_domain(source: "Metadata | Mapping | pd.Series | pd.DataFrame") -> dic
 
     Raises:
         ValueError: For other sources, a table of data among them.
+
+    >>> draft_domain({"age": "float64", "smokes": "bool"})["smokes"]
+    {'range_is_nullable': None}
+    >>> draft_domain({"age": "float64"})["age"]
+    {'range_min': None, 'range_max': None, 'decimal_places': None, 'range_is_nullable': None}
     """
     if isinstance(source, pd.DataFrame):
         found = read_codebook(source)
@@ -56,7 +61,11 @@ def draft_domain(source: "Metadata | Mapping | pd.Series | pd.DataFrame") -> dic
 
 
 def table_of(metadata: "Metadata | Mapping") -> tuple[dict[str, dict], list[str]]:
-    """SDV's description of each column of the only table, and its keys."""
+    """SDV's description of each column of the only table, and its keys.
+
+    >>> table_of({"columns": {"id": {"sdtype": "id"}}, "primary_key": "id"})
+    ({'id': {'sdtype': 'id'}}, ['id'])
+    """
     facts = metadata if isinstance(metadata, Mapping) else _as_dict(metadata)
     tables = facts.get("tables", {"table": facts})
     if not isinstance(tables, Mapping) or len(tables) != 1:
@@ -68,7 +77,11 @@ def table_of(metadata: "Metadata | Mapping") -> tuple[dict[str, dict], list[str]
 
 
 def named_by_text(domain: Any) -> Any:
-    """A public domain under SDV's names, which are text; anything else as it is."""
+    """A public domain under SDV's names, which are text; anything else unchanged.
+
+    >>> named_by_text({1: {"range_min": 0}})
+    {'1': {'range_min': 0}}
+    """
     if not isinstance(domain, Mapping):
         return domain
     return {str(name): facts for name, facts in domain.items()}
@@ -85,12 +98,16 @@ def _as_dict(metadata: Any) -> Mapping:
 
 
 def _draft(sdtype: str, known: Mapping) -> dict:
-    """The template of a column of which something may be known."""
+    """The template of a column, with the facts that are already known."""
     return {**dict.fromkeys(_BLANKS[sdtype]), "range_is_nullable": None, **known}
 
 
 def format_of(known: Mapping) -> dict:
-    """The format of the metadata, for a blank in its place would say that there is none."""
+    """The metadata's date format, since a blank in its place would mean that there is none.
+
+    >>> format_of({"sdtype": "datetime", "datetime_format": "%Y"})
+    {'datetime_format': '%Y'}
+    """
     keys = ("datetime_format",) if known["sdtype"] == "datetime" else ()
     return {key: known.get(key) for key in keys}
 

@@ -23,19 +23,23 @@ _SDTYPE_OF_KIND = {
 def draft_metadata(dtypes: Mapping | pd.Series, *, table_name: str = "table") -> "Metadata":
     """SDV's metadata of a table with these dtypes, as in ``draft_metadata(table.dtypes)``.
 
-    Integers and floats are numerical, truths boolean, dates datetime, and all else is categorical.
-    No cell is looked at, while SDV's detection reads cells, so that a single row can change what it
-    finds. Ids, personal data, keys and orders are not seen by their dtype: set them in the
-    metadata. Dtypes that pandas has inferred from a file may be one cell's doing; name them when
-    you read the file.
+    Integers and floats are numerical, booleans boolean, dates datetime, and all else is
+    categorical. No cell is looked at. SDV's detection reads cells, so a single row can change what
+    it finds. Ids, personal data, keys and orders cannot be recognized by their dtype: set them in
+    the metadata. Dtypes that pandas has inferred from a file may depend on a single cell; name them
+    when you read the file.
 
     Args:
         dtypes: Columns and their dtypes.
         table_name: The name that SDV gives the table.
 
     Raises:
-        ValueError: For what is no mapping of columns to dtypes, and for dtypes that SDV has no
-            sdtype for, such as timedeltas.
+        ValueError: For anything but a mapping of columns to dtypes, and for dtypes without an
+            sdtype, such as timedeltas.
+
+    >>> metadata = draft_metadata({"age": "int8", "ward": "object"})
+    >>> metadata.tables["table"].columns["age"]
+    {'sdtype': 'numerical'}
     """
     # Imported late: the other drafts work where SDV is not installed.
     from sdv.metadata import Metadata
@@ -45,7 +49,11 @@ def draft_metadata(dtypes: Mapping | pd.Series, *, table_name: str = "table") ->
 
 
 def listed(dtypes: Mapping | pd.Series) -> dict[str, Any]:
-    """The dtype of each column, under SDV's names, which are text."""
+    """The dtype of each column, under SDV's names, which are text.
+
+    >>> listed({"age": "int8"})
+    {'age': dtype('int8')}
+    """
     if isinstance(dtypes, pd.DataFrame):
         raise ValueError("A table has values, which are private: pass table.dtypes instead.")
     if not isinstance(dtypes, Mapping | pd.Series):
@@ -62,14 +70,18 @@ def _dtype(name: str, dtype: Any) -> Any:
     try:
         return pd.api.types.pandas_dtype(dtype)
     except TypeError:
-        # What is no dtype may be a cell: it is not repeated.
+        # Anything else than a dtype may be a cell, so it is not repeated.
         raise ValueError(
-            f"Column {name!r} has no dtype but {type(dtype).__name__}. Pass table.dtypes."
+            f"Column {name!r} has a {type(dtype).__name__} in place of a dtype. Pass table.dtypes."
         ) from None
 
 
 def sdtype_of(name: str, dtype: Any) -> str:
-    """SDV's word for what a column of the dtype holds. Categories of the dtype are not read."""
+    """SDV's word for what a column of the dtype holds. Categories of the dtype are not read.
+
+    >>> sdtype_of("admitted", np.dtype("datetime64[ns]"))
+    'datetime'
+    """
     if isinstance(dtype, pd.CategoricalDtype):
         return "categorical"
     if not has_sdtype(dtype):
@@ -83,14 +95,21 @@ def sdtype_of(name: str, dtype: Any) -> str:
 
 
 def is_decimal(dtype: Any) -> bool:
-    """Whether the dtype is one of Arrow's decimal numbers."""
+    """Whether the dtype is one of Arrow's decimal numbers.
+
+    >>> is_decimal(np.dtype("float64"))
+    False
+    """
     return isinstance(dtype, pd.ArrowDtype) and str(dtype.pyarrow_dtype).startswith("decimal")
 
 
 def is_whole(dtype: Any) -> bool:
-    """Whether a schema says that the numbers are whole.
+    """Whether the dtype was chosen for whole numbers.
 
-    NumPy's int64 does not: pandas infers it from a file, and float64 where a cell is missing.
+    NumPy's int64 was not: pandas infers it from a file, or float64 if a cell is missing.
+
+    >>> is_whole(np.dtype("int8")), is_whole(np.dtype("int64"))
+    (True, False)
     """
     inferred = isinstance(dtype, np.dtype) and dtype.name in ("int64", "uint64")
     return dtype.kind in "iu" and not inferred

@@ -1,9 +1,9 @@
 """Noisy tables made to agree: one total, one support and one set of shared marginals.
 
 Each 1-way marginal of an all-2-way workload is measured d - 1 times. Averaging those estimates,
-forcing every table to the same total and leaving out the values that nothing supports takes most
-of the noise out of the tables before any model is fitted (Zhang et al. 2021, section 4.3, for
-the averaging). Everything here is post-processing of noisy answers: public and free.
+forcing every table to the same total and leaving out the values that nothing supports removes most
+of the noise in the tables before any model is fitted (Zhang et al. 2021, section 4.3, for the
+averaging). Everything here is post-processing of noisy answers: public and free.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,10 +29,24 @@ from sdv_privpgd.privacy.measurement import Measurement
 class ConsistentTables:
     """Tables in counts that agree on their total and on every marginal that they share.
 
-    ``one_way`` holds each attribute's non-negative marginal, 0 for values without support.
-    ``tables`` may have negative cells; cells with an unsupported value are exactly 0. All arrays
-    are float64, axes in domain order, and each sums to ``total``. ``variances`` are those of the
-    noise in a cell as it was measured. ``grouped`` are the tables over groups, as measured.
+    All arrays are float64, have their axes in domain order, and sum to ``total``.
+
+    Attributes:
+        total: The number of records, as estimated.
+        one_way: Each attribute's non-negative marginal, 0 for values without support.
+        tables: The table of each clique. Cells may be negative; cells with an unsupported value are
+            exactly 0.
+        variances: The variance of the noise in a cell of each clique, as it was measured.
+        grouped: The tables over groups, as measured.
+
+    >>> counts = np.array([[30.0, 20.0], [10.0, 40.0]])
+    >>> one_way = {"a": counts.sum(axis=1), "b": counts.sum(axis=0)}
+    >>> tables = ConsistentTables(
+    ...     total=100.0, one_way=one_way, tables={("a", "b"): counts}, variances={("a", "b"): 4.0},
+    ...     grouped={},
+    ... )
+    >>> tables.support(("a", "b"))
+    (array([0, 1]), array([0, 1]))
     """
 
     total: float
@@ -42,12 +56,23 @@ class ConsistentTables:
     grouped: Mapping[Grouping, Mapping[Clique, NoisyTable]]
 
     def support(self, clique: Clique) -> tuple[np.ndarray, ...]:
-        """For each attribute of a clique the codes that have support, ascending."""
+        """The codes with support of each attribute of a clique, ascending."""
         return tuple(np.flatnonzero(self.one_way[attribute]) for attribute in clique)
 
 
 def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> ConsistentTables:
-    """The consistent tables of all cliques that were measured."""
+    """Makes the tables of all measured cliques agree.
+
+    >>> from sdv_privpgd.privacy.queries import MarginalQuery
+    >>> domain = Domain(("a", "b"), (2, 2))
+    >>> answers = {("a",): [52, 48], ("a", "b"): [[31, 18], [9, 42]]}
+    >>> tables = consistent_tables(domain, [
+    ...     Measurement(query=MarginalQuery(clique), answer=np.array(answer), stddev=2.0)
+    ...     for clique, answer in answers.items()
+    ... ])
+    >>> bool(np.allclose(tables.tables["a", "b"].sum(axis=1), tables.one_way["a"]))
+    True
+    """
     noisy = noisy_tables(domain, measurements)
     total = estimate_total(domain, measurements).value
     grouped = grouped_tables(domain, measurements)
@@ -78,11 +103,12 @@ def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> Co
 def _one_way_estimates(
     noisy: Mapping[Clique, NoisyTable], grouped: Mapping[Grouping, Mapping[Clique, NoisyTable]]
 ) -> dict[Clique, NoisyTable]:
-    """Each 1-way marginal that tables hold: its cells from those over codes, its sums from all.
+    """The best estimate of each 1-way marginal that tables hold.
 
-    What tables over groups say of a group's sum is combined with the sum of its cells by inverse
-    variance, and the difference spread evenly over the cells. Their variance stays as it is: it
-    hardly falls where groups have more than a few codes.
+    The cells come from the tables over codes. What tables over groups say of a group's sum is
+    combined with the sum of its cells by inverse variance, and the difference is spread evenly over
+    the cells. The variance of the cells is left as it is: it hardly falls where groups have more
+    than a few codes.
     """
     found = margin_estimates(noisy, 1)
     for grouping, tables in grouped.items():
@@ -103,11 +129,11 @@ def _one_way_estimates(
 def _reconciled(
     noisy: Mapping[Clique, NoisyTable], one_way: Mapping[str, np.ndarray], total: float
 ) -> dict[Clique, np.ndarray]:
-    """The tables shifted, evenly along the other axes, to agree on all that they share.
+    """The tables, shifted evenly along the other axes to agree on all that they share.
 
-    Sets of attributes are taken by size: the empty set fixes the total, single attributes their
-    combined marginal, larger sets that several tables share their inverse-variance average. A
-    later shift adds up to zero over every earlier set, on which the tables agree by then, so one
+    Sets of attributes are handled by size: the empty set fixes the total, single attributes their
+    combined marginal, and larger sets that several tables share their inverse-variance average. A
+    later shift adds up to zero over every earlier set, on which the tables already agree, so one
     pass is enough.
     """
     counts = {clique: table.counts.copy() for clique, table in noisy.items()}
@@ -140,5 +166,5 @@ def _reconciled(
 
 
 def _margin(counts: np.ndarray, clique: Clique, subset: Clique) -> np.ndarray:
-    """The sums of a clique's table over the attributes that are not in the subset."""
+    """The sums of a clique's table over the attributes outside the subset."""
     return counts.sum(axis=tuple(axis for axis, a in enumerate(clique) if a not in subset))

@@ -1,16 +1,16 @@
 """Pair tables denoised together: what one table tells of an attribute's codes helps all others.
 
-Consistent tables have almost noiseless 1-way marginals; what noise is left sits in the residuals
+Consistent tables have almost noiseless 1-way marginals; the remaining noise is in the residuals
 R_ab = table - product of its marginals. Their signal has structure, and the noise has none. The
 model: R_ab is matrix normal with covariance g_ab K_a of its rows and K_b of its columns, plus white
-noise of the known variance. K_a says which codes of attribute a are common and which behave alike;
-it is the same in all d - 1 tables with the attribute, so they find it together, by the EM
-algorithm (Dempster, Laird & Rubin 1977). Where the tables say little, K_a stays near what it is if
-the table is the product of its marginals times a factor that varies from cell to cell, much of it
-smoothly. The denoised table is the posterior mean: the smaller a direction's signal is beside the
-noise, the less is left of it.
+noise of the known variance. K_a says which codes of attribute a are common and which behave alike.
+It is the same in all d - 1 tables with the attribute, so they estimate it together, by the EM
+algorithm (Dempster, Laird & Rubin 1977). Where the tables say little, K_a stays near its prior: the
+covariance of a table that is the product of its marginals times a factor that varies from cell to
+cell, much of it smoothly. The denoised table is the posterior mean: the smaller a direction's
+signal is relative to the noise, the more it is shrunk.
 
-Where tables over groups of codes were measured as well, the posterior knows their sums, too: a
+Where tables over groups of codes were measured as well, the posterior uses their sums, too: a
 group's sum has much less noise in a table over few groups than as the sum of a pair's many cells.
 
 Tables of other degrees stay as they are. Everything here is post-processing of noisy answers:
@@ -28,22 +28,34 @@ from sdv_privpgd.estimate.noisy_tables import margin_estimates
 from sdv_privpgd.progress import Progress, silent
 
 _STEPS = 10
-"""Of the EM algorithm. Ten to thirty give errors within 3 % of each other on Adult and Bank."""
+"""Steps of the EM algorithm. Ten to thirty give errors within 3 % of each other on Adult and
+Bank."""
 
 _PRIOR_WEIGHT = 10.0
-"""How many columns of a table the prior counts for; 5 to 20 are as good within 3 %."""
+"""The prior counts as much as this many columns of a table; 5 to 20 are as good within 3 %."""
 
 _SMOOTH, _LENGTH = 0.7, 5.0
-"""Share of the prior factor's variance that varies smoothly with the code, and over how many codes
-its correlation falls to 1 / e. On Adult, Bank and simulated rows shares of 0.5 to 0.7 and lengths
-of 3 to 8 are as good within 3 %."""
+"""Share of the prior factor's variance that varies smoothly with the code, and the number of
+codes over which its correlation falls to 1 / e. On Adult, Bank and simulated rows shares of 0.5
+to 0.7 and lengths of 3 to 8 are as good within 3 %."""
 
 _SMALLEST = 1e-12
-"""Variances below this share of the largest count as so large: nothing is divided by zero."""
+"""Variances below this share of the largest are raised to it, so that nothing is divided by
+zero."""
 
 
 def denoised(tables: ConsistentTables, progress: Progress = silent) -> ConsistentTables:
-    """The same tables with less noise in the pairs, and with the same marginals."""
+    """The same tables with less noise in the pairs, and with the same marginals.
+
+    >>> noisy = np.array([[33.0, 17.0], [7.0, 43.0]])
+    >>> tables = ConsistentTables(
+    ...     total=100.0, one_way={"a": noisy.sum(axis=1), "b": noisy.sum(axis=0)},
+    ...     tables={("a", "b"): noisy}, variances={("a", "b"): 25.0}, grouped={},
+    ... )
+    >>> found = denoised(tables).tables["a", "b"]
+    >>> bool(np.allclose(found.sum(axis=1), [50, 50])), bool(25 < found[0, 0] < 33)
+    (True, True)
+    """
     bases, residuals = _residuals(tables)
     sums = _group_sums(tables, bases)
     signals = _signals(tables, bases, residuals, progress, "denoise")
@@ -59,10 +71,18 @@ def denoised(tables: ConsistentTables, progress: Progress = silent) -> Consisten
 def signal_variances(
     tables: ConsistentTables, progress: Progress = silent
 ) -> dict[Clique, np.ndarray]:
-    """For each pair with a residual the variances of its signal, in squared counts.
+    """The variances of the signal of each pair with a residual, in squared counts.
 
-    Along directions that are orthogonal: measured with noise of variance v, the signal's expected
-    square error is the sum of s v / (s + v) over its variances s.
+    They are variances along orthogonal directions: measured with noise of variance v, the signal's
+    expected square error is the sum of s v / (s + v) over its variances s.
+
+    >>> counts = np.array([[30.0, 20.0], [10.0, 40.0]])
+    >>> tables = ConsistentTables(
+    ...     total=100.0, one_way={"a": counts.sum(axis=1), "b": counts.sum(axis=0)},
+    ...     tables={("a", "b"): counts}, variances={("a", "b"): 4.0}, grouped={},
+    ... )
+    >>> signal_variances(tables)["a", "b"].shape
+    (1, 1)
     """
     bases, residuals = _residuals(tables)
     signals = _signals(tables, bases, residuals, progress, "compare")
@@ -73,7 +93,7 @@ def signal_variances(
 
 
 def _residuals(tables: ConsistentTables) -> tuple[dict[str, np.ndarray], "list[_Residual]"]:
-    """The bases of all attributes' contrasts, and the residuals of the noisy pairs in them."""
+    """The bases of all attributes' contrasts, and the noisy pairs' residuals in these bases."""
     sizes = {name: int(np.count_nonzero(counts)) for name, counts in tables.one_way.items()}
     bases = {name: _contrasts(size) for name, size in sizes.items()}
     residuals = []
@@ -88,7 +108,7 @@ def _residuals(tables: ConsistentTables) -> tuple[dict[str, np.ndarray], "list[_
 
 @dataclass(frozen=True)
 class _Residual:
-    """R_ab on the supported codes, in coordinates without its zero sums; the noise's variance."""
+    """R_ab on the supported codes, without its zero sums, and the variance of its noise."""
 
     clique: Clique
     values: np.ndarray
@@ -97,7 +117,7 @@ class _Residual:
 
 @dataclass(frozen=True)
 class _GroupSums:
-    """Noisy values of ``rows @ R_ab @ columns.T``, R_ab in the coordinates of ``_Residual``.
+    """Noisy values of ``rows @ R_ab @ columns.T``, with R_ab in the coordinates of ``_Residual``.
 
     They are the residual's sums over groups, in coordinates without their zero sums.
     """
@@ -123,7 +143,7 @@ class _Covariance:
 
 @dataclass(frozen=True)
 class _Signal:
-    """What a residual is before it is measured: normal, of mean zero, and how large."""
+    """The prior of a residual: normal, of mean zero, with a scale and two covariances."""
 
     scale: float
     row: _Covariance
@@ -131,22 +151,22 @@ class _Signal:
 
     @property
     def relative(self) -> np.ndarray:
-        """The variances along the directions of rows and columns, but for the scale."""
+        """The variances along the directions of rows and columns, without the scale."""
         return np.outer(self.row.variances, self.column.variances)
 
     @property
     def variances(self) -> np.ndarray:
-        """The variances along the directions."""
+        """The variances along the directions of rows and columns."""
         return self.scale * self.relative
 
     def posterior(self, residual: _Residual) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance along the directions once the residual was seen."""
+        """Mean and variance along the directions, given the residual."""
         kept = self.variances / (self.variances + residual.variance)
         seen = self.row.directions.T @ residual.values @ self.column.directions
         return kept * seen, kept * residual.variance
 
     def mean(self, residual: _Residual, sums: "Sequence[_GroupSums]") -> np.ndarray:
-        """The expected residual once it and sums of it were seen, in its own coordinates.
+        """The expected residual given it and sums of it, in the residual's own coordinates.
 
         The sums are taken one after the other, as if what one set leaves uncertain had no
         correlations; for a single set that is exact.
@@ -155,7 +175,7 @@ class _Signal:
         for seen in sums:
             rows, columns = seen.rows @ self.row.directions, seen.columns @ self.column.directions
             size = seen.values.size
-            # The covariance of rows @ R @ columns.T, as a matrix over its cells.
+            # This is the covariance of rows @ R @ columns.T, as a matrix over its cells.
             spread = np.einsum(
                 "ia,ka,ab,jb,lb->ijkl", rows, rows, variance, columns, columns, optimize=True
             ).reshape(size, size)
@@ -169,7 +189,7 @@ class _Signal:
 def _group_sums(
     tables: ConsistentTables, bases: Mapping[str, np.ndarray]
 ) -> dict[Clique, list[_GroupSums]]:
-    """What the tables over groups say of each pair's residual: one set of sums a grouping."""
+    """The sums that tables over groups give for each pair's residual: one set a grouping."""
     found: dict[Clique, list[_GroupSums]] = {}
     for grouping, measured in tables.grouped.items():
         for clique, sums in margin_estimates(measured, 2).items():
@@ -194,6 +214,7 @@ def _group_sums(
 
 
 def _independent(tables: ConsistentTables, clique: Clique) -> np.ndarray:
+    """The table of a pair if its attributes were independent."""
     first, second = (tables.one_way[attribute] for attribute in clique)
     return np.outer(first, second) / tables.total
 
@@ -209,7 +230,7 @@ def _contrasts(size: int) -> np.ndarray:
 def _prior(one_way: np.ndarray, basis: np.ndarray) -> np.ndarray:
     """The prior covariance of the supported codes, of trace 1, in the coordinates of the basis.
 
-    That of p_i f_i, shifted to sum to zero in proportion to p, for factors f of one variance.
+    It is that of p_i f_i, shifted to sum to zero in proportion to p, for factors f of one variance.
     """
     codes = np.flatnonzero(one_way)
     p = one_way[codes] / one_way.sum()
@@ -227,7 +248,7 @@ def _signals(
     progress: Progress,
     stage: str,
 ) -> list[_Signal]:
-    """Each residual's signal, under the covariances of largest posterior density."""
+    """Each residual's signal, with the covariances of largest posterior density."""
     priors = {
         name: _prior(tables.one_way[name], bases[name])
         for name in dict.fromkeys(name for residual in residuals for name in residual.clique)
@@ -242,7 +263,7 @@ def _signals(
 
     scales = [_first_scale(residual) for residual in residuals]
     for _ in progress(range(_STEPS), stage):
-        # Along the directions of each attribute's covariance so far; turned back once a step.
+        # Moments are taken along the directions of each covariance so far, and turned back below.
         moments = {attribute: np.zeros_like(prior) for attribute, prior in priors.items()}
         spreads = {attribute: np.zeros(len(prior)) for attribute, prior in priors.items()}
         columns = dict.fromkeys(priors, 0)
@@ -269,7 +290,7 @@ def _signals(
 
 
 def _first_scale(residual: _Residual) -> float:
-    """The signal's square norm, by the moments; if they show none, what would hardly be seen."""
+    """The signal's square norm by the method of moments, at least a barely visible one."""
     noise = residual.variance * residual.values.size
     signal = float((residual.values**2).sum()) - noise
     return max(signal, noise / np.sqrt(residual.values.size) / 20)

@@ -1,4 +1,4 @@
-"""Which codes hold rows for sure, by noisy answers. Public."""
+"""Codes that surely hold rows, according to noisy answers. Public."""
 
 from collections.abc import Iterable
 
@@ -9,14 +9,21 @@ from sdv_privpgd.estimate.noisy_tables import margin_estimates, noisy_tables
 from sdv_privpgd.privacy.measurement import Measurement
 
 _SURE = 4.0
-"""So many standard deviations above 0 no noise is likely to be: 1 time in 30,000."""
+"""A code surely holds rows if its count is this many standard deviations above 0. Noise reaches
+that 1 time in 30,000."""
 
 
 def surely_held(domain: Domain, measurements: Iterable[Measurement]) -> dict[str, np.ndarray]:
-    """For each attribute which of its codes hold rows, bool. None do where nothing was measured.
+    """Marks each attribute's codes that surely hold rows, bool; none where nothing was measured.
 
-    What takes its cue from this is the same from fit to fit, unless a code holds about as many rows
-    as the noise would hide.
+    A decision that rests on this is the same from fit to fit, unless a code holds about as many
+    rows as the noise can hide.
+
+    >>> from sdv_privpgd.privacy.queries import MarginalQuery
+    >>> answer = np.array([60, 3, 37])
+    >>> measured = Measurement(query=MarginalQuery(("a",)), answer=answer, stddev=2.0)
+    >>> surely_held(Domain(("a",), (3,)), [measured])
+    {'a': array([ True, False,  True])}
     """
     margins = margin_estimates(noisy_tables(domain, measurements), 1)
     held = {

@@ -1,11 +1,11 @@
-"""What tables over groups of three and more attributes say beyond the pairs.
+"""Interactions: the information of tables over groups of three and more attributes beyond pairs.
 
-Pairs leave open how three attributes go together. A table over a few groups of each asks for it
-with little noise. Its target is the table of largest entropy with the marginals that are known
-from the pairs (by iterative proportional fitting, Deming & Stephan 1940), which has no interaction
-of all three, plus what was measured beyond it, shrunken to the share that is signal. How large that
-share is all tables over the same groups say together: most triples interact little, and one table
-alone would be believed for its noise.
+Pairs leave open how three attributes go together. A table over a few groups of each measures that
+with little noise. Its target is the table of largest entropy with the marginals that are known from
+the pairs (by iterative proportional fitting, Deming & Stephan 1940), which has no interaction of
+all three, plus what was measured beyond it, shrunk to the share that is signal. All tables over the
+same groups together say how large that share is: most triples interact little, and a single table
+would be believed for its noise.
 
 Everything here is post-processing of noisy answers: public and free.
 """
@@ -23,30 +23,46 @@ from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.estimate.signal_shares import signal_shares
 
 _SWEEPS = 20
-"""Of the proportional fitting; tables of 4 x 4 x 4 groups of Adult are within a record by then."""
+"""Sweeps of the proportional fitting. After 20, tables of 4 x 4 x 4 groups of Adult are exact to
+within a record."""
 
 
 class GroupedTarget(NamedTuple):
-    """A table over groups that particles are to have, and its weight beside a table over codes."""
+    """A table over groups that particles should have; its weight relative to a table over codes.
+
+    >>> GroupedTarget(np.array([[[1.0]]])).weight
+    1.0
+    """
 
     values: np.ndarray
     weight: float = 1.0
 
 
 GroupedTargets = Mapping[Grouping, Mapping[Clique, GroupedTarget]]
-"""For each grouping the targets over its groups."""
+"""The targets over the groups of each grouping."""
 
 
 def grouped_targets(tables: ConsistentTables, pairs: Mapping[Clique, np.ndarray]) -> GroupedTargets:
-    """For each table of at least three attributes a signed measure of total 1 on its cells.
+    """A signed measure of total 1 on the cells of each table of at least three attributes.
 
-    ``pairs`` has the probabilities of all cliques that particles are to have besides. What noise
-    is left of makes some cells negative. Cut at 0 the table would no longer have the pairs'
-    marginals, which are known better.
+    ``pairs`` has the probabilities of all other cliques that particles should have. The remaining
+    noise makes some cells negative; clipping them would break the pair marginals, which are known
+    more precisely.
 
-    A square error counts in inverse proportion to the variance of the noise, as in a likelihood:
-    particles that kept to the noise of a few large cells would lose what the pairs say of many
-    small ones.
+    A square error is weighted in inverse proportion to the variance of the noise, as in a
+    likelihood: particles that followed the noise of a few large cells would lose what the pairs say
+    of many small ones.
+
+    >>> grouping = Grouping.of({name: np.array([0, 1]) for name in "abc"})
+    >>> cells = np.arange(8.0).reshape(2, 2, 2)
+    >>> tables = ConsistentTables(
+    ...     total=28.0, one_way={"a": np.array([6.0, 22.0]), "b": np.array([10.0, 18.0]),
+    ...     "c": np.array([12.0, 16.0])}, tables={}, variances={},
+    ...     grouped={grouping: {("a", "b", "c"): NoisyTable(cells, 1.0)}},
+    ... )
+    >>> target = grouped_targets(tables, pairs={})[grouping]["a", "b", "c"]
+    >>> target.values.shape, round(float(target.values.sum()), 9)
+    ((2, 2, 2), 1.0)
     """
     return {
         grouping: _targets(tables, pairs, grouping, measured)
@@ -124,7 +140,7 @@ def _known_margins(
     grouping: Grouping,
     clique: Clique,
 ) -> dict[tuple[int, ...], np.ndarray]:
-    """By their axes, the counts of groups that the pairs and the attributes alone give."""
+    """The counts of groups that pairs and single attributes give, by the axes they are over."""
     margins: dict[tuple[int, ...], np.ndarray] = {
         (axis,): grouping.sums(tables.one_way[name], (name,)) for axis, name in enumerate(clique)
     }
@@ -150,7 +166,7 @@ def _of_largest_entropy(
 
 
 def _subsets(margins: Mapping[tuple[int, ...], np.ndarray], degree: int) -> list[tuple[int, ...]]:
-    """All sets of axes that lie within one of the margins', by size: the empty one first."""
+    """All sets of axes that lie within the axes of some margin, by size: the empty one first."""
     return [
         subset
         for size in range(degree)
@@ -160,7 +176,7 @@ def _subsets(margins: Mapping[tuple[int, ...], np.ndarray], degree: int) -> list
 
 
 def _freedom(margins: Mapping[tuple[int, ...], np.ndarray], shape: tuple[int, ...]) -> int:
-    """In how many dimensions a table can vary that has given margins."""
+    """The number of dimensions in which a table with given margins can vary."""
     given = sum(
         math.prod(shape[axis] - 1 for axis in axes) for axes in _subsets(margins, len(shape))
     )

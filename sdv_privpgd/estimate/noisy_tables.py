@@ -1,4 +1,7 @@
-"""Noisy tables of measurements: averaged, and summed to margins. Public: post-processing, free."""
+"""Noisy tables made of measurements: averaged, and summed to margins.
+
+Public: post-processing, free.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,14 +16,25 @@ from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, Margin
 
 @dataclass(frozen=True)
 class NoisyTable:
-    """Counts of a clique with independent noise of one variance per cell, axes in domain order."""
+    """Counts of a clique with independent noise of one variance per cell, axes in domain order.
+
+    >>> NoisyTable(np.array([52.0, 48.0]), variance=4.0).counts.shape
+    (2,)
+    """
 
     counts: np.ndarray
     variance: float
 
 
 def noisy_tables(domain: Domain, measurements: Iterable[Measurement]) -> dict[Clique, NoisyTable]:
-    """One table a clique; a clique that was measured again is averaged by inverse variance."""
+    """One table a clique. A clique that was measured several times is averaged by inverse variance.
+
+    >>> domain, query = Domain(("a",), (2,)), MarginalQuery(("a",))
+    >>> answers = np.array([52, 48]), np.array([50, 46])
+    >>> measured = [Measurement(query=query, answer=answer, stddev=2.0) for answer in answers]
+    >>> noisy_tables(domain, measured)
+    {('a',): NoisyTable(counts=array([51., 47.]), variance=2.0)}
+    """
     found: dict[Clique, list[NoisyTable]] = {}
     for measurement in measurements:
         if isinstance(measurement.query, MarginalQuery):
@@ -32,7 +46,14 @@ def noisy_tables(domain: Domain, measurements: Iterable[Measurement]) -> dict[Cl
 def grouped_tables(
     domain: Domain, measurements: Iterable[Measurement]
 ) -> dict[Grouping, dict[Clique, NoisyTable]]:
-    """What ``noisy_tables`` gives, of the tables over groups: for each grouping its own."""
+    """The ``noisy_tables`` of each grouping, from what was measured over its groups.
+
+    >>> grouping = Grouping.of({"a": np.array([0, 0, 1])})
+    >>> query = GroupedMarginalQuery(("a",), grouping)
+    >>> measured = Measurement(query=query, answer=np.array([70, 30]), stddev=2.0)
+    >>> grouped_tables(Domain(("a",), (3,)), [measured])[grouping]
+    {('a',): NoisyTable(counts=array([70., 30.]), variance=4.0)}
+    """
     found: dict[Grouping, dict[Clique, list[NoisyTable]]] = {}
     for measurement in measurements:
         query = measurement.query
@@ -56,7 +77,12 @@ def _in_order(
 
 
 def margin_estimates(noisy: Mapping[Clique, NoisyTable], degree: int) -> dict[Clique, NoisyTable]:
-    """Each ``degree``-way marginal that tables hold, averaged over them by inverse variance."""
+    """Each ``degree``-way marginal that tables hold, averaged over them by inverse variance.
+
+    >>> table = NoisyTable(np.array([[30.0, 20.0], [10.0, 40.0]]), variance=4.0)
+    >>> margin_estimates({("a", "b"): table}, degree=1)[("a",)]
+    NoisyTable(counts=array([50., 50.]), variance=8.0)
+    """
     found: dict[Clique, list[NoisyTable]] = {}
     for clique, table in noisy.items():
         for subset in combinations(clique, degree):
@@ -68,7 +94,11 @@ def margin_estimates(noisy: Mapping[Clique, NoisyTable], degree: int) -> dict[Cl
 
 
 def averaged(tables: Sequence[NoisyTable]) -> NoisyTable:
-    """The inverse-variance average; exact tables (variance 0) among themselves alone."""
+    """The inverse-variance average. If some tables are exact (variance 0), only those count.
+
+    >>> averaged([NoisyTable(np.array([9.0]), 1.0), NoisyTable(np.array([12.0]), 2.0)])
+    NoisyTable(counts=array([10.]), variance=0.6666666666666666)
+    """
     exact = [table for table in tables if table.variance == 0]
     if exact:
         return NoisyTable(np.mean([table.counts for table in exact], axis=0), 0.0)
@@ -79,17 +109,28 @@ def averaged(tables: Sequence[NoisyTable]) -> NoisyTable:
 
 @dataclass(frozen=True)
 class Total:
-    """An estimate of the number of records and its standard deviation, 0 where it is public."""
+    """An estimate of the number of records and its standard deviation, 0 where it is public.
+
+    >>> Total(value=1000.0, stddev=0.0).value
+    1000.0
+    """
 
     value: float
     stddev: float
 
 
 def estimate_total(domain: Domain, measurements: Sequence[Measurement]) -> Total:
-    """The number of records: exact where it is public, else the best combination.
+    """Estimates the number of records: exactly where it is public, else by the best combination.
 
     A count of its own and the sum of each table estimate it independently; they are combined by
-    inverse variance. Never below 1, so that tables can be divided by it.
+    inverse variance. The estimate is never below 1, so that tables can be divided by it.
+
+    Raises:
+        ValueError: If neither a count nor a table was measured.
+
+    >>> count = Measurement(query=CountQuery(), answer=np.array([1000]), stddev=0.0)
+    >>> estimate_total(Domain(("a",), (2,)), [count])
+    Total(value=1000.0, stddev=0.0)
     """
     estimates = [
         NoisyTable(measurement.answer.astype(np.float64), measurement.stddev**2)

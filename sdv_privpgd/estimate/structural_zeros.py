@@ -1,7 +1,7 @@
-"""Noisy tables told which of their cells no row can be in: structural zeros. Public.
+"""Structural zeros: cells that no row can be in are emptied in noisy tables. Public.
 
-What the noise put there goes, and the rest is shifted, evenly over the cells that are left, to
-keep the marginals. All of it is post-processing of noisy answers by declared facts: free.
+The noise in these cells is removed, and the remaining cells are shifted evenly to keep the
+marginals. It is post-processing of noisy answers by declared facts, and free.
 """
 
 from collections.abc import Mapping
@@ -13,14 +13,21 @@ from sdv_privpgd.domain import Clique
 from sdv_privpgd.estimate.consistency import ConsistentTables
 
 Possible = Mapping[Clique, np.ndarray]
-"""For some cliques which cells can hold rows, bool, axes in the clique's order."""
+"""True for the cells of some cliques that can hold rows; axes in the clique's order."""
 
 _SWEEPS = 50
-"""Alternating shifts of a table's axes; pairs of 32 codes are within 1e-3 of a record by then."""
+"""Alternating shifts of a table's axes; after 50, pairs of 32 codes are exact to 1e-3 of a
+record."""
 
 
 def possible_cells(clique: Clique, shape: tuple[int, ...], possible: Possible) -> np.ndarray:
-    """Which cells of a clique's table can hold rows, by all of ``possible`` that it contains."""
+    """Marks the cells of a clique's table that can hold rows, by all that ``possible`` says of it.
+
+    >>> possible = {("a", "b"): np.array([[True, True], [False, True]])}
+    >>> possible_cells(("b", "a"), (2, 2), possible)
+    array([[ True, False],
+           [ True,  True]])
+    """
     allowed = np.ones(shape, dtype=bool)
     for known, own in possible.items():
         if set(known) <= set(clique):
@@ -31,15 +38,28 @@ def possible_cells(clique: Clique, shape: tuple[int, ...], possible: Possible) -
 
 
 def few_choices(allowed: np.ndarray) -> bool:
-    """Whether a code of a pair's attribute goes with at most two of the other's.
+    """Whether each code of a pair's attributes goes with at most two codes of the other.
 
-    So it is where one of several columns is 1, or where categories say the same in two columns.
+    That is so where one of several columns is 1, or where two columns say the same.
+
+    >>> bool(few_choices(np.eye(4, dtype=bool))), bool(few_choices(np.ones((4, 4), dtype=bool)))
+    (True, False)
     """
     return allowed.ndim == 2 and max(allowed.sum(axis=0).max(), allowed.sum(axis=1).max()) <= 2
 
 
 def emptied(tables: ConsistentTables, possible: Possible) -> ConsistentTables:
-    """The same tables, 0 in cells that no row can be in."""
+    """The same tables, with 0 in the cells that no row can be in.
+
+    >>> noisy = np.array([[30.0, 20.0], [1.0, 49.0]])
+    >>> tables = ConsistentTables(
+    ...     total=100.0, one_way={"a": noisy.sum(axis=1), "b": noisy.sum(axis=0)},
+    ...     tables={("a", "b"): noisy}, variances={("a", "b"): 4.0}, grouped={},
+    ... )
+    >>> possible = {("a", "b"): np.array([[True, True], [False, True]])}
+    >>> float(emptied(tables, possible).tables["a", "b"][1, 0])
+    0.0
+    """
     one_way = dict(tables.one_way)
     for clique, own in possible.items():
         for axis, name in enumerate(clique):
@@ -59,7 +79,7 @@ def emptied(tables: ConsistentTables, possible: Possible) -> ConsistentTables:
 
 
 def _shifted(counts: np.ndarray, allowed: np.ndarray, margins: list[np.ndarray]) -> np.ndarray:
-    """The counts with these marginals as far as the possible cells allow it."""
+    """The counts with these marginals, as far as the possible cells allow it."""
     for _ in range(_SWEEPS):
         for axis, margin in enumerate(margins):
             others = tuple(other for other in range(counts.ndim) if other != axis)

@@ -1,9 +1,9 @@
-"""Which values of a noisy 1-way marginal are there at all, and how much mass the rare ones have.
+"""The support of a noisy 1-way marginal: the values that occur, and the mass of rare ones.
 
-Values below a few standard deviations of the noise, one by one, may be anything: the tail of a
-smooth column, or the empty part of a sparse one. Keeping their noise spreads mass where there is
-none; leaving all of them out cuts tails off. Together with their neighbors they say more.
-Everything here is post-processing of noisy answers: public and free.
+Each value below a few standard deviations of the noise may be anything: the tail of a smooth
+column, or the empty part of a sparse one. Keeping their noise spreads mass where there is none;
+leaving all of them out cuts tails off. Neighboring values together say more. Everything here is
+post-processing of noisy answers: public and free.
 """
 
 from collections.abc import Iterator
@@ -13,28 +13,33 @@ import numpy as np
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 
 _STRONG = 3.0
-"""A value so many standard deviations above 0 is kept as it was measured; others are weak."""
+"""A value this many standard deviations above 0 is kept as it was measured; others are weak."""
 
 _SIGNIFICANT = 2.0
-"""So many standard deviations of its sum a group of weak values must have to keep its mass."""
+"""A group of weak values keeps its mass if its sum is this many of the sum's standard
+deviations."""
 
 _MORE = 0.5
-"""So many standard deviations more than on average is what noise alone is taken to explain."""
+"""Noise alone is taken to explain this many standard deviations more than its average."""
 
 _DIFFERENT = 2.0
-"""So many standard deviations apart two neighboring groups' means must be to be two groups."""
+"""Two neighboring groups are kept apart if their means differ by this many standard deviations."""
 
 
 def supported_one_way(best: NoisyTable | None, size: int, total: float) -> np.ndarray:
     """An attribute's combined 1-way marginal in counts: non-negative, summing to the total.
 
-    The average of the marginals of all tables with the attribute, if there are any, is shifted
-    to the total. Runs of weak values are cut into groups by their means. A group that is
-    significant keeps its mass, spread evenly, for its mean has less noise than each value. What
-    is left of all runs is judged once more together, so that many rare values of a column without
-    an order do not vanish at once. Otherwise it is shrunken by as much as noise alone would
-    explain: a value of one and a half standard deviations stays with half of its rows, and where
-    there is no more than noise all is exactly 0.
+    The average of the marginals of all tables with the attribute is shifted to the total; without
+    any table it is uniform. Runs of weak values are cut into groups by their means. A significant
+    group keeps its mass, spread evenly, because its mean has less noise than each value. What
+    remains of all runs is judged once more together, so that many rare values of a column without
+    an order do not all vanish. If that is not significant either, it is shrunk by as much as noise
+    alone would explain: a value of one and a half standard deviations keeps half of its rows, and
+    where there is no more than noise everything is exactly 0.
+
+    >>> best = NoisyTable(np.array([60.0, 1.0, -1.0, 42.0]), variance=4.0)
+    >>> supported_one_way(best, size=4, total=100.0)[1:3]
+    array([0., 0.])
     """
     if best is None:
         return np.full(size, total / size)
@@ -59,7 +64,10 @@ def supported_one_way(best: NoisyTable | None, size: int, total: float) -> np.nd
 def pooled(noisy: NoisyTable) -> np.ndarray:
     """A 1-way marginal with less noise: weak values are their group's mean, none is negative.
 
-    Groups are those of ``supported_one_way``; here they keep what they have, significant or not.
+    Groups are those of ``supported_one_way``, but each keeps its mass, significant or not.
+
+    >>> pooled(NoisyTable(np.array([60.0, 2.0, 0.0, 1.0]), variance=4.0))
+    array([60.,  1.,  1.,  1.])
     """
     stddev = float(np.sqrt(noisy.variance))
     values = noisy.counts.copy()
@@ -71,7 +79,10 @@ def pooled(noisy: NoisyTable) -> np.ndarray:
 def simplex_projection(values: np.ndarray, total: float) -> np.ndarray:
     """The nearest array in L2 norm that is non-negative and sums to ``total`` > 0.
 
-    Subtracts one threshold from all values and clips at 0 (Held, Wolfe & Crowder 1974).
+    It subtracts one threshold from all values and clips at 0 (Held, Wolfe & Crowder 1974).
+
+    >>> simplex_projection(np.array([3.0, 1.0, -2.0]), total=2.0)
+    array([2., 0., 0.])
     """
     descending = np.sort(values, axis=None)[::-1]
     excess = (np.cumsum(descending) - total) / np.arange(1, descending.size + 1)
@@ -80,10 +91,11 @@ def simplex_projection(values: np.ndarray, total: float) -> np.ndarray:
 
 
 def _shrunken(values: np.ndarray, stddev: float) -> np.ndarray:
-    """What is above 0 of insignificant values, shrunken together.
+    """The positive part of insignificant values, shrunk together.
 
-    As James & Stein (1961) do, with the squares of the values above 0 alone: of noise they have a
-    sum of half the number of values on average, with a variance of 5/4 a value.
+    The factor is that of James & Stein (1961), computed from the squares of the positive values
+    alone: for noise these sum to half the number of values on average, with a variance of 5/4 a
+    value.
     """
     above = np.maximum(values, 0.0)
     energy = float(np.square(above).sum())
@@ -96,9 +108,9 @@ def _is_significant(values: np.ndarray, stddev: float) -> bool:
 
 
 def _groups(values: np.ndarray, weak: np.ndarray, stddev: float) -> Iterator[slice]:
-    """The runs of weak values, each cut where its halves differ most as long as they differ.
+    """The runs of weak values, each cut where its halves differ most, as long as they differ.
 
-    Binary segmentation (Scott & Knott 1974).
+    This is binary segmentation (Scott & Knott 1974).
     """
     edges = np.flatnonzero(np.diff(weak.astype(np.int64), prepend=0, append=0))
     waiting = [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]

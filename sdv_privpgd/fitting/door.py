@@ -13,9 +13,9 @@ from sdv_privpgd.drafting.files import plain_domain
 from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, Fitted, check
-from sdv_privpgd.fitting.opening import dtypes_kept, opened
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import note_on
+from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.progress import Progress, expect, silent
 from sdv_privpgd.report.advice import OPENING
@@ -189,10 +189,10 @@ def fit_table(
     if not description.discovers:
         _ = description.schema  # what is not declared cannot be found
     named = table.loc[:, [str(name) in described for name in table.columns]]
-    private, errors = opened(named, description.columns, description.facts)
+    private, errors = PrivateTable.opened(named, description.columns, description.facts)
     if errors:
         raise ValueError(" ".join(errors))
-    dtypes = dtypes_kept(private, description.columns, description.modelled)
+    dtypes = private.dtypes_kept(description.columns, description.modelled)
     fit = Fit(settings, replace(description, dtypes=dtypes))
     try:
         fitted = _fitted(fit, private, progress)
@@ -222,10 +222,10 @@ def _described(name: str, facts: Mapping) -> dict:
     return found
 
 
-def _fitted(fit: Fit, columns: Mapping[str, pd.Series], progress: Progress) -> Fitted:
+def _fitted(fit: Fit, table: PrivateTable, progress: Progress) -> Fitted:
     """The steps of a fit in order."""
-    num_rows = fit.settings.foretold_rows(len(next(iter(columns.values()), ())))
+    num_rows = fit.settings.foretold_rows(table)
     expect(progress, lambda: fit.stages(num_rows))
-    fit.discover(columns, progress)
-    fit.ask(fit.encoded(columns, progress), progress)
+    fit.discover(table, progress)
+    fit.ask(table, progress)
     return fit.model(progress)

@@ -1,18 +1,14 @@
 """One fit: what is asked of a private table, and what is made of the answers.
 
-The steps are those of ``Fit``, in order. Only ``discover`` and ``encoded`` are handed the private
-columns; the first asks through curators, the second reads cell by cell. All else is public.
+The steps are those of ``Fit``, in order. ``discover`` and ``ask`` are handed the private table, as
+an object that shows nothing and gives curators. All else is public.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-import numpy as np
-import pandas as pd
-
 from sdv_privpgd import forecast, pipeline
-from sdv_privpgd.columns.encoders import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.rules import possible_of
 from sdv_privpgd.discovery.plan import discover, reserved_delta, without_domain
@@ -22,8 +18,8 @@ from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.pipeline import Release
+from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable, without_table
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
@@ -105,42 +101,35 @@ class Fit:
             begun = settings.ledger(reserved_delta(undeclared, settings.delta))
         self.books = Books(begun)
 
-    def discover(self, columns: Mapping[str, pd.Series], progress: Progress = silent) -> None:
+    def discover(self, table: PrivateTable, progress: Progress = silent) -> None:
         """Finds privately what is not declared, and the shapes of differences."""
         description, budget = self.description, self.books.ledger.budget
         apart = part_for_shapes(len(description.pairs), len(description.modelled))
         share = Fraction(self.settings.discovery_share)
         looked = share * description.share_looked_into * (1 - apart)
-        found = discover(columns, description.undeclared, self.books, looked, progress=progress)
+        found = discover(table, description.undeclared, self.books, looked, progress=progress)
         description = replace(description, discovered=found.facts)
         fine, part = description.shapeless.differences, budget * share * apart
-        shapes = find_shapes(columns, fine, self.books, part, progress=progress)
+        shapes = find_shapes(table, fine, self.books, part, progress=progress)
         self.description = replace(description, shapes=shapes)
         self.doubts = found.doubts
         self.has_discovered = True
 
-    def encoded(
-        self, columns: Mapping[str, pd.Series], progress: Progress = silent
-    ) -> np.ndarray | None:
-        """The codes of the private columns; ``None`` where no column is modelled."""
-        schema = self.description.attributes
-        return encode_table(columns, schema, progress) if schema.columns else None
-
     def ask(
         self,
-        codes: np.ndarray | None,
+        table: PrivateTable | EncodedTable | None,
         progress: Progress = silent,
         *,
         known: Sequence[Measurement] = (),
     ) -> None:
-        """Asks for all that is left of the budget; without codes nothing beyond what is known."""
+        """Asks for all that is left of the budget; without a table nothing beyond what is known."""
         schema = self.description.attributes
         if not schema.columns:
             return
-        domain = schema.domain()
-        table = np.empty((0, len(domain)), np.uint8) if codes is None else codes
-        self.curator = Curator(Dataset(domain, table), self.books, known=known)
-        if codes is not None:
+        if table is None:
+            self.curator = without_table(schema, self.books, known)
+        else:
+            self.curator = table.curator(schema, self.books, known=known, progress=progress)
             pipeline.ask(self.curator, self.settings.strategy, self._engine, progress=progress)
 
     def model(self, progress: Progress = silent) -> Fitted:

@@ -11,6 +11,7 @@ import numpy as np
 from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.forecast import USUAL_ROWS
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
+from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.select.strategy import Strategy
@@ -53,9 +54,12 @@ class Settings:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
-    def foretold_rows(self, num_rows: int) -> int:
+    def foretold_rows(self, table: PrivateTable | EncodedTable | None) -> int:
         """The number of rows where it is public, else a usual one: a bar must not tell it."""
-        return USUAL_ROWS if self.adjacency is Adjacency.ADD_REMOVE else num_rows
+        if self.adjacency is Adjacency.ADD_REMOVE:
+            return USUAL_ROWS
+        known = None if table is None else table.known_rows(self.adjacency)
+        return 0 if known is None else known
 
     def ledger(self, reserved: Fraction = Fraction(0)) -> PrivacyLedger:
         """The empty ledger of a fit, with a part of delta kept for thresholds."""

@@ -1,9 +1,9 @@
-"""How far synthetic rows are from real ones: the papers' metrics, as functions and for SDMetrics.
+"""The papers' metrics of synthetic rows beside real ones, as functions and for SDMetrics.
 
-They look at real tables without protection: no value of theirs is private. The functions take codes
-of a ``Domain``, shape (row, attribute), or data frames; the classes, which SDMetrics finds as
-``sdmetrics.single_table``'s, take data frames and metadata. Public names are resolved when they are
-first used (PEP 562): the functions need no SDMetrics.
+They read real tables without protection, so no result is private. The functions take codes of a
+``Domain``, shape (row, attribute), or data frames. The classes take data frames and metadata, and
+``sdmetrics.single_table`` has them, too. Public names are resolved when they are first used
+(PEP 562), so the functions do not need SDMetrics.
 """
 
 from importlib import import_module
@@ -126,8 +126,8 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if _HOMES[name] == "sdv_privpgd.metrics._sdmetrics":
-        # SDMetrics imports that module at the end of its own import. Were it the module that
-        # started the import, SDMetrics would find it half done and go without the classes.
+        # SDMetrics imports that module at the end of its own import. If that module started the
+        # import, SDMetrics would find it half done and go without the classes.
         import_module("sdmetrics")
     return getattr(import_module(_HOMES[name]), name)
 

@@ -1,4 +1,4 @@
-"""From data frames and SDV's metadata to what the metrics compare: codes, or plain values."""
+"""Turns data frames with SDV's metadata into codes or plain values, which the metrics compare."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Data = pd.DataFrame | Mapping[str, pd.DataFrame]
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """Both tables as codes of one public domain, whose nominal attributes have no order."""
+    """Two tables as codes of one public domain. Nominal attributes have no order."""
 
     domain: Domain
     nominal: frozenset[str]
@@ -32,7 +32,7 @@ class Cells:
 
 @dataclass(frozen=True, kw_only=True)
 class Values:
-    """Both tables' modelled columns as they are; those named as numeric hold float64."""
+    """The modelled columns of two tables as they are. Those in ``numeric`` hold float64."""
 
     numeric: tuple[str, ...]
     real: pd.DataFrame
@@ -48,8 +48,8 @@ def cells_of(
     public_domain: Mapping[str, Mapping] | None,
     num_bins: int,
 ) -> Cells:
-    """Both tables on the cells that the metadata and the public domain declare."""
-    # RDT comes with it, which nobody needs who only imports SDMetrics.
+    """Two tables as codes of the cells that the metadata and the public domain declare."""
+    # Imported here because it imports RDT, which an import of SDMetrics does not need.
     from sdv_privpgd.columns.encoders import encode_table
 
     facts = _facts(metadata, table_name)
@@ -72,7 +72,7 @@ def cells_of(
 def values_of(
     real: Data, synthetic: Data, metadata: Mapping[str, Any], table_name: str | None
 ) -> Values:
-    """Both tables' modelled columns that are no keys; what is no number or date is missing."""
+    """The modelled columns of two tables, without keys. Unreadable numbers or dates are missing."""
     facts = _facts(metadata, table_name)
     keys = _keys(facts)
     kinds = {
@@ -94,7 +94,7 @@ def values_of(
 
 
 def _facts(metadata: Mapping[str, Any], table_name: str | None) -> Mapping[str, Any]:
-    """The facts on the table, from either shape of SDV's metadata."""
+    """The facts on the table, from SDV's metadata in either of its two forms."""
     if not isinstance(metadata, Mapping):
         raise TypeError(
             "metadata must be a dictionary, as metadata.to_dict() gives, got "
@@ -104,7 +104,7 @@ def _facts(metadata: Mapping[str, Any], table_name: str | None) -> Mapping[str, 
 
 
 def _table(tables: Mapping[str, Any], table_name: str | None) -> Any:
-    """The table of a name, which may be left out where there is only one."""
+    """The table of a name. The name may be left out if there is only one table."""
     if table_name is None and len(tables) == 1:
         return next(iter(tables.values()))
     if table_name is None or table_name not in tables:
@@ -126,7 +126,7 @@ def _columns(data: Data, table_name: str | None, names: tuple[str, ...]) -> dict
 
 
 def _numbers(column: pd.Series, facts: Mapping[str, Any]) -> np.ndarray:
-    """Numbers, or nanoseconds of dates; what cannot be read is missing."""
+    """Numbers, or nanoseconds of dates. Values that cannot be read are missing."""
     if facts["sdtype"] == "datetime":
         numbers, missing = instants(column, facts.get("datetime_format"))
     else:

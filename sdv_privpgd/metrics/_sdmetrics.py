@@ -1,7 +1,7 @@
-"""The metrics as classes of SDMetrics: data frames and metadata in, a score out. Not private.
+"""The metrics as classes of SDMetrics, from data frames and metadata to a score. Not private.
 
-SDMetrics imports this module at the end of its own import (the entry points ``sdmetrics_modules``);
-everybody else names the classes through ``sdv_privpgd.metrics``, which makes sure of that order.
+SDMetrics imports this module at the end of its own import (the entry points ``sdmetrics_modules``).
+Take the classes from ``sdv_privpgd.metrics``, which imports SDMetrics first.
 """
 
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ from sdv_privpgd.metrics._frames import Cells, Data, Values, cells_of, values_of
 
 
 class _Metric(SingleTableMetric):
-    """What the metrics share: the scores of ``_scores``, averaged or one by one."""
+    """The common part of the metrics: it gives the scores of ``_scores``, or their average."""
 
     goal = Goal.MINIMIZE
     min_value = 0.0
     max_value: float = 1.0
 
     def __init_subclass__(cls) -> None:
-        # Pickled under the name that makes sure that SDMetrics is imported first.
+        # Classes are pickled under this name, which imports SDMetrics first.
         cls.__module__ = "sdv_privpgd.metrics"
 
     @classmethod
@@ -40,7 +40,7 @@ class _Metric(SingleTableMetric):
     ) -> dict:
         """The scores that average to ``compute``'s, each as ``{'score': ...}``. Not private.
 
-        What is no average is ``'score'`` itself, with what else was found beside it.
+        A score that is no average is ``'score'`` itself, beside the other results.
         """
         found = cls._scores(real_data, synthetic_data, metadata, table_name, **options)
         return found if "score" in found else {key: {"score": one} for key, one in found.items()}
@@ -56,9 +56,9 @@ class _CellMetric(_Metric):
     """A metric on the cells of the declared domain.
 
     Cells come from the ranges and categories of the metadata and of ``public_domain``, in the
-    words of the synthesizer, never from the tables, and ``num_bins`` says how many a numerical
-    column has. What lies outside goes to the first or the last cell; an undeclared category is
-    missing. Keys and columns of other sdtypes are left out.
+    words of the synthesizer, never from the tables. A numerical column has ``num_bins`` cells.
+    Values outside the range go to the first or the last cell; an undeclared category is missing.
+    Keys and columns of other sdtypes are left out.
     """
 
     @classmethod
@@ -92,6 +92,18 @@ class PairwiseTotalVariation(_CellMetric):
     """Half the mean L1 distance of the tables of all pairs of columns. Not private.
 
     Donhauser et al. 2024 print twice this value.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import PairwiseTotalVariation
+    >>> kinds = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
+    >>> domain = {"age": {"range_min": 0, "range_max": 99}, "ward": {"range_values": ["A", "B"]}}
+    >>> real = pd.DataFrame({"age": [20, 30, 40, 50] * 25, "ward": ["A", "B"] * 50})
+    >>> synthetic = real.assign(ward="A")
+    >>> score = PairwiseTotalVariation.compute(
+    ...     real, synthetic, {"columns": kinds}, public_domain=domain
+    ... )
+    >>> round(score, 3)
+    0.5
     """
 
     name = "PairwiseTotalVariation"
@@ -106,6 +118,18 @@ class PairwiseSlicedWasserstein(_CellMetric):
     """Mean sliced W1 distance of all pairs of columns, on the unit square. Not private.
 
     Donhauser et al. 2024, "average SW1". Options: ``num_slices`` (100) and ``seed`` (0).
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import PairwiseSlicedWasserstein
+    >>> kinds = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
+    >>> domain = {"age": {"range_min": 0, "range_max": 99}, "ward": {"range_values": ["A", "B"]}}
+    >>> real = pd.DataFrame({"age": [20, 30, 40, 50] * 25, "ward": ["A", "B"] * 50})
+    >>> synthetic = real.assign(ward="A")
+    >>> score = PairwiseSlicedWasserstein.compute(
+    ...     real, synthetic, {"columns": kinds}, public_domain=domain
+    ... )
+    >>> round(score, 3)
+    0.106
     """
 
     name = "PairwiseSlicedWasserstein"
@@ -120,6 +144,18 @@ class CovarianceError(_CellMetric):
     """Relative Frobenius error of the covariance of embedded rows. Not private.
 
     Option: ``relative_to``, ``"real"`` or, as in Donhauser et al. 2024, ``"synthetic"``.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import CovarianceError
+    >>> kinds = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
+    >>> domain = {"age": {"range_min": 0, "range_max": 99}, "ward": {"range_values": ["A", "B"]}}
+    >>> real = pd.DataFrame({"age": [20, 30, 40, 50] * 25, "ward": ["A", "B"] * 50})
+    >>> synthetic = real.assign(ward="A")
+    >>> score = CovarianceError.compute(
+    ...     real, synthetic, {"columns": kinds}, public_domain=domain
+    ... )
+    >>> round(score, 3)
+    0.924
     """
 
     name = "CovarianceError"
@@ -136,6 +172,19 @@ class CountingQueryError(_CellMetric):
     """Relative error of random 3-way counting queries (Donhauser et al. 2024). Not private.
 
     Options: ``num_queries`` (200) and ``seed`` (0).
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import CountingQueryError
+    >>> kinds = {name: {"sdtype": "numerical"} for name in ("a", "b", "c")}
+    >>> kinds["ill"] = {"sdtype": "categorical"}
+    >>> domain = {name: {"range_min": 0, "range_max": 9} for name in ("a", "b", "c")}
+    >>> domain["ill"] = {"range_values": [0, 1]}
+    >>> real = pd.DataFrame({name: list(range(10)) * 20 for name in ("a", "b", "c")})
+    >>> real["ill"] = real["a"] // 5
+    >>> CountingQueryError.compute(
+    ...     real, real, {"columns": kinds}, public_domain=domain
+    ... )
+    0.0
     """
 
     name = "CountingQueryError"
@@ -150,6 +199,19 @@ class ThresholdQueryError(_CellMetric):
     """Relative error of random linear threshold queries (Donhauser et al. 2024). Not private.
 
     Options: ``num_queries`` (200) and ``seed`` (0).
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import ThresholdQueryError
+    >>> kinds = {name: {"sdtype": "numerical"} for name in ("a", "b", "c")}
+    >>> kinds["ill"] = {"sdtype": "categorical"}
+    >>> domain = {name: {"range_min": 0, "range_max": 9} for name in ("a", "b", "c")}
+    >>> domain["ill"] = {"range_values": [0, 1]}
+    >>> real = pd.DataFrame({name: list(range(10)) * 20 for name in ("a", "b", "c")})
+    >>> real["ill"] = real["a"] // 5
+    >>> ThresholdQueryError.compute(
+    ...     real, real, {"columns": kinds}, public_domain=domain
+    ... )
+    0.0
     """
 
     name = "ThresholdQueryError"
@@ -164,6 +226,16 @@ class CategoricalMarginalError(_CellMetric):
     """Mean error of RAP++'s class-conditional marginals of nominal columns. Not private.
 
     Option: ``label``, the column that conditions; it must be given. The breakdown has the maximum.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import CategoricalMarginalError
+    >>> kinds = {name: {"sdtype": "categorical"} for name in ("a", "b", "ill")}
+    >>> domain = {name: {"range_values": [0, 1]} for name in ("a", "b", "ill")}
+    >>> real = pd.DataFrame({name: [0, 1] * 20 for name in ("a", "b", "ill")})
+    >>> CategoricalMarginalError.compute(
+    ...     real, real, {"columns": kinds}, public_domain=domain, label="ill"
+    ... )
+    0.0
     """
 
     name = "CategoricalMarginalError"
@@ -182,6 +254,19 @@ class MixedMarginalError(_CellMetric):
 
     Options: ``label``, the column that conditions; it must be given; ``num_queries`` (200,000) and
     ``seed`` (0). The breakdown has the maximum.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import MixedMarginalError
+    >>> kinds = {name: {"sdtype": "numerical"} for name in ("a", "b", "c")}
+    >>> kinds["ill"] = {"sdtype": "categorical"}
+    >>> domain = {name: {"range_min": 0, "range_max": 9} for name in ("a", "b", "c")}
+    >>> domain["ill"] = {"range_values": [0, 1]}
+    >>> real = pd.DataFrame({name: list(range(10)) * 20 for name in ("a", "b", "c")})
+    >>> real["ill"] = real["a"] // 5
+    >>> MixedMarginalError.compute(
+    ...     real, real, {"columns": kinds}, public_domain=domain, label="ill", num_queries=100
+    ... )
+    0.0
     """
 
     name = "MixedMarginalError"
@@ -199,6 +284,19 @@ class LinearThresholdError(_CellMetric):
 
     Options: ``label``, the column that conditions; it must be given; ``num_queries`` (2,000) and
     ``seed`` (0). The breakdown has the maximum.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import LinearThresholdError
+    >>> kinds = {name: {"sdtype": "numerical"} for name in ("a", "b", "c")}
+    >>> kinds["ill"] = {"sdtype": "categorical"}
+    >>> domain = {name: {"range_min": 0, "range_max": 9} for name in ("a", "b", "c")}
+    >>> domain["ill"] = {"range_values": [0, 1]}
+    >>> real = pd.DataFrame({name: list(range(10)) * 20 for name in ("a", "b", "c")})
+    >>> real["ill"] = real["a"] // 5
+    >>> LinearThresholdError.compute(
+    ...     real, real, {"columns": kinds}, public_domain=domain, label="ill", num_queries=100
+    ... )
+    0.0
     """
 
     name = "LinearThresholdError"
@@ -216,6 +314,19 @@ class DownstreamError(_CellMetric):
 
     Donhauser et al. 2024: ``real_data`` are test rows, which the synthesizer has not seen. Options:
     ``label``, the column to predict; it must be given; ``seed`` (0).
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import DownstreamError
+    >>> kinds = {name: {"sdtype": "numerical"} for name in ("a", "b", "c")}
+    >>> kinds["ill"] = {"sdtype": "categorical"}
+    >>> domain = {name: {"range_min": 0, "range_max": 9} for name in ("a", "b", "c")}
+    >>> domain["ill"] = {"range_values": [0, 1]}
+    >>> real = pd.DataFrame({name: list(range(10)) * 20 for name in ("a", "b", "c")})
+    >>> real["ill"] = real["a"] // 5
+    >>> DownstreamError.compute(
+    ...     real, real, {"columns": kinds}, public_domain=domain, label="ill"
+    ... )
+    0.0
     """
 
     name = "DownstreamError"
@@ -234,6 +345,19 @@ class MLEfficiency(_CellMetric):
     After Chen et al. 2025, with scikit-learn's models: ``real_data`` are test rows, which the
     synthesizer has not seen. Options: ``label``, the column to predict; it must be given; ``seed``
     (0).
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import MLEfficiency
+    >>> kinds = {name: {"sdtype": "numerical"} for name in ("a", "b", "c")}
+    >>> kinds["ill"] = {"sdtype": "categorical"}
+    >>> domain = {name: {"range_min": 0, "range_max": 9} for name in ("a", "b", "c")}
+    >>> domain["ill"] = {"range_values": [0, 1]}
+    >>> real = pd.DataFrame({name: list(range(10)) * 20 for name in ("a", "b", "c")})
+    >>> real["ill"] = real["a"] // 5
+    >>> MLEfficiency.compute(
+    ...     real, real, {"columns": kinds}, public_domain=domain, label="ill"
+    ... ) > 0.9
+    True
     """
 
     name = "MLEfficiency"
@@ -247,7 +371,7 @@ class MLEfficiency(_CellMetric):
 
 
 class _ValueMetric(_Metric):
-    """A metric on values; no ranges are needed. Keys and columns of other sdtypes are left out."""
+    """A metric on values, which needs no ranges. Keys and columns of other sdtypes are left out."""
 
     @classmethod
     def _scores(
@@ -265,6 +389,14 @@ class RangeQueryError(_ValueMetric):
 
     Chen et al. 2025, "query error": ``real_data`` are test rows. Options: ``mode`` (``"paper"`` or
     ``"tab_bench"``, the paper's code), ``num_queries`` (1,000) and ``seed`` (0).
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import RangeQueryError
+    >>> kinds = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
+    >>> real = pd.DataFrame({"age": [20, 30, 40, 50] * 25, "ward": ["A", "B"] * 50})
+    >>> synthetic = real.assign(ward="A")
+    >>> RangeQueryError.compute(real, synthetic, {"columns": kinds}) > 0.1
+    True
     """
 
     name = "RangeQueryError"
@@ -280,6 +412,14 @@ class FidelityError(_ValueMetric):
     """Mean total variation distance of all pairs of columns, numbers in 100 levels. Not private.
 
     Chen et al. 2025, "fidelity error": ``real_data`` are test rows.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics import FidelityError
+    >>> kinds = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
+    >>> real = pd.DataFrame({"age": [20, 30, 40, 50] * 25, "ward": ["A", "B"] * 50})
+    >>> synthetic = real.assign(ward="A")
+    >>> FidelityError.compute(real, synthetic, {"columns": kinds}) > 0
+    True
     """
 
     name = "FidelityError"
@@ -290,7 +430,7 @@ class FidelityError(_ValueMetric):
 
 
 def _ordered(cells: Cells, label: str) -> dict:
-    """RAP++'s numerical features: the ordered columns but the label."""
+    """RAP++'s numerical features, which are the ordered columns without the label."""
     left_out = cells.nominal | {label}
     return {
         "features": [name for name in cells.domain.attributes if name not in left_out],

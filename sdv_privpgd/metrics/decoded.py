@@ -1,10 +1,10 @@
 """The benchmark paper's query error and fidelity error, on tables of values.
 
-Chen et al. 2025, appendix A.3, and their evaluator's code where the text leaves something open.
-The paper compares synthetic rows with the test split, after decoding. Tables are data frames of
-the same columns; ``numeric`` names those that hold numbers, the others hold categories. Missing is
-a category of its own, and a number that is no number is in no range. They are compared as they are:
-no value of this module is private.
+They follow Chen et al. 2025, appendix A.3, and the code of their evaluator where the text is not
+clear. The paper compares synthetic rows with the test split, after decoding. Tables are data frames
+of the same columns; ``numeric`` names those that hold numbers, the others hold categories. Missing
+is a category of its own, and a missing number is in no range. They are read without protection: no
+result is private.
 """
 
 from collections.abc import Collection
@@ -19,7 +19,7 @@ from sdv_privpgd.metrics.queries import IntervalQuery
 from sdv_privpgd.metrics.rows import Columns
 
 _SPARSITY = 3
-"""Columns of a query; all of them where there are fewer."""
+"""Columns of a query; a table with fewer uses all."""
 
 _LEVELS = 100
 """Levels of a numeric column in the fidelity error."""
@@ -38,9 +38,16 @@ def range_query_error(
 ) -> float:
     """The mean absolute error of random 3-way range and point queries: 0 to 1. Not private.
 
-    ``mode="paper"`` is the text's definition. ``"tab_bench"`` is what its code computes: the mean
-    over the prefixes of one, two and three columns of each query. The code draws columns
-    from an unseeded generator; here everything follows from the seed.
+    ``mode="paper"`` is the text's definition. ``"tab_bench"`` is that of the paper's code: the mean
+    over the prefixes of one, two and three columns of each query. That code draws columns from an
+    unseeded generator; here everything follows from the seed.
+
+    >>> real = pd.DataFrame({"age": [20, 30, 40, 50], "ward": ["A", "A", "B", "B"]})
+    >>> synthetic = real.assign(ward="A")
+    >>> range_query_error(real, real, numeric=["age"])
+    0.0
+    >>> range_query_error(real, synthetic, numeric=["age"]) > 0.1
+    True
     """
     found = range_errors(
         real, synthetic, numeric=numeric, mode=mode, num_queries=num_queries, seed=seed
@@ -59,10 +66,15 @@ def range_errors(
 ) -> dict[str, float]:
     """The absolute error of each random 3-way range and point query. Not private.
 
-    Three distinct columns uniformly. On a numeric one the closed range between two ends, uniform
-    from the real table's smallest to its largest number; on another the point at one of the
-    categories that the real table has, each as likely. Categories are numbered in the order in
-    which the two tables first show them.
+    A query draws three distinct columns uniformly. On a numeric column it draws two ends of a
+    closed range, uniform from the real table's smallest to its largest number. On another column
+    it draws one of the real table's categories, all with the same chance. Categories are numbered
+    in the order in which the two tables first show them.
+
+    >>> real = pd.DataFrame({"age": [20, 30, 40, 50], "ward": ["A", "A", "B", "B"]})
+    >>> synthetic = real.assign(ward="A")
+    >>> len(range_errors(real, synthetic, numeric=["age"], num_queries=10))
+    10
     """
     ours, theirs = _comparable(real, synthetic, numeric)
     generator = np.random.default_rng(seed)
@@ -88,7 +100,12 @@ def fidelity_error(
 ) -> float:
     """The mean over all pairs of the total variation distance of their tables. Not private.
 
-    Half the L1 distance, 0 to 1. The text's formula sums over pairs; its tables show the mean.
+    It is half the L1 distance, 0 to 1. The paper's formula sums over pairs; its tables show means.
+
+    >>> real = pd.DataFrame({"age": [20, 30, 40, 50], "ward": ["A", "A", "B", "B"]})
+    >>> synthetic = real.assign(ward="A")
+    >>> fidelity_error(real, synthetic, numeric=["age"])
+    0.5
     """
     return float(np.mean(list(fidelity_by_pair(real, synthetic, numeric=numeric).values())))
 
@@ -100,6 +117,11 @@ def fidelity_by_pair(
 
     A numeric column is cut into 100 levels, round(99 (x − min) / (max − min)) with the extremes of
     both tables together; a column of one number is one level, where the code divides by zero.
+
+    >>> real = pd.DataFrame({"age": [20, 30, 40, 50], "ward": ["A", "A", "B", "B"]})
+    >>> synthetic = real.assign(ward="A")
+    >>> fidelity_by_pair(real, synthetic, numeric=["age"])
+    {('age', 'ward'): 0.5}
     """
     ours, theirs = _comparable(real, synthetic, numeric)
     both = {name: np.concatenate((ours[name], theirs[name])) for name in ours}

@@ -1,7 +1,7 @@
-"""Which real values a domain does not hold, and what becomes of them. Not private.
+"""Finds the real values that a domain does not hold, and what becomes of them. Not private.
 
-A fit puts them somewhere without a word, for a word would tell about the table. Who may see the
-table is told here.
+A fit clips or replaces them silently, because a message would tell about the table. This module is
+for people who may see the table.
 """
 
 from collections.abc import Mapping
@@ -24,14 +24,14 @@ class Outside:
     """The shares of a column's real rows whose values its domain does not hold.
 
     Attributes:
-        below: Numbers or dates under the range, which become its first.
-        above: Those over the range, which become its last.
-        undeclared: Categories that are not among the known ones.
-        unreadable: What is no number or no date in the column's format.
-        missing: Missing ones where nothing may be missing.
-        finer: Numbers and dates of the range that are rounded, as they have more decimal places or
-            a finer unit. They are inside: ``share`` is without them.
-        fate: What undeclared, unreadable and missing ones become.
+        below: Numbers or dates below the range, which become its first.
+        above: Numbers or dates above the range, which become its last.
+        undeclared: Categories that are not declared.
+        unreadable: Values that are no number, or no date in the column's format.
+        missing: Missing values where nothing may be missing.
+        finer: Numbers and dates in the range that are rounded, because they have more decimal
+            places or a finer unit. They are inside the domain, so ``share`` does not count them.
+        fate: What undeclared, unreadable and missing values become.
     """
 
     below: float = 0.0
@@ -44,12 +44,12 @@ class Outside:
 
     @property
     def share(self) -> float:
-        """Of the column's rows, 0 to 1."""
+        """The share of the column's rows outside the domain, 0 to 1."""
         return self.below + self.above + self.undeclared + self.unreadable + self.missing
 
 
 def outside(schema: Schema, real: Mapping[str, pd.Series]) -> dict[str, Outside]:
-    """What each column's domain does not hold of the real rows. Not private."""
+    """The values of the real rows that each column's domain does not hold. Not private."""
     with quiet():
         return {column.name: _outside(column, real[column.name]) for column in schema.columns}
 
@@ -78,7 +78,7 @@ def _outside(column: Column, series: pd.Series) -> Outside:
 
 
 def _known(column: Column, series: pd.Series) -> np.ndarray:
-    """Which values of a column are among its categories, asked once a value."""
+    """True for values of a column that are among its categories; each value is looked up once."""
     try:
         places, distinct = pd.factorize(series.astype(object), use_na_sentinel=False)
     except TypeError:  # lists and the like have no hash, and are no category
@@ -87,7 +87,7 @@ def _known(column: Column, series: pd.Series) -> np.ndarray:
 
 
 def _ticks(column: Column, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers or nanoseconds in what the cells count in, and which of them that rounds."""
+    """Numbers or nanoseconds in the unit of the cells, and True for those that it rounds."""
     if column.unit is not None:
         ticks = to_ticks(numbers, column.unit)
         again = ticks.astype(f"datetime64[{column.unit}]").astype("datetime64[ns]")

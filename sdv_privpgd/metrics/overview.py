@@ -1,4 +1,4 @@
-"""All metrics of a synthetic table at once."""
+"""Computes all metrics of a synthetic table at once."""
 
 from collections.abc import Collection
 from contextlib import suppress
@@ -37,9 +37,9 @@ def scores(
 ) -> dict[str, float]:
     """The papers' metrics of a synthetic table under their names. Not private.
 
-    They compare with the real rows, without noise: nothing of this may be published about a table
-    that has to be protected, nor be used to choose the settings of a private fit. ``counting`` is
-    left out of an almost constant table, for which there are no such queries.
+    They compare with the real rows without noise. Do not publish them about a table that has to be
+    protected, and do not choose the settings of a private fit by them. ``counting`` is left out
+    for an almost constant table, which has no such queries.
 
     Args:
         domain: The attributes and their numbers of codes.
@@ -47,12 +47,21 @@ def scores(
         synthetic: The codes of the synthetic rows.
         test: The codes of real rows that were not fitted. Adds the benchmark paper's
             ``range_query`` and ``fidelity`` (on codes; a code is a level), which compare with them.
-        label: The attribute to be predicted. Adds RAP++'s class-conditional queries, where there
+        label: The attribute to be predicted. Adds RAP++'s class-conditional queries, if there
             are two features of their kind, and with ``test`` also ``downstream`` and, for
             classification, ``ml_efficiency``.
-        task: What ``downstream`` is.
+        task: The kind of prediction of ``downstream``.
         nominal: The attributes whose order means nothing. All others are numerical.
-        seed: For queries, slices and models.
+        seed: The seed of queries, slices and models.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
+    >>> rng = np.random.default_rng(0)
+    >>> real = rng.integers(0, domain.sizes, (500, 3))
+    >>> synthetic = np.zeros_like(real)
+    >>> found = scores(domain, real, synthetic)
+    >>> sorted(found)
+    ['counting', 'covariance', 'covariance_to_real', 'half_l1', 'l1', 'sw1', 'threshold']
     """
     found = {
         "sw1": mean_sw1(domain, real, synthetic, seed=seed),
@@ -66,7 +75,7 @@ def scores(
         found["counting"] = counting_query_error(domain, real, synthetic, seed=seed)
     if test is not None:
         numeric = [name for name in domain.attributes if name not in nominal]
-        # Clipped as by the other metrics.
+        # They are clipped as in the other metrics.
         tables = [pd.DataFrame(columns(domain, codes)) for codes in (test, synthetic)]
         found["range_query"] = range_query_error(*tables, numeric=numeric, seed=seed)
         found["fidelity"] = fidelity_error(*tables, numeric=numeric)

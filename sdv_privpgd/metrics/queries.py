@@ -1,8 +1,7 @@
 """Queries that ask for the share of rows in a region, and a table's errors on random ones.
 
 The counting and the threshold queries are those of Donhauser et al. 2024, section 4.1. Tables are
-codes of one domain, shape (row, attribute). They are compared as they are: no value of this module
-is private.
+codes of one domain, shape (row, attribute). They are read without protection: no result is private.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,22 +13,22 @@ from sdv_privpgd.domain import Domain
 from sdv_privpgd.metrics.rows import Columns, centers, columns, ratio
 
 _SPARSITY = 3
-"""Attributes of a query; all of them where there are fewer."""
+"""Attributes of a query; a domain with fewer uses all."""
 
 _SHARES = (0.05, 0.95)
-"""A counting query holds at least and at most this share of the real rows."""
+"""Smallest and largest share of the real rows that a counting query may hold."""
 
 _TRIES = 200
-"""Candidates per counting query before it is said that there are too few."""
+"""Candidates per counting query that are tried before an error says that there are too few."""
 
 
 class NoQueriesError(ValueError):
-    """Raised where almost no counting query holds the share of rows that it has to hold."""
+    """Raised if almost no counting query holds a share of rows between 5 and 95 %."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalQuery:
-    """The share of rows whose attributes lie in closed intervals."""
+    """A query for the share of rows whose attributes lie in closed intervals."""
 
     attributes: tuple[str, ...]
     lows: tuple[float, ...]
@@ -58,9 +57,9 @@ class IntervalQuery:
 
 @dataclass(frozen=True, kw_only=True)
 class ThresholdQuery:
-    """The share of rows that lie beyond a plane: ⟨x, θ⟩ > threshold for the embedded row x.
+    """A query for the share of rows beyond a plane: ⟨x, θ⟩ > threshold for the embedded row x.
 
-    The sizes are those of the attributes' domain.
+    ``sizes`` are the attributes' numbers of codes.
     """
 
     attributes: tuple[str, ...]
@@ -97,6 +96,16 @@ def counting_query_error(
 
     Σ |q(synthetic) − q(real)| / Σ q(real), equation (9) of the paper; infinite if only its
     denominator is 0.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
+    >>> rng = np.random.default_rng(0)
+    >>> real = rng.integers(0, domain.sizes, (500, 3))
+    >>> synthetic = np.zeros_like(real)
+    >>> counting_query_error(domain, real, real)
+    0.0
+    >>> counting_query_error(domain, real, synthetic) > 0.5
+    True
     """
     errors = counting_errors(domain, real, synthetic, num_queries=num_queries, seed=seed)
     return float(np.mean(list(errors.values())))
@@ -110,7 +119,17 @@ def counting_errors(
     num_queries: int = 200,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Each counting query's error over the mean answer; they average to the error. Not private."""
+    """Each counting query's error over the mean answer; they average to the error. Not private.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
+    >>> rng = np.random.default_rng(0)
+    >>> real = rng.integers(0, domain.sizes, (500, 3))
+    >>> synthetic = np.zeros_like(real)
+    >>> errors = counting_errors(domain, real, real, num_queries=5)
+    >>> len(errors), set(errors.values())
+    (5, {0.0})
+    """
     queries = counting_queries(domain, real, num_queries=num_queries, seed=seed)
     return _relative_errors(queries, columns(domain, real), columns(domain, synthetic))
 
@@ -127,6 +146,16 @@ def threshold_query_error(
 
     Σ |q(synthetic) − q(real)| / Σ q(real), equation (9) of the paper; infinite if only its
     denominator is 0.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
+    >>> rng = np.random.default_rng(0)
+    >>> real = rng.integers(0, domain.sizes, (500, 3))
+    >>> synthetic = np.zeros_like(real)
+    >>> threshold_query_error(domain, real, real)
+    0.0
+    >>> threshold_query_error(domain, real, synthetic) > 0.5
+    True
     """
     errors = threshold_errors(domain, real, synthetic, num_queries=num_queries, seed=seed)
     return float(np.mean(list(errors.values())))
@@ -140,7 +169,17 @@ def threshold_errors(
     num_queries: int = 200,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Each threshold query's error over the mean answer; they average to the error. Not private."""
+    """Each threshold query's error over the mean answer; they average to the error. Not private.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
+    >>> rng = np.random.default_rng(0)
+    >>> real = rng.integers(0, domain.sizes, (500, 3))
+    >>> synthetic = np.zeros_like(real)
+    >>> errors = threshold_errors(domain, real, real, num_queries=5)
+    >>> len(errors), set(errors.values())
+    (5, {0.0})
+    """
     queries = threshold_queries(domain, real, num_queries=num_queries, seed=seed)
     return _relative_errors(queries, columns(domain, real), columns(domain, synthetic))
 
@@ -150,8 +189,9 @@ def counting_queries(
 ) -> list[IntervalQuery]:
     """Random 3-way counting queries that hold 5 to 95 % of the real rows. Not private.
 
-    Three distinct attributes uniformly, on each a lower code uniform over its codes and then an
-    upper one uniform from there on. Raises ``NoQueriesError`` where almost none holds that share.
+    A query draws three distinct attributes uniformly, and on each a lower code uniformly over its
+    codes and an upper code uniformly from there on. Raises ``NoQueriesError`` if almost no query
+    holds that share.
     """
     table = columns(domain, real)
     candidates = _candidates(domain, np.random.default_rng(seed))
@@ -174,10 +214,10 @@ def threshold_queries(
 ) -> list[ThresholdQuery]:
     """Random 3-sparse linear threshold queries on the embedded rows. Not private.
 
-    Three distinct attributes uniformly, a uniform direction on them, and a threshold b uniform
-    between the smallest and the largest ⟨x, θ⟩ of the real rows. The paper prints the condition
-    ⟨x, θ⟩ + b > 0, with which most queries would hold all rows or none; meant is ⟨x, θ⟩ > b.
-    Whether x are codes or embedded is left open there: embedded.
+    A query draws three distinct attributes uniformly, a uniform direction on them, and a threshold
+    b, uniform between the smallest and the largest ⟨x, θ⟩ of the real rows. The paper prints the
+    condition ⟨x, θ⟩ + b > 0, with which most queries would hold all rows or none; we take it to
+    mean ⟨x, θ⟩ > b. The paper does not say whether x are codes or embedded; here they are embedded.
     """
     generator = np.random.default_rng(seed)
     table = columns(domain, real)
@@ -219,7 +259,7 @@ def _relative_errors(
 ) -> dict[str, float]:
     answers = np.array([query.share(real) for query in queries])
     errors = np.abs([query.share(synthetic) for query in queries] - answers)
-    # Numbered: the same query may have been drawn twice.
+    # They are numbered, because the same query may be drawn twice.
     return {
         f"{number}: {query}": ratio(error, answers.mean())
         for number, (query, error) in enumerate(zip(queries, errors, strict=True))

@@ -1,6 +1,6 @@
-"""Reading the values of a table that may be looked at: a column at once, each value once.
+"""Reads the values of a table that may be looked at, each different value of a column once.
 
-As the synthesizer reads them, but what it cannot read is told from what is missing.
+Values are read as the synthesizer reads them, but unreadable ones are told apart from missing ones.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from sdv_privpgd.columns.dates import instants
 from sdv_privpgd.columns.scalars import plain, real_numbers, truths
 
 READ, UNREAD, EMPTY = 0, 1, 2
-"""What became of a cell that should hold a number or a date."""
+"""Results for a cell that should hold a number or a date."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Described:
-    """How a column's values are read: its name, its sdtype and, if known, format and order."""
+    """The facts by which a column is read: its name, its sdtype and, if known, format and order."""
 
     name: str
     sdtype: str
@@ -29,7 +29,7 @@ class Described:
 
     @classmethod
     def of(cls, column: Column) -> "Described":
-        """How the values of a column with a domain are read."""
+        """The description of a column that has a domain."""
         values = column.cells.values if isinstance(column.cells, Categories) else ()
         return cls(
             name=column.name,
@@ -50,9 +50,10 @@ class Described:
 
 
 def read_numbers(column: Described, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of a column, or the nanoseconds of its dates, and what became of each cell.
+    """The numbers of a column, or the nanoseconds of its dates, and the result for each cell.
 
-    That is ``READ``, ``UNREAD`` or ``EMPTY``; numbers that were not read mean nothing.
+    A result is ``READ``, ``UNREAD`` or ``EMPTY``. The numbers of cells that were not read mean
+    nothing.
     """
     empty = series.isna().to_numpy(dtype=bool)
     distinct, places = _distinct(series)
@@ -66,7 +67,7 @@ def read_numbers(column: Described, series: pd.Series) -> tuple[np.ndarray, np.n
 
 
 def _distinct(series: pd.Series) -> tuple[pd.Series, np.ndarray | slice]:
-    """The different values of a column that is slow to read, and which of them each cell is."""
+    """The different values of a column that is slow to read, and each cell's index among them."""
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufM":
         return series, slice(None)
     listed = series.astype(object)
@@ -78,10 +79,10 @@ def _distinct(series: pd.Series) -> tuple[pd.Series, np.ndarray | slice]:
 
 
 def read_categories(column: Described, both: pd.Series) -> tuple[list, np.ndarray]:
-    """The different categories, and which of them each cell is; -1 is missing.
+    """The different categories, and each cell's index among them, with -1 for missing.
 
-    They are the same if Python says that they are equal, as for the synthesizer: 1, 1.0 and
-    ``True``; in a boolean column the words for true and false are the same, too.
+    Categories that are equal in Python are the same, as for the synthesizer: 1, 1.0 and ``True``.
+    In a boolean column the words for true and false are the same as these values, too.
     """
     try:
         places, distinct = pd.factorize(both)
@@ -99,6 +100,6 @@ def read_categories(column: Described, both: pd.Series) -> tuple[list, np.ndarra
 
 
 def _key(cell: Any) -> Any:
-    """A category that can be compared and named: as it is, or by what an object says of itself."""
+    """A category that can be compared and named: the value itself or, for an object, its text."""
     value = plain(cell)
     return repr(cell) if value is None else value

@@ -1,4 +1,4 @@
-"""Two tables of codes, side by side: their columns, their embedding and their cells."""
+"""Columns, embeddings and cells of tables of codes, which the metrics compare."""
 
 import math
 from collections.abc import Mapping
@@ -8,17 +8,17 @@ import numpy as np
 from sdv_privpgd.domain import Clique, Domain
 
 Columns = Mapping[str, np.ndarray]
-"""One array an attribute, all of one length."""
+"""One array for each attribute, all of the same length."""
 
 _MOST_DENSE = 1 << 22
-"""Cells of a table that are counted in an array; larger tables only where there are rows."""
+"""Largest table that is counted in an array; larger ones are counted only where rows are."""
 
 
 def columns(domain: Domain, codes: np.ndarray) -> dict[str, np.ndarray]:
     """The codes of each attribute, in the smallest unsigned type.
 
     A code outside its attribute's domain goes to the nearest code inside, as in ``Dataset``.
-    Raises ``ValueError`` unless codes are one column an attribute and at least one row.
+    Raises ``ValueError`` unless there is one column for each attribute, and at least one row.
     """
     if codes.ndim != 2 or codes.shape[1] != len(domain):
         raise ValueError(f"Codes need one column for each of the {len(domain)} attributes.")
@@ -51,10 +51,10 @@ def embedded(domain: Domain, table: Columns) -> np.ndarray:
 def differences(
     domain: Domain, clique: Clique, real: Columns, synthetic: Columns
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The cells of a clique in which the shares of rows differ, and real less synthetic there.
+    """The cells of a clique in which the shares of rows differ, and real minus synthetic there.
 
-    Cells are numbers in the flattened table. Shares that are equal as fractions differ by exactly
-    zero: division rounds equal quotients to the same float.
+    Cells are indices into the flattened table. Shares that are equal as fractions differ by exactly
+    zero, because division rounds equal quotients to the same float.
     """
     shape = domain.shape(clique)
     ours, theirs = (_cells(table, clique, shape) for table in (real, synthetic))
@@ -71,7 +71,7 @@ def differences(
 
 
 def ratio(error: float, scale: float) -> float:
-    """The error in units of the scale: 0 for no error, infinite for an error over a scale of 0."""
+    """The error in units of the scale: 0 without an error, infinite if only the scale is 0."""
     if error == 0:
         return 0.0
     return math.inf if scale == 0 else float(error / scale)

@@ -1,9 +1,9 @@
-"""Cells made of the values of both tables: what was clipped, became missing or another is error.
+"""Puts two tables into cells made of both tables' values, so that clipped values count as errors.
 
-Cells of a declared domain cannot show what the domain itself has done to a column, since the real
-rows are put into the same cells first. Here numbers and dates are cut at quantiles of the real
-column, values that many rows share have a cell of their own, and so has every category, what is
-missing and what cannot be read. No value of this module is private.
+Cells of a declared domain cannot show what the domain did to a column, because the real rows are
+put into the same cells first. Here numbers and dates are cut at quantiles of the real column.
+Values that many rows share, categories, missing and unreadable values have cells of their own.
+No result is private.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,13 +27,14 @@ from sdv_privpgd.metrics.reading import (
 from sdv_privpgd.metrics.rows import ratio
 
 MISSING, UNREADABLE = "(missing)", "(unreadable)"
-"""What the cells of values that are none are called."""
+"""Names of the cells of missing and unreadable values."""
 
 _MOST_CELLS, _ROWS_A_CELL = 20, 10
-"""Cells between quantiles of the real numbers, if each holds so many rows."""
+"""Number of cells between quantiles of the real numbers, and the fewest rows that a cell holds."""
 
 _MOST_CATEGORIES = 200
-"""Categories with a cell of their own. The rarest share one, but never across tables."""
+"""Most categories with a cell of their own. Rarer ones share a cell: those of both tables, those of
+the real rows alone, and those of the synthetic rows alone."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,7 +42,7 @@ class CommonCells:
     """A column of both tables in cells that are made of the values of both.
 
     Attributes:
-        column: What it is.
+        column: The description of the column.
         ends: The smallest and the largest value of each of the first cells: numbers, nanoseconds
             of dates, or a category twice.
         others: The names of the cells after those.
@@ -77,10 +78,10 @@ class CommonCells:
 
     @property
     def w1(self) -> float:
-        """W1 over the real numbers' mean distance from their median.
+        """W1, divided by the real numbers' mean distance from their median.
 
-        A synthetic column that is the real median in every row has 1. Not a number for categories
-        and where a table has no numbers.
+        A synthetic column that is the real median in every row has 1. It is NaN for categories and
+        if a table has no numbers.
         """
         if self.numbers is None or not all(map(len, self.numbers)):
             return float("nan")
@@ -94,7 +95,7 @@ def common_cells(
     real: Mapping[str, pd.Series],
     synthetic: Mapping[str, pd.Series],
 ) -> dict[str, CommonCells]:
-    """Each column in cells made of both tables' values. Not private.
+    """Puts each column into cells made of both tables' values. Not private.
 
     Raises:
         ValueError: If a table has no row.
@@ -162,8 +163,8 @@ def _cut(
 ) -> tuple[list[tuple[float, float]], np.ndarray, np.ndarray]:
     """The ends of cells of numbers, and the cell of each real and each synthetic number.
 
-    A number that many rows of either table share has a cell of its own, the others are cut at the
-    real ones' quantiles, and what lies beyond all real numbers is apart.
+    A number that many rows of either table share has a cell of its own. The others are cut at the
+    real numbers' quantiles. Synthetic numbers beyond all real ones have cells of their own.
     """
     values, places = np.unique(np.concatenate((real, synthetic)), return_inverse=True)
     if not len(values):

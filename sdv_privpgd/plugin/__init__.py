@@ -1,4 +1,8 @@
-"""SDV's classes: its words in, ours out. The only importers of SDV, besides the benchmarks.
+"""SDV's classes: its words in, ours out.
+
+All that works with SDV's objects is here. Elsewhere SDV is imported late, for what a user hands
+over or asks for: by the command line, ``drafting/types.py`` and the benchmarks. (``synthesizer.py``
+is the module that pickles name: it loads SDV, which finds the classes.)
 
 ``synthesizers`` are what users see, ``base`` is what they share, and ``generators``,
 ``constraints`` and ``transformers`` translate. SDV's own pipeline never sees the private table.

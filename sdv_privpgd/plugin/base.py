@@ -9,14 +9,13 @@ import datetime
 import inspect
 import threading
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import replace
 from importlib.metadata import version as version_of
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sdv import version
 from sdv.errors import (
@@ -30,13 +29,11 @@ from sdv.errors import (
 from sdv.metadata import Metadata
 from sdv.single_table.base import SYNTHESIZER_LOGGER
 
-from sdv_privpgd.columns.encoders import encode_table
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.discovery.plan import without_domain
 from sdv_privpgd.drafting.template import named_by_text
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, Fitted, check
-from sdv_privpgd.fitting.opening import dtypes_kept, opened
 from sdv_privpgd.fitting.settings import Settings, check_count, check_flag
 from sdv_privpgd.fitting.unfinished import Unfinished, booked, note_on
 from sdv_privpgd.plugin import generators
@@ -52,6 +49,7 @@ from sdv_privpgd.plugin.constraints import SdvConstraints
 from sdv_privpgd.plugin.pages import ShownFit
 from sdv_privpgd.plugin.rows import SampledRows
 from sdv_privpgd.plugin.transformers import ColumnTransformer, transformer_for
+from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.progress import Progress, Stage, expect, silent
@@ -262,8 +260,8 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
         """Checks the kind of the data, its column names and dtypes, and nothing of its values."""
         self._open(data)
 
-    def _open(self, data) -> dict[str, pd.Series]:
-        """The table's columns under the metadata's names, in the metadata's order. Private."""
+    def _open(self, data) -> PrivateTable:
+        """The table's columns under the metadata's names, in the metadata's order."""
         if isinstance(data, dict):
             if set(data) != {self._table_name}:
                 raise InvalidDataError(
@@ -277,14 +275,14 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
                 "The table must be a pandas DataFrame or a dict of one, got "
                 f"{type(table).__name__}."
             )
-        columns, errors = opened(table, self._described, self._description().facts)
+        opened, errors = PrivateTable.opened(table, self._described, self._description().facts)
         if errors:
             raise InvalidDataError(errors)
-        return columns
+        return opened
 
-    def _kept(self, columns: Mapping[str, pd.Series]) -> dict[str, Any]:
+    def _kept(self, table: PrivateTable) -> dict[str, Any]:
         """The dtypes that rows come back in, because no cell chose them. Public."""
-        return dtypes_kept(columns, self._described, self._description().modelled)
+        return table.dtypes_kept(self._described, self._description().modelled)
 
     def fit(self, data, *, weights=None) -> None:
         """Fits the synthesizer to a DataFrame, or to SDV's ``{'table': DataFrame}``.
@@ -305,8 +303,8 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
                 "unweighted rows, with the weight as a column if it matters."
             )
         self._questions()
-        columns = self._open(data)
-        settings, description = self._questions(self._kept(columns))
+        table = self._open(data)
+        settings, description = self._questions(self._kept(table))
         unknown = without_domain(description.undeclared)
         if unknown:
             warnings.warn(
@@ -320,11 +318,11 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
             _ = description.schema
         names = self._names_of(data)
         with self._shown() as progress, self._booked(Fit(settings, description), names) as fit:
-            num_rows = self._known_rows(columns.values())
+            num_rows = self._known_rows(table)
             self._begin(progress, lambda: fit.stages(num_rows))
-            fit.discover(columns, progress)
+            fit.discover(table, progress)
             expect(progress, lambda: fit.stages(num_rows))
-            self._run(fit, names, fit.encoded(columns, progress), progress)
+            self._run(fit, names, table, progress)
         self._speak_up()
 
     def finish(self, data=None) -> None:
@@ -346,16 +344,15 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
             if kept is None:
                 raise NotFittedError("There is nothing to finish: no fit failed after it had paid.")
             settings, description = self._questions(kept.description.dtypes)
-            columns = None if data is None else self._open(data)
+            table = None if data is None else self._open(data)
             found = kept.description
             description = replace(description, discovered=found.discovered, shapes=found.shapes)
             kept.require(description.attributes, with_data=data is not None)
             fit = Fit(settings, description, doubts=kept.doubts, begun=kept.ledger)
             with self._shown() as progress, self._booked(fit, kept.names, goes_on=True):
-                num_rows = self._known_rows([] if columns is None else columns.values())
+                num_rows = self._known_rows(table)
                 self._begin(progress, lambda: fit.stages(num_rows))
-                codes = None if columns is None else fit.encoded(columns, progress)
-                self._run(fit, kept.names, codes, progress, kept.answers)
+                self._run(fit, kept.names, table, progress, kept.answers)
             self._speak_up()
 
     def plan(self, num_rows: int) -> str:
@@ -366,10 +363,11 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
         """
         check_count("num_rows", num_rows, least=0)
         settings, description = self._questions()
-        columns = dict.fromkeys(self._described, pd.Series([None] * num_rows, dtype=object))
+        missing = pd.Series([None] * num_rows, dtype=object)
+        table = PrivateTable(dict.fromkeys(self._described, missing))
         fit = Fit(settings, description)
-        fit.discover(columns)
-        fit.ask(fit.encoded(columns))
+        fit.discover(table)
+        fit.ask(table)
         return plan_report(fit.books.ledger, num_rows, fit.tables)
 
     def preprocess(self, data) -> dict[str, pd.DataFrame]:
@@ -379,27 +377,24 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
 
         The frame is read-only, so that ``fit_processed_data`` needs no copy: change a copy of it.
         """
-        columns = self._open(data)
+        table = self._open(data)
         if not self._fitted:  # a model's codes go with the dtypes of its own table
-            self._dtypes = self._kept(columns)
+            self._dtypes = self._kept(table)
         schema = self._description().attributes
-        codes = encode_table(columns, schema)
         names = pd.Index(schema.domain().attributes)
-        return {self._table_name: pd.DataFrame(codes, columns=names, copy=False)}
+        return {self._table_name: pd.DataFrame(table.codes(schema), columns=names, copy=False)}
 
     def fit_processed_data(self, processed_data) -> None:
         """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call."""
         settings, _ = self._questions()
         description, fitted = self._description(), self._model_of_table
         names = (self._gives_frames, self._original_columns)
-        table = processed_data[self._table_name]
+        table = EncodedTable(processed_data[self._table_name])
         fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
         with self._shown() as progress, self._booked(fit, names):
-            num_rows = self._known_rows([table])
+            num_rows = self._known_rows(table)
             self._begin(progress, lambda: fit.stages(num_rows))
-            attributes = list(description.attributes.domain().attributes)
-            in_order = table if list(table.columns) == attributes else table[attributes]
-            self._run(fit, names, in_order.to_numpy(), progress)
+            self._run(fit, names, table, progress)
         self._speak_up()
 
     def _names_of(self, data) -> tuple[bool, pd.Index]:
@@ -420,9 +415,9 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
         """Says what is to come, before a row is read."""
         expect(progress, foretold)
 
-    def _known_rows(self, columns: Collection[Sized]) -> int:
+    def _known_rows(self, table: PrivateTable | EncodedTable | None) -> int:
         """The number of rows where it is public, else a usual one: a bar must not tell it."""
-        return self._settings().foretold_rows(len(next(iter(columns), ())))
+        return self._settings().foretold_rows(table)
 
     @contextmanager
     def _booked(
@@ -462,11 +457,11 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
         self,
         fit: Fit,
         names: tuple[bool, pd.Index],
-        codes: np.ndarray | None,
+        table: PrivateTable | EncodedTable | None,
         progress: Progress,
         known: Sequence[Measurement] = (),
     ) -> None:
-        """Asks about the codes, or without them goes on with what is known, and makes the model."""
+        """Asks about a table, or without one goes on with what is known, and makes the model."""
         SYNTHESIZER_LOGGER.info(  # pyright: ignore[reportOptionalMemberAccess]
             {
                 "EVENT": "Fit",
@@ -478,7 +473,7 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
             }
         )
         self._ready_generators(fit.description)
-        fit.ask(codes, progress, known=known)
+        fit.ask(table, progress, known=known)
         fitted = fit.model(progress)
         set_aside = [f"Not enforced: {reason}" for reason in fitted.refusals]
         described, keys = fit.description.columns, fit.description.keys

@@ -71,8 +71,10 @@ class PrivPGDSynthesizer(PrivateSynthesizer):
             nines (9, 99, ...) among numbers. It also finds how frequent declared categories are
             where they are more than 256: rare ones share a cell, and are drawn from it as often.
             At 0 neighbors in the declared order share cells evenly. Thresholds cost a thirtieth
-            of ``delta`` each, at most three of them. On ten real tables a fifth gave errors as low
-            as any share from 0.05 to 0.3, and where nothing is declared far lower ones than 0.05.
+            of ``delta`` each, at most three of them. Where nothing is declared, 0.2 gave clearly
+            lower errors than 0.05 on five of ten real tables, and equal ones within noise on the
+            other five; at epsilon 0.2 a share of 0.3 was lower still on those five. Where all
+            ranges are declared, the share made no difference beyond noise.
         num_bins: Cells of a numerical or datetime column: of about equally many rows, and of equal
             width where nothing is looked into.
         strategy: What is measured: ``'all_pairs'`` (also triples, over a few groups of values

@@ -15,9 +15,18 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from numbers import Real
+from typing import Any
 
-from scipy.optimize import brentq
-from scipy.special import erfcx, log_ndtr, ndtr, ndtri_exp
+from scipy.optimize import brentq  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
+from scipy.special import (  # pyright: ignore[reportMissingTypeStubs]
+    erfcx,
+    log_ndtr,
+    ndtr,
+    ndtri_exp,
+)
+
+_solve: Any = brentq  # pyright: ignore[reportUnknownVariableType]
+"""It has no types."""
 
 _SQRT2 = math.sqrt(2.0)
 _RELATIVE_MARGIN = 1e-13
@@ -56,7 +65,7 @@ def check_delta(delta: float) -> float:
 
 def _is_real(value: object) -> bool:
     # NumPy's numbers are registered; its truths are not, and nor are decimals.
-    return isinstance(value, Real) and not isinstance(value, bool)
+    return not isinstance(value, bool) and isinstance(value, Real)
 
 
 def log_delta(epsilon: float, mu: float) -> float:
@@ -147,5 +156,4 @@ def mu_squared_of_range(epsilon: Fraction) -> Fraction:
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
     """Where a monotone function crosses 0, to the last digits of a float."""
-    root = brentq(function, low, high, xtol=1e-15, rtol=1e-14)  # pyright: ignore[reportArgumentType]
-    return float(root)  # pyright: ignore[reportArgumentType]  (scipy's types are its full output's)
+    return float(_solve(function, low, high, xtol=1e-15, rtol=1e-14))

@@ -1,7 +1,6 @@
 """The trusted holder of the private table: charging, counting and noise or choice are one act."""
 
 import math
-import os
 import threading
 from collections.abc import Sequence
 from fractions import Fraction
@@ -57,24 +56,23 @@ class Curator:
 
     Args:
         dataset: The codes that it answers for.
-        books: What it charges: an empty ledger, or the books that other curators of the fit write.
+        books: What it charges, and where its noise comes from. Other curators of the fit share
+            them.
         values: The values of columns whose categories nobody declared, for ``discover``.
         known: Answers about these codes that were paid for earlier.
-        words: The randomness of the noise where ``books`` is a ledger.
     """
 
     def __init__(
         self,
         dataset: Dataset,
-        books: Books | PrivacyLedger,
+        books: Books,
         *,
         values: ValueCounts | None = None,
         known: Sequence[Measurement] = (),
-        words: WordSource = os.urandom,
     ) -> None:
         self._dataset = dataset
         self._values = ValueCounts({}) if values is None else values
-        self._books = books if isinstance(books, Books) else Books(books, words=words)
+        self._books = books
         self._measurements = tuple(known)
         self._tables: dict[Clique, np.ndarray] = {}  # of earlier choices: private, never noisy
         self._lock = threading.Lock()
@@ -204,7 +202,7 @@ class Curator:
                 threshold=threshold,
             )
         )
-        found = {}
+        found: dict[str, list[tuple[Value | None, int]]] = {}
         for name, query in zip(names, queries, strict=True):
             counted = query.answer(self._values)
             exact = np.array([number for _, number in counted], dtype=np.int64)

@@ -12,7 +12,7 @@ _BLOCK = 1 << 16
 
 
 class Dataset:
-    """Integer codes of a domain, one row a record. Private: only the curator may hold one.
+    """Integer codes of a domain, one row a record. Private: ``boundary`` makes it for a curator.
 
     It has no public view of itself: ``repr`` names the domain alone and pickling is refused, so
     that no log, message or file can come to hold a record.

@@ -7,6 +7,7 @@ import threading
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Integral
+from typing import Any
 
 from sdv_privpgd.privacy.accounting import (
     check_delta,
@@ -195,7 +196,7 @@ class PrivacyLedger:
         other = sum((charge.mu_squared_under(adjacency) for charge in self.charges), Fraction(0))
         return epsilon_of(other, float(left))
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         """The ledger as plain values: fractions as text, exactly, and as floats for reading."""
         return {
             "adjacency": self.adjacency.value,

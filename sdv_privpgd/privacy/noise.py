@@ -16,10 +16,14 @@ import math
 import os
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
-import mpmath
+import mpmath  # pyright: ignore[reportMissingTypeStubs]
 import numpy as np
-from scipy.special import erfc, erfcinv
+from scipy.special import erfc, erfcinv  # pyright: ignore[reportMissingTypeStubs]
+
+_exact: Any = mpmath
+"""Arithmetic of any precision. It has no types."""
 
 WordSource = Callable[[int], bytes]
 """Returns that many random bytes. Always ``os.urandom``, except in tests."""
@@ -47,13 +51,13 @@ def _magnitude_exactly(word: int, stddev: float, near: int, words: WordSource) -
     """The magnitude of a word that double precision cannot place, looked for from ``near``."""
     bits = _MAGNITUDE_BITS + _EXTRA_BITS
     uniform = (word << _EXTRA_BITS) | int.from_bytes(words(_EXTRA_BITS // 8), "little")
-    with mpmath.workprec(1280):
-        scale = mpmath.mpf(stddev) * mpmath.sqrt(2)
+    with _exact.workprec(1280):
+        scale = _exact.mpf(stddev) * _exact.sqrt(2)
 
         def above(k: int) -> bool:
             """Whether the magnitude exceeds k: the uniform lies below the tail beyond k."""
-            tail = mpmath.erfc((mpmath.mpf(k) + mpmath.mpf(1) / 2) / scale)
-            return uniform < int(mpmath.floor(mpmath.ldexp(tail, bits)))
+            tail = _exact.erfc((_exact.mpf(k) + _exact.mpf(1) / 2) / scale)
+            return uniform < int(_exact.floor(_exact.ldexp(tail, bits)))
 
         low = high = near
         step = 1
@@ -81,7 +85,7 @@ def rounded_gaussian(stddev: float, size: int, words: WordSource = os.urandom) -
     # the uniform lies above the tail beyond k and below the one beyond k - 1.
     real = uniform.astype(np.float64)
     guess = erfcinv((real + 0.5) * 2.0**-_MAGNITUDE_BITS) * (stddev * math.sqrt(2))
-    magnitude = np.rint(guess).astype(np.int64)
+    magnitude: np.ndarray = np.rint(guess).astype(np.int64)
     _, beyond = _tail(magnitude, stddev)
     before, _ = _tail(magnitude - 1, stddev)
     certain = (real >= beyond) & ((magnitude == 0) | (real < before))
@@ -89,4 +93,4 @@ def rounded_gaussian(stddev: float, size: int, words: WordSource = os.urandom) -
         magnitude[index] = _magnitude_exactly(
             int(uniform[index]), stddev, int(magnitude[index]), words
         )
-    return np.where(drawn & np.uint64(1), -magnitude, magnitude).astype(np.int64)
+    return np.where(drawn & np.uint64(1), -magnitude, magnitude)

@@ -5,9 +5,12 @@ The only module of the privacy core that imports torch (through opacus); nothing
 
 import math
 from fractions import Fraction
+from typing import Any
 
-from opacus.accountants import IAccountant
-from opacus.accountants.registry import register_accountant
+from opacus.accountants import IAccountant  # pyright: ignore[reportMissingTypeStubs]
+from opacus.accountants.registry import (  # pyright: ignore[reportMissingTypeStubs]
+    register_accountant,
+)
 
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -24,6 +27,7 @@ class ExactGDPAccountant(IAccountant):
 
     def __init__(self) -> None:
         super().__init__()
+        self.history: list[tuple[float, float, int]] = []
 
     @classmethod
     def of(cls, ledger: PrivacyLedger) -> "ExactGDPAccountant":
@@ -54,7 +58,7 @@ class ExactGDPAccountant(IAccountant):
         else:
             self.history.append((noise_multiplier, 1.0, 1))
 
-    def get_epsilon(self, delta: float, **kwargs) -> float:
+    def get_epsilon(self, delta: float, **kwargs: Any) -> float:
         """The smallest epsilon of all steps together at this delta."""
         del kwargs  # other accountants take precision settings; this one is exact
         mu_squared = sum(

@@ -39,11 +39,15 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any
 
-import mpmath
+import mpmath  # pyright: ignore[reportMissingTypeStubs]
 import numpy as np
 
 from sdv_privpgd.privacy.noise import WordSource
+
+_exact: Any = mpmath
+"""Arithmetic of any precision. It has no types."""
 
 _WORD_BITS = 64
 _EXTRA_BITS = 1024
@@ -75,13 +79,13 @@ def _choice_exactly(
 ) -> int:
     """The index of a word that double precision cannot place; ``below`` are scores minus top."""
     uniform = (word << _EXTRA_BITS) | int.from_bytes(words(_EXTRA_BITS // 8), "little")
-    with mpmath.workprec(_PRECISION + 64):
+    with _exact.workprec(_PRECISION + 64):
         weights = [
             int(
-                mpmath.floor(
-                    mpmath.ldexp(
-                        mpmath.exp(
-                            mpmath.mpf(gap * temperature.denominator) / temperature.numerator
+                _exact.floor(
+                    _exact.ldexp(
+                        _exact.exp(
+                            _exact.mpf(gap * temperature.denominator) / temperature.numerator
                         ),
                         _PRECISION,
                     )

@@ -29,7 +29,7 @@ some of the columns is part of M, and adds its own delta in the same way.
 import math
 from fractions import Fraction
 
-from scipy.special import erfc, erfcinv
+from scipy.special import erfc, erfcinv  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.privacy.queries import Adjacency
 

@@ -2,10 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
 from sdv_privpgd.columns.values import Value, kind_of
+
+_Kind = tuple[Any, Any]
+"""A value after its kind, which sorts before it; two times ``None`` is missing."""
 
 
 class ValueCounts:
@@ -46,7 +50,7 @@ class ValueCounts:
         return self._listed[name]
 
 
-def _sorted(found: Mapping) -> list[tuple[Value | None, int]]:
+def _sorted(found: Mapping[_Kind, int]) -> list[tuple[Value | None, int]]:
     missing = found.get((None, None), 0)
     listed = sorted((pair, number) for pair, number in found.items() if pair[0] is not None)
     return [*((key, number) for (_, key), number in listed), (None, missing)]
@@ -59,9 +63,9 @@ def _counted(numbers: np.ndarray) -> list[tuple[Value | None, int]]:
     return [*zip(values.tolist(), counts.tolist(), strict=True), (None, missing)]
 
 
-def _added(counts: Iterable[tuple[Value | None, int]]) -> dict:
+def _added(counts: Iterable[tuple[Value | None, int]]) -> dict[_Kind, int]:
     """The number of each key with its kind, so that ``True`` and 1 are two."""
-    found: Counter = Counter()
+    found: Counter[_Kind] = Counter()
     for key, number in counts:
         found[None if key is None else kind_of(key), key] += number
     return dict(found)

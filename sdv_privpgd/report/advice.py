@@ -1,7 +1,7 @@
-"""What a fit says of itself: sentences on columns, rows and settings that hardly can be meant.
+"""The warnings after a fit: sentences on columns, rows and settings that are probably mistakes.
 
-Everything here is made of noisy answers, of the ledger and of what was declared or found, so it is
-post-processing: public and free. A rule speaks where the noise leaves no doubt, and is silent else.
+They are made of noisy answers, of the ledger and of what was declared or found. So they are
+post-processing, public and free. A rule speaks only where the noise leaves no doubt.
 """
 
 import math
@@ -26,41 +26,42 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.labels import code_labels
 
 OPENING = "Worth a look before the rows are used:"
-"""What the warning at the end of a fit begins with."""
+"""The first words of the warning at the end of a fit."""
 
 _SURE = 3.0
-"""So many standard deviations of the noise a finding must have."""
+"""Standard deviations of the noise that a finding must exceed."""
 
 _MOSTLY_OTHER, _ALL_MISSING, _CONSTANT = 0.5, 0.9, 0.98
-"""Shares of rows from which on a column is said to be nothing but that."""
+"""Shares of rows from which on a column is said to be all missing, all other, or the like."""
 
 _MANY_VALUES = 5
-"""A column of at least so many values or cells is not expected to be constant."""
+"""A column of at least so many values or cells should not be constant."""
 
 _AT_BOUND, _ABOVE_NEIGHBOR = 0.02, 5.0
-"""A bound holds so large a share of rows, and so many times what lies beside it, if values are
-clipped to it; with the right range few columns end like this."""
+"""Values seem to be clipped if a bound holds at least this share of the rows, and so many times the
+rows beside it. With the right range few columns look like that."""
 
 _NATURAL_ENDS = (-1, 0, 1)
-"""Ends where many rows are found in many tables: nothing, the first of a count, a code."""
+"""Ends that hold many rows in many good tables: nothing, the first of a count, a code."""
 
 _LOUD, _FINE = 0.1, 0.05
-"""Shares of rows that the noise moves in a column's counts: too many, and few enough.
+"""Shares of rows that the noise moves in a column's counts: a share that is too large, and a small
+enough one.
 
-On samples of Adult (15 declared columns, epsilon 1) 10 % is at 3,000 rows; the pairs of columns of
-the synthetic rows are as far from the true ones as independent columns at about 8,000."""
+On samples of Adult (15 declared columns, epsilon 1) the share is 10 % at 3,000 rows. At about 8,000
+rows the pairs of columns are as far from the true ones as those of independent columns."""
 
 _NAMED = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is publicly known after a fit.
+    """The public facts after a fit.
 
     Attributes:
         schema: The modelled columns.
-        release: What left the fit, if any column was modelled.
-        ledger: Of this fit.
+        release: The release of the fit, if any column was modelled.
+        ledger: The ledger of this fit.
         declared: What was declared of each column, in SDV's words.
         doubts: A sentence on each column whose domain the noise has left uncertain.
         repeated_ids: Columns of ids that are no keys, so that several rows may have one.
@@ -75,7 +76,7 @@ class Facts:
 
 
 def advice(fitted: Facts) -> tuple[str, ...]:
-    """Public sentences on what is wrong with a fit, as far as that shows."""
+    """Sentences on what seems to be wrong with a fit. Public."""
     said = list(fitted.doubts.values())
     if fitted.release is not None:
         total = estimate_total(fitted.release.domain, fitted.release.measurements)
@@ -89,13 +90,13 @@ def advice(fitted: Facts) -> tuple[str, ...]:
 
 
 def _tables(release: Release) -> dict[str, NoisyTable]:
-    """The noisy counts of each column that some measured table holds."""
+    """The noisy counts of each column that is in some measured table."""
     noisy = noisy_tables(release.domain, release.measurements)
     return {name: table for (name,), table in margin_estimates(noisy, 1).items()}
 
 
 def _of_columns(fitted: Facts, tables: Mapping[str, NoisyTable], total: Total) -> dict[str, str]:
-    """One sentence at most on each column: the first of the rules that applies."""
+    """At most one sentence on each column, by the first rule that applies."""
     said = {}
     for column in fitted.schema.columns:
         if column.name not in tables:
@@ -159,7 +160,7 @@ def _at_bounds(column: Column, shares: np.ndarray, error: float, declared: Mappi
 
 
 def _widths(column: Column) -> np.ndarray:
-    """How much of the range each code of a value holds."""
+    """The width of each code's cell, as a part of the range."""
     cells = column.cells
     assert not isinstance(cells, Categories)
     wide = cells.widths if isinstance(cells, Ticks) else np.diff(cells.edges)
@@ -182,7 +183,7 @@ def _constant(column: Column, least: np.ndarray) -> str | None:
 
 
 def _of_rare(schema: Schema, names: Set[str], tables: Mapping[str, NoisyTable]) -> Iterator[str]:
-    """One sentence on all of some columns: the categories that may as well not be there."""
+    """One sentence on the categories of all columns that the noise hides."""
     found = []
     for column in schema.columns:
         if isinstance(column.cells, Categories) and column.name in names:
@@ -200,7 +201,7 @@ def _of_rare(schema: Schema, names: Set[str], tables: Mapping[str, NoisyTable]) 
 
 
 def _of_rows(tables: Mapping[str, NoisyTable], total: Total) -> Iterator[str]:
-    """Whether the noise moves too many rows, and how many rows would do."""
+    """A sentence if the noise moves too many rows; it says how many rows would do."""
     if not tables:
         return
     moved = fmean(
@@ -247,6 +248,6 @@ def _percent(share: float) -> str:
 
 
 def _rounded_up(number: float) -> int:
-    """The number with two digits that count."""
+    """The number, rounded to two significant digits."""
     step = 10 ** max(math.floor(math.log10(number)) - 1, 0)
     return math.ceil(number / step) * step

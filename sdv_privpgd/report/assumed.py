@@ -1,4 +1,4 @@
-"""What a fit is of, and what it took to be public: the head of the public page."""
+"""The head of the public page: what was fitted, and which facts were taken to be public."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,23 +12,23 @@ from sdv_privpgd.report.page import Details, Facts, Items, Part, Section, Text, 
 from sdv_privpgd.report.words import listed, number
 
 CONFIDENT = 1.96
-"""Standard deviations about an answer that hold the truth in 95 of 100 cases."""
+"""The truth lies within so many standard deviations of an answer in 95 of 100 cases."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a fit is of. Public.
+    """A description of a fit. Public.
 
     Attributes:
         table: The table's name.
-        date: When it was fitted.
-        strategy: What chose the questions.
-        engine: What made rows of the answers.
+        date: The date of the fit.
+        strategy: The strategy that chose the questions.
+        engine: The engine that made rows of the answers.
         columns: SDV's facts on each column, in order.
         keys: The names of its keys.
-        declared: What was declared of the columns beside that, in SDV's words.
-        discovered: What was found privately, in the same words.
-        settings: What else the fit was told, by name.
+        declared: The other declared facts on the columns, in SDV's words.
+        discovered: The facts that were found privately, in the same words.
+        settings: The other settings of the fit, by name.
     """
 
     table: str
@@ -43,7 +43,7 @@ class About:
 
 
 def subject(about: About, release: Release | None, adjacency: Adjacency) -> Facts:
-    """The fit at a glance: of what, when, how."""
+    """The fit at a glance: the table, the date and the method."""
     method = f"{type(about.strategy).__name__} + {type(about.engine).__name__}"
     return Facts(
         [
@@ -58,7 +58,7 @@ def subject(about: About, release: Release | None, adjacency: Adjacency) -> Fact
 
 
 def _rows(release: Release | None, adjacency: Adjacency) -> str:
-    """The number of rows as far as it is public."""
+    """The number of rows, as far as it is public."""
     if release is None:
         return "not asked"
     total = estimate_total(release.domain, release.measurements)
@@ -68,7 +68,7 @@ def _rows(release: Release | None, adjacency: Adjacency) -> str:
 
 
 def assumed_section(about: About, adjacency: Adjacency) -> Section:
-    """The facts that no noise protects, since they were taken to be public."""
+    """The facts that were taken to be public, so that no noise protects them."""
     facts = [
         "the names of the table and of its columns;",
         "each column's sdtype and dtype, format, and which columns are keys. They may have been "
@@ -120,7 +120,7 @@ def facts_in_words(facts: Mapping[str, Any]) -> str:
 
 
 def _row(name: str, about: About) -> tuple[str, str, str, str]:
-    """A column: what it is, what was declared of it, and what was found beside that."""
+    """The row of a column: its kind, what was declared of it, and what was found."""
     declared = {**about.columns[name], **about.declared.get(name, {})}
     found = {
         key: fact

@@ -1,4 +1,4 @@
-"""Pairs of columns of synthetic rows beside those of the real ones. Not private."""
+"""The part of a page that shows synthetic and real pairs of columns side by side. Not private."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from sdv_privpgd.report.page import Figure, Grid, Section, Table, Text
 from sdv_privpgd.report.words import dates, number, share, short_number
 
 _MOST_PAIRS, _MOST_DRAWN = 4, 40
-"""Pairs that are drawn cell by cell, and cells of a column that are."""
+"""Numbers of pairs that are drawn cell by cell, and of a column's cells that are drawn."""
 
 
 def pairs_section(cells: Mapping[str, CommonCells], pairs: Mapping[Clique, float]) -> Section:
@@ -112,7 +112,7 @@ def _maps(first: CommonCells, second: CommonCells, distance: float) -> list[Figu
 
 
 def _few(cells: CommonCells) -> Names:
-    """The names of so few cells that they can be told apart: the last of many are one."""
+    """The names of a few cells, so that they can be told apart; the last ones share a name."""
     names = common_names(cells)
     if len(cells) <= _MOST_DRAWN:
         return names

@@ -1,4 +1,4 @@
-"""The page that is not private: synthetic rows beside the real ones, worst columns first."""
+"""The page that compares synthetic rows with the real ones, worst columns first. Not private."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,7 +25,7 @@ from sdv_privpgd.report.page import (
 from sdv_privpgd.report.words import dates, listed, number, share
 
 _MOST_SENTENCES = 12
-"""In sight, about what lies outside."""
+"""Sentences on values outside the domain that are shown; the others are folded away."""
 
 _BANNER = "NOT PRIVATE: this page compares with the real table. Do not pass it on."
 
@@ -51,8 +51,8 @@ def comparison_page(
 ) -> Page:
     """The page of columns in common cells. Not private.
 
-    ``lost`` is what the domain does not hold of each column, ``pairs`` are distances, ``scores``
-    the papers' metrics, and ``quality`` SDMetrics' score, first as a whole and then its parts.
+    ``lost`` has the shares of each column's values that the domain does not hold. ``pairs`` has
+    distances, ``scores`` the papers' metrics, and ``quality`` SDMetrics' score and its parts.
     """
     first = next(iter(cells.values()))
     facts = [
@@ -83,7 +83,7 @@ def comparison_page(
 
 
 def said(name: str, lost: Outside) -> str:
-    """What a domain does not hold of a column, in one sentence."""
+    """One sentence on the values of a column that the domain does not hold."""
     parts = [
         (lost.below, "are below its range and became its lowest value"),
         (lost.above, "are above its range and became its highest value"),

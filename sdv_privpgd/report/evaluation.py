@@ -1,7 +1,7 @@
-"""How far synthetic rows lie from the real ones, in values as they are. Not private.
+"""Compares synthetic rows with the real ones, by their values. Not private.
 
-Nothing here is noisy. What it shows and returns may tell about single people, no epsilon covers
-it, and settings that were chosen by it are not covered either.
+Nothing here is noisy. The results may tell about single people. No epsilon covers them, nor any
+settings that were chosen by them.
 """
 
 import warnings
@@ -26,24 +26,24 @@ PATH = "report_not_private.html"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evaluation:
-    """How far synthetic rows lie from real ones. Not private.
+    """The distances between synthetic and real rows. Not private.
 
-    Columns are compared by their values: cells are made of both tables' values, and a real value
-    that was clipped, or became missing or another, counts as error.
+    Columns are compared by their values: cells are made of both tables' values. A real value that
+    was clipped, became missing or became another value counts as an error.
 
     Attributes:
-        outside: The share of each column's real rows whose value the domain does not hold: out of
-            its range, of an undeclared category, not readable, or missing where nothing may be.
-            Of columns with a domain.
+        outside: For each column with a domain, the share of real rows whose value the domain does
+            not hold: out of its range, of an undeclared category, not readable, or missing where
+            nothing may be missing.
         columns: The total variation distance of each column's shares, 0 to 1.
-        pairs: The same of each pair of columns.
-        w1: How far the numbers or dates of a column lie off, in units of the real ones' mean
-            distance from their median: 1 for a column that is the median in all rows.
+        pairs: The total variation distance of each pair of columns, 0 to 1.
+        w1: The W1 distance of the numbers or dates of each column, in units of the real ones' mean
+            distance from their median. A column that is the median in all rows has 1.
         scores: ``sdv_privpgd.metrics.scores`` of the same cells, without a label; empty for a
             single column.
         quality: SDMetrics' quality score, 0 to 1, not a number where it has none.
         properties: The scores of its parts.
-        path: Where the page lies.
+        path: The path of the page.
     """
 
     outside: Mapping[str, float]
@@ -68,14 +68,23 @@ def evaluate(
 
     Args:
         synthetic: A fitted synthesizer of this package, or a table of rows of any origin.
-        real: The real table. Tables are DataFrames, or dictionaries of one.
-        metadata: For a table, SDV's metadata, or its dictionary. Ranges and categories, here or
-            in ``public_domain``, are only needed to say which real values lie outside.
-        public_domain: As ``PrivPGDSynthesizer`` takes it.
-        path: Where the page is written.
+        real: The real table. A table is a DataFrame, or a dictionary with one.
+        metadata: SDV's metadata or its dictionary, if ``synthetic`` is a table. Ranges and
+            categories, here or in ``public_domain``, only serve to find real values outside them.
+        public_domain: The declared facts, as ``PrivPGDSynthesizer`` takes them.
+        path: The path that the page is written to.
 
     Raises:
-        ValueError: For a table without metadata, or metadata and a table that do not match.
+        ValueError: If a table comes without metadata, or does not match its metadata.
+
+    >>> import tempfile
+    >>> real = pd.DataFrame({"age": [20, 30, 40, 50] * 25, "ward": ["A", "B"] * 50})
+    >>> synthetic = real.assign(ward="A")
+    >>> kinds = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = evaluate(synthetic, real, {"columns": kinds}, path=f"{folder}/page.html")
+    >>> found.columns["age"], found.columns["ward"]
+    (0.0, 0.5)
     """
     if not isinstance(synthetic, pd.DataFrame | Mapping):
         if metadata is not None or public_domain is not None:
@@ -114,7 +123,7 @@ def compare(
     without_domain: Sequence[Described] = (),
     path: str | Path = PATH,
 ) -> Evaluation:
-    """The evaluation of columns with and without a domain, its page written to ``path``."""
+    """Evaluates columns with and without a domain, and writes the page to ``path``."""
     columns = [*map(Described.of, schema.columns), *without_domain]
     if not columns:
         raise ValueError("There is nothing to compare: no column of the metadata is modelled.")
@@ -175,7 +184,7 @@ def _quality(
     synthetic: Mapping[str, pd.Series],
 ) -> tuple[float, dict[str, float]]:
     """SDMetrics' quality score and its parts."""
-    # Imported here: it takes a second, and only this page asks for it.
+    # Imported here because it takes a second and only this page needs it.
     from sdmetrics.reports import QualityReport
 
     described = {}

@@ -1,7 +1,7 @@
-"""Descriptions of figures, as plain values that plotly's script draws.
+"""Describes figures as plain values that plotly's script draws.
 
-Axes are numbered by code and their ticks named, since two codes may have one name and a name may
-look like a date. Names are escaped: plotly reads markup in the texts that it is given.
+Axes are numbered by code, and their ticks have names, because two codes may have one name and a
+name may look like a date. Names are escaped, because plotly reads markup in its texts.
 """
 
 import math
@@ -32,9 +32,10 @@ def shares_figure(
     *,
     margin: float = 0.0,
 ) -> dict:
-    """A column's shares: synthetic as bars, another table's as points, give or take ``margin``.
+    """A column's synthetic shares as bars, with another table's as points with error bars.
 
-    ``title`` is what the values are of. Shares above 1, which are noise, are drawn at 1.
+    ``margin`` is the length of the error bars. ``title`` names the values. Shares above 1, which
+    are noise, are drawn at 1.
     """
     texts = [escape(label) for label in names.labels]
     codes = list(range(len(texts)))
@@ -97,9 +98,9 @@ def heat_figure(
 ) -> dict:
     """A table as colors from 0 to ``largest``, the first row at the top.
 
-    The colors are those of the values' roots: shares of cells differ by orders of magnitude.
-    Diverging colors begin at -``largest``. What is not a number stays blank. ``titles`` are what
-    rows and columns are of, ``unit`` what the values are.
+    The colors follow the roots of the values, because shares of cells differ by orders of
+    magnitude. Diverging colors begin at -``largest``. A value that is not a number stays blank.
+    ``titles`` name the rows and the columns, ``unit`` the values.
     """
     top = max(largest, 1e-9)
     marks = np.linspace(-1 if diverging else 0, 1, 5)
@@ -138,7 +139,7 @@ def heat_figure(
 
 
 def pair_matrix(domain: Domain, values: Mapping[Clique, float]) -> np.ndarray:
-    """A symmetric matrix of pairs' values, not a number where there is none."""
+    """The symmetric matrix of the pairs' values, with NaN for pairs without a value."""
     matrix = np.full((len(domain), len(domain)), np.nan)
     for clique, value in values.items():
         first, second = domain.axes(clique)
@@ -187,7 +188,7 @@ def _font() -> dict:
 
 
 def _ticks(labels: Sequence[str], most: int) -> dict:
-    """At most so many named ticks, evenly spread from the first code on."""
+    """Ticks with names, evenly spread from the first code on, at most ``most`` of them."""
     shown = range(0, len(labels), -(-len(labels) // most) or 1)
     return {
         "tickmode": "array",

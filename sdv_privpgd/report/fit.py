@@ -1,4 +1,4 @@
-"""How loud the noise of a release is, and how well its rows fit the noisy answers. Public."""
+"""The sections of a page on a release's noise and on its rows' fit to the answers. Public."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from sdv_privpgd.report.page import Figure, Grid, Part, Section, Table, Text, lo
 from sdv_privpgd.report.words import share
 
 _MOST_PAIRS = 6
-"""Pairs that are drawn cell by cell."""
+"""Number of pairs that are drawn cell by cell."""
 
 _MOST_ROWS = 300
 
@@ -33,8 +33,8 @@ _MOST_ROWS = 300
 class PairFit:
     """A pair's synthetic shares beside its noisy ones. Public.
 
-    ``distance`` is half their L1 distance; ``expected`` is what the noise alone would put between
-    the noisy table and the true one.
+    ``distance`` is half their L1 distance. ``expected`` is the distance between the noisy table and
+    the true one that the noise alone would cause.
     """
 
     clique: Clique
@@ -48,12 +48,12 @@ class PairFit:
 
     @property
     def ratio(self) -> float:
-        """The distance in units of what the noise explains; infinite without noise."""
+        """The distance in units of the expected one; infinite without noise."""
         return self.distance / self.expected if self.expected else math.inf
 
 
 def pair_fits(release: Release) -> list[PairFit]:
-    """All pairs that some measured table holds; first those furthest beyond what noise explains."""
+    """All pairs in measured tables, those with the largest excess over the noise first."""
     noisy = noisy_tables(release.domain, release.measurements)
     estimates = margin_estimates(noisy, 2)
     total = estimate_total(release.domain, release.measurements).value if noisy else 1.0
@@ -70,7 +70,7 @@ def pair_fits(release: Release) -> list[PairFit]:
 
 
 def fit_sections(release: Release, schema: Schema) -> list[Section]:
-    """The noise against the signal, each column, and the pairs."""
+    """The sections on the noise beside the signal, on each column, and on the pairs."""
     names = {column.name: code_names(column) for column in schema.attributes}
     noisy = noisy_tables(release.domain, release.measurements)
     if not noisy:
@@ -161,7 +161,7 @@ def _columns_section(
 def _column_figure(
     name: str, names: Names, release: Release, table: NoisyTable | None, total: Total
 ) -> tuple[float, Figure]:
-    """How far beyond what noise explains a column's rows are from the answers, and its figure."""
+    """The excess of a column's distance from the answers over the noise, and its figure."""
     synthetic = release.model.marginal((name,))
     size = "One value" if len(synthetic) == 1 else f"{len(synthetic)} values"
     summary = f"{size}, largest share {share(float(synthetic.max()))}"

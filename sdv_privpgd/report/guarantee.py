@@ -1,4 +1,4 @@
-"""What a ledger promises, in words that do without the mathematics. Public."""
+"""Says in plain words what a ledger promises. Public."""
 
 import math
 from importlib.metadata import version
@@ -14,16 +14,19 @@ _FALSE_ALARMS = (0.01, 0.05, 0.1)
 
 
 def most_caught(false_alarms: float, mu: float) -> float:
-    """The largest rate of true findings at a rate of false ones, against a mu-GDP release.
+    """The largest share of true findings at a share of false alarms, against a mu-GDP release.
 
-    Phi(Phi^-1(alpha) + mu): the most powerful test of one table against a neighbor (Dong, Roth &
-    Su 2022, Definition 2.6 and Eq. 6).
+    It is Phi(Phi^-1(alpha) + mu), the power of the best test of one table against a neighbor
+    (Dong, Roth & Su 2022, Definition 2.6 and Eq. 6).
+
+    >>> round(most_caught(0.05, mu=0.0), 3), round(most_caught(0.05, mu=1.0), 3)
+    (0.05, 0.26)
     """
     return float(ndtr(ndtri(false_alarms) + mu))
 
 
 def guarantee_parts(ledger: PrivacyLedger) -> list:
-    """The promise at a glance: what stands above everything else."""
+    """The promise at a glance, which stands above everything else."""
     unit = _unit(ledger)
     secret = (
         f"what the values of {unit} were"
@@ -55,7 +58,7 @@ def guarantee_parts(ledger: PrivacyLedger) -> list:
 
 
 def meaning_section(ledger: PrivacyLedger) -> Section:
-    """Epsilon as odds, and the whole promise as what the best attacker reaches."""
+    """Explains epsilon as odds, and the whole promise as the success of the best attacker."""
     epsilon, mu = ledger.spent(), math.sqrt(ledger.mu_squared)
     odds = math.exp(epsilon) if epsilon < 700 else math.inf
     even = 1 / (1 + math.exp(-epsilon))
@@ -160,7 +163,7 @@ def ledger_section(ledger: PrivacyLedger) -> Section:
 
 
 def _noise(charge: Charge, adjacency: Adjacency) -> str:
-    """What hides the answer: noise, chance in a choice, or nothing where it is public."""
+    """The noise or the chance that hides an answer, or "none" for a public answer."""
     if charge.is_exact:
         return "none: public"
     if charge.temperature is not None:

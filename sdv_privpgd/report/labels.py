@@ -1,4 +1,4 @@
-"""What the codes of a column are called on a page."""
+"""Names the codes of a column on a page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MISSING = "(missing)"
 
 @dataclass(frozen=True)
 class Names:
-    """One text a code, distinct or not, and a shorter one for the ticks of a figure."""
+    """One text for each code, and a shorter one for the ticks of a figure."""
 
     labels: Sequence[str]
     ticks: Sequence[str]
@@ -29,8 +29,8 @@ class Names:
 def code_names(column: Column) -> Names:
     """The names of a column's codes. Public: they follow from the schema.
 
-    A code is called after its category, its number, its date or both ends of its cell; one of
-    several categories after the first of them and their number. Its tick is where it begins.
+    A code is named by its category, its number, its date or both ends of its cell. A code of
+    several categories is named by the first of them and their number. Its tick is where it begins.
     """
     cells = column.cells
     if isinstance(cells, Categories):
@@ -52,7 +52,7 @@ def code_names(column: Column) -> Names:
 
 
 def code_labels(column: Column) -> list[str]:
-    """One text a code."""
+    """One text for each code."""
     return list(code_names(column).labels)
 
 
@@ -78,7 +78,7 @@ def _of_ticks(column: Column, cells: Ticks) -> tuple[list[str], list[str], list[
 
 
 def _dates(column: Column, unit: str, ticks: np.ndarray) -> list[str]:
-    """Dates as the column has them; timestamps that are days without their midnight."""
+    """Dates in the column's format; timestamps that are days are written without midnight."""
     if column.datetime_format is None and unit == "D":
         return dates(ticks.astype("datetime64[D]").astype("datetime64[ns]").astype(np.int64))
     return [str(date) for date in write_dates(ticks, unit, column.datetime_format, column.utc)]
@@ -94,7 +94,7 @@ def _short_dates(unit: str, ticks: np.ndarray) -> list[str]:
 
 
 def _decimal(tick: int, places: int) -> str:
-    """So many units of the last decimal place, written out exactly."""
+    """A number of units of the last decimal place, written out exactly."""
     if places == 0:
         return f"{tick:,}"
     digits = str(abs(tick)).zfill(places + 1)

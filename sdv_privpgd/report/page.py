@@ -1,6 +1,6 @@
 """One HTML file with everything in it: text, tables, figures and the script that draws them.
 
-Whatever comes from a table's owner (names of columns and categories) is escaped here.
+Names of columns and categories come from the table's owner, so all texts are escaped here.
 """
 
 import json
@@ -16,7 +16,7 @@ _ROWS_IN_SIGHT, _FIGURES_IN_SIGHT = 12, 12
 
 @runtime_checkable
 class Part(Protocol):
-    """Something that a page shows."""
+    """A part of a page."""
 
     def html(self) -> str:
         """The part as HTML, escaped."""
@@ -46,7 +46,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Facts:
-    """A few numbers that matter most, each with its name."""
+    """The few most important numbers, each with its name."""
 
     facts: Sequence[tuple[str, str]]
 
@@ -129,7 +129,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Fold:
-    """Parts behind a line that opens them. On paper the line stands alone."""
+    """Parts that are folded behind a line. On paper only the line is printed."""
 
     summary: str
     parts: Sequence[Part]
@@ -141,7 +141,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Details:
-    """Text as a machine writes it, behind a line that opens it."""
+    """Text in a fixed-width font, folded behind a line."""
 
     summary: str
     text: str
@@ -156,7 +156,7 @@ class Details:
 def long_table(
     caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 1
 ) -> list[Part]:
-    """A table whose first rows are in sight, and the others, if there are many, behind a line."""
+    """A table that shows its first rows; if it is long, the others are folded behind a line."""
     if len(rows) <= _ROWS_IN_SIGHT + 3:
         return [Table(caption, header, rows, texts)]
     rest = rows[_ROWS_IN_SIGHT:]
@@ -168,7 +168,7 @@ def long_table(
 
 
 def long_grid(kind: str, figures: Sequence[Figure], words: str) -> list[Part]:
-    """Figures side by side; those after the first dozen behind a line about ``words``."""
+    """Figures side by side; those after the first dozen are folded behind a line on ``words``."""
     if len(figures) <= _FIGURES_IN_SIGHT + 3:
         return [Grid(kind, figures)]
     rest = figures[_FIGURES_IN_SIGHT:]
@@ -192,7 +192,7 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A page, and the ``banner`` that stays in sight wherever it is scrolled to, if it has one."""
+    """A page, with a ``banner`` that stays in sight while scrolling, if it has one."""
 
     title: str
     lead: Sequence[Part]
@@ -201,8 +201,7 @@ class Page:
 
     def html(self) -> str:
         """The whole document. It asks for nothing over a network."""
-        # A fraction of a second to import, and pages are not what every user of plotly-less
-        # parts of this package comes for.
+        # Imported here because it takes a fraction of a second and only pages need it.
         from plotly.offline import get_plotlyjs
 
         banner = "" if self.banner is None else _banner(self.banner)

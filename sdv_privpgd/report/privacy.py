@@ -1,4 +1,4 @@
-"""The privacy report: what was spent, on what and under which adjacency, in words. Public."""
+"""The privacy report says in words what was spent, on what, and under which adjacency. Public."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -47,11 +47,17 @@ _CHOICES: str = (
 
 _WIDTH = 98
 _QUESTION, _MECHANISM = 34, 17
-"""Characters of a line, of a question and of a mechanism."""
+"""Widths in characters: of a line, of a question and of a mechanism."""
 
 
 def privacy_report(ledger: PrivacyLedger) -> str:
-    """The ledger in readable form, for a data steward and for whoever checks him."""
+    """The ledger in readable form, for a data steward and for auditors.
+
+    >>> from sdv_privpgd import PrivacyLedger
+    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> print(privacy_report(ledger).splitlines()[2])
+    Guarantee   (0, 1e-05)-differential privacy, replace-one, for one row
+    """
     rows = ledger.rows_per_person
     unit = "one row" if rows == 1 else f"up to {rows} rows of one person"
     own, other = ledger.adjacency, _other(ledger.adjacency)
@@ -79,14 +85,19 @@ def privacy_report(ledger: PrivacyLedger) -> str:
 
 
 def plan_report(ledger: PrivacyLedger, num_rows: int, tables: Sequence[Measurement]) -> str:
-    """What a fit would ask and how loud the answers would be. Public: no table was read.
+    """The questions that a fit would ask, and their noise. Public, because no table was read.
 
     Args:
-        ledger: Of the questions.
+        ledger: The ledger with the charges of the questions.
         num_rows: The number of rows that was assumed.
-        tables: The marginals that were asked for, over codes or groups of them.
+        tables: The marginals that were asked for, over codes or over groups of them.
+
+    >>> from sdv_privpgd import PrivacyLedger
+    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> print(plan_report(ledger, 1_000, []).splitlines()[0])
+    Plan for 1,000 rows: nothing was read, nothing was spent
     """
-    # Half the mean L1 norm of the noise beside the rows, before anything takes noise out.
+    # Half the mean L1 norm of the noise over the rows, before anything takes noise out.
     shares: dict[int, list[float]] = {}
     for table in tables:
         noise = table.answer.size * table.stddev / math.sqrt(2 * math.pi)
@@ -136,14 +147,14 @@ def _entry(charge: Charge, adjacency: Adjacency) -> tuple[str, ...]:
 
 
 def asked(charge: Charge) -> str:
-    """What a charge was for, and in how many questions."""
+    """The purpose of a charge, and its number of questions."""
     if charge.num_queries == 1 or charge.temperature is not None:
         return charge.what
     return f"{charge.what} ({charge.num_queries:,} questions)"
 
 
 def _events(ledger: PrivacyLedger) -> str:
-    """A table of the charges and its legend; those that differ in nothing share an entry."""
+    """A table of the charges with its legend; equal charges share an entry."""
     alike: dict[tuple[str, ...], list[Fraction]] = {}
     for charge in ledger.charges:
         alike.setdefault(_entry(charge, ledger.adjacency), []).append(charge.mu_squared)
@@ -170,7 +181,7 @@ _HEADER = ("question", "mechanism", "values", "replaced", "added", "noise sd", "
 def _lines(
     what: Sequence[str], mechanism: Sequence[str], numbers: Sequence[str], widths: Sequence[int]
 ) -> Iterator[str]:
-    """An entry: its numbers stand in its first line."""
+    """The lines of an entry; its numbers stand in the first line."""
     cells = "  ".join(cell.rjust(width) for cell, width in zip(numbers, widths, strict=True))
     for place, (left, right) in enumerate(zip_longest(what, mechanism, fillvalue="")):
         line = f"{left:<{_QUESTION}}  {right:<{_MECHANISM}}"

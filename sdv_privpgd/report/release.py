@@ -1,4 +1,4 @@
-"""The public page of a fit: what it is of, what was spent, how loud the noise is, what came out.
+"""The public page of a fit: the table, what was spent, how loud the noise is, and the rows' fit.
 
 Nothing here is private: all of it follows from a release and the public description of the columns.
 """
@@ -25,7 +25,16 @@ def release_page(
 ) -> Page:
     """The page of a fit; ``release`` is None where no column was modelled.
 
-    ``notes`` are public sentences that should be read before anything else.
+    ``notes`` are public sentences that stand first. Users call ``FittedTable.report`` or a
+    synthesizer's ``report``, which write the page.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Numerical, fit_table
+    >>> fitted = fit_table(pd.DataFrame({"age": [20, 30] * 100}), {"age": Numerical(0, 99)}, 1.0)
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fitted.report(f"{folder}/report.html").name
+    'report.html'
     """
     first = [Section("Read this first", [Items(notes)])] if notes else []
     fitted = [] if release is None else fit_sections(release, schema)
@@ -51,5 +60,5 @@ def write_release_page(
     *,
     notes: Sequence[str] = (),
 ) -> Path:
-    """Writes the public page to ``path`` and returns where it lies."""
+    """Writes the public page to ``path`` and returns the path."""
     return release_page(release, ledger, schema, about, notes=notes).write(path)

@@ -1,4 +1,4 @@
-"""Numbers, shares and dates as people write them. Public if what they are of is."""
+"""Writes numbers, shares and dates as people do. The texts are as private as the values."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ _UNITS = ((1e12, "T"), (1e9, "bn"), (1e6, "M"), (1e3, "k"))
 
 
 def number(value: float) -> str:
-    """A number with six digits or, if it is whole, all; without an exponent where it is short."""
+    """A number with six digits, or all digits of a whole number; short ones have no exponent."""
     if not math.isfinite(value):
         return str(value)
     if value == round(value) and abs(value) < 1e15:
@@ -22,7 +22,7 @@ def number(value: float) -> str:
 
 
 def short_number(value: float) -> str:
-    """A number for a tick: thousands from ten thousand on, millions and so on; three digits."""
+    """A number of three digits for a tick, in thousands from ten thousand on, then millions."""
     for unit, letter in _UNITS:
         if abs(value) >= (1e4 if unit == 1e3 else unit) and abs(value) < 1e15:
             return f"{value / unit:.4g}{letter}"
@@ -50,7 +50,7 @@ def dates(nanoseconds: Sequence[float] | np.ndarray) -> list[str]:
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
-    """Names in a row; of very many the first, and how many others there are."""
+    """Names in a row. Of very many it gives the first ones and the number of the others."""
     if len(names) <= most + 1:
         return ", ".join(names)
     return f"{', '.join(names[:most])} and {len(names) - most:,} others"

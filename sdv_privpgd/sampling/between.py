@@ -20,12 +20,18 @@ from sdv_privpgd.columns.scalars import indices, plain, quiet
 class Between:
     """Any value from ``low`` to ``high``, both included, as a condition on a column. Public.
 
-    ``None`` leaves an end open. For numbers, dates and ordinal categories, which are compared in
-    their declared order: ``Condition({"age": Between(30, 40), "ward": "B"}, num_rows=10)``, or in
-    cells of a ``DataFrameCondition``. No range holds missing values.
+    ``None`` leaves an end open. It applies to numbers, dates and ordinal categories, which are
+    compared in their declared order. Use it in SDV's conditions, as in ``Condition({"age":
+    Between(30, 40), "ward": "B"}, num_rows=10)``, or in cells of a ``DataFrameCondition``. No range
+    holds missing values.
 
     Raises:
         ValueError: If both ends are open, or an end is not a single value.
+
+    >>> Between(30, 40)
+    Between(low=30, high=40)
+    >>> Between(low=65)  # and above
+    Between(low=65, high=None)
     """
 
     low: Any = None
@@ -48,10 +54,14 @@ Span = tuple[Any, Any]
 
 
 def span(column: Column, between: Between) -> Span:
-    """The range in what the column's cells hold; its first is above its last if it is empty.
+    """The range as a column's cells hold values. If it is empty, its first value is above its last.
 
     Raises:
         ValueError: If the column has no order, or an end is no value of its kind.
+
+    >>> age = Column(name="age", sdtype="numerical", cells=Ticks(0, 99, 10), decimal_places=0)
+    >>> span(age, Between(high=40.5))
+    (0, 40)
     """
     if not column.is_ordered:
         raise ValueError(
@@ -66,12 +76,17 @@ def span(column: Column, between: Between) -> Span:
 
 
 def shares(column: Column, span: Span) -> np.ndarray:
-    """How much of the cell of each code a span covers, in [0, 1]: nothing of missing."""
+    """The share of each code that a span covers, in [0, 1]; 0 for missing.
+
+    >>> age = Column(name="age", sdtype="numerical", cells=Ticks(0, 9, 2), decimal_places=0)
+    >>> shares(age, (0, 6))
+    array([1. , 0.4, 0. ])
+    """
     return np.append(column.shares(*span), np.zeros(int(column.nullable)))
 
 
 def _end(column: Column, end: Any, rounded: Callable[[Any], int]) -> Any:
-    """An end of a range as what the cells hold, rounded into the range."""
+    """An end of a range as the cells hold it, rounded into the range."""
     if isinstance(column.cells, Categories):
         found = _index(column.cells, end)
     elif column.unit is not None:
@@ -84,7 +99,8 @@ def _end(column: Column, end: Any, rounded: Callable[[Any], int]) -> Any:
             found = _tick(column.cells, column.tick, number, rounded)
     if found is None:
         raise ValueError(
-            f"{end!r} is no end of a range in column {column.name!r}, which is {column.sdtype}."
+            f"{end!r} cannot be an end of a range in column {column.name!r}, which is "
+            f"{column.sdtype}."
         )
     return found
 
@@ -107,12 +123,12 @@ def _tick_of_date(column: Column, end: Any, rounded: Callable[[Any], int]) -> in
 
 
 def _tick(cells: Ticks, tick: Fraction, number: Fraction | float, rounded: Callable) -> int:
-    """The tick next to a number; one beyond the domain for all numbers that are further out."""
+    """The tick next to a number; the one just outside the domain for all numbers further out."""
     return rounded(min(max(number, (cells.first - 1) * tick), (cells.last + 1) * tick) / tick)
 
 
 def _number(end: Any) -> Fraction | float | None:
-    """A number as it is written, 0.1 a tenth, or an infinity; ``None`` for what is no number."""
+    """A number as it is written, 0.1 as a tenth, or an infinity; ``None`` for anything else."""
     number = plain(end)
     if isinstance(number, bool | str | bytes | None):
         return None

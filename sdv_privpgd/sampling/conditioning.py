@@ -1,4 +1,4 @@
-"""Rows of a model under conditions: those that fit, and where they are few, near ones moved."""
+"""Rows of a model under conditions: fitting rows, and near ones moved where few fit."""
 
 from collections.abc import Mapping
 
@@ -7,35 +7,47 @@ import numpy as np
 from sdv_privpgd.synthesize.engine import Model
 
 _ENOUGH = 1_000
-"""So many fitting rows stand for themselves."""
+"""This many fitting rows need no help."""
 
 _NEAREST = 300
-"""Where fewer fit, as many of the nearest rows, and those as near as the last, are moved."""
+"""If fewer fit, this many of the nearest rows, and those as near as the last one, are moved."""
 
 _PART = 16
-"""The nearest rows are first looked for among so many times as many."""
+"""The nearest rows are first searched among this many times as many."""
 
 _MOVED = 100
-"""The moved rows together weigh as much as so many fitting ones."""
+"""The moved rows together weigh as much as this many fitting ones."""
 
 Wish = Mapping[str, np.ndarray]
-"""How well the codes of attributes fit a condition, each in [0, 1], shape (code,), best 1."""
+"""The fit of each code of attributes to a condition: in [0, 1], shape (code,), the best is
+1."""
 
 
 class ConditionalRows:
     """Draws rows of a model that fit wishes.
 
-    A row of the pool, which is a block of the model's rows, fits as well as the product over the
-    wished attributes says. Where the fitting rows are many they are all that is needed. Where they
-    are few, they say little about the other attributes, and the nearest rows join them, moved: they
-    get wished codes and keep the others. A moved row weighs exp(-1 - distance) for each attribute
-    that is moved; the distance is that of the codes over their number.
-    ``python -m sdv_privpgd.benchmark conditions`` measures what comes out.
+    The rows come from a pool, one block of the model's rows. A row's fit is the product of its fits
+    over the wished attributes. Many fitting rows are used alone. If they are few, they say little
+    about the other attributes, and the nearest rows join them, moved: these get wished codes and
+    keep their other codes. A moved row weighs exp(-1 - distance) for each moved attribute; the
+    distance is that of the codes divided by their number. ``python -m sdv_privpgd.benchmark
+    conditions`` measures the errors.
 
     Args:
         model: The fitted model.
-        seed: Of the pool.
-        num_ordered: Of each attribute, how many codes, from the first on, have an order.
+        seed: The seed of the pool.
+        num_ordered: The number of codes of each attribute, from the first on, that have an order.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.privacy.measurement import Measurement
+    >>> from sdv_privpgd.privacy.queries import MarginalQuery
+    >>> from sdv_privpgd.synthesize.pgm import PrivatePGM
+    >>> answer = np.array([[40, 10], [0, 50]])
+    >>> pair = Measurement(query=MarginalQuery(("a", "b")), answer=answer, stddev=1.0)
+    >>> model = PrivatePGM().fit(Domain(("a", "b"), (2, 2)), [pair])
+    >>> rows = ConditionalRows(model, 0, {"a": 0, "b": 0})
+    >>> rows.draw({"a": np.array([0.0, 1.0])}, 3, np.random.default_rng(0))[:, 0]
+    array([1, 1, 1])
     """
 
     def __init__(self, model: Model, seed: int, num_ordered: Mapping[str, int]) -> None:
@@ -47,8 +59,8 @@ class ConditionalRows:
     def draw(self, wish: Wish, num_rows: int, generator: np.random.Generator) -> np.ndarray:
         """Codes of shape (row, attribute) that fit the wish, int64, in random order.
 
-        A row of the pool is used as often as its weight says, rounded up or down: of rows that
-        weigh the same, none is used twice before each is used once.
+        A row of the pool is used as often as its weight says, rounded up or down: among rows of
+        equal weight none is used twice before each is used once.
         """
         rows, weights = self.weights(wish)
         drawn = rows[_systematic(weights, num_rows, generator)]
@@ -60,7 +72,7 @@ class ConditionalRows:
         return codes
 
     def weights(self, wish: Wish) -> tuple[np.ndarray, np.ndarray]:
-        """Indices of rows of the pool, and what each entry weighs; a row may have two."""
+        """Indices of rows of the pool, and the weight of each; a row may occur twice."""
         fitting, fits = self._fitting(wish)
         if fits.sum() >= _ENOUGH:
             return fitting, fits
@@ -70,7 +82,7 @@ class ConditionalRows:
         return np.concatenate([moved, fitting]), np.concatenate([nearness, fits])
 
     def _fitting(self, wish: Wish) -> tuple[np.ndarray, np.ndarray]:
-        """The rows that fit, and how well. Searched among those that fit the rarest wish."""
+        """The rows that fit, and how well. Only rows that fit the rarest wish are searched."""
         rows = min(
             (self._between(name, np.flatnonzero(fit)) for name, fit in wish.items()), key=len
         )
@@ -79,7 +91,7 @@ class ConditionalRows:
         return rows[found], fits[found]
 
     def _between(self, name: str, codes: np.ndarray) -> np.ndarray:
-        """The rows whose code is from the first to the last of ascending codes."""
+        """The rows whose code lies between the first and the last of ascending codes."""
         if name not in self._sorted:
             order = np.argsort(self._pool[name], kind="stable")
             self._sorted[name] = order, self._pool[name][order]
@@ -88,13 +100,15 @@ class ConditionalRows:
         return order[start : np.searchsorted(ascending, codes[-1], side="right")]
 
     def _nearest(self, wish: Wish) -> tuple[np.ndarray, np.ndarray]:
-        """The rows that are moved the least, and what they weigh, the most 1."""
+        """The rows that have to move least, and their weights, the largest 1."""
         costs = np.zeros(self._model.block, dtype=np.float32)
         for name, fit in wish.items():
             of_codes = self._costs(name, fit).astype(np.float32)
-            costs += of_codes.take(self._pool[name], mode="clip")  # without a check for each row
+            costs += of_codes.take(
+                self._pool[name], mode="clip"
+            )  # clip skips the check of each row
         last = min(_NEAREST, len(costs)) - 1
-        # As many of a part of the rows are as near as its last: no farther ones need be sorted.
+        # A sample of the rows gives a bound on the distance, so that few rows need sorting.
         part = costs[:: max(1, len(costs) // (_PART * _NEAREST))]
         rows = np.flatnonzero(costs <= np.partition(part, last)[last])
         near = costs[rows]
@@ -114,7 +128,7 @@ class ConditionalRows:
     def _wished(
         self, name: str, fit: np.ndarray, number: int, generator: np.random.Generator
     ) -> np.ndarray:
-        """Wished codes of an attribute, as the model has them; by fit alone if it has none."""
+        """Wished codes of an attribute, as frequent as in the model; if it has none, by fit."""
         codes = np.flatnonzero(fit)
         if len(codes) == 1:
             return np.repeat(codes, number)

@@ -1,4 +1,4 @@
-"""What conditions, one a row, want of one modelled column. Public: a user wrote them."""
+"""Conditions on one modelled column, one for each row of a table. Public: a user wrote them."""
 
 import numpy as np
 import pandas as pd
@@ -7,19 +7,26 @@ from sdv_privpgd.columns.encoders import ColumnEncoder
 from sdv_privpgd.sampling.between import Between, shares, span
 
 ANYTHING = object()
-"""The cell of a condition that wants nothing of the column."""
+"""The cell of a condition that asks nothing of the column."""
 
 
 class Wanted:
-    """A value of the column, a range, or nothing, wanted by each of some conditions.
+    """Conditions on a column: each asks for a value, for a range, or for nothing.
 
     Attributes:
         name: The column.
         possible: Which conditions the declared domain can meet; bool.
-        wishes: The same number for conditions that want the same, 0 for those that want nothing.
+        wishes: A number for each condition, equal for equal conditions; 0 for those that ask
+            nothing.
 
     Raises:
         ValueError: For a range that says nothing about the column.
+
+    >>> from sdv_privpgd.columns.encoders import encoder_for
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> ward = describe("ward", {"sdtype": "categorical", "range_values": ["A", "B"]})
+    >>> Wanted(encoder_for(ward), pd.Series(["B", "X", ANYTHING])).possible
+    array([ True, False,  True])
     """
 
     def __init__(self, encoder: ColumnEncoder, conditions: pd.Series) -> None:
@@ -42,7 +49,7 @@ class Wanted:
         self.possible[self._ranged] = met[self._which]
 
     def fit(self, wish: int) -> np.ndarray:
-        """How well each code fits one of the wishes, the best 1, shape (code,)."""
+        """The fit of each code to one of the wishes, shape (code,); the best is 1."""
         size = self._encoder.column.size
         if wish <= size:
             return (np.arange(size) == wish - 1).astype(np.float64)
@@ -52,9 +59,9 @@ class Wanted:
     def write(
         self, decoded: pd.Series, codes: np.ndarray, positions: np.ndarray, *, holds_missing: bool
     ) -> pd.Series:
-        """The column at places whose codes fit, with the values and from the ranges asked for.
+        """The decoded column with the values asked for, or values of the ranges, in their rows.
 
-        A value that was asked for is as exact as it was.
+        A value that was asked for is written exactly.
         """
         holds_missing = holds_missing or bool(decoded.isna().any())
         ranged = np.flatnonzero(self._ranged)
@@ -71,21 +78,33 @@ class Wanted:
 
 
 def put(series: pd.Series, rows: np.ndarray, values: pd.Series) -> pd.Series:
-    """The series with other values in some rows, in a dtype that holds both."""
+    """The series with other values in some rows, in a dtype that holds both.
+
+    >>> put(pd.Series([1, 2, 3]), np.array([1]), pd.Series([9])).tolist()
+    [1, 9, 3]
+    """
     places = np.arange(len(series))
     places[rows] = len(series) + np.arange(len(values))
     return pd.concat([series, values], ignore_index=True).take(places).set_axis(series.index)
 
 
 def is_range(conditions: pd.Series) -> np.ndarray:
-    """Which conditions want a range of values; bool."""
+    """Marks the conditions that ask for a range of values; bool.
+
+    >>> is_range(pd.Series([3, Between(1, 2)]))
+    array([False,  True])
+    """
     if conditions.dtype != object:
         return np.zeros(len(conditions), dtype=bool)
     return np.array([isinstance(cell, Between) for cell in conditions], dtype=bool)
 
 
 def is_wanted(conditions: pd.Series) -> np.ndarray:
-    """Which conditions want anything of the column; bool."""
+    """Marks the conditions that ask anything of the column; bool.
+
+    >>> is_wanted(pd.Series([3, ANYTHING]))
+    array([ True, False])
+    """
     if conditions.dtype != object:
         return np.ones(len(conditions), dtype=bool)
     return np.array([cell is not ANYTHING for cell in conditions], dtype=bool)

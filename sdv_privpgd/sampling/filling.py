@@ -1,4 +1,4 @@
-"""A model that gives no row some code of an attribute: other codes stand in its place. Public."""
+"""A model in which other codes take the place of codes that only noise produced. Public."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,14 +11,23 @@ from sdv_privpgd.synthesize.engine import Model
 
 @dataclass(frozen=True, kw_only=True)
 class Filled:
-    """A model, with one code of some attributes drawn anew wherever it occurs.
+    """A model in which one code of some attributes is drawn anew wherever it occurs.
 
-    The others are drawn as often as they occur, whatever the row's other codes are: this is for a
-    code that noise alone has put there.
+    The other codes are drawn as often as they occur, whatever the row's other codes are. Use this
+    for a code that only noise has produced.
 
     Attributes:
         model: The model as it was fitted.
-        empty: For some attributes the code that no row shall have.
+        empty: For some attributes, the code that no row shall have.
+
+    >>> from sdv_privpgd.privacy.measurement import Measurement
+    >>> from sdv_privpgd.privacy.queries import MarginalQuery
+    >>> from sdv_privpgd.synthesize.pgm import PrivatePGM
+    >>> answer = np.array([60, 39, 1])
+    >>> table = Measurement(query=MarginalQuery(("a",)), answer=answer, stddev=1.0)
+    >>> model = PrivatePGM().fit(Domain(("a",), (3,)), [table])
+    >>> float(Filled(model=model, empty={"a": 2}).marginal(("a",))[2])
+    0.0
     """
 
     model: Model
@@ -26,12 +35,12 @@ class Filled:
 
     @property
     def domain(self) -> Domain:
-        """What the codes of its rows mean."""
+        """The domain of the model's rows."""
         return self.model.domain
 
     @property
     def block(self) -> int:
-        """How many rows are best drawn at once."""
+        """The number of rows that is best drawn at once."""
         return self.model.block
 
     def marginal(self, clique: Clique) -> np.ndarray:
@@ -39,7 +48,7 @@ class Filled:
         table = np.array(self.model.marginal(clique), dtype=np.float64)
         for axis, name in enumerate(clique):
             if name in self.empty:
-                cells = np.moveaxis(table, axis, -1)  # a view: what is written is in the table
+                cells = np.moveaxis(table, axis, -1)  # a view: writing to it changes the table
                 moved = cells[..., self.empty[name]].copy()
                 cells[..., self.empty[name]] = 0.0
                 cells += moved[..., None] * self._others(name)
@@ -56,7 +65,7 @@ class Filled:
         return codes
 
     def _others(self, name: str) -> np.ndarray:
-        """How often each other code of an attribute is drawn; all alike where there are none."""
+        """The probability of each other code of an attribute; equal ones if the model has none."""
         chances = np.array(self.model.marginal((name,)), dtype=np.float64)
         chances[self.empty[name]] = 0.0
         if not chances.any():

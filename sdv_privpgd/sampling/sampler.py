@@ -22,16 +22,29 @@ from sdv_privpgd.synthesize.engine import Model
 class Sampler:
     """Decodes rows of a model: an endless, repeatable sequence, and rows that meet conditions.
 
-    A column has missing values if some were there for sure: what noise may have made of nothing
-    is left out, so that all fits to a table give its columns the same dtypes.
+    A column has missing values if some surely occurred: missing values that only noise may have
+    produced are left out, so that all fits to a table give its columns the same dtypes.
 
     Args:
         schema: The columns.
         model: The model of their codes.
-        seed: Of the rows.
-        held: Which codes of a column hold rows for sure.
-        rules: What rows obey, by their cells.
-        predicates: What rows obey, by their values.
+        seed: The seed of the rows. The same seed gives the same rows.
+        held: The codes of each column that surely hold rows.
+        rules: The rules that rows obey, by their cells.
+        predicates: The rules that rows obey, by their values.
+        differences: Says which columns are computed from another column and a difference.
+
+    >>> from sdv_privpgd.privacy.measurement import Measurement
+    >>> from sdv_privpgd.privacy.queries import MarginalQuery
+    >>> from sdv_privpgd.synthesize.pgm import PrivatePGM
+    >>> schema = Schema.from_sdv({"ward": {"sdtype": "categorical", "range_values": ["A", "B"]}})
+    >>> answer = np.array([50, 50, 0])
+    >>> table = Measurement(query=MarginalQuery(("ward",)), answer=answer, stddev=1.0)
+    >>> model = PrivatePGM().fit(schema.domain(), [table])
+    >>> sampler = Sampler(schema, model, seed=0, held={"ward": np.array([True, True, False])})
+    >>> rows, _ = sampler.meeting(pd.DataFrame({"ward": ["B", "B"]}))
+    >>> rows["ward"].tolist()
+    ['B', 'B']
     """
 
     def __init__(
@@ -67,7 +80,7 @@ class Sampler:
         self._rows = self._from_start()
 
     def first(self, num_rows: int) -> dict[str, pd.Series]:
-        """The first rows of the sequence, wherever it is."""
+        """The first rows of the sequence, wherever the sequence stands."""
         return self._decoded(*self._from_start().take(num_rows))
 
     def take(self, num_rows: int) -> dict[str, pd.Series]:
@@ -75,11 +88,11 @@ class Sampler:
         return self._decoded(*self._rows.take(num_rows))
 
     def meeting(self, conditions: pd.DataFrame) -> tuple[dict[str, pd.Series], np.ndarray]:
-        """A row for each condition that lies in the public domain, and which ones do; bool.
+        """A row for each condition that lies in the public domain, and which conditions do; bool.
 
-        Cells of conditions are values, ``Between`` or ``ANYTHING``. Conditions on columns that
-        are not modelled are left to the caller. Under constraints those that no row meets
-        together with them are left out as well.
+        Cells of conditions are values, ``Between`` or ``ANYTHING``. Conditions on columns that are
+        not modelled are left to the caller. Conditions that no row meets together with the
+        constraints are left out as well.
         """
         wanted = self._wanted(conditions)
         possible = np.all([np.ones(len(conditions), bool), *(w.possible for w in wanted)], axis=0)
@@ -109,7 +122,7 @@ class Sampler:
         wanted: Sequence[Wanted],
         repair: Repair,
     ) -> tuple[dict[str, pd.Series], np.ndarray]:
-        """The rows that meet the constraints, repaired where nothing is wanted; and which do."""
+        """The rows that obey, repaired in columns without a condition, and which ones do."""
         names = list(self._encoders)
         held = np.zeros((len(codes), len(names)), dtype=bool)
         for each in wanted:
@@ -150,9 +163,9 @@ class Sampler:
         ]
 
     def _drawn(self, codes: np.ndarray, wanted: Sequence[Wanted]) -> np.ndarray:
-        """Codes of rows that fit what is wanted; the given ones where nothing is.
+        """Codes of rows that fit the conditions; the given ones for rows without a condition.
 
-        Conditions that want the same are drawn for together.
+        Rows for equal conditions are drawn together.
         """
         if not wanted or not len(codes):
             return codes
@@ -180,7 +193,7 @@ class Sampler:
         return RowStream(model=self._rows.model, seed=self._rows.seed, repair=self._repair)
 
     def _decoded(self, codes: np.ndarray, positions: np.ndarray) -> dict[str, pd.Series]:
-        """The columns of rows of codes and of positions in their cells."""
+        """The user's columns, decoded from codes and positions in their cells."""
         return {
             name: encoder.decode(
                 codes[:, axis], positions[:, axis], holds_missing=name in self._with_missing
@@ -190,6 +203,6 @@ class Sampler:
 
 
 def _misses(column: Column, held: Mapping[str, np.ndarray]) -> bool:
-    """Whether values of a nullable column are missing for sure, and its dtype can say so."""
+    """Whether values of a nullable column are surely missing, and its dtype allows it."""
     can_say = column.dtype is None or holds_missing(column.dtype)
     return can_say and bool(held[column.name][column.num_values])

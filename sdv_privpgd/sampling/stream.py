@@ -10,10 +10,22 @@ from sdv_privpgd.synthesize.engine import Model
 
 @dataclass(kw_only=True)
 class RowStream:
-    """Rows of a model, drawn in blocks so that row i is the same however many are asked at once.
+    """Rows of a model, drawn in blocks: row i is the same however many are asked for at once.
 
-    Public state only: the model, the seed and how many rows were taken. ``repair`` may change the
-    codes and positions of a block, by random numbers that are the block's own.
+    All state is public: the model, the seed and how many rows were taken. ``repair`` may change the
+    codes and positions of a block, using random numbers of the block's own.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.privacy.measurement import Measurement
+    >>> from sdv_privpgd.privacy.queries import MarginalQuery
+    >>> from sdv_privpgd.synthesize.pgm import PrivatePGM
+    >>> table = Measurement(query=MarginalQuery(("a",)), answer=np.array([60, 40]), stddev=1.0)
+    >>> model = PrivatePGM().fit(Domain(("a",), (2,)), [table])
+    >>> together, _ = RowStream(model=model, seed=0).take(4)
+    >>> stream = RowStream(model=model, seed=0)
+    >>> apart = [stream.take(1)[0] for _ in range(4)]
+    >>> np.array_equal(together, np.concatenate(apart))
+    True
     """
 
     model: Model
@@ -42,7 +54,7 @@ class RowStream:
         return np.concatenate(codes), np.concatenate(positions)
 
     def block(self, index: int) -> tuple[np.ndarray, np.ndarray]:
-        """The block of that index; the last one is kept."""
+        """The block with this index; the last one is cached."""
         if self._block is None or self._block[0] != index:
             rows, inside, repair = np.random.SeedSequence((self.seed, index)).spawn(3)
             codes = self.model.sample(self.model.block, int(rows.generate_state(1)[0]))

@@ -1,4 +1,4 @@
-"""Why conditions cannot be met: which column, and what it can hold. Public."""
+"""Why conditions cannot be met: the column at fault, and the values it can hold. Public."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +18,12 @@ _SHOWN = 8
 
 
 def why_not(conditions: pd.DataFrame, schema: Schema) -> str:
-    """Sentences on what keeps conditions, none of which was met, from being met."""
+    """Sentences that explain why none of these conditions could be met.
+
+    >>> facts = {"ward": {"sdtype": "categorical", "range_values": ["A", "B"]}}
+    >>> why_not(pd.DataFrame({"ward": ["X"]}), Schema.from_sdv(facts))[:52]
+    "In 1 row 'X' lies outside the domain of 'ward', whic"
+    """
     said, outside = [], np.zeros(len(conditions), dtype=bool)
     for column in schema.columns:
         if column.name in conditions:
@@ -32,7 +37,7 @@ def why_not(conditions: pd.DataFrame, schema: Schema) -> str:
 
 
 def _outside(column: Column, wanted: pd.Series) -> Iterator[str]:
-    """What is asked of the column and lies outside its domain, if anything is."""
+    """A sentence on the values that are asked of the column and lie outside its domain."""
     if not len(wanted):
         return
     asked = list(dict.fromkeys(map(_written, wanted)))
@@ -51,7 +56,7 @@ def _written(value: Any) -> str:
 
 
 def _held(column: Column) -> str:
-    """What values of the column are, in words."""
+    """The values that the column can hold, in words."""
     if column.sdtype == "boolean":
         held = "True and False"
     elif isinstance(column.cells, Categories):
@@ -59,7 +64,7 @@ def _held(column: Column) -> str:
         more = len(values) - _SHOWN
         held = ", ".join(values[:_SHOWN]) + (f" and {more} others" if more > 0 else "")
     else:
-        plain = replace(column, merging=None)  # a cell that hardly occurs is an end, too
+        plain = replace(column, merging=None)  # a cell that hardly occurs can be an end, too
         ends = np.array([0, plain.num_values - 1]), np.array([0.0, BELOW_ONE])
         low, high = encoder_for(plain).decode(*ends)
         held = f"{low} to {high}"

@@ -1,4 +1,4 @@
-"""Where more measuring is expected to help most. Public: it sees noisy answers only."""
+"""The split of a second round's budget over cliques. Public: it is computed from noisy answers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,20 +14,25 @@ def most_helpful(
     budget: float,
     weights: Mapping[Clique, float] | None = None,
 ) -> dict[Clique, float]:
-    """How much more of which clique to measure, so that the expected square error falls most.
+    """Chooses how much more to measure of each clique to lower the expected square error most.
 
     Args:
         signals: The variances of each clique's signal along orthogonal directions.
-        variances: Of the noise that each clique was measured with.
+        variances: The variance of the noise that each clique was measured with.
         levels: The amounts to choose from, ascending from 0, in units of what the clique's first
-            measurement cost: level 1 halves the variance of the noise.
-        budget: The most that all together may cost, in units of a clique of weight 1.
-        weights: What the first measurement of a clique cost, in the same units: 1 where none is
-            given. Budgets in this ratio are best for square errors that count weight^2 times.
+            measurement cost: level 1 halves the variance of its noise.
+        budget: The most that all cliques together may cost, in units of a clique of weight 1.
+        weights: What the first measurement of a clique cost, in the same units; 1 where none is
+            given. Budgets in this ratio are best if square errors count weight^2 times.
 
     Returns:
-        The cliques that get more than level 0, with theirs. What each step up saves a unit falls
-        from level to level, so taking the steps in that order is best.
+        The cliques above level 0, each with its level. A unit spent on a higher step saves less
+        than one spent on the step before, so it is best to take steps in the order of what they
+        save.
+
+    >>> signals = {("a", "b"): np.array([9.0]), ("a", "c"): np.array([0.1])}
+    >>> most_helpful(signals, dict.fromkeys(signals, 1.0), levels=[0, 1, 2], budget=2)
+    {('a', 'b'): 2}
     """
     cliques, weights = list(signals), weights or {}
     own = np.array([weights.get(clique, 1.0) for clique in cliques])[:, None]

@@ -1,4 +1,7 @@
-"""What adaptive strategies know of a model: its counts, its size and the noise to beat. Public."""
+"""Facts on a model for adaptive strategies: its counts, its size, and the noise it has to beat.
+
+Public: it is computed from noisy answers.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -15,7 +18,11 @@ from sdv_privpgd.synthesize.engine import Engine
 
 
 def whole_counts(counts: np.ndarray) -> np.ndarray:
-    """The nearest int64 counts: a score of integers can be chosen by exactly."""
+    """The nearest int64 counts. Scores must be integers for a choice to be exact.
+
+    >>> whole_counts(np.array([1.2, 3.7]))
+    array([1, 4])
+    """
     return np.rint(counts).astype(np.int64)
 
 
@@ -24,7 +31,12 @@ def expected_noise(
 ) -> float:
     """The mean L1 norm of the noise that ``mu_squared`` buys for a clique's table.
 
-    sqrt(2 / pi) sigma a cell: a model that is closer than this cannot gain by measuring.
+    It is sqrt(2 / pi) sigma for each cell. A model with a smaller error gains nothing by measuring.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE)
+    >>> round(expected_noise(ledger, Domain(("a", "b"), (2, 3)), ("a", "b"), Fraction(1)), 3)
+    4.787
     """
     squared = MarginalQuery(clique).l2_sensitivity_squared(ledger.adjacency)
     stddev = stddev_for(ledger.rows_per_person**2 * squared, mu_squared)
@@ -32,7 +44,12 @@ def expected_noise(
 
 
 def measured_cliques(measurements: Iterable[Measurement]) -> list[Clique]:
-    """The cliques whose tables are known, also from before the strategy began."""
+    """The cliques whose tables were measured, by the strategy or before it began.
+
+    >>> answer = np.array([60, 40])
+    >>> measured_cliques([Measurement(query=MarginalQuery(("a",)), answer=answer, stddev=2.0)])
+    [('a',)]
+    """
     asked = (measurement.query for measurement in measurements)
     return [query.clique for query in asked if isinstance(query, MarginalQuery)]
 
@@ -46,8 +63,13 @@ def affordable(
 ) -> list[Clique]:
     """The candidates with which a model of the measured cliques stays within ``megabytes``.
 
-    A candidate inside a measured clique is always one of them. If there is none, the one that
-    makes the smallest model is.
+    A candidate inside a measured clique always qualifies. If no other does either, the candidate
+    that makes the smallest model is returned.
+
+    >>> from sdv_privpgd import PrivatePGM
+    >>> domain, candidates = Domain(("a", "b", "c"), (2, 2, 200)), [("a", "b"), ("b", "c")]
+    >>> affordable(PrivatePGM(), domain, [("a",)], candidates, megabytes=0.002)
+    [('a', 'b')]
     """
     measured = tuple(dict.fromkeys(measured))
     sizes = {

@@ -1,12 +1,15 @@
-"""Runs of neighboring codes that hold about equal counts."""
+"""Neighboring codes put into groups that hold about equal counts."""
 
 import numpy as np
 
 
 def equal_groups(counts: np.ndarray, most: int) -> np.ndarray:
-    """At most ``most`` runs of neighboring codes that hold about equal counts: each code's run.
+    """The group of each code: at most ``most`` runs of neighboring codes with about equal counts.
 
-    The sum of the runs' squared counts is the smallest there is. ``counts`` are not negative.
+    The sum of the groups' squared counts is the smallest possible. ``counts`` must not be negative.
+
+    >>> equal_groups(np.array([50, 1, 1, 48, 50]), most=3)
+    array([0, 1, 1, 1, 2])
     """
     size = len(counts)
     if size <= most:

@@ -1,4 +1,4 @@
-"""Every attribute alone."""
+"""Every attribute alone: the baseline without dependencies."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,24 @@ from sdv_privpgd.synthesize.engine import Engine
 
 @dataclass(frozen=True, kw_only=True)
 class Independent:
-    """All 1-way marginals, in one joint Gaussian release that takes the whole budget.
+    """Measures all 1-way marginals, in one joint Gaussian release that takes the whole budget.
 
-    The baseline of every comparison: what it misses is what dependencies add.
+    When to use it: as the baseline that shows what dependencies add, or when only the columns one
+    by one matter. It is the fastest: 274,391 rows of 11 columns take 0.3 seconds on one core
+    (README). The rows know nothing of dependencies: the L1 error of pairs on Adult at epsilon 1 is
+    0.178, that of ``AllPairs`` with particles 0.044.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, PrivatePGM, fit_table
+    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
+    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
+    >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
+    >>> [charge.what for charge in fitted.ledger.charges]
+    ['number of rows', 'all 1-way marginals']
     """
 
     def run(
         self, curator: Curator, engine: Engine, *, progress: Progress = silent
     ) -> list[Measurement]:
-        """One measurement an attribute, bought with all that is left of the budget."""
+        """Returns one measurement an attribute, bought with all that is left of the budget."""
         return AllKWay(degree=1).run(curator, engine, progress=progress)

@@ -1,4 +1,4 @@
-"""All 1-way marginals, and the pairs of a private maximum spanning tree."""
+"""MST: all 1-way marginals, and the pairs of a private maximum spanning tree."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -19,25 +19,37 @@ from sdv_privpgd.synthesize.engine import Engine
 
 @dataclass(frozen=True, kw_only=True)
 class MST:
-    """1-way marginals, then d - 1 pairs that join all attributes where independence fails most.
+    """1-way marginals, then d - 1 pairs that join all attributes where dependence is strongest.
 
-    McKenna, Miklau & Sheldon 2021 (NIST-MST): a third of the budget each for the 1-way marginals,
-    for the choice of the tree by Kruskal's algorithm with the exponential mechanism, and for its
-    pairs. Where ours differs:
+    McKenna, Miklau & Sheldon 2021 (NIST-MST). A third of the budget each pays for the 1-way
+    marginals, for the choice of the tree by Kruskal's algorithm with the exponential mechanism, and
+    for its pairs. Ours differs in four ways:
 
     - The thirds are of mu^2, and both kinds of neighbors are possible.
-    - The independent model is the product of the 1-way estimates, which is what the fit of their
-      paper converges to; so no engine is needed to choose.
+    - The independent model is the product of the 1-way estimates, to which the fit of their paper
+      converges; so no engine is needed to choose.
     - Domains are not compressed. Theirs merges values below 3 standard deviations into one and
-      spreads that evenly when sampling, which tears an ordinal column apart. Ours gives such values
-      no probability unless together they are significant (``support.py``), here and in the
-      particles' targets: the noise of empty values is gone, and no value takes another's place.
-      Private-PGM fits them as they were measured.
-    - What the choices leave over (a last edge without an alternative is free) goes to the pairs.
+      spreads that evenly when sampling, which distorts an ordinal column. Ours gives such values no
+      probability unless together they are significant (``estimate.support``), in the choice of the
+      tree and in the particles' targets. Then the noise of empty values is gone, and no value takes
+      another's place. Private-PGM fits these values as they were measured.
+    - What the choices do not use goes to the pairs. A last edge without an alternative is free.
+
+    When to use it: where a fit must be fast and small. 274,391 rows of 11 columns take 0.6 seconds
+    on one core (README). It sees d - 1 of the d (d - 1) / 2 pairs: the L1 error of pairs on Adult
+    at epsilon 1 is 0.086, that of ``AllPairs`` with particles 0.044.
 
     Attributes:
         importance: How many times as much as others the pairs with an attribute count when edges
             are chosen, rounded to a whole number.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, PrivatePGM, fit_table
+    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
+    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
+    >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=MST(), engine=PrivatePGM())
+    >>> print(fitted.ledger.charges[-1].what)
+    2-way marginals of a spanning tree: smokes x coughs
     """
 
     importance: Importance = field(default_factory=dict)
@@ -48,7 +60,7 @@ class MST:
     def run(
         self, curator: Curator, engine: Engine, *, progress: Progress = silent
     ) -> list[Measurement]:
-        """One measurement an attribute and one a pair of the tree; takes all that is left."""
+        """One measurement an attribute and one a pair of the tree; spends all that is left."""
         domain = curator.domain
         if len(domain) < 2:
             return Independent().run(curator, engine, progress=progress)
@@ -77,7 +89,7 @@ class MST:
 def _independence_errors(
     domain: Domain, measurements: tuple[Measurement, ...], importance: Importance
 ) -> dict[Clique, ModelErrorQuery]:
-    """For each pair the L1 distance of its counts from those of the independent model."""
+    """Queries for the L1 distance between each pair's counts and the independent model's."""
     known = consistent_tables(domain, measurements)
     return {
         (a, b): ModelErrorQuery(
@@ -95,7 +107,7 @@ def _spanning_tree(
     mu_squared: Fraction,
     progress: Progress,
 ) -> list[Clique]:
-    """Pairs that join all attributes, each chosen with an equal part of ``mu_squared``."""
+    """Chooses pairs that join all attributes, each with an equal part of ``mu_squared``."""
     edges = len(curator.domain) - 1
     component = {attribute: attribute for attribute in curator.domain.attributes}
     tree = []

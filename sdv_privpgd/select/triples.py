@@ -1,8 +1,8 @@
 """All 3-way marginals, coarsely: over a few groups of each attribute's codes.
 
-A coarse table has few cells, so its sums over large regions have little noise: it says what pairs
-leave open of three attributes, and where the mass of each pair lies, far more sharply than a pair's
-many cells do for the same budget.
+A coarse table has few cells, so its sums over large regions have little noise. It tells what pairs
+leave open about three attributes. It also locates the mass of each pair far more sharply than a
+pair's many cells do for the same budget.
 """
 
 from fractions import Fraction
@@ -20,20 +20,33 @@ from sdv_privpgd.select.equal_groups import equal_groups
 from sdv_privpgd.select.importance import Importance, important_cliques
 
 GROUPS = 4
-"""Of each attribute. On Adult four are better than six and eight, whose tables are noisier."""
+"""Groups of each attribute. On Adult four are better than six or eight, whose tables are
+noisier."""
 
 MOST = 400
-"""Triples that are measured: about as many as 14 attributes have. The finish's time grows with
-them, and so does the noise of each."""
+"""The largest number of triples that are measured: about as many as 14 attributes have. The time
+of the finish grows with them, and so does the noise of each."""
 
 
 def measure_triples(
     curator: Curator, mu_squared: Fraction, importance: Importance, *, progress: Progress
 ) -> list[Measurement]:
-    """One measurement a triple, of a domain that has some (``has_triples``).
+    """Returns one measurement a triple. The domain must have triples (``has_triples``).
 
-    Groups hold about equal shares of the records. Where triples are more than 400, they are those
-    whose pairs depend most on each other. Both are decided by noisy answers only.
+    The groups hold about equal shares of the records. If there are more than 400 triples, those
+    whose pairs depend most on each other are measured. Noisy answers alone decide both.
+
+    >>> from sdv_privpgd.privacy.dataset import Dataset
+    >>> from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+    >>> from sdv_privpgd.privacy.queries import Adjacency, CountQuery
+    >>> table = Dataset(Domain(("a", "b", "c"), (9, 9, 2)), np.array([[3, 0, 1], [8, 5, 0]] * 100))
+    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> curator = Curator(table, books)
+    >>> _ = curator.measure([CountQuery()], Fraction(0), what="number of rows")
+    >>> from sdv_privpgd.progress import silent
+    >>> (triple,) = measure_triples(curator, curator.ledger.remaining, {}, progress=silent)
+    >>> triple.answer.shape
+    (4, 4, 2)
     """
     tables = consistent_tables(curator.domain, curator.measurements)
     candidates = important_cliques(curator.domain, 3, importance)
@@ -50,14 +63,18 @@ def measure_triples(
 
 
 def has_triples(domain: Domain) -> bool:
-    """Whether there are three attributes that can vary."""
+    """Whether at least three attributes have more than one code.
+
+    >>> has_triples(Domain(("a", "b", "c"), (2, 5, 1)))
+    False
+    """
     return sum(size > 1 for size in domain.sizes) > 2
 
 
 def _strongest(
     domain: Domain, triples: list[Clique], tables: ConsistentTables, progress: Progress
 ) -> list[Clique]:
-    """The triples, or those of them with the strongest pairs."""
+    """The triples; of too many, those with the strongest pairs."""
     if len(triples) <= MOST:
         return triples
     strengths = {pair: float(own.sum()) for pair, own in signal_variances(tables, progress).items()}

@@ -1,4 +1,4 @@
-"""The cliques on which accuracy is wanted, and all those whose marginals help it."""
+"""Workloads: the cliques on which accuracy is wanted, and all those whose marginals help it."""
 
 from collections.abc import Iterable
 from itertools import combinations
@@ -7,9 +7,15 @@ from sdv_privpgd.domain import Clique, Domain
 
 
 def checked_workload(domain: Domain, workload: Iterable[Clique] | None) -> tuple[Clique, ...]:
-    """The cliques of a workload, each once and in the domain's order; all pairs for ``None``.
+    """The cliques of a workload, each once and in the domain's order; ``None`` means all pairs.
 
-    Raises ``ValueError`` for a clique that is empty, repeats an attribute or has an unknown one.
+    Raises:
+        ValueError: For a clique that is empty, repeats an attribute or has an unknown one, and for
+            a workload without cliques.
+
+    >>> domain = Domain(("a", "b", "c"), (2, 3, 4))
+    >>> checked_workload(domain, [("c", "a"), ("a", "c")])
+    (('a', 'c'),)
     """
     if workload is None:
         return domain.cliques(2)
@@ -29,6 +35,9 @@ def downward_closure(workload: Iterable[Clique]) -> dict[Clique, int]:
 
     The weight of r is the sum over the cliques s of the workload of |r & s|: how much of the
     workload a marginal informs (McKenna et al. 2022, AIM).
+
+    >>> downward_closure([("a", "b"), ("b", "c")])
+    {('a',): 1, ('b',): 2, ('c',): 1, ('a', 'b'): 3, ('b', 'c'): 3}
     """
     workload = tuple(workload)
     largest = max(len(clique) for clique in workload)

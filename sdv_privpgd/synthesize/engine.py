@@ -1,4 +1,4 @@
-"""What every engine and every fitted model look like."""
+"""The protocols of engines and of fitted models."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -13,16 +13,25 @@ from sdv_privpgd.progress import Progress, silent
 
 @runtime_checkable
 class Model(Protocol):
-    """A fitted distribution over the codes of a domain. Public."""
+    """A fitted distribution over the codes of a domain. Public.
+
+    >>> import numpy as np
+    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.synthesize.particles.particles import Particles
+    >>> domain = Domain(("age", "ill"), (3, 2))
+    >>> model = Particles(domain=domain, codes=np.array([[0, 0], [2, 1]]))
+    >>> isinstance(model, Model), model.marginal(("ill",)).tolist()
+    (True, [0.5, 0.5])
+    """
 
     @property
     def domain(self) -> Domain:
-        """What the codes of its rows mean."""
+        """The attributes of its rows and their numbers of codes."""
         ...
 
     @property
     def block(self) -> int:
-        """How many rows are best drawn at once: a whole pass over what the model holds."""
+        """The number of rows that one pass over the model gives; draw them in such blocks."""
         ...
 
     def marginal(self, clique: Clique) -> np.ndarray:
@@ -36,10 +45,15 @@ class Model(Protocol):
 
 @runtime_checkable
 class Engine(Protocol):
-    """Fits a model to measurements. Sees noisy answers only, so all it does is post-processing."""
+    """Fits a model to measurements. It sees noisy answers only: all it does is post-processing.
+
+    >>> from sdv_privpgd import ParticleGradientDescent, PrivatePGM
+    >>> isinstance(PrivatePGM(), Engine), isinstance(ParticleGradientDescent(), Engine)
+    (True, True)
+    """
 
     def statistics(self, domain: Domain) -> Sequence[Query]:
-        """Queries that the engine wants answered besides the strategy's."""
+        """The queries that the engine needs answered besides the strategy's."""
         ...
 
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:

@@ -1,4 +1,4 @@
-"""A graphical model as a junction tree of marginals: exact marginals and rows, with numpy alone."""
+"""A graphical model as a junction tree of marginals gives exact marginals and rows, in numpy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from sdv_privpgd.synthesize.junction_tree import JunctionTree
 from sdv_privpgd.synthesize.message_passing import MessagePassing, without
 
 _BLOCK = 1 << 16
-"""Rows of one pass: tables of a pass are exact to a row, and this many rows fit conditions well."""
+"""Rows of one pass. Tables of a pass are exact to one row; so many rows fit conditions well."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -18,12 +18,12 @@ class GraphicalModel:
     """A distribution that is a product of potentials, held as marginals of a junction tree. Public.
 
     Attributes:
-        domain: What the codes of its rows mean.
-        tree: Its cliques, and how they hang together; its domain has the same attributes, in any
+        domain: The attributes of its rows and their numbers of codes.
+        tree: Its cliques and their parents. The tree's domain has the same attributes, in any
             order.
         tables: For each clique the probabilities of its cells, all positive, float64.
         potentials: Log-potentials of the cliques that were measured, in the order of the tree's
-            domain: where a later fit starts.
+            domain. A later fit starts from them.
     """
 
     domain: Domain
@@ -46,13 +46,13 @@ class GraphicalModel:
 
     @property
     def block(self) -> int:
-        """How many rows are best drawn at once."""
+        """The number of rows of one pass; draw rows in such blocks."""
         return _BLOCK
 
     def marginal(self, clique: Clique) -> np.ndarray:
         """The probabilities of a clique's cells, axes in the clique's order.
 
-        By variable elimination, over the part of the tree that lies between the attributes.
+        They are found by variable elimination on the part of the tree between the attributes.
         """
         self.domain.axes(clique)  # names an unknown attribute
         cliques, separators = self.tree.cliques, self.tree.separators
@@ -75,7 +75,7 @@ class GraphicalModel:
         """Codes of shape (row, attribute), int64. The same seed gives the same rows.
 
         Among rows with the same codes of a separator, each cell gets its share of rows, rounded
-        up or down: the tables of the rows are nearer to the model's than independent draws.
+        up or down. So the rows' tables are nearer to the model's than those of independent draws.
         """
         if num_rows < 0:
             raise ValueError(f"num_rows must be at least 0, got {num_rows!r}.")
@@ -101,8 +101,8 @@ class GraphicalModel:
     def _between(self, clique: Clique) -> tuple[list[int], int]:
         """The indices of a part of the tree that holds the clique, parents first, and its root.
 
-        A clique at the edge of the rest of the tree is left out if what it has of the attributes
-        is in the separator as well: what else it holds sums to 1.
+        A clique at the edge is left out if its separator holds all attributes of the query that
+        it has itself: its other attributes sum to 1.
         """
         parents, separators = self.tree.parents, self.tree.separators
         kept = set(range(len(parents)))
@@ -123,7 +123,7 @@ class GraphicalModel:
 
 
 def _divisible(table: np.ndarray) -> np.ndarray:
-    """Probabilities, read-only; a cell that underflowed is positive, to be divided by."""
+    """Read-only probabilities. Cells that underflowed are made positive, for divisions by them."""
     values = np.asarray(np.maximum(table, 1e-200))
     values /= values.sum()
     values.setflags(write=False)

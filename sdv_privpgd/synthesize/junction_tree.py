@@ -1,4 +1,4 @@
-"""Junction trees: which cliques hold a graphical model, and how they hang together."""
+"""Junction trees: the cliques that hold a graphical model, and the tree that they form."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from sdv_privpgd.domain import Clique, Domain
 
 @dataclass(frozen=True, kw_only=True)
 class JunctionTree:
-    """Cliques that hold every potential of a model and can be walked as a tree. Public.
+    """Cliques that hold every potential of a model and form a tree. Public.
 
-    Each clique but the first shares its separator, which may be empty, with an earlier one, its
-    parent, and no other attribute with any earlier one. So a joint distribution that is a product
-    of functions of the cliques is the product of the cliques' marginals divided by the product of
-    the separators' (Koller & Friedman 2009, section 10.4).
+    Each clique but the first has an earlier one as its parent. It shares its separator, which may
+    be empty, with the parent, and no other attribute with any earlier clique. So a distribution
+    that is a product of functions of the cliques equals the product of the cliques' marginals
+    divided by the product of the separators' marginals (Koller & Friedman 2009, section 10.4).
 
     Attributes:
-        domain: Of all attributes, each of which is in a clique.
+        domain: All attributes. Each one is in some clique.
         cliques: Parents first, with attributes in the domain's order.
         parents: For each clique the index of its parent, -1 for the first.
     """
@@ -32,9 +32,9 @@ class JunctionTree:
     def of(cls, domain: Domain, cliques: Iterable[Clique]) -> "JunctionTree":
         """A tree in which each of the cliques fits into one clique.
 
-        Attributes are eliminated greedily, which gives the tree of the graph that elimination
-        filled in (Koller & Friedman 2009, section 9.4.3): first those that fill in nothing, which
-        no tree can do without, else the one with the smallest table.
+        Attributes are eliminated greedily: first those that fill in no edge, then the one with
+        the smallest table. The tree is that of the filled-in graph (Koller & Friedman 2009,
+        section 9.4.3).
         """
         order, below = _eliminated(domain, cliques)
         own: list[set[int]] = [] if order else [set()]
@@ -60,12 +60,15 @@ class JunctionTree:
 
     @property
     def num_cells(self) -> int:
-        """Of all cliques' tables together."""
+        """The number of cells of all cliques' tables together."""
         return sum(self.domain.size(clique) for clique in self.cliques)
 
     @cached_property
     def separators(self) -> tuple[Clique, ...]:
-        """What each clique shares with its parent, in the domain's order; nothing for the first."""
+        """The attributes that each clique shares with its parent, in the domain's order.
+
+        The first clique shares none.
+        """
         return tuple(
             tuple(name for name in clique if up >= 0 and name in self.cliques[up])
             for clique, up in zip(self.cliques, self.parents, strict=True)
@@ -78,7 +81,7 @@ class JunctionTree:
 
 
 def _eliminated(domain: Domain, cliques: Iterable[Clique]) -> tuple[list[int], dict[int, int]]:
-    """Axes in the order of their elimination, and with what each shared a table then, as bits."""
+    """Axes in the order of elimination, each with the axes that shared a table with it, as bits."""
     near = [0] * len(domain)
     for clique in cliques:
         for a, b in combinations(domain.axes(clique), 2):

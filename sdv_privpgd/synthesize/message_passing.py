@@ -1,4 +1,4 @@
-"""Marginals of graphical models by message passing along a junction tree, in double precision."""
+"""Message passing along a junction tree gives the marginals of a graphical model, in float64."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from sdv_privpgd.synthesize.junction_tree import JunctionTree
 
 @dataclass(frozen=True, kw_only=True)
 class MessagePassing:
-    """The way from log-potentials of some cliques to marginals, worked out once for all models.
+    """Computes marginals from log-potentials; the plan is worked out once for all potentials.
 
     Arrays are float64 with axes in the order of the tree's domain.
 
     Attributes:
         tree: The junction tree; each clique fits into one of its cliques.
-        cliques: Those with potentials.
+        cliques: The cliques that have potentials.
     """
 
     tree: JunctionTree
@@ -28,8 +28,8 @@ class MessagePassing:
         """The probabilities of the cells of each clique of the tree.
 
         Messages are passed to the first clique and back (Koller & Friedman 2009, section 10.2).
-        On the way there each table becomes the distribution of a clique given its separator, so
-        that nothing under- or overflows but single cells to 0.
+        On the way to the first clique, each table becomes the distribution of a clique given its
+        separator. So nothing overflows, and only single cells underflow, to 0.
         """
         found = [sums.up(potentials) for sums in self._sums]
         for at, (up, out, up_shape, _, _) in reversed(self._messages):
@@ -59,10 +59,11 @@ class MessagePassing:
 
     @cached_property
     def _messages(self) -> tuple[tuple[int, tuple], ...]:
-        """For each clique of the tree but the first what its messages need.
+        """The axes and shapes that the messages of each clique but the first need.
 
-        Its parent, the axes that are not in the separator, and the separator's shape among the
-        parent's axes; the parent's axes that are not in it, and its shape among the clique's.
+        These are its parent, its axes outside the separator, the separator's shape among the
+        parent's axes, the parent's axes outside the separator, and the separator's shape among
+        the clique's axes.
         """
         tree, found = self.tree, []
         for at in range(1, len(tree.cliques)):
@@ -81,13 +82,14 @@ class MessagePassing:
 
 @dataclass(frozen=True, kw_only=True)
 class _SharedSums:
-    """The way from a table to its margins over cliques, in which large sums are taken once.
+    """A plan from a table to its margins over cliques that takes large sums only once.
 
-    Ten pairs of five attributes need three sums over the whole table, not ten.
+    For example, ten pairs of five attributes need three sums over the whole table, not ten.
 
     Attributes:
-        shapes: Of the table and all its margins on the way.
-        steps: From which clique to which, those above first, and the axes that are summed over.
+        shapes: The shapes of the table and of all margins on the way.
+        steps: For each margin, the clique that it is summed from, its own clique, and the axes
+            that are summed over; larger tables come first.
     """
 
     top: Clique
@@ -101,7 +103,7 @@ class _SharedSums:
         def reach(above: Clique, wanted: set[Clique]) -> None:
             wanted = wanted - {above} - steps.keys()
             while len(wanted) > 1:
-                # Without the attribute that most of them lack; of several, the largest.
+                # Leave out the attribute that most of them lack; of several, the largest.
                 lacking = {name: {each for each in wanted if name not in each} for name in above}
                 out = max(above, key=lambda name: (len(lacking[name]), domain.size((name,))))
                 below = tuple(name for name in above if name != out)
@@ -126,7 +128,7 @@ class _SharedSums:
         return found
 
     def up(self, parts: Mapping[Clique, np.ndarray]) -> np.ndarray:
-        """A new table: the sum of the parts that cliques on the way have, each repeated over it."""
+        """A new table: the sum of the parts of the cliques on the way, each spread over it."""
         found = {
             clique: parts[clique].copy() if clique in parts else np.zeros(shape)
             for clique, shape in self.shapes.items()
@@ -147,9 +149,9 @@ def _shape_among(domain: Domain, separator: Clique, clique: Clique) -> tuple[int
 
 
 def _conditional(logs: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """Turns a table into its softmax over some axes.
+    """Turns a table into its softmax over some axes, in place.
 
-    Returns the logarithm of the sum of exponentials over them, which stay with length 1.
+    Returns the logarithm of the sum of exponentials over these axes, which keep length 1.
     """
     top = logs.max(axis=axes, keepdims=True)
     logs -= top

@@ -1,4 +1,4 @@
-"""Private-PGM: the graphical model that fits noisy tables best."""
+"""Private-PGM fits the graphical model under which the noisy tables are most likely."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,10 +17,10 @@ from sdv_privpgd.synthesize.junction_tree import JunctionTree
 from sdv_privpgd.synthesize.message_passing import MessagePassing
 
 _STEPS_AT_ONCE = 50
-"""Between two looks at how much the loss has fallen."""
+"""Steps of one lot. The fit looks at the loss after each lot."""
 
 _USUAL_LOTS = 5
-"""After so many lots a fit is taken to be half done."""
+"""Lots after which the progress bar shows a fit as half done."""
 
 _LARGEST = 2048.0
 """MiB of the largest junction tree that is fitted; its estimation takes several times as much."""
@@ -35,7 +35,7 @@ _IMPOSSIBLE = -500.0
 """Log-potential of a cell that no row can be in: e**-500 of another's probability."""
 
 _CUT = 0.8
-"""What a step's length is multiplied by after one that led uphill."""
+"""Factor of the step's length after a step that led uphill."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,14 +44,33 @@ class PrivatePGM:
 
     McKenna, Sheldon & Miklau 2019 (Private-PGM), Algorithm 1: mirror descent over the marginals
     of a junction tree, with Nesterov's momentum, in double precision. It sees noisy answers only,
-    so all it does is post-processing; it draws no random numbers.
+    so all it does is post-processing. It draws no random numbers.
+
+    It suits strategies that measure few, connected cliques (MST, AIM). Its memory and time grow
+    with the largest clique of the junction tree; ``megabytes`` says how large the tree is before
+    anything is spent. All pairs of many columns make one clique of all columns: use
+    ``ParticleGradientDescent`` for them.
 
     Attributes:
-        steps: The largest number of steps.
+        steps: The largest number of steps. Most fits end early, after 250 to 500.
         tolerance: The fit ends early once the loss falls by less than this share of itself, or of
             1, in each of two lots of 50 steps.
-        possible: For some cliques which cells can hold rows at all. The model has nothing in the
-            others, as far as its tree with these cliques stays below 80 MiB or its own size.
+        possible: For some cliques, the cells that can hold rows at all. The model has nothing in
+            the others, as long as its tree with these cliques stays below 80 MiB or below its own
+            size.
+
+    >>> import numpy as np
+    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.privacy.measurement import Measurement
+    >>> from sdv_privpgd.privacy.queries import MarginalQuery
+    >>> noisy = Measurement(
+    ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=2.0
+    ... )
+    >>> model = PrivatePGM().fit(Domain(("a", "b"), (2, 2)), [noisy])
+    >>> model.marginal(("a", "b")).round(2).tolist()
+    [[0.41, 0.0], [0.02, 0.58]]
+    >>> model.sample(3, seed=0).shape
+    (3, 2)
     """
 
     steps: int = 2_500
@@ -65,12 +84,12 @@ class PrivatePGM:
             raise ValueError(f"tolerance must lie in [0, 1), got {self.tolerance!r}.")
 
     def statistics(self, domain: Domain) -> tuple[Query, ...]:
-        """Nothing besides the tables."""
+        """No queries: the engine needs the strategy's tables only."""
         del domain
         return ()
 
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
-        """The size of a model of these cliques: MiB of float64 of its junction tree."""
+        """The size of the junction tree of these cliques, in MiB of float64."""
         return _megabytes(JunctionTree.of(domain, cliques))
 
     def fit(
@@ -160,18 +179,19 @@ def _megabytes(tree: JunctionTree) -> float:
 def _sum(
     potentials: Mapping[Clique, np.ndarray], known: Mapping[Clique, np.ndarray]
 ) -> dict[Clique, np.ndarray]:
-    """The potentials of all cliques, with what is known of some."""
+    """The potentials of all cliques; those that are known keep their values."""
     both = {clique: known[clique] + potentials.get(clique, 0.0) for clique in known}
     return {**potentials, **both}
 
 
 class _Descent:
-    """Mirror descent with momentum: where it is, and how far each table is from its answer there.
+    """The state of mirror descent with momentum, and the errors of each table there.
 
     The loss is half the sum of squared errors in standard deviations. A step subtracts the
-    gradient by the marginals, whose mirror image the potentials are, and goes on in the direction
-    of the last step (Nesterov 1983). Where that leads uphill it stays, and starts anew without
-    momentum (O'Donoghue & Candes 2015, section 3.2) and with shorter steps.
+    gradient with respect to the marginals from the potentials, their mirror image, and goes on in
+    the direction of the last step (Nesterov 1983). A step that would lead uphill is not taken: the
+    descent starts anew without momentum (O'Donoghue & Candes 2015, section 3.2) and with shorter
+    steps.
     """
 
     def __init__(

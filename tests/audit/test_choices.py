@@ -15,7 +15,7 @@ from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy.accounting import range_epsilon_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, ModelErrorQuery
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
@@ -39,7 +39,7 @@ def audit(epsilon, adjacency, *, rows=1):
         chosen = []
         for _ in range(RUNS):
             ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency, rows)
-            curator = Curator(world, ledger, words=words)
+            curator = Curator(world, Books(ledger, words=words))
             chosen.append(curator.select(scores, ledger.budget, what="a column"))
         rate = (sum(chosen) + 0.5) / (RUNS + 1)
         quantiles.append(norm.ppf(rate))

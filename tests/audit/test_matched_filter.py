@@ -17,7 +17,7 @@ from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy.accounting import epsilon_of, stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery, SigmoidSumQuery
 
@@ -52,7 +52,7 @@ def audit(epsilon, adjacency, *, attributes=3, rows=1, runs=RUNS, queries=None):
         outcome = []
         for _ in range(runs):
             ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency, rows)
-            curator = Curator(world, ledger, words=words)
+            curator = Curator(world, Books(ledger, words=words))
             measurements = curator.measure(queries, ledger.budget, what="tables")
             answer = np.concatenate([m.answer.ravel() for m in measurements])
             outcome.append(direction @ (answer - means[0]))

@@ -1,12 +1,11 @@
 """The door without SDV: what goes in, what comes out, what is refused, and what is never read."""
 
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from processes import python
 
 from sdv_privpgd import (
     AIM,
@@ -163,5 +162,5 @@ columns = {"a": Categorical(["x", "y"]), "b": Numerical(0, 199, decimal_places=0
 fitted = fit_table(table, columns, 5.0, strategy=MST(), engine=PrivatePGM())
 assert len(fitted.sample(30)) == 30
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = python("-c", code)
     assert done.returncode == 0, done.stderr

@@ -1,10 +1,10 @@
 """The class is found in every import order, and the core imports neither SDV nor torch."""
 
 import subprocess
-import sys
 import textwrap
 
 import pytest
+from processes import python
 
 USE = """
 from sdv.metadata import Metadata
@@ -35,13 +35,7 @@ ORDERS = {
 
 
 def run(code: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-W", "error:Failed to", "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-    )
+    return python("-W", "error:Failed to", "-c", textwrap.dedent(code))
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -117,6 +111,7 @@ from sdv_privpgd import ParticleGradientDescent, PrivacyLedger, pipeline
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.select.fixed import AllKWay
@@ -124,7 +119,7 @@ domain = Domain(("a", "b"), (3, 4))
 codes = np.random.default_rng(0).integers(0, (3, 4), size=(500, 2))
 ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
 engine = ParticleGradientDescent(num_particles=200, epochs=5)
-release = pipeline.run(Curator(Dataset(domain, codes), ledger), AllKWay(), engine)
+release = pipeline.run(Curator(Dataset(domain, codes), Books(ledger)), AllKWay(), engine)
 assert release.model.sample(7, seed=0).shape == (7, 2)
 assert "differential privacy" in privacy_report(release.ledger)
 """

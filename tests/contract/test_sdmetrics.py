@@ -1,13 +1,12 @@
 """The metrics as SDMetrics' classes: found in every import order, and equal to the functions."""
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 import sdmetrics
+from processes import python
 from sdmetrics.goal import Goal
 from sdmetrics.single_table import SingleTableMetric
 
@@ -158,13 +157,7 @@ for name in sdv_privpgd.metrics.__all__:
 assert FidelityError is sdmetrics.single_table.FidelityError
 assert FidelityError.__module__ == "sdv_privpgd.metrics"
 """
-    done = subprocess.run(
-        [sys.executable, "-W", "error:Failed to", "-c", ORDERS[order] + use],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-    )
+    done = python("-W", "error:Failed to", "-c", ORDERS[order] + use)
     assert done.returncode == 0, done.stderr
     assert "Failed to" not in done.stderr
 
@@ -179,9 +172,7 @@ import sdmetrics
 assert "sdv_privpgd.metrics._sdmetrics" in sys.modules
 assert "sdv_privpgd.columns.encoders" not in sys.modules
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=180
-    )
+    done = python("-c", code)
     assert done.returncode == 0, done.stderr
 
 

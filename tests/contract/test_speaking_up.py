@@ -130,6 +130,9 @@ def test_a_dtype_that_cannot_match_is_refused_before_anything_is_spent(facts, sd
 def test_a_dtype_that_may_match_is_taken(facts, sdtype, dtype):
     synthesizer, table = one_column(facts, sdtype, dtype)
     synthesizer.validate(table)
+    assert synthesizer.ledger.charges == ()
+    synthesizer.fit(table)
+    assert list(synthesizer.sample(3).columns) == ["x"]
 
 
 CONSTRAINTS = {

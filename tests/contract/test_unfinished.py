@@ -124,12 +124,12 @@ class TestWhatIsPaidForIsKept:
         )
 
     def test_what_was_discovered_is_not_paid_for_again(self, monkeypatch):
-        def fails(*args):
+        def fails(*args, **settings):
             raise MemoryError
 
         synthesizer = MSTSynthesizer(UNDECLARED, 5.0)
         with monkeypatch.context() as patch:
-            patch.setattr("sdv_privpgd.fitting.fit.encode_table", fails)
+            patch.setattr("sdv_privpgd.fitting.fit.Fit.ask", fails)
             with pytest.warns(UserWarning, match="not declared"), pytest.raises(MemoryError):
                 synthesizer.fit(NUMBERS)
         paid = synthesizer.ledger.charges

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from processes import benchmark
 
 from sdv_privpgd.benchmark.fits import columns_of
 from sdv_privpgd.benchmark.meters import Stopwatch
@@ -22,22 +23,10 @@ from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.schema import Schema
 
 
-def command(*arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "sdv_privpgd.benchmark", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.mark.parametrize("changes", [[], pytest.param(["--from-frame"], marks=pytest.mark.slow)])
 def test_scale_writes_one_line_a_run(changes, tmp_path):
     sizes = ["--rows", "300", "--columns", "2", "3", "--num-particles", "100"]
-    printed = command("scale", *sizes, "--out", str(tmp_path), *changes)
+    printed = benchmark("scale", *sizes, "--out", str(tmp_path), *changes)
     assert len(printed.splitlines()) == 3
     with (tmp_path / "scale.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -51,7 +40,7 @@ def test_scale_writes_one_line_a_run(changes, tmp_path):
 
 @pytest.mark.slow
 def test_stages_prints_a_line_a_stage():
-    lines = command("stages", "--share", "0.0001", "--repetitions", "1").splitlines()
+    lines = benchmark("stages", "--share", "0.0001", "--repetitions", "1").splitlines()
     names = [line[:14].strip() for line in lines]
     assert names == ["stage", *STAGES]
 
@@ -61,7 +50,7 @@ def test_undeclared_prints_a_line_a_table(tmp_path):
     table = mixed_table(400).assign(key=[f"key-{row}" for row in range(400)])
     table.to_parquet(tmp_path / "mixed.parquet")
     where = ["--data", str(tmp_path), "--tables", "mixed"]
-    header, line = command("undeclared", *where, "--rows", "300", "--num-particles", "100").split(
+    header, line = benchmark("undeclared", *where, "--rows", "300", "--num-particles", "100").split(
         "\n"
     )[:2]
     found = dict(zip(header.split(), line.split(), strict=False))
@@ -72,7 +61,7 @@ def test_undeclared_prints_a_line_a_table(tmp_path):
 @pytest.mark.slow
 def test_conditions_prints_an_error_of_each_frequency_and_the_seconds():
     sizes = ["--rows", "2000", "--columns", "4", "--cells", "8", "--population", "30000"]
-    printed = command("conditions", *sizes, "--seeds", "1", "--conditions", "2", "--timed", "5")
+    printed = benchmark("conditions", *sizes, "--seeds", "1", "--conditions", "2", "--timed", "5")
     errors, seconds = printed.split("\n\n")
     frequencies = [line[:14].strip() for line in errors.splitlines()]
     assert frequencies[:3] == ["frequency", "10 %", "1 %"]
@@ -82,7 +71,7 @@ def test_conditions_prints_an_error_of_each_frequency_and_the_seconds():
 
 def test_constraints_prints_the_errors_and_no_broken_row():
     sizes = ["--rows", "500", "--checked", "2000", "--seeds", "1"]
-    printed = command("constraints", "--cases", "Range: three dates", *sizes)
+    printed = benchmark("constraints", "--cases", "Range: three dates", *sizes)
     header, row = (line for line in printed.splitlines() if line)
     assert header.split()[-2:] == ["ratio", "broken"]
     assert row.split()[-1] == "0"
@@ -119,7 +108,7 @@ def write_patients(folder):
 
 def test_diabetes_prints_its_stages_and_its_error(tmp_path):
     write_patients(tmp_path)
-    printed = command("diabetes", "--data", str(tmp_path), "--num-particles", "100")
+    printed = benchmark("diabetes", "--data", str(tmp_path), "--num-particles", "100")
     names, values = (line.split() for line in printed.splitlines()[-2:])
     assert "200 rows, 3 columns" in printed
     assert names[-2:] == ["half", "L1"]
@@ -129,7 +118,7 @@ def test_diabetes_prints_its_stages_and_its_error(tmp_path):
 def test_discovery_prints_what_it_costs_to_declare_nothing(tmp_path):
     write_patients(tmp_path)
     chosen = ["--tables", "diabetes", "--epsilons", "9", "--seeds", "1", "--by-column"]
-    lines = command("discovery", "--data", str(tmp_path), *chosen).splitlines()
+    lines = benchmark("discovery", "--data", str(tmp_path), *chosen).splitlines()
     row = dict(zip(lines[0].split(), lines[1].split(), strict=False))
     assert row["table"] == "diabetes"
     assert 0 < float(row["declared"]) < 1
@@ -151,7 +140,7 @@ def test_curves_writes_every_family_and_marks_the_default(tmp_path):
         PINCP=income,
     )
     sizes = ["--num-particles", "100", "--epochs", "0", "1", "100", "--sweeps", "2"]
-    command("curves", "--data", str(tmp_path), *sizes, "--out", str(tmp_path))
+    benchmark("curves", "--data", str(tmp_path), *sizes, "--out", str(tmp_path))
     with (tmp_path / "curves.csv").open() as file:
         rows = list(csv.DictReader(file))
     families = {row["family"] for row in rows}

@@ -3,13 +3,12 @@
 import json
 import math
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from processes import benchmark
 
 from sdv_privpgd.benchmark.records import read
 
@@ -48,20 +47,8 @@ def results(own, tmp_path_factory):
     path = tmp_path_factory.mktemp("results") / "results.parquet"
     methods = ["--methods", "PrivPGD", "PrivPGD-published-noise", "Real"]
     small = ["--num-particles", "100", "--published-epochs", "1"]
-    command("compare", *own, *methods, *small, "--out", str(path))
+    benchmark("compare", *own, *methods, *small, "--out", str(path))
     return path
-
-
-def command(*arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "sdv_privpgd.benchmark", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=500,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_every_run_is_in_the_file_with_what_it_spent_and_cost(results):
@@ -88,12 +75,12 @@ def test_what_the_file_holds_is_skipped_and_a_failure_is_a_row(own, results, tmp
     results = Path(shutil.copy(results, tmp_path))
     before = read(results)
     methods = ["--methods", "PrivPGD", "Real", "--num-particles", "100"]
-    said = command("compare", *own, *methods, "--out", str(results))
+    said = benchmark("compare", *own, *methods, "--out", str(results))
     assert "2 runs, 2 of them held" in said
     pd.testing.assert_frame_equal(read(results), before)
 
     failing = ["--methods", "PrivPGD", "--delta", "2"]
-    said = command("compare", *own, *failing, "--out", str(results))
+    said = benchmark("compare", *own, *failing, "--out", str(results))
     assert "1 runs failed" in said
     added = read(results).iloc[len(before) :]
     assert added[["method", "error", "delta"]].isna().to_numpy().tolist() == [[False, False, True]]
@@ -102,17 +89,17 @@ def test_what_the_file_holds_is_skipped_and_a_failure_is_a_row(own, results, tmp
 
 def test_another_programs_rows_are_scored_and_all_is_shown(own, results, tmp_path):
     results = Path(shutil.copy(results, tmp_path))
-    command("split", *own, "--out", str(tmp_path))
+    benchmark("split", *own, "--out", str(tmp_path))
     rows = str(tmp_path / "train.csv")
     named = ["--method", "a copy", "--epsilon", "1", "--out", str(results)]
-    command("score", *own, "--rows", rows, *named)
+    benchmark("score", *own, "--rows", rows, *named)
     held = read(results)
     copied = held[held["method"] == "a copy"].set_index("metric")["value"]
     assert copied["l1"] == 0  # a CSV file keeps every code
     assert copied["sw1"] == 0
     assert copied["decoded_l1"] == copied["decoded_w1"] == copied["outside"] == 0
 
-    shown = command("show", str(results), "--out", str(tmp_path / "shown"))
+    shown = benchmark("show", str(results), "--out", str(tmp_path / "shown"))
     assert "people, epsilon 1" in shown
     assert "people, epsilon inf" in shown
     assert "a copy" in shown
@@ -123,7 +110,7 @@ def test_another_programs_rows_are_scored_and_all_is_shown(own, results, tmp_pat
 
 def test_protection_is_measured_over_the_penaltys_weight(own, tmp_path):
     small = ["--weights", "0", "0.1", "--num-particles", "100"]
-    command("protect", *own, *small, "--out", str(tmp_path))
+    benchmark("protect", *own, *small, "--out", str(tmp_path))
     rows = pd.read_csv(tmp_path / "protect.csv")
     assert rows["weight"].tolist() == [0, 0.1]
     assert (rows[["protected", "downstream", "counting", "threshold"]] >= 0).all(axis=None)

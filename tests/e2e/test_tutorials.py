@@ -1,10 +1,9 @@
 """Every tutorial runs as a script, at small size, and leaves what it says that it leaves."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from processes import python
 
 FOLDER = Path(__file__).parents[2] / "tutorials"
 
@@ -36,13 +35,7 @@ def test_every_tutorial_is_tested():
 @pytest.mark.parametrize("name", LEFT)
 def test_a_tutorial_runs_as_a_newcomer_runs_it(name, tmp_path):
     script = FOLDER / f"{name}.py"
-    done = subprocess.run(
-        [sys.executable, str(script), "--num-particles", "500", "--folder", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    done = python(str(script), "--num-particles", "500", "--folder", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "differential privacy" in done.stdout
     assert {path.name for path in tmp_path.iterdir()} == LEFT[name]
@@ -53,14 +46,7 @@ def test_a_tutorial_runs_as_a_newcomer_runs_it(name, tmp_path):
 def test_the_examples_in_the_readme_run(tmp_path):
     readme = (FOLDER.parent / "README.md").read_text()
     example = "\n".join(block.split("```")[0] for block in readme.split("```python\n")[1:])
-    done = subprocess.run(
-        [sys.executable, "-c", example],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-        cwd=tmp_path,
-    )
+    done = python("-c", example, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Privacy report" in done.stdout
     assert (tmp_path / "model.pkl").exists()

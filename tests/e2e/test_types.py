@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import sdv_tables
+from columns_of_words import arrow
 from sdv.metadata import Metadata
 
 from sdv_privpgd import PrivPGDSynthesizer
@@ -28,10 +29,6 @@ HOUR = DAY + pd.to_timedelta(RNG.integers(0, 24, ROWS), "h")
 SOME = RNG.random(ROWS) < 0.2
 TIME = pd.Series([datetime.time(hour, 30) for hour in RNG.integers(6, 9, ROWS)], dtype=object)
 CENTS = pd.Series([Decimal(int(cent)) / 100 for cent in RNG.integers(20, 24, ROWS)], dtype=object)
-
-
-def arrow(kind) -> pd.ArrowDtype:
-    return pd.ArrowDtype(kind)
 
 
 SAME = None

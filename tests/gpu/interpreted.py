@@ -22,6 +22,10 @@ def device_or_skip():
     return torch.device("cpu" if INTERPRETED else "cuda")
 
 
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
 def subprocess_of(arguments, **environment):
     return subprocess.run(
         [sys.executable, *arguments],
@@ -30,7 +34,6 @@ def subprocess_of(arguments, **environment):
         capture_output=True,
         text=True,
         check=False,
-        timeout=500,
     )
 
 

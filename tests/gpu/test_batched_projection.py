@@ -3,24 +3,18 @@
 import numpy as np
 import pytest
 import torch
-from interpreted import needs_numba
+from interpreted import needs_numba, seeded
 
-from sdv_privpgd.synthesize.particles import batched_projection
-from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
+from sdv_privpgd.synthesize.particles.cuda import batched_projection
+from sdv_privpgd.synthesize.particles.cuda.batched_projection import BatchedProjection
+from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
-from sdv_privpgd.synthesize.particles.projection import (
-    PrimalDualProjection,
-    SignedTable,
-    balanced,
-)
-from sdv_privpgd.synthesize.particles.wasserstein import sliced_w1, stratified_directions
+from sdv_privpgd.synthesize.particles.projection import SignedTable, balanced
+from sdv_privpgd.synthesize.particles.references.primal_dual import PrimalDualProjection
+from sdv_privpgd.synthesize.particles.references.wasserstein import sliced_w1
 
 F64 = torch.float64
 DEVICES = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def mixed_tables():

@@ -15,8 +15,8 @@ from interpreted import (
 
 from sdv_privpgd.domain import Domain, Grouping
 from sdv_privpgd.estimate.interactions import GroupedTarget
-from sdv_privpgd.synthesize.particles import batched_finish
-from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
+from sdv_privpgd.synthesize.particles.cuda import batched_finish
+from sdv_privpgd.synthesize.particles.cuda.batched_finish import BatchedFinish
 from sdv_privpgd.synthesize.particles.layouts import Levels, tables_of
 
 DOMAIN = Domain(("a", "b", "c"), (3, 4, 5))
@@ -80,14 +80,14 @@ def objective(codes, targets, domain=DOMAIN, grouped=None):
 @needs_triton
 @pytest.mark.gpu
 def test_no_batch_raises_the_squares_and_the_books_stay_exact(device):
-    from sdv_privpgd.synthesize.particles.kernels.triton_exchange import Buffers, launch_batch
+    from sdv_privpgd.synthesize.particles.cuda.triton_exchange import Buffers, launch_batch
 
     targets = marginals(MIXED, noise=0.01)
     every = [np.arange(size) for size in DOMAIN.sizes]
     grouped = grouped_of((("a", "b", "c"), ("a", "c")), noise=0.01)
     levels, tables = (
         Levels.of(DOMAIN, every, grouped),
-        tables_of(DOMAIN, targets, {}, every, grouped),
+        tables_of(DOMAIN, targets, every, grouped),
     )
     codes = torch.from_numpy(levels.codes(independent(200).T)).to(device)
     lacks, unit = batched_finish._lacks(codes, 3, tables)
@@ -243,7 +243,7 @@ import re
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from sdv_privpgd.synthesize.particles.kernels import triton_exchange
+from sdv_privpgd.synthesize.particles.cuda import triton_exchange
 
 types = {"changes": "*i64", "seed": "i64"}
 names = "lacks proposals subsets flow nested moved codes starts rows strides maps levels "

@@ -13,25 +13,22 @@ from interpreted import (
     device_or_skip,
     needs_numba,
     needs_triton,
+    seeded,
     subprocess_of,
 )
 
-from sdv_privpgd.synthesize.particles.kernels import reference
+from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
-from sdv_privpgd.synthesize.particles.wasserstein import (
+from sdv_privpgd.synthesize.particles.references import displacement as reference
+from sdv_privpgd.synthesize.particles.references.wasserstein import (
     quantile_targets,
     sliced_w2_displacement,
-    stratified_directions,
 )
 
 
 @pytest.fixture
 def device():
     return device_or_skip()
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 AXES = [[0, -1, -1], [3, 1, -1], [2, 0, 1], [1, 2, -1]]
@@ -106,7 +103,7 @@ def binned_displacement(positions, targets, tables, directions, num_bins):
 
 
 def run(positions, targets, tables, directions, device, num_bins):
-    from sdv_privpgd.synthesize.particles.kernels.cuda import displacement
+    from sdv_privpgd.synthesize.particles.cuda.displacement import displacement
 
     total, losses = displacement(
         positions.to(device),
@@ -208,9 +205,9 @@ def test_alone_in_their_bins_particles_get_the_exact_displacement(device):
 @pytest.mark.gpu
 @pytest.mark.parametrize("batch", [[[1], [2], [0], [3]], [[1, 2], [0, -1]]], ids=["one", "two"])
 def test_the_whole_descent_takes_the_steps_one_by_one(batch, device, monkeypatch):
-    from sdv_privpgd.synthesize.particles.kernels import cuda
+    from sdv_privpgd.synthesize.particles.cuda import displacement as cuda
 
-    monkeypatch.setattr(cuda, "_SEGMENT_STEPS", 4)
+    monkeypatch.setattr(cuda, "SEGMENT_STEPS", 4)
     start, targets = torch.rand(4, 530, generator=seeded(4)), random_targets()
     visits, expected, num_bins = [], start, 32
     for step in range(10):  # two segments and a part: run, replayed, filled up
@@ -243,7 +240,7 @@ COMPILE = """
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from sdv_privpgd.synthesize.particles.kernels import triton_kernels
+from sdv_privpgd.synthesize.particles.cuda import triton_kernels
 
 types = {"counts": "*i32", "axes": "*i64", "tables": "*i64", "squares": "*fp64"}
 types |= dict.fromkeys(("heights", "levels", "integrals"), "*fp64")

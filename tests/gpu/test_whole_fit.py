@@ -11,10 +11,11 @@ from sdv_privpgd import ParticleGradientDescent
 from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
+from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
-from sdv_privpgd.synthesize.particles.wasserstein import sliced_w1, stratified_directions
+from sdv_privpgd.synthesize.particles.references.wasserstein import sliced_w1
 
 
 def errors(model, domain, truth):
@@ -39,7 +40,7 @@ def test_a_fit_on_the_device_is_as_near_to_the_table_as_one_on_the_processor():
     domain, codes = simulated_table(100_000, 6, num_cells=16)
     dataset = Dataset(domain, codes)
     cliques = domain.cliques(2)
-    curator = Curator(dataset, PrivacyLedger.open(2.0, 1e-5, Adjacency.REPLACE_ONE))
+    curator = Curator(dataset, Books(PrivacyLedger.open(2.0, 1e-5, Adjacency.REPLACE_ONE)))
     measurements = curator.measure(
         [MarginalQuery(clique) for clique in cliques], Fraction(1, 8), what="pairs"
     )

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from canaries import NUMBER, TEXT, WHOLE, traces
 
 from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, fit_table
 from sdv_privpgd.privacy import curator
@@ -65,7 +66,7 @@ def observed(private, tmp_path, **settings):
         "report": fitted.privacy_report(),
         "page": re.sub(r"\d{4}-\d\d-\d\d", "a day", page),
         "warnings": [str(each.message) for each in said],
-        "model": pickle.dumps(fitted.fitted),
+        "model": pickle.dumps(fitted),
         "number of rows": fitted.num_rows,
     }
 
@@ -83,15 +84,37 @@ def test_nothing_depends_on_the_number_of_rows_under_add_remove(num_rows, fixed_
     assert one == observed(table(num_rows, 2), tmp_path, **settings)
 
 
+def test_a_whole_fitted_table_goes_into_a_file_and_comes_back():
+    fitted = fit_table(table(400, 0), COLUMNS, 5.0)
+    kept = pickle.loads(pickle.dumps(fitted))
+    assert kept.sample(50).to_csv() == fitted.sample(50).to_csv()
+    assert kept.ledger == fitted.ledger
+    assert kept.warnings == fitted.warnings
+    assert kept.domain == fitted.domain
+    assert kept.privacy_report() == fitted.privacy_report()
+
+
+def test_no_canary_is_in_its_file():
+    private = table(400, 0)
+    private.loc[0, ["ward", "town"]] = TEXT
+    private.loc[1, ["age", "weight"]] = NUMBER
+    private.loc[2, ["age", "weight"]] = WHOLE
+    fitted = fit_table(private, COLUMNS, 5.0)
+    file = pickle.dumps(fitted)
+    assert set(traces(pickle.dumps(private))) >= {TEXT, str(NUMBER), str(WHOLE)}
+    assert traces(file) == []
+    assert traces(repr(fitted)) == []
+
+
 def test_the_comparison_notices_a_leak(fixed_answers, tmp_path, monkeypatch):
     from sdv_privpgd.fitting.fit import Fit
 
-    encoded = Fit.encoded
+    ask = Fit.ask
 
-    def leaking(self, columns, *rest):
-        object.__setattr__(self.settings, "seed", int(np.abs(columns["age"]).sum()))
-        return encoded(self, columns, *rest)
+    def leaking(self, table, *rest):
+        object.__setattr__(self.settings, "seed", int(np.abs(table._columns["age"]).sum()))
+        return ask(self, table, *rest)
 
-    monkeypatch.setattr(Fit, "encoded", leaking)
+    monkeypatch.setattr(Fit, "ask", leaking)
     one, two = (observed(table(400, seed), tmp_path) for seed in (0, 1))
     assert one != two

@@ -14,7 +14,7 @@ from sdv_privpgd import MSTSynthesizer, pipeline
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
@@ -53,7 +53,7 @@ def recorded(table, strategy, adjacency, rows, monkeypatch, answers=None):
 
     def fit():
         ledger = PrivacyLedger.open(2.0 * rows, 1e-5, adjacency, rows)
-        curator = Curator(Dataset(Domain(tuple("abcd"), SIZES), table), ledger)
+        curator = Curator(Dataset(Domain(tuple("abcd"), SIZES), table), Books(ledger))
         release = pipeline.run(curator, strategy, MaximumEntropy(sweeps=3))
         measured = [(m.query, m.answer.tobytes(), m.stddev) for m in release.measurements]
         return pickle.dumps((measured, release.model.table, release.ledger))

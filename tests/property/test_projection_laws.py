@@ -1,15 +1,13 @@
 import math
 
 import torch
+from generators import seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
-from sdv_privpgd.synthesize.particles.projection import (
-    PrimalDualProjection,
-    balanced,
-    simplex_projection,
-)
+from sdv_privpgd.synthesize.particles.projection import balanced, simplex_projection
+from sdv_privpgd.synthesize.particles.references.primal_dual import PrimalDualProjection
 
 F64 = torch.float64
 values_of = lambda size: st.lists(st.floats(-2, 2), min_size=size, max_size=size).map(
@@ -20,10 +18,6 @@ tables = shapes.flatmap(
     lambda shape: values_of(math.prod(shape)).map(lambda values: (shape, values))
 )
 projection = PrimalDualProjection(num_slices=6, max_steps=50)
-
-
-def seeded():
-    return torch.Generator().manual_seed(0)
 
 
 @given(st.integers(1, 20).flatmap(values_of))

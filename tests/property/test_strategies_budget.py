@@ -6,17 +6,16 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from selecting import STRATEGIES
 
 from sdv_privpgd import pipeline
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
-from sdv_privpgd.select.fixed import AllKWay
-from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
 
@@ -65,9 +64,8 @@ def cases(draw):
     strategy = draw(
         st.sampled_from(
             [
-                AllKWay(),
+                *STRATEGIES.values(),
                 AllPairs(importance=importance),
-                Independent(),
                 MST(importance=importance),
                 AIM(
                     importance=importance,
@@ -93,7 +91,7 @@ def cases(draw):
         draw(st.sampled_from(Adjacency)),
         draw(st.integers(1, 3)),
     )
-    curator = Curator(table, ledger, words=rng.bytes)
+    curator = Curator(table, Books(ledger, words=rng.bytes))
     engine = Arbitrary(draw(st.integers(0, 100)), draw(st.booleans()))
     return curator, strategy, engine, draw(st.sampled_from([0, Fraction(1, 3), Fraction(6, 7)]))
 

@@ -1,34 +1,28 @@
 """Claims of Donhauser et al. 2024 and its published settings, held against the particle engine."""
 
 import math
-from itertools import combinations
 
 import numpy as np
 import pytest
 import torch
+from answers import margin, noisy_answers, number_of_rows
 
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
+from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
-from sdv_privpgd.synthesize.particles.optimizers import AdamStep, Pull
-from sdv_privpgd.synthesize.particles.softmax import SoftmaxProjection
-from sdv_privpgd.synthesize.particles.wasserstein import sliced_w1, stratified_directions
+from sdv_privpgd.synthesize.particles.optimizers import Pull
+from sdv_privpgd.synthesize.particles.published.adam import AdamStep
+from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
+from sdv_privpgd.synthesize.particles.references.wasserstein import sliced_w1
 
 
 def measured(table, num_records=1_000_000):
     """All pairs without noise, and the public number of records."""
-    names = tuple("abcdef"[: table.ndim])
-    domain = Domain(names, table.shape)
-    answers = [Measurement(query=CountQuery(), answer=np.array([num_records]), stddev=0.0)]
-    truth = {}
-    for clique in combinations(names, 2):
-        others = tuple(axis for axis in range(table.ndim) if axis not in domain.axes(clique))
-        truth[clique] = table.sum(axis=others)
-        answer = np.rint(num_records * truth[clique]).astype(np.int64)
-        answers.append(Measurement(query=MarginalQuery(clique), answer=answer, stddev=0.0))
-    return domain, answers, truth
+    domain = Domain(tuple("abcdef"[: table.ndim]), table.shape)
+    truth = {clique: margin(table, domain, clique) for clique in domain.cliques(2)}
+    counts = {clique: num_records * each for clique, each in truth.items()}
+    return domain, [number_of_rows(num_records), *noisy_answers(counts)], truth
 
 
 def distances(model, truth):

@@ -9,10 +9,12 @@ import random
 import subprocess
 import sys
 from fractions import Fraction
+from itertools import combinations
 
 import mpmath
 import numpy as np
 import pytest
+from answers import seeded_words
 from scipy.special import ndtr
 from scipy.stats import chi2
 
@@ -29,12 +31,8 @@ DRAWS = 200_000
 SCALES = (0.3, 2.8, 13.9, 50.3, 350.0)
 
 
-def seeded(seed):
-    return np.random.default_rng(seed).bytes
-
-
 def draw(stddev, seed, size=DRAWS):
-    return rounded_gaussian(stddev, size, seeded(seed))
+    return rounded_gaussian(stddev, size, seeded_words(seed))
 
 
 def chi_square_p_value(draws, stddev):
@@ -127,10 +125,10 @@ def test_draws_are_not_correlated_with_those_before_them(stddev):
 
 
 def test_two_calls_share_no_noise():
-    source, limit = seeded(5), Z / math.sqrt(DRAWS)
+    source, limit = seeded_words(5), Z / math.sqrt(DRAWS)
     first, second = (rounded_gaussian(13.9, DRAWS, source) for _ in range(2))
     assert abs(correlation(first, second)) < limit
-    reused = rounded_gaussian(13.9, DRAWS, seeded(5))
+    reused = rounded_gaussian(13.9, DRAWS, seeded_words(5))
     assert correlation(first, reused) == pytest.approx(1)
 
 
@@ -144,7 +142,15 @@ def test_draws_are_int64_of_the_size_asked_for(stddev):
 
 @pytest.mark.parametrize("stddev", [*SCALES, 1e6])
 def test_a_whole_fit_of_22_attributes_is_drawn_at_once(stddev):
-    assert len(rounded_gaussian(stddev, 236_544)) == 236_544
+    """In one piece: of the right scale from end to end, and no part of it comes twice."""
+    draws = draw(stddev, seed=8, size=236_544)
+    assert draws.shape == (236_544,)
+    second, fourth = moments(stddev) if stddev < 1e3 else (stddev**2, 3 * stddev**4)
+    parts = draws.reshape(4, -1).astype(float)
+    error = math.sqrt((fourth - second**2) / parts.shape[1])
+    assert np.abs((parts**2).mean(axis=1) - second).max() < Z * error
+    for one, other in combinations(parts, 2):
+        assert abs(correlation(one, other)) < Z / math.sqrt(parts.shape[1])
 
 
 @pytest.mark.parametrize("stddev", [0.0, -1.0, math.nan, math.inf, 2 * MAX_STDDEV])
@@ -287,9 +293,9 @@ def test_the_samplers_delta_covers_its_error():
 
 def test_no_seed_has_any_effect_on_the_noise():
     torch = pytest.importorskip("torch")
-    from sdv_privpgd.privacy.curator import Curator  # as in a fit
+    from sdv_privpgd.privacy.ledger import Books  # as in a fit
 
-    assert Curator.__init__.__kwdefaults__["words"].__name__ == "urandom"
+    assert Books.__init__.__kwdefaults__["words"].__name__ == "urandom"
 
     def seeded_draw():
         np.random.seed(42)  # noqa: NPY002 - SDV's and RDT's own way

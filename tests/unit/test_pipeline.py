@@ -8,13 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from answers import open_curator
 
 from sdv_privpgd import pipeline
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.pipeline import COUNT_SHARE, STATISTIC_SHARE, Release
-from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyBudgetError
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, SigmoidSumQuery
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.select.strategy import Strategy
@@ -59,11 +59,6 @@ class FakeEngine:
 STATISTICS = [SigmoidSumQuery.of({"a": 1.0}, 0.4, 9.0), SigmoidSumQuery.of({"c": 1.0}, 0.7, 9.0)]
 
 
-def open_curator(dataset, adjacency):
-    ledger = PrivacyLedger.open(1.0, 1e-5, adjacency)
-    return Curator(dataset, ledger, words=np.random.default_rng(0).bytes)
-
-
 def test_the_fakes_are_what_the_protocols_say(domain):
     assert isinstance(FakeEngine(), Engine)
     assert isinstance(Uniform(domain), Model)
@@ -72,7 +67,9 @@ def test_the_fakes_are_what_the_protocols_say(domain):
 
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_under_replace_one_all_of_the_budget_goes_to_the_tables(dataset, domain, degree):
-    release = pipeline.run(open_curator(dataset, REPLACE), AllKWay(degree=degree), FakeEngine())
+    release = pipeline.run(
+        open_curator(dataset, adjacency=REPLACE), AllKWay(degree=degree), FakeEngine()
+    )
     count, tables = release.ledger.charges
     assert count.mu_squared == 0
     assert tables.mu_squared == release.ledger.budget
@@ -84,7 +81,7 @@ def test_under_replace_one_all_of_the_budget_goes_to_the_tables(dataset, domain,
 
 
 def test_under_add_remove_the_count_takes_one_percent_and_the_tables_the_rest(dataset):
-    release = pipeline.run(open_curator(dataset, ADD), AllKWay(), FakeEngine())
+    release = pipeline.run(open_curator(dataset, adjacency=ADD), AllKWay(), FakeEngine())
     count, tables = release.ledger.charges
     budget = release.ledger.budget
     assert count.mu_squared == budget / 100 == budget * COUNT_SHARE
@@ -97,7 +94,7 @@ def test_under_add_remove_the_count_takes_one_percent_and_the_tables_the_rest(da
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_each_statistic_takes_one_percent(dataset, adjacency):
     engine = FakeEngine(asked=STATISTICS)
-    release = pipeline.run(open_curator(dataset, adjacency), AllKWay(), engine)
+    release = pipeline.run(open_curator(dataset, adjacency=adjacency), AllKWay(), engine)
     budget = release.ledger.budget
     shares = [charge.mu_squared / budget for charge in release.ledger.charges]
     count = COUNT_SHARE if adjacency is ADD else 0
@@ -111,21 +108,21 @@ def test_each_statistic_takes_one_percent(dataset, adjacency):
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_a_protected_statistic_and_the_tables_that_reveal_it_are_not_released(dataset, adjacency):
     release = pipeline.run(
-        open_curator(dataset, adjacency), AllKWay(), FakeEngine(asked=STATISTICS)
+        open_curator(dataset, adjacency=adjacency), AllKWay(), FakeEngine(asked=STATISTICS)
     )
     assert [m.query for m in release.measurements] == [CountQuery()]
 
 
 def test_more_statistics_than_the_budget_has_shares_for_are_refused(dataset):
     engine = FakeEngine(asked=STATISTICS[:1] * 100)
-    curator = open_curator(dataset, ADD)
+    curator = open_curator(dataset, adjacency=ADD)
     with pytest.raises(PrivacyBudgetError):
         pipeline.run(curator, AllKWay(), engine)
     assert curator.ledger.mu_squared <= curator.ledger.budget
 
 
 def test_what_was_charged_stays_on_the_books_when_the_engine_fails(dataset):
-    curator = open_curator(dataset, ADD)
+    curator = open_curator(dataset, adjacency=ADD)
     with pytest.raises(RuntimeError, match="no model"):
         pipeline.run(curator, AllKWay(), FakeEngine(fails=True))
     assert curator.ledger.remaining == 0
@@ -149,7 +146,7 @@ def reaches_a_table(thing):
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_no_reference_leads_from_a_release_to_the_table(dataset, adjacency):
-    curator = open_curator(dataset, adjacency)
+    curator = open_curator(dataset, adjacency=adjacency)
     release = pipeline.run(curator, AllKWay(), FakeEngine())
     assert not reaches_a_table(release)
     assert reaches_a_table(curator)  # the walk does find one
@@ -161,7 +158,7 @@ def test_no_reference_leads_from_a_release_to_the_table(dataset, adjacency):
 def test_a_domain_smaller_than_the_degree_is_measured_whole(attributes):
     domain = Domain(("a", "b")[:attributes], (3, 1)[:attributes])
     table = Dataset(domain, np.zeros((4, attributes), dtype=np.int64))
-    release = pipeline.run(open_curator(table, REPLACE), AllKWay(degree=3), FakeEngine())
+    release = pipeline.run(open_curator(table, adjacency=REPLACE), AllKWay(degree=3), FakeEngine())
     assert [m.query for m in release.measurements[1:]] == [MarginalQuery(domain.attributes)]
 
 
@@ -179,9 +176,11 @@ def test_loops_of_private_work_report_progress_by_queries_alone(dataset):
             seen.append((stage, item))
             yield item
 
-    curator = open_curator(dataset, REPLACE)
+    curator = open_curator(dataset, adjacency=REPLACE)
     pipeline.run(curator, AllKWay(), FakeEngine(), progress=progress)
     assert seen == [("measure", 0)]  # one pass for a few queries
     queries = [MarginalQuery(("a",))] * 70
-    open_curator(dataset, REPLACE).measure(queries, Fraction(1, 99), what="", progress=progress)
+    open_curator(dataset, adjacency=REPLACE).measure(
+        queries, Fraction(1, 99), what="", progress=progress
+    )
     assert seen[1:] == [("measure", block) for block in range(3)]

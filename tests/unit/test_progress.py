@@ -6,6 +6,7 @@ from sdv_privpgd import ParticleGradientDescent, PrivacyLedger, pipeline, synthe
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.progress import Shares, one_step
 from sdv_privpgd.select.fixed import AllKWay
@@ -24,7 +25,7 @@ def stages_of_a_fit(codes: np.ndarray, seed: int) -> list[tuple[str, int]]:
     ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE)
     words = np.random.default_rng(seed).bytes
     engine = ParticleGradientDescent(num_particles=50, epochs=2)
-    curator = Curator(Dataset(DOMAIN, codes), ledger, words=words)
+    curator = Curator(Dataset(DOMAIN, codes), Books(ledger, words=words))
     pipeline.run(curator, AllKWay(), engine, progress=record)
     return seen
 

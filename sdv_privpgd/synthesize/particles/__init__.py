@@ -1,1 +1,8 @@
-"""The particle engine: a point cloud moved until its marginals match (Donhauser et al. 2024)."""
+"""The particle engine moves a point cloud until its marginals match (Donhauser et al. 2024).
+
+Read ``descent`` first: its ``fit`` follows Algorithm 3 line by line. ``targets`` and ``projection``
+make probability measures of the noisy tables (line 1), ``mini_batches``, ``kernels`` and
+``optimizers`` are the descent (lines 3 to 7), and ``finish`` is ours: it settles single cells.
+``published`` has what only the paper's own settings need, ``cuda`` what only a GPU needs, and
+``references`` the plain code that the fast code is checked against.
+"""

@@ -1,18 +1,58 @@
-"""Where the projection and the finish of a fit are computed: beside the descent."""
+"""Chooses what computes a fit: the kernel of its descent, its projection and its finish."""
 
+import warnings
 from dataclasses import asdict, replace
 from importlib.util import find_spec
+from typing import NamedTuple
 
 import torch
 
-from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
-from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
+from sdv_privpgd.synthesize.particles.cuda.batched_finish import BatchedFinish
+from sdv_privpgd.synthesize.particles.cuda.batched_projection import BatchedProjection
 from sdv_privpgd.synthesize.particles.finish import ExchangeFinish
+from sdv_privpgd.synthesize.particles.kernels import Kernel, choose_kernel
 from sdv_privpgd.synthesize.particles.projection import Projection
 
 
+class BackEnd(NamedTuple):
+    """The code for the three steps of a fit. On a CUDA device all three work in batches."""
+
+    kernel: Kernel
+    projection: Projection
+    finish: ExchangeFinish | BatchedFinish | None
+
+
+def back_end_of(
+    name: str, projection: Projection, finish: ExchangeFinish | None, *, enable_gpu: bool
+) -> BackEnd:
+    """The back end for the kernel of this name.
+
+    Triton's kernels are checked first (``cuda.check``): where they disagree with the reference,
+    one warning says so, and the fit goes on in torch and on the processor.
+    """
+    kernel = choose_kernel(name, enable_gpu=enable_gpu)
+    exchanges = kernel.device.type == "cuda" and find_spec("triton") is not None
+    if kernel.is_triton:
+        # Here, because Triton need not be installed where there is no device.
+        from sdv_privpgd.synthesize.particles.cuda.check import faults
+
+        found = faults(kernel.device)
+        for fault in found:
+            _warn_of(fault)
+        if "descent" in found:
+            kernel = choose_kernel("reference", enable_gpu=enable_gpu)
+        exchanges = exchanges and "finish" not in found
+    if finish is not None and exchanges:
+        return BackEnd(
+            kernel,
+            projection_on(kernel.device, projection),
+            BatchedFinish(sweeps=finish.sweeps, device=str(kernel.device)),
+        )
+    return BackEnd(kernel, projection_on(kernel.device, projection), finish)
+
+
 def default_projection() -> Projection:
-    """``CompiledProjection``, or the same in torch where its compiler is not installed."""
+    """``CompiledProjection``, or ``BatchedProjection`` where numba is not installed."""
     if find_spec("numba") is None:
         return BatchedProjection()
     from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
@@ -21,7 +61,7 @@ def default_projection() -> Projection:
 
 
 def projection_on(device: torch.device, projection: Projection) -> Projection:
-    """What computes a projection on a device: CUDA solves in batches what else is compiled."""
+    """The projection for a device: the default one is solved in batches on CUDA."""
     if isinstance(projection, BatchedProjection):
         return replace(projection, device=str(device))
     if device.type == "cuda" and find_spec("numba") is not None:
@@ -32,10 +72,11 @@ def projection_on(device: torch.device, projection: Projection) -> Projection:
     return projection
 
 
-def finish_on(
-    device: torch.device, finish: ExchangeFinish | None
-) -> ExchangeFinish | BatchedFinish | None:
-    """What computes a finish on a device: CUDA moves in batches what else moves one by one."""
-    if finish is None or device.type != "cuda" or find_spec("triton") is None:
-        return finish
-    return BatchedFinish(sweeps=finish.sweeps, device=str(device))
+def _warn_of(step: str) -> None:
+    """A public warning: the check reads no answer of the fit."""
+    warnings.warn(
+        f"Triton's kernels of the {step} fail a check against the reference on this device. The "
+        "fit goes on without them, which is slower. Its rows are right; please report it, with "
+        "the device and the versions of torch and triton.",
+        stacklevel=4,
+    )

@@ -1,4 +1,4 @@
-"""What the particles lack in each cell, kept up to date while they move code by code."""
+"""The residuals of all cells, kept up to date while particles change their codes one by one."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,17 +13,17 @@ from sdv_privpgd.synthesize.particles.compiler import njit
 from sdv_privpgd.synthesize.particles.layouts import Levels, Table, tables_of
 
 _NUM_CHUNKS = 32
-"""Parts of a block for the threads. Fixed, though the result would not depend on it."""
+"""Parts of a block for the threads. The result does not depend on it."""
 
 _STRETCHES = 50
-"""Parts of a sweep, whose end is told; each is at least a block."""
+"""Parts of a sweep. Progress is told after each; a part is at least a block."""
 
 _ROW = 8
-"""Finding a particle's row of a view takes as long as reading so many residuals."""
+"""The cost of finding a particle's row of a view, in residuals read."""
 
 _PARALLEL_FROM = 1e9
-"""Residuals read in a sweep from which threads are used, about half a second's work. They wait
-for each other after each block: on a busy machine smaller work takes them longer than one."""
+"""Threads are used from so many residuals a sweep on, about half a second's work. They wait for
+each other after each block, so on a busy machine they are slower than one thread at less work."""
 
 
 class Residuals(NamedTuple):
@@ -31,10 +31,10 @@ class Residuals(NamedTuple):
 
     ``codes``, ``maps`` and ``widths`` are those of ``Levels``.
 
-    View t is a table of one level and serves one attribute, the last of its axes, so that its codes
-    are neighbors in memory: the cell of a particle lies at offsets[t] + the sum of strides * codes
-    over the view's terms, whose ``axes`` are rows of ``codes``, the attribute itself the last of
-    them. Views are ordered by attribute and level, those of one table are siblings.
+    View t is a table of one level that serves one attribute. The attribute is its last axis, so
+    that its codes are neighbors in memory. The cell of a particle lies at offsets[t] + the sum of
+    strides * codes over the view's terms; the terms' ``axes`` are rows of ``codes``, the attribute
+    itself last. Views are ordered by attribute and level. The views of one table are siblings.
     """
 
     codes: np.ndarray
@@ -58,7 +58,6 @@ class Residuals(NamedTuple):
         codes: np.ndarray,
         domain: Domain,
         targets: Mapping[Clique, np.ndarray],
-        weights: Mapping[Clique, float],
         supports: Sequence[np.ndarray],
         grouped: GroupedTargets | None = None,
     ) -> "Residuals":
@@ -68,7 +67,7 @@ class Residuals(NamedTuple):
         """
         levels = Levels.of(domain, supports, grouped or {})
         codes, num_levels = levels.codes(codes), len(levels.maps)
-        tables = tables_of(domain, targets, weights, supports, grouped or {})
+        tables = tables_of(domain, targets, supports, grouped or {})
         lacks = [table.weight * _lacks(table, codes, len(domain)) for table in tables]
         views = [
             (axis, number)
@@ -116,9 +115,9 @@ class Residuals(NamedTuple):
         )
 
     def sweep(self, order: np.ndarray, key: int, block: int) -> Iterator[tuple[float, int]]:
-        """Moves the codes, attribute by attribute in this order, block by block of particles.
+        """Moves the codes in blocks of particles, attribute by attribute in this order.
 
-        After some blocks it gives the share of the sweep that is done, and how many moved in them.
+        After some blocks it yields the share of the sweep that is done and the number of moves.
         """
         scores = np.zeros((_NUM_CHUNKS, 2, self.maps.shape[2]), dtype=np.float32)
         proposals = np.zeros(block, dtype=np.int32)
@@ -137,7 +136,7 @@ class Residuals(NamedTuple):
 
 
 def _lacks(table: Table, codes: np.ndarray, num_attributes: int) -> np.ndarray:
-    """What a table lacks in each cell: target * particles - counts, float32."""
+    """The residual of each cell of a table: target * particles - counts, float32."""
     shape = table.values.shape
     cells = np.ravel_multi_index(tuple(codes[table.rows(num_attributes)]), shape)
     counts = np.bincount(cells, minlength=table.values.size).reshape(shape)
@@ -169,7 +168,7 @@ def sweep_blocks(
     siblings,
     own_strides,
 ):
-    """A stretch of a sweep: the attributes in this order, block by block of particles."""
+    """Sweeps a stretch of the particles, block by block, with the attributes in this order."""
     num_moved = 0
     num_levels, num_axes, _ = maps.shape
     places = (offsets, first_term, axes, strides)
@@ -215,7 +214,7 @@ def sweep_blocks(
 @njit(parallel=True)
 @no_type_check
 def _score_in_parallel(codes, values, places, views, key, block, scores, proposals):
-    """``_score`` for a block, whose particles are split between the threads."""
+    """Scores a block whose particles are split between the threads."""
     first, last = block[0], block[1]
     chunk = -(-(last - first) // len(scores))
     for part in prange(len(scores)):
@@ -227,7 +226,7 @@ def _score_in_parallel(codes, values, places, views, key, block, scores, proposa
 @njit()
 @no_type_check
 def _score(codes, values, places, views, key, block, start, stop, scores, proposals):
-    """Proposes for particles of a block an improving code of one attribute; -1 for none."""
+    """Proposes an improving code of one attribute for particles of a block; -1 for none."""
     first, _, axis = block
     first_view, weights, maps, widths = views
     num_levels = len(maps)
@@ -261,7 +260,7 @@ def _score(codes, values, places, views, key, block, start, stop, scores, propos
 @njit()
 @no_type_check
 def _row(codes, particle, view, places):
-    """Where the residuals of a particle begin in a view, one per code of its attribute."""
+    """The place in a view where a particle's residuals begin, one for each code."""
     offsets, first_term, axes, strides = places
     at = offsets[view]
     for term in range(first_term[view], first_term[view + 1] - 1):

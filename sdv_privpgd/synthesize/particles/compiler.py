@@ -1,4 +1,4 @@
-"""numba's compiler: what it makes is kept on disk, where there is a place for it."""
+"""Compiles by numba and keeps the compiled code on disk, where there is a place for it."""
 
 import warnings
 from collections.abc import Callable
@@ -37,10 +37,10 @@ def _warn_of_no_folder() -> None:
 
 
 def is_compiled(function: Any) -> bool:
-    """Whether a decorated function is ready to be called, or lies on disk for this machine."""
+    """Whether a decorated function is compiled, in memory or on disk for this machine."""
     if function.signatures:
         return True
-    try:  # numba tells of its files in no other way
+    try:  # numba has no public way to ask for its files
         kept = function._cache._cache_file._load_index()  # noqa: SLF001
     except AttributeError:  # nothing is kept
         return False

@@ -1,4 +1,4 @@
-"""Codes of attributes as points of the unit cube, and back."""
+"""Turns codes of attributes into points of the unit cube, and back."""
 
 import math
 from collections.abc import Sequence
@@ -23,28 +23,26 @@ def nearest_codes(
 ) -> Int[Tensor, "particle dim"]:
     """Codes of the nearest cell centers.
 
-    The cell of z is floor(z k). A position on the border of two cells is as near to both centers
-    and goes to the upper cell; z = 1 belongs to the last cell.
+    The cell of z is floor(z k). A position on the border of two cells goes to the upper one, and
+    z = 1 belongs to the last cell.
     """
     shape = torch.tensor(sizes, device=positions.device)
     return (positions * shape).floor().long().clamp(min=0).minimum(shape - 1)
 
 
-def cell_centers(
-    shape: Sequence[int], dtype: torch.dtype = torch.float64
-) -> Float[Tensor, "cell dim"]:
-    """Centers of all cells of a table, in the order of ``numpy.ravel``."""
+def cell_centers(shape: Sequence[int]) -> Float[Tensor, "cell dim"]:
+    """Centers of all cells of a table, float64, in the order of ``numpy.ravel``."""
     index = torch.arange(math.prod(shape))
     codes = torch.stack(torch.unravel_index(index, tuple(shape)), dim=1)
-    return embed(codes, shape, dtype)
+    return embed(codes, shape, torch.float64)
 
 
 def draw_codes(
     weights: Float[Tensor, " value"], num_particles: int, generator: torch.Generator
 ) -> Int[Tensor, " particle"]:
-    """Codes in random order, each as often as its weight says, to less than one particle.
+    """Codes in random order; the number of each is in proportion to its weight, within one.
 
-    Rounds down and gives what is left to the largest remainders.
+    Numbers are rounded down, and the particles that are left go to the largest remainders.
     """
     exact = weights.double() / weights.double().sum() * num_particles
     counts = exact.floor().long()

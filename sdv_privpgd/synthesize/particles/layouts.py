@@ -1,4 +1,4 @@
-"""The tables of a finish over codes as they are and over groups of them, in one form."""
+"""One form for the tables of a finish, over codes and over groups of codes."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -10,10 +10,10 @@ from sdv_privpgd.estimate.interactions import GroupedTargets
 
 
 class Levels(NamedTuple):
-    """Supported codes at several levels: as they are first, then as the groups of each grouping.
+    """Supported codes at several levels: level 0 has the codes, each further one a grouping.
 
-    ``maps`` of shape (level, attribute, code) has the code of each level for each code of the
-    first, ``widths`` of shape (level, attribute) how many there are.
+    ``maps`` of shape (level, attribute, code) translates a code of level 0 to each level, and
+    ``widths`` of shape (level, attribute) has the numbers of codes.
     """
 
     maps: np.ndarray
@@ -40,7 +40,7 @@ class Levels(NamedTuple):
     def codes(self, codes: np.ndarray) -> np.ndarray:
         """The codes of all levels, int32 of shape (level * attribute, particle).
 
-        Takes those of the first, of shape (attribute, particle), for as many as it holds.
+        The argument has the codes of level 0, shape (attribute, particle).
         """
         rows = [own[codes[axis]] for level in self.maps for axis, own in enumerate(level)]
         return np.stack(rows).astype(np.int32)
@@ -55,23 +55,22 @@ class Table(NamedTuple):
     values: np.ndarray
 
     def rows(self, num_attributes: int) -> list[int]:
-        """For each axis the row of ``Levels.codes`` with its codes."""
+        """The rows of ``Levels.codes`` that hold the codes of the table's axes."""
         return [self.level * num_attributes + axis for axis in self.axes]
 
 
 def tables_of(
     domain: Domain,
     targets: Mapping[Clique, np.ndarray],
-    weights: Mapping[Clique, float],
     supports: Sequence[np.ndarray],
     grouped: GroupedTargets,
 ) -> list[Table]:
-    """The tables of all levels, by level; those over codes on the supported codes alone."""
+    """The tables of all levels, by level. Tables over codes keep the supported codes only."""
     tables = []
     for clique, table in targets.items():
         axes = domain.axes(clique)
         values = np.asarray(table, dtype=np.float64)[np.ix_(*(supports[axis] for axis in axes))]
-        tables.append(Table(0, axes, weights.get(clique, 1.0), values))
+        tables.append(Table(0, axes, 1.0, values))
     for level, own in enumerate(grouped.values(), start=1):
         tables += [
             Table(level, domain.axes(clique), target.weight, target.values)

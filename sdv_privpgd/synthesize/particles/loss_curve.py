@@ -1,4 +1,4 @@
-"""How far the particles are from their targets while they descend: a curve to look at. Public."""
+"""The curve of the distance between particles and targets during a descent. Public."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,9 +15,9 @@ _SHARES = (8, 4, 2, 1)
 
 
 def stretches(num_epochs: int) -> Iterator[tuple[int, int]]:
-    """The epochs after which to look, from an eighth of them to all, and the epochs up to there.
+    """The epochs after which to look, and how many epochs each one is after the look before.
 
-    So few, because a look takes as long as an epoch.
+    There are four looks at most, from an eighth of the epochs on: a look takes as long as an epoch.
     """
     before = 0
     for epoch in sorted({num_epochs // share for share in _SHARES} - {0}) or [0]:

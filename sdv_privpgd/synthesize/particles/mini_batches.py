@@ -1,4 +1,4 @@
-"""Which tables each step visits, along which directions."""
+"""Draws the tables that each step visits, and the directions of each visit."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -7,15 +7,16 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from sdv_privpgd.synthesize.particles.directions import stratified_sets
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
-from sdv_privpgd.synthesize.particles.wasserstein import independent_directions, stratified_sets
+from sdv_privpgd.synthesize.particles.published.directions import independent_directions
 
 
 class Draw(NamedTuple):
-    """The random choices of one step, and the share of the descent that lies behind it.
+    """The random choices of one step, and the share of the descent that is done before it.
 
-    ``counts`` says how many of the step's tables hold each attribute. Batches that are not full
-    are padded with table -1, whose directions are 0.
+    ``counts`` says how many of the step's tables hold each attribute. A batch that is not full is
+    padded with table -1, whose directions are 0.
     """
 
     elapsed: float
@@ -62,7 +63,7 @@ def draw_steps(
 
 
 def memberships(targets: PackedTargets, num_attributes: int) -> Float[Tensor, "row attribute"]:
-    """1 where a table holds an attribute; one row a table, and a last one for table -1."""
+    """1 where a table holds an attribute, else 0. The last row, of zeros, is that of table -1."""
     holds = torch.zeros(len(targets.dims) + 1, num_attributes + 1)
     holds[:-1].scatter_(1, targets.axes % (num_attributes + 1), 1.0)
     return holds[:, :num_attributes]
@@ -73,7 +74,7 @@ def transport_visits(
     fraction: Callable[[float], float],
     curvatures: Float[Tensor, " attribute"],
 ) -> Iterator[Visit]:
-    """Steps that go a fraction of the way, divided by the curvature, ready for a kernel."""
+    """The visits of transport steps: each goes a fraction of the way, divided by the curvature."""
     for elapsed, tables, directions, counts in draws:
         rates = fraction(elapsed) / (counts * curvatures)
         yield Visit(tables, directions, rates.where(counts > 0, 0.0))

@@ -1,4 +1,4 @@
-"""A fitted point cloud: the model that the particle engine returns."""
+"""A fitted point cloud, the model that the particle engine returns."""
 
 import math
 from collections.abc import Mapping
@@ -15,10 +15,14 @@ _WORK = 11_000_000
 
 
 def default_number(total: float, num_tables: int) -> int:
-    """How many particles represent about ``total`` rows of so many measured tables. Public.
+    """The default number of particles for about ``total`` rows and so many tables. Public.
 
-    A part of the rows, so that as many rows as were fitted use each particle equally often: that
-    leaves them without an error of drawing. The more tables, the smaller the part.
+    The number of rows is about a multiple of it. So a sample of as many rows as were fitted uses
+    each particle equally often and has no error of drawing. The more tables there are, the fewer
+    particles it gives, down to 20,000.
+
+    >>> default_number(48_842.0, 105), default_number(1e6, 45), default_number(300.0, 10)
+    (48842, 100000, 5000)
     """
     most = min(max(_WORK // max(num_tables, 1), _FEW), _MOST)
     decks = math.ceil(total / most)
@@ -29,8 +33,17 @@ def default_number(total: float, num_tables: int) -> int:
 class Particles:
     """Equally likely points of a domain, as codes of shape (particle, attribute). Public.
 
-    ``codes`` is kept read-only in the smallest unsigned type that fits. ``losses`` says how far
-    the descent was from its noisy targets, in mean squared sliced W2, after so many epochs.
+    ``codes`` is kept read-only in the smallest unsigned type that fits. ``losses`` maps numbers of
+    epochs to the mean squared sliced W2 distance from the noisy targets after them.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> domain = Domain(("age", "ill"), (3, 2))
+    >>> model = Particles(domain=domain, codes=np.array([[0, 0], [2, 1], [2, 0], [1, 0]]))
+    >>> model.marginal(("age",)).tolist()
+    [0.25, 0.25, 0.5]
+    >>> rows = model.sample(8, seed=1)  # each particle twice
+    >>> rows.shape, int(rows[:, 1].sum())
+    ((8, 2), 2)
     """
 
     domain: Domain
@@ -53,7 +66,7 @@ class Particles:
 
     @property
     def block(self) -> int:
-        """The number of particles: so many rows use each of them once."""
+        """The number of particles; a sample of so many rows uses each of them once."""
         return len(self.codes)
 
     def marginal(self, clique: Clique) -> np.ndarray:
@@ -68,8 +81,8 @@ class Particles:
     def sample(self, num_rows: int, seed: int) -> np.ndarray:
         """Codes of shape (row, attribute), int64. The same seed gives the same rows.
 
-        The particles are dealt like decks of cards: each is used once before any is used again,
-        so that samples have less variance than independent draws.
+        Particles are dealt like decks of cards: each is used once before any is used again.
+        So samples have less variance than independent draws.
         """
         if num_rows < 0:
             raise ValueError(f"num_rows must be at least 0, got {num_rows!r}.")

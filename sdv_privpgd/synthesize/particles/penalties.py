@@ -1,4 +1,4 @@
-"""Terms that a user adds to the loss to push the particles away from, or towards, something."""
+"""Terms that a user adds to the loss, to push the particles towards something or away from it."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +15,8 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Query, SigmoidSumQuery
 
 Loss = Callable[[Tensor], Tensor]
-"""From positions of shape (particle, attribute) in [0, 1] to a scalar. It should be a mean over
-particles, or a function of means, so that ``weight`` does not depend on their number."""
+"""Takes positions of shape (particle, attribute) in [0, 1] and returns a scalar. It should be a
+mean over particles, or a function of means: then ``weight`` does not depend on their number."""
 
 
 @runtime_checkable
@@ -31,9 +31,9 @@ class Penalty(Protocol):
         ...
 
     def queries(self, domain: Domain) -> tuple[Query, ...]:
-        """What must be measured for it; nothing costs no budget.
+        """The queries that must be answered for it. Without any, it costs no budget.
 
-        Raises ``ValueError`` where the penalty names columns that the domain does not have.
+        Raises ``ValueError`` if the penalty names columns that the domain does not have.
         """
         ...
 
@@ -60,10 +60,15 @@ class ProtectedThreshold:
     and the term 0.01 / (1e-4 + (s-thr(Z) - estimate)^2) is large where the particles reproduce
     the estimate (Donhauser et al. 2024, section 4.4, Eq. 12 and appendix B).
 
-    The term peaks at 100, a table's SW2^2 lies near 1e-3: with three columns a weight of 0.001
-    moved the share by 0.01 and pairs by 0.05 in L1, 0.01 by 0.12 and 0.4.
+    Choose the weight small: the term is 100 at its peak, and a table's SW2^2 lies near 1e-3. With
+    three columns, a weight of 0.001 moved the share by 0.01 and the pairs by 0.05 in L1; a weight
+    of 0.01 moved them by 0.12 and 0.4.
 
-    Privacy: needs one private answer, which is dropped after the fit with all that reveals it.
+    Privacy: it needs one private answer, which is dropped after the fit, with all that reveals it.
+
+    >>> protected = ProtectedThreshold({"age": 1.0, "pay": -0.5}, b=0.2)
+    >>> protected.attributes(Domain(("age", "pay", "ward"), (9, 9, 3)))
+    ('age', 'pay')
     """
 
     theta: Mapping[str, float]
@@ -82,16 +87,16 @@ class ProtectedThreshold:
         _require_weight(self.weight)
 
     def attributes(self, domain: Domain) -> tuple[str, ...]:
-        """Those of theta."""
+        """The attributes that theta names."""
         del domain
         return tuple(self.theta)
 
     def query(self) -> SigmoidSumQuery:
-        """The statistic as a query of the private table."""
+        """The statistic as a query, to be measured on the private table."""
         return SigmoidSumQuery.of(self.theta, self.b, self.slope)
 
     def queries(self, domain: Domain) -> tuple[Query, ...]:
-        """The smoothed threshold over the private table."""
+        """The statistic's query, once its columns are checked."""
         unknown = [attribute for attribute in self.theta if attribute not in domain.attributes]
         if unknown:
             raise ValueError(
@@ -124,10 +129,16 @@ class ProtectedThreshold:
 class DifferentiablePenalty:
     """A user's own term: any differentiable function of the named positions.
 
-    ``function`` receives a mapping from column to positions in [0, 1] (a tensor of one number a
-    particle; cell c of k lies at (2 c + 1) / (2 k)) and returns a scalar tensor. It sees no
-    private data and costs no budget. To save a synthesizer the function must be picklable: a
-    function of a module, not a lambda.
+    ``function`` receives a mapping from columns to positions in [0, 1] and returns a scalar tensor.
+    The positions of a column are a tensor with one number for each particle; the center of cell c
+    of k is (2 c + 1) / (2 k). It sees no private data and costs no budget. A synthesizer can only
+    be saved if the function can be pickled: use a function of a module, not a lambda.
+
+    >>> def young(positions):
+    ...     return positions["age"].mean()
+    >>> penalty = DifferentiablePenalty(young, weight=0.01)
+    >>> penalty.queries(Domain(("age",), (9,)))
+    ()
     """
 
     function: Callable[[Mapping[str, Tensor]], Tensor]
@@ -139,16 +150,16 @@ class DifferentiablePenalty:
         _require_weight(self.weight)
 
     def attributes(self, domain: Domain) -> tuple[str, ...]:
-        """All of them: nobody knows what the function reads."""
+        """All attributes, because nobody knows which of them the function reads."""
         return domain.attributes
 
     def queries(self, domain: Domain) -> tuple[Query, ...]:
-        """Nothing is measured."""
+        """No queries: nothing is measured."""
         del domain
         return ()
 
     def loss(self, domain: Domain, measurements: Sequence[Measurement]) -> Loss:
-        """The function of the positions by name."""
+        """The function, given the positions by the names of their columns."""
         del measurements
 
         def named(positions: Tensor) -> Tensor:

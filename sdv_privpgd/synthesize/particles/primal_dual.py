@@ -1,4 +1,4 @@
-"""The projection step compiled: all tables at once, each solved on one core."""
+"""The default projection step, compiled: it solves the tables in parallel, each on one core."""
 
 import math
 from collections.abc import Sequence
@@ -29,22 +29,22 @@ from sdv_privpgd.synthesize.particles.projection import (
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledProjection(CertifiedSolver):
-    """The problem, the start and the certificate of ``PrimalDualProjection`` in fewer steps.
+    """Solves the problem of ``PrimalDualProjection`` in fewer steps, with a certificate.
 
-    The iteration is the same but for two changes, which halve the excess over the optimum after
-    a given number of steps. Each entry of the dual has its own step, in inverse proportion to
-    its gap (diagonal preconditioning, Pock & Chambolle 2011, section 2), and every step is
-    overrelaxed by ``RELAXATION`` (Condat 2013, theorem 3.2: any factor below 2 converges).
+    Two changes of the iteration halve the excess over the optimum after a given number of steps.
+    Each entry of the dual has its own step, in inverse proportion to its gap (diagonal
+    preconditioning, Pock & Chambolle 2011, section 2), and every step is overrelaxed by
+    ``RELAXATION`` (Condat 2013, theorem 3.2: any factor below 2 converges).
 
     Tables are solved in parallel and independently, each by one thread in a fixed order of
-    operations: results have the same bits for any number of threads. Iterates are float32, both
+    operations, so the bits do not depend on the number of threads. Iterates are float32, both
     bounds float64.
 
     Attributes:
         num_slices: Directions per table, fixed while it is solved.
-        max_steps: At most so many, and fewer for the largest tables (``MOST_WORK``). 1,000 end
-            within 1 % of the reference's distance after 5,000 (``python -m
-            sdv_privpgd.benchmark projection``); the smallest distances need the most steps.
+        max_steps: The largest number of steps. The largest tables get fewer (``MOST_WORK``).
+            After 1,000 steps the distance is within 1 % of the reference's after 5,000
+            (``python -m sdv_privpgd.benchmark projection``). The smallest distances need the most.
         tolerance: Relative duality gap to stop at.
         precision: Absolute gap to stop at. The noise of a table is hundreds of times larger.
     """
@@ -99,15 +99,15 @@ class CompiledProjection(CertifiedSolver):
         return CertifiedProjection(torch.from_numpy(weights), distance, lower_bound)
 
 
-# Loops rather than numpy's functions, and one type for each argument: both cost seconds of
-# compiling otherwise, on every new machine.
+# These are loops rather than numpy's functions, and each argument has one type: anything else
+# costs seconds of compiling on every new machine.
 @njit(nogil=True)
 @no_type_check
 def improve(
     signed, order, gaps, narrow, primal_step, dual_steps, max_steps, tolerance, precision,
     best, distance,
 ):  # fmt: skip
-    """Writes better probabilities over the best; returns their distance and a lower bound."""
+    """Replaces the best probabilities by better ones; returns their distance and a lower bound."""
     num_steps, num_slices = gaps.shape
     num_cells = num_steps + 1
     lower_bound = 0.0
@@ -179,7 +179,7 @@ def _to_simplex(values, out):
 @njit(nogil=True)
 @no_type_check
 def _adjoint(y, order, gaps, sums, pull):
-    """K^T y into pull: sums over the steps at and after each cell's place, over all slices."""
+    """Writes K^T y into pull: for each cell, the sum of the steps from its place on."""
     for i in range(len(pull)):
         pull[i] = 0
     for s in range(len(sums)):

@@ -1,18 +1,16 @@
-"""The projection step: from a signed measure to a probability measure near it in sliced W1."""
+"""The projection step finds a probability measure near a signed measure in sliced W1."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.progress import Progress, Shares, silent
-from sdv_privpgd.synthesize.particles.wasserstein import stratified_directions
+from sdv_privpgd.synthesize.particles.directions import stratified_directions
 
 Drawn = TypeVar("Drawn")
 Solved = TypeVar("Solved")
@@ -37,8 +35,8 @@ class Projection(Protocol):
     ) -> Float[Tensor, " cell"]:
         """Probabilities of the cells, float64, summing to 1.
 
-        ``values`` should sum to 1; what is missing is spread evenly first, because measures of
-        different mass are infinitely far apart. Cells that must stay empty are left out.
+        ``values`` should sum to 1. What is missing is first spread evenly over the cells, because
+        measures of different mass are infinitely far apart. Leave out cells that must stay empty.
         """
         ...
 
@@ -48,12 +46,12 @@ class Projection(Protocol):
         generator: torch.Generator,
         progress: Progress = silent,
     ) -> list[Float[Tensor, " cell"]]:
-        """The probabilities of many tables' cells, which are projected one by one or together."""
+        """The probabilities of the cells of many tables, solved one by one or together."""
         ...
 
 
 class CertifiedProjection(NamedTuple):
-    """Probabilities, their SW1 to the signed measure, and a lower bound on anyone's SW1."""
+    """Probabilities, their SW1 to the signed measure, and a lower bound on the smallest SW1."""
 
     probabilities: Float[Tensor, " cell"]
     distance: float
@@ -64,18 +62,18 @@ CHECK_EVERY = 25
 """Steps between two looks at the gap; a look costs about two steps."""
 
 MOST_WORK = 2**32
-"""Cells times slices times steps of one table, about 10 seconds: tables of more than 130,000 cells
-get fewer steps. Their first ones are the most useful, and their noise is the largest."""
+"""Most cells times slices times steps of one table, about 10 seconds. Tables of more than 130,000
+cells get fewer steps: the first steps are the most useful, and such tables have the most noise."""
 
 RELAXATION = 1.8
-"""Overrelaxation of both iterates, in the two fast solvers as are the two below."""
+"""Overrelaxation of both iterates. The two fast solvers use it, and the two constants below."""
 
 PRIMAL_SHARE = 0.5
-"""Factor of the primal step, over that of the dual, beside the ratio of the ways to go. After
-1,200 steps the small distances exceed the optimum by half as much as with 1; 0.2 and 2 do worse."""
+"""Factor of the primal step over the dual step, besides the ratio of the distances to go. After
+1,200 steps small distances exceed the optimum by half as much as with 1; 0.2 and 2 are worse."""
 
 SMALLEST_GAP = 1e-3
-"""Gaps below this share of the largest count as so large in the choice of the dual's steps."""
+"""Gaps below this share of the largest gap count as this share when dual steps are chosen."""
 
 
 class CertifiedSolver(ABC):
@@ -113,7 +111,7 @@ class CertifiedSolver(ABC):
     def draw_directions(
         self, tables: Sequence[SignedTable], generator: torch.Generator
     ) -> list[Float[Tensor, "slice _"]]:
-        """Each table's directions, float64; on a line all are the same, so one is drawn."""
+        """The directions of each table, float64. A table of one attribute has only one."""
         drawn = []
         for centers, _ in tables:
             dim = centers.shape[1]
@@ -122,98 +120,16 @@ class CertifiedSolver(ABC):
         return drawn
 
 
-@dataclass(frozen=True, kw_only=True)
-class PrimalDualProjection:
-    """Solves the projection as a saddle-point problem, to a duality gap.
-
-    With fixed directions, Eq. 5 reads min over w in the simplex, max over |y| <= 1 of
-    <y, K (w - v)>, where K maps a measure to its cumulative sums in the order of each slice,
-    times the gaps between neighbors, divided by the number of slices. Both proximal maps are
-    exact, so the primal-dual hybrid gradient method applies (Chambolle & Pock 2011, algorithm
-    1), and any y gives the lower bound min_i (K^T y)_i - <K^T y, v>.
-
-    Starts from the nearest probability vector in L2, which settles the single cells; the slices
-    then settle the low frequencies. Stops when distance - bound <= precision + tolerance *
-    distance, or after ``max_steps``; returns the best iterate seen, never worse than the start.
-
-    The plain form in torch, one table after the other, is the reference of ``CompiledProjection``.
-    """
-
-    num_slices: int = 32
-    max_steps: int = 200
-    tolerance: float = 0.05
-    precision: float = 1e-5
-
-    def __call__(
-        self,
-        centers: Float[Tensor, "cell dim"],
-        values: Float[Tensor, " cell"],
-        generator: torch.Generator,
-    ) -> Float[Tensor, " cell"]:
-        """Probabilities of the cells (see ``Projection``)."""
-        return self.solve(centers, values, generator).probabilities
-
-    def project_all(
-        self,
-        tables: Sequence[SignedTable],
-        generator: torch.Generator,
-        progress: Progress = silent,
-    ) -> list[Float[Tensor, " cell"]]:
-        """Probabilities of the cells of each table (see ``Projection``)."""
-        return [self(*table, generator) for table in progress(tables, "project")]
-
-    def solve(
-        self,
-        centers: Float[Tensor, "cell dim"],
-        values: Float[Tensor, " cell"],
-        generator: torch.Generator,
-    ) -> CertifiedProjection:
-        """The projection with its certificate, both for the directions drawn."""
-        dim = centers.shape[1]
-        num_slices = self.num_slices if dim > 1 else 1
-        directions = stratified_directions(num_slices, dim, generator, dtype=torch.float64)
-        signed = balanced(values.double())
-        start = simplex_projection(signed)
-        slices = _Slices.of(centers.double(), directions)
-        best = CertifiedProjection(start, slices.distance(start - signed), 0.0)
-        norm = slices.norm(generator)
-        if norm == 0 or self._is_solved(best):
-            return best
-
-        # float32 halves the time; both bounds are evaluated in float64. The ratio of the steps is
-        # that of the ways to go: |w - v| for the primal, at most 1 an entry for the dual.
-        fast, v = slices.single(), signed.float()
-        ratio = float((start - signed).norm()) / math.sqrt(slices.gaps.numel())
-        primal_step, dual_step = ratio / norm, 1 / (ratio * norm)
-        w = start.float()
-        y = torch.zeros_like(fast.gaps)
-        pull = torch.zeros_like(w)
-        for step in range(1, self.max_steps + 1):
-            previous = w
-            w = simplex_projection(w - primal_step * pull)
-            y = (y + dual_step * fast.differences(2 * w - previous - v)).clamp(-1, 1)
-            pull = fast.adjoint(y)
-            if step % CHECK_EVERY == 0 or step == self.max_steps:
-                best = _better(best, _certified(slices, signed, w, y))
-                if self._is_solved(best):
-                    break
-        return best
-
-    def _is_solved(self, found: CertifiedProjection) -> bool:
-        gap = found.distance - found.lower_bound
-        return gap <= self.precision + self.tolerance * found.distance
-
-
 def solved_in_threads(
     solve: Callable[[SignedTable, Drawn], Solved],
     tables: Sequence[SignedTable],
     drawn: Sequence[Drawn],
     progress: Progress,
 ) -> list[Solved]:
-    """What ``solve`` makes of each table and of what was drawn for it; a thread solves a table.
+    """Calls ``solve`` for each table and what was drawn for it, each table in one thread.
 
-    Compiled code that releases the interpreter's lock runs in parallel that way. Threads that
-    numba makes by itself would have it compile the same loops twice, which takes seconds.
+    Compiled code that releases the interpreter's lock runs in parallel this way. With threads of
+    its own, numba would compile the same loops twice, which takes seconds.
     """
     # Here, because its compiler need not be installed where CUDA does this work.
     from numba import get_num_threads
@@ -246,66 +162,3 @@ def simplex_projection(values: Float[Tensor, " cell"]) -> Float[Tensor, " cell"]
     thresholds = (descending.cumsum(0) - 1) / ranks
     support = (descending > thresholds).sum().clamp(min=1)
     return (values - thresholds[support - 1]).clamp(min=0)
-
-
-class _Slices(NamedTuple):
-    """The operator K of ``PrimalDualProjection`` for fixed directions, and its adjoint."""
-
-    order: Int[Tensor, "slice cell"]
-    rank: Int[Tensor, "slice cell"]
-    gaps: Float[Tensor, "slice step"]
-
-    @classmethod
-    def of(
-        cls, centers: Float[Tensor, "cell dim"], directions: Float[Tensor, "slice dim"]
-    ) -> "_Slices":
-        positions, order = (directions @ centers.T).sort(dim=1)
-        return cls(order, order.argsort(dim=1), positions.diff(dim=1) / len(directions))
-
-    def single(self) -> "_Slices":
-        return self._replace(gaps=self.gaps.float())
-
-    def differences(self, signed: Float[Tensor, " cell"]) -> Float[Tensor, "slice step"]:
-        return signed[self.order].cumsum(dim=1)[:, :-1] * self.gaps
-
-    def adjoint(self, dual: Float[Tensor, "slice step"]) -> Float[Tensor, " cell"]:
-        remaining = (dual * self.gaps).flip(1).cumsum(dim=1).flip(1)
-        padded = torch.nn.functional.pad(remaining, (0, 1))
-        return padded.gather(1, self.rank).sum(dim=0)
-
-    def distance(self, signed: Float[Tensor, " cell"]) -> float:
-        return float(self.differences(signed).abs().sum())
-
-    def norm(self, generator: torch.Generator) -> float:
-        """The largest singular value of K on measures of mass 0, by 20 power iterations."""
-        num_cells = self.order.shape[1]
-        vector = torch.randn(num_cells, generator=generator, dtype=self.gaps.dtype)
-        length = torch.zeros((), dtype=self.gaps.dtype)
-        for _ in range(20):
-            vector = vector - vector.mean()
-            vector = self.adjoint(self.differences(vector))
-            vector = vector - vector.mean()
-            length = vector.norm()
-            if length == 0:
-                break
-            vector = vector / length
-        # The iteration approaches the square of the norm from below; 2 % more is on the safe side.
-        return 1.02 * math.sqrt(float(length))
-
-
-def _certified(
-    slices: _Slices,
-    signed: Float[Tensor, " cell"],
-    w: Float[Tensor, " cell"],
-    y: Float[Tensor, "slice step"],
-) -> CertifiedProjection:
-    probabilities = w.double() / w.double().sum()
-    pull = slices.adjoint(y.double())
-    lower_bound = float(pull.min() - pull @ signed)
-    return CertifiedProjection(probabilities, slices.distance(probabilities - signed), lower_bound)
-
-
-def _better(first: CertifiedProjection, second: CertifiedProjection) -> CertifiedProjection:
-    """The smaller distance with the larger bound: each holds for both."""
-    closer = min(first, second, key=lambda found: found.distance)
-    return closer._replace(lower_bound=max(first.lower_bound, second.lower_bound))

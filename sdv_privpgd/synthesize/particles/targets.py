@@ -1,4 +1,4 @@
-"""The tables that a fit aims at: from noisy answers to signed measures, and on to targets."""
+"""Makes the tables that a fit aims at: signed measures of noisy answers, then packed targets."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -29,14 +29,14 @@ class Goal(NamedTuple):
 
 
 class Goals(NamedTuple):
-    """What a fit aims at, and the tables in counts that it comes from."""
+    """The goals of a fit, and the tables of counts that they come from."""
 
     tables: ConsistentTables
     each: list[Goal]
 
 
 TARGETS = ("denoised", "consistent", "raw")
-"""Which tables are aimed at: made to agree and denoised, made to agree, or as measured."""
+"""Kinds of targets: tables made to agree and denoised, only made to agree, or as measured."""
 
 
 def goals_of(
@@ -46,7 +46,7 @@ def goals_of(
     possible: Possible,
     progress: Progress = silent,
 ) -> Goals:
-    """A goal per clique. Cells that no row can be in, by ``possible``, are in none."""
+    """A goal for each clique, without the cells that ``possible`` says no row can be in."""
     agreed = consistent_tables(domain, measurements)
     if kind == "denoised":
         agreed = denoised(agreed, progress)
@@ -66,7 +66,7 @@ def goals_of(
     for clique, table in counts.items():
         cells = np.array(list(product(*support[clique])))
         cells = cells[possible_cells(clique, table.shape, possible)[tuple(cells.T)]]
-        if not len(cells):  # what the noise left and what is possible have nothing in common
+        if not len(cells):  # all cells with support are impossible
             continue
         values = torch.from_numpy(table[tuple(cells.T)] / agreed.total)
         centers = embed(torch.from_numpy(cells), domain.shape(clique), torch.float64)
@@ -77,7 +77,7 @@ def goals_of(
 def probabilities(
     domain: Domain, goals: Sequence[Goal], weights: Sequence[Float[Tensor, " _"]]
 ) -> dict[Clique, np.ndarray]:
-    """The cells' weights as full tables, 0 where nothing is supported."""
+    """The cells' weights as full tables, with 0 in cells without support."""
     found = {}
     for goal, own in zip(goals, weights, strict=True):
         clique = tuple(domain.attributes[axis] for axis in goal.axes)
@@ -88,7 +88,7 @@ def probabilities(
 
 
 def packed(goals: Sequence[Goal], weights: Sequence[Float[Tensor, " _"]]) -> PackedTargets:
-    """The cells of all goals that have a positive weight."""
+    """The targets of all goals, without the cells of weight 0."""
     filled = [those > 0 for those in weights]
     return PackedTargets.of(
         [goal.axes for goal in goals],

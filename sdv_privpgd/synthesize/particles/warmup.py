@@ -1,4 +1,4 @@
-"""The first fit on a machine compiles its loops: here that happens at once, on made-up answers."""
+"""Compiles all loops of a fit at once, on made-up answers, before the first fit on a machine."""
 
 from importlib.util import find_spec
 
@@ -14,7 +14,7 @@ _DOMAIN = Domain(("a", "b", "c"), (3, 3, 3))
 
 
 def must_compile(*, enable_gpu: bool) -> bool:
-    """Whether a fit would have numba compile something that it does not find on disk."""
+    """Whether numba would have to compile something for a fit, because it is not on disk yet."""
     if (
         find_spec("numba") is None
         or choose_kernel("auto", enable_gpu=enable_gpu).device.type != "cpu"
@@ -30,7 +30,7 @@ def must_compile(*, enable_gpu: bool) -> bool:
 
 
 def compile_all() -> None:
-    """Has everything compiled that a fit calls, by one of a few particles to made-up tables."""
+    """Compiles everything that a fit calls: it fits a few particles to made-up tables."""
     rng = np.random.default_rng(0)
     measurements = [
         Measurement(

@@ -4,10 +4,10 @@ A histogram of the projected particles stands in for a sort. Projections of the 
 direction theta lie between the sums of its negative and of its positive parts; that interval is
 cut into bins of width h. The particles of a bin hold the ranks [C, C'), whatever their order, and
 each gets the mean of the target's quantile function over [C / m, C' / m]. Before it is binned,
-particle i is shifted by u_i * h, 0 <= u_i < 1: particles that sit on one point would otherwise
-share a bin for ever and could never part, where a sort splits them by their index.
+particle i is shifted by u_i * h, 0 <= u_i < 1. Without the shift, particles on one point would
+share a bin for ever; a sort would split them by their index.
 
-What that costs. A particle's bin contains positions less than h away, so
+The bins cost some accuracy. A particle's bin contains positions less than h away, so
 
 1. its target lies in the range of the exact targets of the particles less than 2 h away from it,
    which has the target of its exact rank in it, too;
@@ -55,7 +55,7 @@ def displacement(
     """The sum over tables of the mean over slices of the way to the targets, and the losses.
 
     A table's loss is the mean over slices and particles of the squared way. That is its SW2^2
-    but for the variance of the target within the ranks of each bin.
+    without the variance of the target within the ranks of each bin.
     """
     visit = Visit(tables, directions, torch.empty(0))
     work = _Work.of(positions, targets, visit, num_bins)
@@ -73,8 +73,8 @@ def descend(
 ) -> Float32[Tensor, "attribute particle"]:
     """The positions after all visits: each moves them by rate * displacement, into the cube.
 
-    The visits must agree in their shapes. Whether it takes several threads is measured on the
-    way: beside other busy programs, they would wait for each other more than they work.
+    The visits must agree in their shapes. It measures on the way whether several threads pay:
+    beside other busy programs they wait for each other more than they work.
     """
     visits = iter(visits)
     positions = positions.clone(memory_format=torch.contiguous_format)
@@ -132,7 +132,7 @@ class _Segment(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """Positions, targets and the memory of a step: nothing else is allocated on the way."""
+    """Positions, targets and the memory of a step. A step allocates nothing."""
 
     positions: np.ndarray
     axes: np.ndarray
@@ -147,7 +147,7 @@ class _Work(NamedTuple):
 
     @classmethod
     def of(cls, positions: Tensor, targets: PackedTargets, visit: Visit, num_bins: int) -> "_Work":
-        """For visits shaped like this one."""
+        """The memory for visits of the same shape as this one."""
         num_particles = positions.shape[1]
         batch, num_slices = visit.directions.shape[:2]
         num_rows = batch * num_slices
@@ -169,7 +169,7 @@ class _Work(NamedTuple):
 
     @property
     def max_parts(self) -> int:
-        """For how many threads there is memory."""
+        """The number of threads that there is memory for."""
         return len(self.lines)
 
     def follow(self, segment: _Segment, num_parts: int) -> None:

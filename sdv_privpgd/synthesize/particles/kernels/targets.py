@@ -1,4 +1,4 @@
-"""What every kernel reads: the targets of all tables end to end, and the visits of a descent."""
+"""The input of every kernel: the targets of all tables, end to end, and the visits of a descent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -60,8 +60,8 @@ class PackedTargets:
 class Visit(NamedTuple):
     """One step of a descent with its random choices made.
 
-    ``rates`` is the share of the summed displacement by which each attribute moves. Batches that
-    are not full are padded with table -1, whose directions are 0.
+    ``rates`` is the share of the summed displacement by which each attribute moves. A batch that
+    is not full is padded with table -1, whose directions are 0.
     """
 
     tables: Int[Tensor, " batch"]

@@ -1,0 +1,91 @@
+"""What is read of columns of which little is known: codes on a first grid, and precisions.
+
+As the encoders do it reads cell by cell, and learns nothing: a cell decides its own codes alone.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.bins import SignedPowers, Ticks
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.dates import precisions
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.scalars import decimal_places, real_numbers
+
+MOST_PLACES = 6
+"""Decimal places that are told apart; numbers with more have no precision."""
+
+UNITS = ("D", "s", "ns")
+"""Of ``dates.precisions``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What is to be read of one column. Public.
+
+    Attributes:
+        name: The column's name.
+        asks: Values with their numbers of cells (``categories``, ``numbers``), and codes, one a
+            cell: of the first grid (``grid``), of its groups (``coarse``), and of how precise a
+            cell is (``precision``).
+        cells: Of the first grid, numbers or days since 1970. Missing is the code after the last.
+        groups: The group of each of them. Missing is a group of its own, the last one.
+        datetime_format: How dates are written, where that is declared.
+    """
+
+    name: str
+    asks: frozenset[str]
+    cells: SignedPowers | Ticks
+    groups: tuple[int, ...]
+    datetime_format: str | None = None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many codes of each kind there are. Public."""
+        found = {}
+        if self.asks & {"coarse", "grid"}:
+            found["grid"] = len(self.cells) + 1
+        if "coarse" in self.asks:
+            found["coarse"] = max(self.groups) + 2
+        if "precision" in self.asks:
+            found["precision"] = len(UNITS) + 1 if self._are_dates else MOST_PLACES + 3
+        return found
+
+    def codes(self, series: pd.Series) -> Iterator[np.ndarray]:
+        """The codes of a private column's cells, of each kind in ``sizes`` and in its order."""
+        if self.asks & {"coarse", "grid"}:
+            fine = self._days(series) if self._are_dates else self._powers(series)
+            yield fine
+            if "coarse" in self.asks:
+                yield np.append(self.groups, max(self.groups) + 1)[fine]
+        if "precision" in self.asks:
+            yield precisions(series) if self._are_dates else decimal_places(series, MOST_PLACES)
+
+    @property
+    def _are_dates(self) -> bool:
+        return isinstance(self.cells, Ticks)
+
+    def _days(self, series: pd.Series) -> np.ndarray:
+        assert isinstance(self.cells, Ticks)
+        column = Column(
+            name=self.name,
+            sdtype="datetime",
+            cells=self.cells,
+            unit="D",
+            datetime_format=self.datetime_format,
+        )
+        return encoder_for(column).encode(series)[0]
+
+    def _powers(self, series: pd.Series) -> np.ndarray:
+        numbers, missing = real_numbers(series)
+        codes, _ = self.cells.locate(np.where(missing, 0.0, numbers))
+        return np.where(missing, len(self.cells), codes)
+
+
+def finite_numbers(series: pd.Series) -> np.ndarray:
+    """The finite numbers of a private column, one a cell, and NaN where there is none."""
+    numbers, missing = real_numbers(series)
+    return np.where(missing | ~np.isfinite(numbers), np.nan, numbers)

@@ -1,0 +1,46 @@
+"""Curators with repeatable noise, and noisy answers as a curator would give them."""
+
+import numpy as np
+
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
+
+
+def seeded_words(seed=0):
+    """A source of random words that gives the same ones in every run."""
+    return np.random.default_rng(seed).bytes
+
+
+def open_curator(dataset, *, epsilon=1.0, adjacency=Adjacency.REPLACE_ONE, rows=1, seed=0):
+    """A curator of a table, with the noise of a seed, or for ``None`` with the system's."""
+    ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency, rows)
+    words = {} if seed is None else {"words": seeded_words(seed)}
+    return Curator(dataset, Books(ledger, **words))
+
+
+def margin(table, domain, clique):
+    """The sums of a table over all attributes but those of a clique, axes in its order."""
+    return np.einsum(table, list(range(len(domain))), list(domain.axes(clique)))
+
+
+def number_of_rows(count, stddev=0.0):
+    return Measurement(query=CountQuery(), answer=np.array([count]), stddev=stddev)
+
+
+def noisy_answers(tables, stddev=0.0, seed=0):
+    """Measurements of the counts of each clique, with rounded noise.
+
+    Args:
+        tables: Counts by clique.
+        stddev: The noise's standard deviation.
+        seed: A seed, or a generator that goes on.
+    """
+    rng = np.random.default_rng(seed)
+    found = []
+    for clique, counts in tables.items():
+        noise = stddev * rng.standard_normal(counts.shape)
+        answer = np.rint(counts + noise).astype(np.int64)
+        found.append(Measurement(query=MarginalQuery(clique), answer=answer, stddev=stddev))
+    return found

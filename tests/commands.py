@@ -1,0 +1,36 @@
+"""A private table in a file, and the command line."""
+
+import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
+
+from sdv_privpgd.cli.program import main
+
+SECRET = "CANARYTEXT"
+METADATA = {
+    "columns": {
+        "age": {"sdtype": "numerical"},
+        "ward": {"sdtype": "categorical"},
+        "ill": {"sdtype": "boolean"},
+    }
+}
+DOMAIN = {
+    "age": {"range_min": 0, "range_max": 110, "decimal_places": 0},
+    "ward": {"range_values": ["01", "02"]},
+}
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+def declared(csv, *more, out="out.csv"):
+    """A quick fit of a table of which all is declared."""
+    folder = csv.parent
+    return run(
+        "synthesize", csv, "--epsilon", 1, "--method", "mst", "--out", folder / out,
+        "--metadata", folder / "metadata.json", "--domain", folder / "domain.json", *more,
+    )  # fmt: skip
+
+
+def new_files(csv):
+    given = {"table.csv", "metadata.json", "domain.json"}
+    return {path.name for path in csv.parent.iterdir()} - given

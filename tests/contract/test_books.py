@@ -1,0 +1,187 @@
+"""What a fit spends, what a plan promises and what penalties are charged for."""
+
+import re
+
+import cloudpickle
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+from small_synthesizers import boolean, new
+
+from sdv_privpgd import (
+    DifferentiablePenalty,
+    PrivacyBudgetError,
+    PrivPGDSynthesizer,
+    ProtectedThreshold,
+)
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.select.fixed import AllKWay
+
+
+class TestBooks:
+    @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+    @pytest.mark.parametrize("epsilon", [0.05, 1.0, 20.0])
+    def test_a_fit_spends_exactly_what_was_asked_for(self, adjacency, epsilon):
+        synthesizer = boolean(epsilon=epsilon, adjacency=adjacency)
+        synthesizer.fit(pd.DataFrame({"a": [True, False] * 20}))
+        assert synthesizer.ledger.spent(delta=1e-5) == pytest.approx(epsilon, abs=1e-9)
+        info = synthesizer.get_info()
+        assert info["epsilon_spent"] == pytest.approx(epsilon, abs=1e-9)
+        assert info["delta_spent"] == 1e-5
+
+    def test_nothing_is_spent_before_a_fit(self):
+        assert new().ledger.spent() == 0
+        assert new().get_info()["delta_spent"] == 0
+
+    def test_a_second_fit_warns_with_the_composed_total(self):
+        synthesizer = boolean(epsilon=1.0)
+        table = pd.DataFrame({"a": [True, False] * 20})
+        synthesizer.fit(table)
+        with pytest.warns(UserWarning, match=r"Together the fits spend epsilon (\S+)") as caught:
+            synthesizer.fit(table)
+        (said,) = [w for w in caught if "Together" in str(w.message)]
+        total = float(re.search(r"spend epsilon (\S+)", str(said.message)).group(1))
+        # mu² adds up: two fits at (1, 1e-5) are sqrt(2) mu, which is epsilon 1.465 (exact GDP).
+        assert total == pytest.approx(1.465, abs=2e-3)
+        assert synthesizer.ledger.spent() == pytest.approx(total, rel=1e-3)
+
+    def test_what_was_charged_stays_charged_when_the_engine_fails(self, monkeypatch):
+        def broken(self, *args, **kwargs):
+            raise RuntimeError("out of memory")
+
+        monkeypatch.setattr(
+            "sdv_privpgd.synthesize.particles.descent.ParticleGradientDescent.fit", broken
+        )
+        synthesizer = boolean()
+        with pytest.raises(RuntimeError, match="out of memory"):
+            synthesizer.fit(pd.DataFrame({"a": [True, False] * 20}))
+        assert synthesizer.ledger.spent() == pytest.approx(1.0, abs=1e-9)
+
+    def test_a_plan_over_the_limit_is_refused_before_the_table_is_counted(self, monkeypatch):
+        def counted(*args):
+            raise AssertionError("the table was read")
+
+        monkeypatch.setattr("sdv_privpgd.privacy.dataset.Dataset.counts", counted)
+        with pytest.raises(PrivacyBudgetError, match="allow a larger epsilon"):
+            boolean(rows_per_person=10**13).fit(pd.DataFrame({"a": [True, False]}))
+
+    def test_the_report_names_adjacency_unit_and_condition(self, fitted):
+        report = " ".join(fitted.privacy_report().split())
+        assert "replace-one" in report
+        assert "for one row" in report
+        assert "Under add-remove" in report
+        assert "given the exact answers" in report
+        several = boolean(adjacency="add_remove", rows_per_person=3)
+        several.fit(pd.DataFrame({"a": [True, False] * 20}))
+        assert "up to 3 rows of one person" in several.privacy_report()
+        assert "given the exact answers" not in several.privacy_report()
+
+    def test_the_report_fits_a_hundred_columns_and_says_what_its_words_mean(self, fitted):
+        for text in (fitted.privacy_report(), fitted.plan(1_000_000), fitted.plan(10)):
+            assert max(map(len, text.splitlines())) <= 100
+            header = next(line for line in text.splitlines() if line.startswith("question"))
+            for word in ("values", "replaced", "noise sd", "share"):
+                assert word in header
+                assert any(line.startswith((f"{word}:", f"{word},")) for line in text.splitlines())
+            assert "e+" not in text
+
+    def test_rows_per_person_scales_the_noise(self):
+        def stddev(rows):
+            synthesizer = boolean(rows_per_person=rows)
+            synthesizer.fit(pd.DataFrame({"a": [True, False] * 20}))
+            return synthesizer.ledger.charges[-1].stddev
+
+        assert stddev(4) == pytest.approx(4 * stddev(1), rel=1e-12)
+
+    def test_the_user_s_seeds_have_no_effect_on_the_noise(self):
+        import random
+
+        import torch
+
+        def noisy():
+            random.seed(0)
+            np.random.seed(0)  # noqa: NPY002
+            torch.manual_seed(0)
+            synthesizer = new(num_particles=50)
+            synthesizer.fit(sdv_tables.table(20))
+            return synthesizer._release.measurements[-1].answer.tobytes()
+
+        assert noisy() != noisy()
+
+    def test_the_curator_is_the_only_way_to_the_table(self, monkeypatch):
+        """With a curator that answers nothing, the pipeline gets nothing."""
+        monkeypatch.setattr(Curator, "measure", lambda self, *args, **kwargs: [])
+        with pytest.raises(ValueError, match="number of rows cannot be estimated"):
+            boolean().fit(pd.DataFrame({"a": [True, False] * 20}))
+
+
+class TestPenalties:
+    def test_a_protected_statistic_is_charged_and_dropped_with_the_tables(self):
+        penalty = ProtectedThreshold({"age": 1.0, "income": 1.0}, b=0.5, weight=0.5)
+        synthesizer = new(penalties=[penalty])
+        synthesizer.fit(sdv_tables.table(300))
+        named = [charge.what for charge in synthesizer.ledger.charges]
+        assert sum(what.startswith("smoothed") for what in named) == 1
+        assert 0.999 < synthesizer.ledger.spent() <= 1.0
+        kept = [m.query.describe() for m in synthesizer._release.measurements]
+        assert kept == ["number of rows"]
+
+    def test_a_penalty_without_a_statistic_costs_nothing(self):
+        # A strategy whose questions do not depend on answers.
+        penalties = [DifferentiablePenalty(mean_age, weight=1.0)]
+        synthesizer = new(penalties=penalties, strategy=AllKWay(degree=2), discovery_share=0)
+        synthesizer.fit(sdv_tables.table(100))
+        plain = new(strategy=AllKWay(degree=2), discovery_share=0)
+        plain.fit(sdv_tables.table(100))
+        assert synthesizer.ledger == plain.ledger
+
+    def test_a_penalty_over_an_unknown_column_is_refused_before_anything_is_spent(self):
+        synthesizer = new(
+            penalties=[ProtectedThreshold({"height": 1.0}, b=0.5)], adjacency="add_remove"
+        )
+        with pytest.raises(ValueError, match="height"):
+            synthesizer.fit(sdv_tables.table(10))
+        assert synthesizer.ledger.charges == ()
+
+    def test_a_synthesizer_with_penalties_is_saved(self, tmp_path):
+        synthesizer = new(penalties=[DifferentiablePenalty(mean_age)])
+        synthesizer.fit(sdv_tables.table(30))
+        loaded = cloudpickle.loads(cloudpickle.dumps(synthesizer))
+        assert loaded.get_parameters()["penalties"] == synthesizer.get_parameters()["penalties"]
+        pd.testing.assert_frame_equal(loaded.sample(30), synthesizer.sample(30))
+
+
+def mean_age(positions):
+    return positions["age"].mean()
+
+
+class TestPlan:
+    @pytest.mark.parametrize("strategy", ["all_pairs", "independent", "mst"])
+    def test_a_plan_has_the_noise_of_the_fit_and_spends_nothing(self, strategy):
+        synthesizer = new(strategy=strategy)
+        plan = synthesizer.plan(200)
+        assert synthesizer.ledger.charges == ()
+        synthesizer.fit(sdv_tables.table(200))
+        questions = " ".join(line[:34].strip() for line in plan.splitlines())
+        for charge in synthesizer.ledger.charges:
+            what = charge.what.split(": ")[0]  # which of them depends on answers
+            assert what in questions
+            if what != "2-way marginals that promise most":  # so does how often
+                assert f"{charge.stddev:,.4g}" in plan
+
+    def test_more_rows_are_displaced_less(self):
+        def worst(num_rows):
+            line = new().plan(num_rows).splitlines()[-1]
+            return float(line.split(", ")[1].removesuffix(" % at most"))
+
+        assert worst(100_000) < worst(10_000) < 100
+
+    def test_keys_alone_are_never_measured(self):
+        metadata = sdv_tables.metadata_of({"id": {"sdtype": "id"}}, primary_key="id")
+        assert "marginals" not in PrivPGDSynthesizer(metadata, 1.0).plan(50)
+
+    def test_a_fitted_synthesizer_is_not_changed(self, fitted):
+        before = cloudpickle.dumps(fitted)
+        fitted.plan(50)
+        assert cloudpickle.dumps(fitted) == before

@@ -1,0 +1,156 @@
+"""What every engine and its model keep to. A new engine is one line of ``ENGINES``."""
+
+import copy
+import pickle
+import pkgutil
+from importlib import import_module
+
+import numpy as np
+import pytest
+from answers import margin, noisy_answers, number_of_rows
+from engines import ENGINES
+from protocols import classes_with, differences
+
+from sdv_privpgd import synthesize
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.privacy.queries import Query
+from sdv_privpgd.synthesize.engine import Engine, Model
+
+DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
+ROWS = 20_000
+PAIRS = DOMAIN.cliques(2)
+
+
+def table():
+    """Counts with strong dependence."""
+    weights = np.random.default_rng(0).gamma(0.8, size=DOMAIN.sizes)
+    return np.rint(ROWS * weights / weights.sum())
+
+
+def answered(counts, cliques=PAIRS, stddev=2.0, seed=0):
+    tables = {clique: margin(counts, DOMAIN, clique) for clique in cliques}
+    return [number_of_rows(int(counts.sum())), *noisy_answers(tables, stddev, seed)]
+
+
+@pytest.fixture(scope="module", params=ENGINES.values(), ids=ENGINES)
+def engine(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(engine):
+    return engine.fit(DOMAIN, answered(table()))
+
+
+def distance(model, counts, cliques=PAIRS):
+    """Mean total variation distance from the true marginals."""
+    truth = counts / counts.sum()
+    far = [np.abs(model.marginal(c) - margin(truth, DOMAIN, c)).sum() / 2 for c in cliques]
+    return np.mean(far)
+
+
+def test_every_engine_of_the_package_is_tested():
+    for module in pkgutil.iter_modules(synthesize.__path__):
+        import_module(f"{synthesize.__name__}.{module.name}")
+    found = classes_with(synthesize.__name__, "statistics") & classes_with(
+        synthesize.__name__, "fit"
+    )
+    assert found
+    assert found <= {type(engine) for engine in ENGINES.values()}
+
+
+def test_it_and_its_model_are_what_the_protocols_say(engine, model):
+    assert not differences(Engine, engine)
+    assert not differences(Model, model)
+    assert all(isinstance(query, Query) for query in engine.statistics(DOMAIN))
+    assert model.domain == DOMAIN
+    assert model.block >= 1
+
+
+@pytest.mark.parametrize("clique", [("a",), ("c", "a"), ("b", "c"), ("c", "a", "b")], ids=str)
+def test_marginals_are_probabilities_in_the_order_of_the_clique(model, clique):
+    found = model.marginal(clique)
+    assert found.shape == DOMAIN.shape(clique)
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(1, abs=1e-6)
+    turned = model.marginal(clique[::-1])
+    np.testing.assert_allclose(turned, found.T, rtol=0, atol=1e-9)
+
+
+def test_what_was_measured_almost_exactly_is_reproduced(model):
+    """Independent attributes are ten times further away."""
+    counts = table()
+    one_way = [margin(counts / counts.sum(), DOMAIN, clique) for clique in DOMAIN.cliques(1)]
+    independent = np.einsum("a,b,c->abc", *one_way)
+    far = np.mean(
+        [
+            np.abs(margin(independent - counts / counts.sum(), DOMAIN, clique)).sum() / 2
+            for clique in PAIRS
+        ]
+    )
+    assert distance(model, counts) < 0.02 < far / 10 * 2
+
+
+def test_a_uniform_table_gives_a_nearly_uniform_model(engine):
+    uniform = np.full(DOMAIN.sizes, 1_000.0)
+    assert distance(engine.fit(DOMAIN, answered(uniform)), uniform) < 0.03
+
+
+def test_rows_are_codes_of_the_domain_and_the_same_for_a_seed(model):
+    rows = model.sample(5_000, 3)
+    assert rows.shape == (5_000, 3)
+    assert np.issubdtype(rows.dtype, np.integer)
+    assert (rows >= 0).all()
+    assert (rows < DOMAIN.sizes).all()
+    np.testing.assert_array_equal(rows, model.sample(5_000, 3))
+    assert (rows != model.sample(5_000, 4)).any()
+    assert model.sample(0, 3).shape == (0, 3)
+
+
+def test_rows_follow_the_marginals(model):
+    """Within 5 standard errors of independent draws, and a row for what is drawn by turns."""
+    rows = model.sample(20_000, 0)
+    for clique in PAIRS:
+        found = np.zeros(DOMAIN.shape(clique))
+        np.add.at(found, tuple(rows[:, list(DOMAIN.axes(clique))].T), 1 / len(rows))
+        chance = model.marginal(clique)
+        error = 5 * np.sqrt(chance * (1 - chance) / len(rows)) + 1e-4
+        assert (np.abs(found - chance) <= error).all()
+
+
+def test_a_fit_can_be_repeated_and_changes_nothing_that_it_was_given(engine, model):
+    measurements = answered(table())
+    before = copy.deepcopy(measurements)
+    again = engine.fit(DOMAIN, measurements)
+    for clique in PAIRS:
+        np.testing.assert_array_equal(again.marginal(clique), model.marginal(clique))
+    np.testing.assert_array_equal(again.sample(50, 1), model.sample(50, 1))
+    for ours, theirs in zip(measurements, before, strict=True):
+        assert ours.query == theirs.query
+        np.testing.assert_array_equal(ours.answer, theirs.answer)
+
+
+def test_a_warm_start_is_taken_and_left_as_it_was(engine, model):
+    before = {clique: model.marginal(clique).copy() for clique in PAIRS}
+    warm = engine.fit(DOMAIN, answered(table(), seed=1), warm_start=model)
+    assert distance(warm, table()) < 0.02
+    for clique, was in before.items():
+        np.testing.assert_array_equal(model.marginal(clique), was)
+
+
+def test_more_tables_are_no_smaller(engine):
+    sizes = [engine.megabytes(DOMAIN, PAIRS[:number]) for number in (1, 2, 3)]
+    assert 0 < sizes[0] <= sizes[1] <= sizes[2]
+
+
+def test_an_attribute_that_no_table_has_is_in_the_model(engine):
+    model = engine.fit(DOMAIN, answered(table(), cliques=[("a", "b")]))
+    assert model.sample(10, 0).shape == (10, 3)
+    assert model.marginal(("c",)).sum() == pytest.approx(1, abs=1e-6)
+    assert distance(model, table(), [("a", "b")]) < 0.02
+
+
+def test_a_model_survives_a_file(model):
+    loaded = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(loaded.sample(40, 2), model.sample(40, 2))
+    np.testing.assert_array_equal(loaded.marginal(("b", "a")), model.marginal(("b", "a")))

@@ -1,0 +1,98 @@
+"""What every strategy keeps to: it spends exactly all, and asks what the answers say alone.
+
+A new strategy is one line of ``STRATEGIES``.
+"""
+
+import pickle
+import pkgutil
+from importlib import import_module
+
+import numpy as np
+import pytest
+from answers import open_curator
+from protocols import classes_with, differences
+from selecting import STRATEGIES
+from small_engine import Joint, MaximumEntropy
+
+from sdv_privpgd import pipeline, select
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.synthesize.engine import Engine, Model
+
+EACH = pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
+
+
+def test_every_strategy_of_the_package_is_tested():
+    for module in pkgutil.iter_modules(select.__path__):
+        import_module(f"{select.__name__}.{module.name}")
+    found = classes_with(select.__name__, "run")
+    assert found == {type(strategy) for strategy in STRATEGIES.values()}
+
+
+def test_they_and_the_small_engine_are_what_the_protocols_say(domain):
+    for strategy in STRATEGIES.values():
+        assert not differences(Strategy, strategy)
+    assert not differences(Engine, MaximumEntropy())
+    assert not differences(Model, Joint(domain, np.full(domain.sizes, 1 / 24)))
+
+
+@EACH
+def test_a_strategy_is_a_value(strategy):
+    """Reports name it, files hold it, and no fit changes it."""
+    assert pickle.loads(pickle.dumps(strategy)) == strategy
+    assert repr(strategy).startswith(type(strategy).__name__)
+    with pytest.raises(AttributeError):
+        strategy.run = None
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@EACH
+def test_a_fit_spends_all_of_the_budget_and_returns_each_measurement_once(
+    dataset, strategy, adjacency
+):
+    curator = open_curator(dataset, adjacency=adjacency)
+    release = pipeline.run(curator, strategy, MaximumEntropy())
+    assert release.ledger.remaining == 0
+    assert release.measurements == curator.measurements
+    values = sum(charge.num_values for charge in release.ledger.charges if charge.stddev)
+    assert values == sum(m.answer.size for m in release.measurements if m.stddev)
+    counted = [m for m in release.measurements if isinstance(m.query, CountQuery)]
+    assert len(counted) == 1
+    assert np.isclose(release.model.marginal(("a",)).sum(), 1)
+
+
+@EACH
+def test_the_same_answers_give_the_same_questions(dataset, strategy):
+    first, second = (
+        strategy.run(open_curator(dataset, seed=5), MaximumEntropy()) for _ in range(2)
+    )
+    assert [m.query for m in first] == [m.query for m in second]
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one.answer, other.answer)
+
+
+@EACH
+def test_what_it_tells_of_its_progress_is_what_it_does(dataset, strategy):
+    stages = []
+
+    def record(items, stage):
+        stages.append(stage)
+        yield from items
+
+    told = strategy.run(open_curator(dataset, seed=5), MaximumEntropy(), progress=record)
+    silent = strategy.run(open_curator(dataset, seed=5), MaximumEntropy())
+    assert stages
+    assert [m.query for m in told] == [m.query for m in silent]
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@EACH
+def test_one_attribute_is_measured_once_with_everything(strategy, adjacency):
+    table = Dataset(Domain(("a",), (3,)), np.zeros((5, 1), dtype=np.int64))
+    curator = open_curator(table, adjacency=adjacency)
+    (measurement,) = strategy.run(curator, MaximumEntropy())
+    assert measurement.query == MarginalQuery(("a",))
+    (charge,) = curator.ledger.charges
+    assert charge.mu_squared == curator.ledger.budget

@@ -1,0 +1,129 @@
+"""Columns whose domain nobody declared (``tests/unit/discovery`` has the mechanism)."""
+
+import warnings
+
+import cloudpickle
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+from sdv.sampling import Condition
+
+from sdv_privpgd import (
+    PrivPGDSynthesizer,
+)
+
+
+class TestDiscovery:
+    """Columns whose domain nobody declared that are looked for first."""
+
+    @staticmethod
+    def table(num_rows=4_000):
+        rng = np.random.default_rng(0)
+        return pd.DataFrame(
+            {
+                "age": rng.integers(20, 60, num_rows),
+                "ward": rng.choice(["A", "B"], num_rows),
+                "ill": rng.random(num_rows) < 0.2,
+            }
+        )
+
+    METADATA = sdv_tables.metadata_of(
+        {
+            "age": {"sdtype": "numerical"},
+            "ward": {"sdtype": "categorical"},
+            "ill": {"sdtype": "boolean"},
+        }
+    )
+
+    def fitted(self, **changes):
+        synthesizer = PrivPGDSynthesizer(self.METADATA, 5.0, **sdv_tables.SMALL, **changes)
+        with pytest.warns(UserWarning, match=r"\['age', 'ward'\] are not declared: 0.2"):
+            synthesizer.fit(self.table())
+        return synthesizer
+
+    @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+    def test_nothing_declared_is_enough(self, adjacency):
+        synthesizer = self.fitted(adjacency=adjacency)
+        rows = synthesizer.sample(500)
+        assert rows["age"].between(18, 64).all()
+        assert set(rows["ward"].dropna()) <= {"A", "B", "other"}
+        assert 0.99 * 5.0 < synthesizer.ledger.spent() <= 5.0
+        named = [charge.what for charge in synthesizer.ledger.charges]
+        discovered = [
+            "number of rows",
+            "categories of undeclared columns",
+            "numbers that many rows share",
+            "sizes of numbers and dates",
+            "precisions of numbers and dates",
+            "values of columns on fine grids",
+        ]
+        looked_again = "rarer categories of undeclared columns"  # where the noise says so
+        assert [each for each in named if each != looked_again][: len(discovered)] == discovered
+        spent = synthesizer.ledger.charges[: len(discovered) + named.count(looked_again)]
+        share = sum(charge.mu_squared for charge in spent)
+        assert float(share / synthesizer.ledger.budget) == pytest.approx(0.2)
+        assert " open " in synthesizer.privacy_report()
+
+    def test_what_is_declared_is_not_looked_for(self):
+        synthesizer = PrivPGDSynthesizer(
+            self.METADATA, 5.0, public_domain={"ward": {"range_values": ["A"]}}, **sdv_tables.SMALL
+        )
+        with pytest.warns(UserWarning, match=r"\['age'\] are not declared"):
+            synthesizer.fit(self.table())
+        assert set(synthesizer.sample(300)["ward"].dropna()) == {"A"}
+        assert not any("categories" in charge.what for charge in synthesizer.ledger.charges)
+
+    def test_a_declared_range_gets_a_shape_for_its_part_of_the_share(self):
+        domain = {"age": {"range_min": 0, "range_max": 10_000_000, "decimal_places": 0}}
+        domain["ward"] = {"range_values": ["A", "B"]}
+        synthesizer = PrivPGDSynthesizer(
+            self.METADATA, 5.0, public_domain=domain, **sdv_tables.SMALL
+        )
+        synthesizer.fit(self.table())
+        ages = synthesizer.sample(500)["age"]
+        assert 35 < ages.median() < 45
+        assert (ages <= 64).mean() > 0.99
+        looked = [charge for charge in synthesizer.ledger.charges if "ward" not in charge.what][:3]
+        share = float(sum(charge.mu_squared for charge in looked) / synthesizer.ledger.budget)
+        assert share == pytest.approx(0.1)
+
+    def test_without_a_share_a_declared_range_has_cells_of_equal_width(self):
+        domain = {"age": {"range_min": 0, "range_max": 3_199, "decimal_places": 0}}
+        domain["ward"] = {"range_values": ["A", "B"]}
+        synthesizer = PrivPGDSynthesizer(
+            self.METADATA, 5.0, public_domain=domain, discovery_share=0, **sdv_tables.SMALL
+        )
+        synthesizer.fit(self.table())
+        assert synthesizer.sample(500)["age"].max() > 90  # of a cell of 0 to 99
+
+    def test_a_saved_synthesizer_knows_what_was_discovered(self):
+        synthesizer = self.fitted()
+        loaded = cloudpickle.loads(cloudpickle.dumps(synthesizer))
+        pd.testing.assert_frame_equal(loaded.sample(40), synthesizer.sample(40))
+
+    def test_conditions_on_discovered_values(self):
+        rows = self.fitted().sample_from_conditions([Condition({"ward": "B"}, num_rows=9)])
+        assert (rows["ward"] == "B").all()
+
+    def test_a_failing_second_fit_leaves_the_first_model_whole(self, monkeypatch):
+        synthesizer = self.fitted()
+        before = synthesizer.sample(50)
+        synthesizer.reset_sampling()
+
+        def fail(*args, **kwargs):
+            raise RuntimeError("out of memory")
+
+        monkeypatch.setattr("sdv_privpgd.fitting.fit.pipeline.fit", fail)
+        other = self.table().assign(ward="C", age=99)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the second fit, and of what is not declared
+            with pytest.raises(RuntimeError, match="out of memory"):
+                synthesizer.fit(other)
+        pd.testing.assert_frame_equal(synthesizer.sample(50), before)
+        assert synthesizer.ledger.spent() > 5.0, "what was charged stays on the books"
+
+    @pytest.mark.parametrize("share", [-0.1, 1.0, "much", True])
+    def test_a_wrong_share_is_refused(self, share):
+        with pytest.raises(ValueError, match="discovery_share"):
+            PrivPGDSynthesizer(self.METADATA, 1.0, discovery_share=share)

@@ -1,0 +1,48 @@
+"""The one command that writes the API pages, as a contributor runs it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sdv_privpgd
+
+COMMAND = Path(__file__).parents[2] / ".ci" / "pages"
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """The folder of the pages, and what the command said."""
+    pytest.importorskip("pdoc")
+    folder = tmp_path_factory.mktemp("api")
+    command = [sys.executable, "-W", "ignore", COMMAND, folder]
+    return folder, subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_pages_are_written_without_a_warning(pages):
+    folder, said = pages
+    assert (said.returncode, said.stderr) == (0, "")
+    assert said.stdout.strip() == str(folder / "sdv_privpgd.html")
+
+
+def test_every_public_name_is_on_the_first_page_with_its_docstring(pages):
+    text = (pages[0] / "sdv_privpgd.html").read_text()
+    for name in sdv_privpgd.__all__:
+        assert f'<section id="{name}">' in text
+    assert "A column of true and false." in text
+
+
+def test_every_wing_has_a_page_and_no_private_name_has(pages):
+    folder, _ = pages
+    written = [path.relative_to(folder) for path in folder.rglob("*.html")]
+    source = Path(sdv_privpgd.__file__).parent
+    for wing in source.glob("*/__init__.py"):
+        name = wing.parent.name
+        if name not in ("benchmark", "cli"):
+            assert Path("sdv_privpgd", f"{name}.html") in written, name
+    assert not [path for path in written if any(part.startswith("_") for part in path.parts)]
+    assert 'id="_second_round"' not in (folder / "sdv_privpgd/select/all_pairs.html").read_text()

@@ -1,0 +1,158 @@
+"""The other commands: rows of a model, comparisons, plans, drafts and types."""
+
+import json
+
+import pandas as pd
+import pytest
+import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
+from commands import DOMAIN, SECRET, declared, run
+
+import sdv_privpgd
+
+
+@pytest.fixture
+def model(csv, tmp_path):
+    assert declared(csv, "--model", tmp_path / "model.pkl", "--quiet") == 0
+    return tmp_path / "model.pkl"
+
+
+def test_rows_under_conditions(model, tmp_path, capsys):
+    def sampled(*conditions):
+        options = [part for each in conditions for part in ("--condition", each)]
+        out = tmp_path / "more.csv"
+        assert run("sample", model, "--rows", 20, "--out", out, "--force", *options) == 0
+        return pd.read_csv(out, dtype={"ward": str})
+
+    assert len(sampled()) == 20
+    rows = sampled("ward=01", "age=30..40", "ill=true")
+    assert set(rows["ward"]) == {"01"}
+    assert rows["age"].between(30, 40).all()
+    assert rows["ill"].all()
+    assert sampled("age=35")["age"].tolist() == [35] * 20
+    assert sampled("ward=")["ward"].isna().all()
+    capsys.readouterr()
+    for condition, told in [
+        ("wage=3", "--condition names ['wage']"),
+        ("age=old", "--condition age=old: the column holds numbers"),
+    ]:
+        out = tmp_path / "no.csv"
+        assert run("sample", model, "--rows", 5, "--out", out, "--condition", condition) == 1
+        assert told in capsys.readouterr().err
+        assert not out.exists()
+    assert run("sample", model, "--rows", 5, "--out", model, "--force") == 1
+    with pytest.raises(SystemExit, match="2"):
+        run("sample", model, "--out", "a.csv", "--condition", "age")
+
+
+def test_the_comparison_says_that_it_is_not_private(csv, model, tmp_path, capsys):
+    page = tmp_path / "page_not_private.html"
+    assert run("evaluate", model, csv, "--out", page) == 0
+    assert f"NOT PRIVATE: {page} compares with the real table" in capsys.readouterr().err
+    assert "NOT PRIVATE" in page.read_text()
+    assert run("evaluate", model, csv, "--out", page) == 1
+    assert "--force" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["plan", "dry run"])
+def test_a_plan_reads_nothing(csv, tmp_path, capsys, command):
+    csv.unlink()
+    first = ["plan"] if command == "plan" else ["synthesize", csv, "--dry-run"]
+    asked = [*first, "--epsilon", 1, "--method", "mst", "--metadata", tmp_path / "metadata.json"]
+    assert run(*asked, "--rows", 5_000) == 0
+    said = capsys.readouterr().out
+    assert "Plan for 5,000 rows: nothing was read" in said
+    if command == "dry run":
+        assert run(*asked) == 1
+        assert "--dry-run needs --metadata and --rows" in capsys.readouterr().err
+
+
+def test_a_plan_says_all_that_does_not_fit(csv, tmp_path, capsys):
+    (tmp_path / "domain.json").write_text(json.dumps(DOMAIN | {"ill": {}, "ward": {}}))
+    plan = ["plan", "--epsilon", 1, "--rows", 100, "--metadata", tmp_path / "metadata.json"]
+    assert run(*plan, "--domain", tmp_path / "domain.json") == 0
+    assert "range_values of 'ward' is not declared" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", ["json", "yaml"])
+def test_a_domain_is_drafted_filled_in_and_used(csv, tmp_path, ending, capsys):
+    pytest.importorskip("yaml" if ending == "yaml" else "json")
+    source, draft = tmp_path / "table.parquet", tmp_path / f"draft.{ending}"
+    metadata = tmp_path / "drafted.json"
+    real = pd.read_csv(csv, dtype={"ward": str}).astype({"age": "Int64"}).set_index("ward")
+    real.to_parquet(source)
+    assert run("draft-domain", source, "--out", draft, "--metadata-out", metadata) == 0
+    assert "Fill in what is null" in capsys.readouterr().err
+    assert SECRET not in draft.read_text() + metadata.read_text()
+    domain = sdv_privpgd.read_domain(draft)
+    assert domain["age"] == {
+        "range_min": None, "range_max": None, "decimal_places": 0, "range_is_nullable": None
+    }  # fmt: skip
+    domain["age"] |= DOMAIN["age"]
+    domain["ward"] |= DOMAIN["ward"]
+    sdv_privpgd.write_domain(domain, draft)
+    assert run(
+        "synthesize", source, "--epsilon", 1, "--method", "mst", "--out", tmp_path / "out.csv",
+        "--metadata", metadata, "--domain", draft, "--quiet",
+    ) == 0  # fmt: skip
+    assert "not declared" not in capsys.readouterr().err
+    assert set(pd.read_csv(tmp_path / "out.csv", dtype=str)["ward"].dropna()) == {"01", "02"}
+    assert run("draft-domain", source, "--out", draft) == 1
+    again = ["draft-domain", "--metadata", metadata, "--out", draft, "--force"]
+    assert run(*again) == 0
+    assert set(sdv_privpgd.read_domain(draft)) == {"age", "ward", "ill"}
+
+
+def test_text_has_no_types_unless_the_user_says_them(csv, tmp_path, capsys):
+    draft = ["draft-domain", csv, "--out", tmp_path / "draft.json"]
+    assert run(*draft) == 1
+    told = capsys.readouterr().err
+    assert "Say the types of ['age', 'ward', 'ill'] with --dtype" in told
+    types = ["--dtype", "age=Int64", "--dtype", "ward=str", "--dtype", "ill=boolean"]
+    assert run(*draft, *types) == 0
+    assert list(sdv_privpgd.read_domain(tmp_path / "draft.json")) == ["age", "ward", "ill"]
+    assert run("draft-domain", "--out", tmp_path / "draft.json") == 1
+    assert run("draft-domain", csv, "--out", tmp_path / "draft.txt") == 1
+
+
+def test_types_may_come_from_dtypes_alone(csv, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sdv_privpgd.cli.synthesizing.detected_metadata", lambda table: 1 / 0)
+    fit = ["synthesize", csv, "--epsilon", 1, "--method", "mst", "--types", "dtypes", "--quiet"]
+    types = ["--dtype", "age=Int64", "--dtype", "ward=str", "--dtype", "ill=boolean"]
+    assert run(*fit, "--out", tmp_path / "a.csv", *types) == 0
+    assert SECRET not in capsys.readouterr().err
+    pd.read_csv(csv).to_parquet(tmp_path / "table.parquet")
+    fit[1] = tmp_path / "table.parquet"
+    assert run(*fit, "--out", tmp_path / "b.csv") == 0
+    assert run(*fit[:1], csv, *fit[2:], "--out", tmp_path / "c.csv") == 1
+    assert "--dtype COLUMN=TYPE" in capsys.readouterr().err
+
+
+def test_files_that_hold_no_model(csv, tmp_path, capsys):
+    assert run("synthesize", tmp_path / "no.csv", "--epsilon", 1, "--out", tmp_path / "o.csv") == 1
+    assert run("describe", tmp_path / "no.pkl") == 1
+    assert capsys.readouterr().err.count("There is no file") == 2
+    assert run("sample", csv, "--rows", 5, "--out", tmp_path / "o.csv") == 1
+    assert "holds no synthesizer that can be read" in capsys.readouterr().err
+    pd.Series([1]).to_pickle(tmp_path / "other.pkl")
+    assert run("describe", tmp_path / "other.pkl") == 1
+    assert "holds no synthesizer of this package" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["synthesise"],
+        ["plan", "--epsilon", "1"],
+        ["describe", "m", "--sep", ";"],
+        ["evaluate", "m", "t", "--out", "p", "--sep", ";;"],
+        ["evaluate", "m", "t", "--out", "p", "--encoding", "latin-17"],
+        ["evaluate", "m", "t", "--out", "p", "--names", "a,a"],
+        ["evaluate", "m", "t", "--out", "p", "--dtype", "a"],
+        ["evaluate", "m", "t", "--out", "p", "--dtype", "a=none"],
+        ["evaluate", "m", "t", "--out", "p", "--dtype", "a=timedelta64[ns]"],
+        ["evaluate", "m", "t", "--out", "p", "--header", "--no-header"],
+    ],
+)
+def test_a_wrong_command_line_has_a_status_of_its_own(wrong):
+    with pytest.raises(SystemExit, match="2"):
+        run(*wrong)

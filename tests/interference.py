@@ -1,0 +1,132 @@
+"""Other tables of the same metadata, and everything that a fit lets out."""
+
+import copy
+import datetime
+import logging
+import tempfile
+import warnings
+from pathlib import Path
+
+import cloudpickle
+import numpy as np
+import pandas as pd
+import sdv_tables
+
+from sdv_privpgd import (
+    PrivPGDSynthesizer,
+)
+
+
+class StoppedClock(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return cls(2026, 1, 1, tzinfo=tz)
+
+    @classmethod
+    def today(cls):
+        return cls(2026, 1, 1)
+
+
+KNOWN = pd.DataFrame({"ward": ["A", "B", None], "age": [30, 40, 50]})
+
+
+def observe(synthesizer, data, caplog, capsys, known=KNOWN) -> dict[str, object]:
+    """Everything that a fit of a copy of the synthesizer lets out."""
+    caplog.clear()
+    capsys.readouterr()
+    fitted = copy.deepcopy(synthesizer)
+    with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
+        warnings.simplefilter("always")
+        fitted.fit(data)
+    bars = capsys.readouterr()
+    seen = {
+        "pickle": cloudpickle.dumps(fitted),
+        "warnings": [str(warning.message) for warning in caught],
+        "log": [(record.name, record.levelname, record.getMessage()) for record in caplog.records],
+        "stdout": bars.out,
+        "stderr": bars.err,
+        "worth a look": fitted.warnings_,
+        "domain": fitted.discovered_domain(),
+        "report": fitted.privacy_report(),
+        "ledger": fitted.ledger.to_json(),
+        "info": fitted.get_info(),
+        "repr": repr(fitted.__dict__.keys()) + repr(fitted.ledger),
+        "parameters": repr(fitted.get_parameters()),
+        "metadata": fitted.get_metadata().to_dict(),
+    }
+    sample = fitted.sample(150)
+    sample = sample if isinstance(sample, pd.DataFrame) else sample["table"]
+    seen["sample"] = sample.to_csv()
+    seen["dtypes"] = sample.dtypes.astype(str).to_dict()
+    rest = fitted.sample_remaining_columns(known)
+    seen["remaining"] = (rest if isinstance(rest, pd.DataFrame) else rest["table"]).to_csv()
+    with tempfile.TemporaryDirectory() as folder:
+        seen["page"] = fitted.report(Path(folder) / "page.html").read_bytes()
+    if isinstance(fitted, PrivPGDSynthesizer):
+        seen["losses"] = fitted.get_loss_values().to_csv()
+    fitted.reset_sampling()  # RDT's used generators hold the operating system's randomness
+    seen["pickle after sampling"] = cloudpickle.dumps(fitted)
+    return seen
+
+
+def nasty(table: pd.DataFrame) -> pd.DataFrame:
+    """The same columns and number of rows, with everything that a cell can hold."""
+    cells = [
+        10**400, -(10**400), float("inf"), float("nan"), None, pd.NA, pd.NaT, "CANARY", b"CANARY",
+        [1, 2], {"CANARY": 1}, complex(1, 2), datetime.date(9999, 12, 31), object,
+        pd.Timestamp("2020-05-05", tz="Asia/Tokyo"), datetime.datetime(1, 1, 1), True, "2020-02-30",
+    ]  # fmt: skip
+    return pd.DataFrame(
+        {
+            name: pd.Series(
+                [cells[(row + shift) % len(cells)] for row in range(len(table))], dtype=object
+            )
+            for shift, name in enumerate(table.columns)
+        }
+    )
+
+
+def other_values(table):
+    return sdv_tables.table(len(table), seed=99)
+
+
+def missing_cells(table):
+    return table.mask(np.random.default_rng(1).random(table.shape) < 0.4)
+
+
+def all_missing(table):
+    return table.mask(np.ones(table.shape, dtype=bool))
+
+
+def other_dtypes(table):
+    """Those that cells may choose."""
+    return table.astype({"age": "float64", "income": object, "grade": "uint64", "smoker": "int64"})
+
+
+def other_row_order(table):
+    return table.sample(frac=1.0, random_state=3)
+
+
+def other_column_order(table):
+    return table[table.columns[::-1]]
+
+
+def constant(table):
+    return pd.concat([table.iloc[[0]]] * len(table))
+
+
+OTHER_TABLES = [
+    other_values, missing_cells, all_missing, other_dtypes, other_row_order, other_column_order,
+    constant, nasty,
+]  # fmt: skip
+
+
+def settings(**changes):
+    return {
+        "metadata": sdv_tables.metadata(),
+        "epsilon": 1.0,
+        "public_domain": sdv_tables.PUBLIC_DOMAIN,
+        "verbose": True,
+        **sdv_tables.SMALL,
+        **changes,
+    }

@@ -1,0 +1,291 @@
+"""A record is reachable from the core and the encoders alone: by imports, and while a fit runs."""
+
+import copy
+import gc
+import pickle
+import sys
+import types
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+
+from sdv_privpgd import (
+    MST,
+    Boolean,
+    Categorical,
+    Datetime,
+    MSTSynthesizer,
+    Numerical,
+    PrivatePGM,
+    fit_table,
+    pipeline,
+)
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.privacy import boundary
+from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery
+from sdv_privpgd.privacy.value_counts import ValueCounts
+
+ROOT = Path(__file__).parents[2]
+RULE = "A record is reachable from privacy/ and the encoders alone"
+COMPARES = {"metrics", "benchmark"}
+"""Packages that hold real tables by their nature: what they say is not private."""
+
+
+@pytest.fixture(scope="module")
+def options():
+    tomllib = pytest.importorskip("tomllib")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    return next(each for each in contracts if each["name"] == RULE)
+
+
+@pytest.fixture(scope="module")
+def holds(options):
+    """Whether the rule holds with one more import."""
+    grimp = pytest.importorskip("grimp")
+    forbidden = pytest.importorskip("importlinter.contracts.forbidden")
+    pytest.importorskip("importlinter.configuration").configure()
+    graph = grimp.build_graph("sdv_privpgd", cache_dir=None)
+    own = {key: value for key, value in options.items() if key not in ("name", "type")}
+    own["allow_indirect_imports"] = str(own["allow_indirect_imports"])
+    session = {"root_packages": ["sdv_privpgd"]}
+    contract = forbidden.ForbiddenContract(RULE, session, own)
+
+    def check(importer=None, imported=None):
+        own = copy.deepcopy(graph)  # the check takes out what is ignored
+        if importer is not None:
+            own.add_import(importer=importer, imported=imported)
+        return contract.check(own, verbose=False).kept
+
+    return check
+
+
+class TestImports:
+    def test_the_rule_holds(self, holds):
+        assert holds()
+
+    @pytest.mark.parametrize(
+        ("importer", "imported"),
+        [
+            ("discovery.plan", "privacy.dataset"),
+            ("fitting.fit", "columns.encoders"),
+            ("fitting.door", "privacy.value_counts"),
+            ("plugin.base", "privacy.dataset"),
+            ("report.evaluation", "columns.encoders"),
+            ("select.aim", "privacy.dataset"),
+            ("synthesize.pgm", "columns.encoders"),
+            ("synthesizer", "privacy.dataset"),
+        ],
+    )
+    def test_a_planted_import_breaks_it(self, importer, imported, holds):
+        assert not holds(f"sdv_privpgd.{importer}", f"sdv_privpgd.{imported}")
+
+    def test_it_is_about_every_package(self, options):
+        folder = ROOT / "sdv_privpgd"
+        here = {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
+        asked = {name.removeprefix("sdv_privpgd.") for name in options["source_modules"]}
+        assert here - {"__init__", "__pycache__"} == asked | COMPARES | {"privacy", "columns"}
+
+
+CORE = ("sdv_privpgd.privacy", "sdv_privpgd.columns")
+HANDED = {
+    ("fit_table", "table"),
+    ("fit_table", "named"),
+    ("fit", "data"),
+    ("fit_processed_data", "processed_data"),
+}
+"""The arguments of those whom the user hands the table, and its named columns."""
+
+OPAQUE = PrivateTable, EncodedTable, Curator
+"""What is passed on: nothing outside the core looks into them."""
+
+SKIPPED = types.ModuleType, type, types.FrameType, *OPAQUE
+
+
+def referents(item):
+    """What an object holds; of a function what it closes over, and not its module."""
+    if isinstance(item, types.FunctionType):
+        return [*(item.__closure__ or ()), *(item.__defaults__ or ())]
+    return gc.get_referents(item)
+
+
+def held_by(frame, private):
+    """The local names of a frame from which a record is reached."""
+    found = []
+    for name, value in list(frame.f_locals.items()):
+        if (frame.f_code.co_name, name) in HANDED:
+            continue
+        queue, seen = [value], set()
+        while queue:
+            item = queue.pop()
+            if id(item) in seen or isinstance(item, SKIPPED):
+                continue
+            seen.add(id(item))
+            is_record = isinstance(item, np.ndarray) and any(
+                np.may_share_memory(item, own) for own in private
+            )
+            if is_record or isinstance(item, Dataset | ValueCounts):
+                found.append(f"{frame.f_code.co_name}: {name}")
+                break
+            queue.extend(referents(item))
+    return found
+
+
+def holders(fit, table, monkeypatch):
+    """Where outside the core a record is reached from, while a fit asks and makes its model."""
+    private, found, looked = [], [], []
+    take = PrivateTable.__init__
+
+    def taken(self, columns):
+        private.extend(column.to_numpy() for column in columns.values())
+        take(self, columns)
+
+    def look():
+        frame = sys._getframe(2)
+        while frame is not None:
+            module = frame.f_globals.get("__name__", "")
+            if module.startswith("sdv_privpgd.") and not module.startswith(CORE):
+                looked.append(module)
+                found.extend(f"{module}, {each}" for each in held_by(frame, private))
+            frame = frame.f_back
+
+    def looking(function):
+        def called(*args, **settings):
+            look()
+            return function(*args, **settings)
+
+        return called
+
+    def encoded(*args, encode=boundary.encode_table):
+        private.append(encode(*args))
+        look()
+        return private[-1]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PrivateTable, "__init__", taken)
+        patch.setattr(boundary, "encode_table", encoded)
+        for name in ("measure", "discover", "select"):
+            patch.setattr(Curator, name, looking(getattr(Curator, name)))
+        patch.setattr(pipeline, "fit", looking(pipeline.fit))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fit(table)
+    assert {"sdv_privpgd.fitting.fit", "sdv_privpgd.discovery.plan"} <= set(looked)
+    return found
+
+
+def through_the_door(table):
+    columns = {
+        "ward": Categorical(["A", "B"]),
+        "town": Categorical(),
+        "age": Numerical(0, 99),
+        "weight": Numerical(),
+        "seen": Datetime(),
+        "ill": Boolean(),
+    }
+    fit_table(table, columns, 5.0, strategy=MST(), engine=PrivatePGM())
+
+
+def through_sdv(table):
+    facts = {name: {"sdtype": "categorical"} for name in ("ward", "town")}
+    facts |= {name: {"sdtype": "numerical"} for name in ("age", "weight")}
+    facts |= {"seen": {"sdtype": "datetime"}, "ill": {"sdtype": "boolean"}}
+    metadata = sdv_tables.metadata_of({name: facts[name] for name in table.columns})
+    MSTSynthesizer(metadata, 5.0, verbose=False).fit(table)
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "ward": rng.choice(["A", "B"], 600).astype(object),
+            "town": rng.choice(["x", "y"], 600).astype(object),
+            "age": rng.integers(20, 60, 600),
+            "weight": np.exp(rng.normal(3, 1, 600)),
+            "seen": pd.Timestamp("2020-05-05") + pd.to_timedelta(rng.integers(0, 900, 600), "D"),
+            "ill": rng.random(600) < 0.5,
+        }
+    )
+
+
+@pytest.mark.parametrize("fit", [through_the_door, through_sdv])
+class TestWhileAFitRuns:
+    def test_nobody_outside_the_core_holds_a_record(self, fit, table, monkeypatch):
+        assert holders(fit, table, monkeypatch) == []
+
+    def test_one_who_did_would_be_found(self, fit, table, monkeypatch):
+        discover = Fit.discover
+
+        def holding(self, private, *rest):
+            self.kept = private._columns["age"]
+            discover(self, private, *rest)
+
+        monkeypatch.setattr(Fit, "discover", holding)
+        assert any("self" in each for each in holders(fit, table, monkeypatch))
+
+
+CANARY = pd.DataFrame({"a": ["CANARYTEXT", "B"], "b": [98765, 2]})
+SCHEMA = Schema.from_sdv(
+    {"a": {"sdtype": "categorical"}, "b": {"sdtype": "boolean"}},
+    public_domain={"a": {"range_values": ["B", "CANARYTEXT"]}},
+)
+
+
+def books(adjacency=Adjacency.REPLACE_ONE):
+    return Books(PrivacyLedger.open(1.0, 1e-5, adjacency))
+
+
+@pytest.mark.parametrize(
+    "held", [PrivateTable(dict(CANARY.items())), EncodedTable(CANARY)], ids=["table", "codes"]
+)
+class TestOpaqueTables:
+    def test_it_shows_nothing_and_is_never_pickled(self, held):
+        for shown in (repr(held), str(held), f"{held}"):
+            assert "CANARY" not in shown
+            assert shown == f"{type(held).__name__}()"
+        with pytest.raises(TypeError, match="cannot be pickled"):
+            pickle.dumps(held)
+        assert not hasattr(held, "__dict__")
+
+    def test_its_number_of_rows_is_told_where_it_is_public(self, held):
+        assert held.known_rows(Adjacency.REPLACE_ONE) == 2
+        assert held.known_rows(Adjacency.ADD_REMOVE) is None
+
+
+class TestCuratorsOfATable:
+    def test_one_answers_for_the_codes_of_a_schema(self):
+        own = books()
+        curator = PrivateTable(dict(CANARY.items())).curator(SCHEMA, own)
+        assert curator.domain == SCHEMA.domain()
+        assert curator.ledger is own.ledger
+        assert curator._dataset.counts(("a",)).tolist() == [1, 1, 0]
+
+    def test_encoded_columns_may_come_in_any_order(self):
+        codes = pd.DataFrame({"b": [1, 1, 0], "a": [0, 1, 1]})
+        for table in (codes, codes[["a", "b"]]):
+            curator = EncodedTable(table).curator(SCHEMA, books())
+            assert curator._dataset.counts(("a", "b")).sum() == 3
+            assert curator._dataset.counts(("a",)).tolist() == [1, 2, 0]
+
+    def test_without_a_table_it_knows_what_was_answered(self):
+        (known,) = (
+            PrivateTable(dict(CANARY.items()))
+            .curator(SCHEMA, books())
+            .measure([CountQuery()], 0, what="rows")
+        )
+        curator = boundary.without_table(SCHEMA, books(), [known])
+        assert curator.measurements == (known,)
+        assert curator._dataset.num_records() == 0
+
+    def test_a_table_of_no_columns_has_no_rows(self):
+        assert PrivateTable({}).known_rows(Adjacency.REPLACE_ONE) == 0

@@ -1,0 +1,106 @@
+"""No constraint tells anything of the table."""
+
+import copy
+
+import pytest
+import sdv_tables
+from interference import KNOWN, OTHER_TABLES, nasty, observe, other_values, settings
+from sdv.cag import FixedIncrements, Inequality, SingleTableProgrammableConstraint
+
+from sdv_privpgd import (
+    FixedCombinations,
+    MSTSynthesizer,
+    PrivPGDSynthesizer,
+)
+
+
+class Young(SingleTableProgrammableConstraint):
+    """A black box that would give itself away if it were asked of the private table."""
+
+    def fit(self, data, metadata):
+        self.fitted_on = data
+
+    def validate_input_data(self, data):
+        raise AssertionError("asked of the private table")
+
+    def is_valid(self, synthetic_data):
+        assert "CANARY" not in synthetic_data.to_csv()
+        return ~(synthetic_data["age"] > 100)
+
+
+@pytest.mark.parametrize("change", [other_values, nasty])
+@pytest.mark.parametrize("method", [PrivPGDSynthesizer, MSTSynthesizer])
+def test_nothing_depends_on_whether_the_table_meets_constraints(
+    method, change, fixed_answers, caplog, capsys
+):
+    changed = settings()
+    if method is MSTSynthesizer:
+        del changed["num_particles"]
+    synthesizer = method(**changed)
+    synthesizer.add_constraints(
+        [
+            Inequality("age", "income"),
+            FixedIncrements("age", 5),
+            FixedCombinations(["ward", "grade"], [("A", 1), ("B", 2), (None, 3)]),
+            Young(),
+        ]
+    )
+    table = sdv_tables.table(120)
+    first = observe(synthesizer, table, caplog, capsys)
+    meets = table.assign(age=table["age"] // 5 * 5, income=200.0, ward="A", grade=1)
+    for other in (change(table), meets):
+        assert first == observe(synthesizer, other, caplog, capsys)
+
+
+@pytest.mark.parametrize("change", OTHER_TABLES)
+@pytest.mark.parametrize("declared", [True, False])
+def test_nothing_depends_on_the_differences_of_columns_in_order(
+    declared, change, fixed_answers, caplog, capsys
+):
+    domain = dict(sdv_tables.PUBLIC_DOMAIN)
+    if not declared:
+        del domain["age"], domain["income"]
+    changed = settings(public_domain=domain)
+    del changed["num_particles"]
+    synthesizer = MSTSynthesizer(**changed)
+    synthesizer.add_constraints([Inequality("age", "income", strict_boundaries=True)])
+    table = sdv_tables.table(120)
+    known = KNOWN[["ward"]]
+    first = observe(synthesizer, table, caplog, capsys, known)
+    assert "sizes of 'income - age'" in first["report"]
+    meets = table.assign(income=table["age"] + 1)
+    for other in (change(table), meets):
+        assert first == observe(synthesizer, other, caplog, capsys, known)
+
+
+@pytest.mark.parametrize("num_rows", [0, 1, 500])
+def test_nothing_depends_on_how_many_differences_there_are_under_add_remove(
+    num_rows, fixed_answers, caplog, capsys
+):
+    changed = settings(adjacency="add_remove")
+    del changed["num_particles"]
+    synthesizer = MSTSynthesizer(**changed)
+    synthesizer.add_constraints([Inequality("age", "income")])
+    first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
+    assert first == observe(synthesizer, sdv_tables.table(num_rows, seed=8), caplog, capsys)
+
+
+@pytest.mark.parametrize("change", OTHER_TABLES)
+def test_nothing_depends_on_the_table_where_a_constraint_widens_a_range(
+    change, fixed_answers, caplog, capsys
+):
+    domain = {
+        **sdv_tables.PUBLIC_DOMAIN,
+        "age": {"range_max": 110, "decimal_places": 0, "range_is_nullable": False},
+        "income": {"range_min": -(2.0**50), "range_max": -(2.0**49), "range_is_nullable": False},
+    }
+    synthesizer = PrivPGDSynthesizer(**settings(public_domain=domain))
+    table = sdv_tables.table(120)
+    freely = copy.deepcopy(synthesizer)
+    with pytest.warns(UserWarning, match="not declared"):
+        freely.fit(table)
+    assert freely.sample(500)["age"].min() > -(2.0**49), "nothing to widen"
+    synthesizer.add_constraints([Inequality("age", "income")])
+    known = KNOWN[["ward"]]
+    first = observe(synthesizer, table, caplog, capsys, known)
+    assert first == observe(synthesizer, change(table), caplog, capsys, known)

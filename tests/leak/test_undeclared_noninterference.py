@@ -1,0 +1,136 @@
+"""Nothing that is found of undeclared columns depends on the table but through the answers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+from interference import (
+    KNOWN,
+    OTHER_TABLES,
+    all_missing,
+    constant,
+    missing_cells,
+    observe,
+    other_row_order,
+    other_values,
+    settings,
+)
+
+from sdv_privpgd import (
+    MSTSynthesizer,
+    PrivPGDSynthesizer,
+)
+from sdv_privpgd.privacy import curator
+from sdv_privpgd.privacy.value_counts import ValueCounts
+
+
+def fix_categories(monkeypatch):
+    """The released categories are part of the answer, so they are held fixed as well."""
+    counted = [("A", 1), ("B", 9), ("C", 1), (None, 2)]
+    monkeypatch.setattr(ValueCounts, "counts", lambda self, name: counted)
+    fixed = curator._noisy
+
+    def noisy(answer, stddev, words):
+        return fixed(answer, stddev, words) + 10_000 * (answer.shape == (4,))
+
+    monkeypatch.setattr(curator, "_noisy", noisy)
+
+
+@pytest.mark.parametrize("change", OTHER_TABLES)
+def test_nothing_depends_on_the_table_where_nothing_is_declared(
+    change, fixed_answers, caplog, capsys, monkeypatch
+):
+    fix_categories(monkeypatch)
+    synthesizer = PrivPGDSynthesizer(**settings(public_domain=None))
+    table = sdv_tables.table(120)
+    known = KNOWN[["ward"]]  # which ages are in the domain is up to the noise
+    first = observe(synthesizer, table, caplog, capsys, known)
+    assert ",A," in first["sample"], "nothing was discovered"
+    assert "categories of undeclared columns" in first["report"]
+    assert first == observe(synthesizer, change(table), caplog, capsys, known)
+
+
+def seen_in_tokyo(table):
+    """The dtype, with its time zone, is as public as the column's name."""
+    return table.assign(seen=pd.to_datetime(table["seen"]).dt.tz_localize("Asia/Tokyo"))
+
+
+@pytest.mark.parametrize(
+    "change", [other_values, missing_cells, all_missing, other_row_order, constant]
+)
+def test_nothing_but_the_dtype_s_time_zone_depends_on_dates_that_nobody_declared(
+    change, fixed_answers, caplog, capsys
+):
+    domain = {name: facts for name, facts in sdv_tables.PUBLIC_DOMAIN.items() if name != "seen"}
+    synthesizer = PrivPGDSynthesizer(**settings(public_domain=domain))
+    table = sdv_tables.table(120)
+    first = observe(synthesizer, seen_in_tokyo(table), caplog, capsys)
+    assert first["dtypes"]["seen"] == "datetime64[ns, Asia/Tokyo]"
+    assert first == observe(synthesizer, seen_in_tokyo(change(table)), caplog, capsys)
+
+
+def chosen_dtypes(table):
+    """The dtypes, but not the categories of a categorical, are as public as the columns' names."""
+    dates = pd.to_datetime(table["seen"], errors="coerce").astype("M8[ns]")
+    return table.assign(
+        id=np.arange(len(table)),
+        age=pd.to_numeric(table["age"]).astype("Int16"),
+        income=pd.to_numeric(table["income"]).astype("float32"),
+        ward=table["ward"].astype("category").cat.as_ordered(),
+        grade=pd.to_numeric(table["grade"]).fillna(1).astype("int8"),
+        smoker=table["smoker"].astype("boolean"),
+        seen=dates.dt.tz_localize("Asia/Tokyo").dt.as_unit("s"),
+        mail=table["mail"].astype("string"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "declared"), [(PrivPGDSynthesizer, True), (MSTSynthesizer, False)]
+)
+@pytest.mark.parametrize("change", [other_values, all_missing, constant])
+def test_nothing_but_chosen_dtypes_depends_on_the_table(
+    change, method, declared, fixed_answers, caplog, capsys, monkeypatch
+):
+    changed = settings(public_domain=sdv_tables.PUBLIC_DOMAIN if declared else None)
+    if method is MSTSynthesizer:
+        del changed["num_particles"]
+    fix_categories(monkeypatch)
+    synthesizer = method(**changed)
+    table = sdv_tables.table(120)
+    known = KNOWN[["ward"]]
+    first = observe(synthesizer, chosen_dtypes(table), caplog, capsys, known)
+    expected = {
+        "id": "int64", "age": "Int16", "income": "float32", "ward": "category", "grade": "int8",
+        "smoker": "boolean", "seen": "datetime64[s, Asia/Tokyo]", "mail": "string",
+    }  # fmt: skip
+    if not declared:  # what is released in place of the grades is text
+        del expected["grade"]
+    assert first["dtypes"].items() >= expected.items()
+    assert first == observe(synthesizer, chosen_dtypes(change(table)), caplog, capsys, known)
+
+
+@pytest.mark.parametrize("change", OTHER_TABLES)
+def test_nothing_depends_on_the_table_where_cells_of_dates_are_declared(
+    change, fixed_answers, caplog, capsys
+):
+    weeks = pd.date_range("2020-01-08", "2020-12-31", freq="7D").strftime("%Y-%m-%d").tolist()
+    seen = {"cut_points": weeks, "frequencies": [*range(len(weeks)), 99], "num_bins": 8}
+    domain = {**sdv_tables.PUBLIC_DOMAIN, "seen": {**sdv_tables.PUBLIC_DOMAIN["seen"], **seen}}
+    synthesizer = PrivPGDSynthesizer(**settings(public_domain=domain))
+    table = sdv_tables.table(120)
+    assert observe(synthesizer, table, caplog, capsys) == observe(
+        synthesizer, change(table), caplog, capsys
+    )
+
+
+@pytest.mark.parametrize("change", OTHER_TABLES)
+def test_nothing_depends_on_the_table_where_categories_are_many(
+    change, fixed_answers, caplog, capsys
+):
+    wards = {"range_values": [*"ABC", *map(str, range(2_000))]}
+    domain = {**sdv_tables.PUBLIC_DOMAIN, "ward": wards}
+    synthesizer = PrivPGDSynthesizer(**settings(public_domain=domain))
+    table = sdv_tables.table(120)
+    first = observe(synthesizer, table, caplog, capsys)
+    assert first["warnings"][:-1] == []  # the last is about the fit, not about what is declared
+    assert first == observe(synthesizer, change(table), caplog, capsys)

@@ -1,0 +1,97 @@
+"""A release with names that try to break its page, and a reader of pages."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.pipeline import Release
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.report.assumed import About
+from sdv_privpgd.report.release import release_page
+from sdv_privpgd.select.mst import MST
+from sdv_privpgd.synthesize.particles.particles import Particles
+
+EVIL = "<script>alert(1)</script>"
+BREAKOUT = "</script><img src=x onerror=alert(2)>"
+COLUMNS = {
+    EVIL: {"sdtype": "categorical", "range_values": ["a&b", BREAKOUT, "<b>c</b>", 4]},
+    "age": {"sdtype": "numerical", "range_min": 18, "range_max": 67, "decimal_places": 0},
+    "balance": {"sdtype": "numerical", "range_min": -1, "range_max": 1, "decimal_places": 2},
+    "weight": {"sdtype": "numerical", "range_min": 0.5, "range_max": 8.5, "num_bins": 4},
+    "seen": {
+        "sdtype": "datetime",
+        "range_min": "2020-01-01",
+        "range_max": "2020-12-31",
+        "datetime_format": "%Y-%m-%d",
+    },
+    "smoker": {"sdtype": "boolean", "range_is_nullable": False},
+}
+
+
+class Reader(HTMLParser):
+    """The elements of a page, the text of its scripts and all other text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.scripts: list[str] = []
+        self.text = ""
+        self.handlers: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.handlers += [name for name, _ in attrs if name.startswith("on")]
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data):
+        if self.tags and self.tags[-1] == "script" and self.scripts[-1] == "":
+            self.scripts[-1] = data
+        else:
+            self.text += data
+
+
+def public_schema(columns=COLUMNS):
+    return Schema.from_sdv(columns, num_bins=8)
+
+
+def fitted(schema, cliques=None, adjacency=Adjacency.REPLACE_ONE, num_rows=4_000):
+    """A release of measurements bought from a curator, and a model of other rows."""
+    domain = schema.domain()
+    rng = np.random.default_rng(0)
+    records, particles = (
+        rng.integers(0, domain.sizes, (rows, len(domain))) for rows in (num_rows, 500)
+    )
+    curator = Curator(Dataset(domain, records), Books(PrivacyLedger.open(1.0, 1e-5, adjacency)))
+    count = curator.measure([CountQuery()], curator.ledger.remaining / 100, what="number of rows")
+    queries = [MarginalQuery(clique) for clique in cliques or domain.cliques(2)]
+    tables = curator.measure(queries, curator.ledger.remaining, what="tables")
+    return Release(
+        domain=domain,
+        ledger=curator.ledger,
+        measurements=(*count, *tables),
+        model=Particles(domain=domain, codes=particles),
+    )
+
+
+ABOUT = About(
+    table="people",
+    date="2026-01-31",
+    strategy=MST(),
+    engine=None,
+    columns=COLUMNS,
+    keys=[],
+    declared={"age": {"range_max": 70}},
+    discovered={"balance": {"range_min": -1.0, "range_max": 1.0, "decimal_places": 2}},
+    settings={"num_bins": 8},
+)
+
+
+def page_of(release, schema=None):
+    return Reader(release_page(release, release.ledger, schema or public_schema(), ABOUT).html())

@@ -1,0 +1,251 @@
+"""Differences of columns in order: values to differences and back, and rows made of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from columns_of_words import numbers
+
+from sdv_privpgd.columns.bins import BELOW_ONE
+from sdv_privpgd.columns.differences import difference_of, merged
+from sdv_privpgd.columns.encoders import encode_table
+from sdv_privpgd.columns.ordered import FINE, OrderedPair, chosen, differences_of, put_differences
+from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.constraints.orders import Order
+
+
+def dates(name, low, high, written, bins=6, **facts):
+    known = {"sdtype": "datetime", "range_min": low, "range_max": high, "num_bins": bins}
+    return describe(name, {**known, "datetime_format": written, **facts})
+
+
+DAY, HOUR, MONTH = "%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m"
+PAIRS = {
+    "days": (
+        dates("a", "2020-01-01", "2022-12-31", DAY),
+        dates("b", "2020-02-01", "2023-03-31", DAY),
+    ),
+    "days, hours": (
+        dates("a", "2020-01-01", "2020-03-31", DAY),
+        dates("b", "2020-01-01 00:00", "2020-04-30 23:59", HOUR),
+    ),
+    "days, months": (
+        dates("a", "2020-01-05", "2020-12-31", DAY),
+        dates("b", "2020-01", "2021-06", MONTH),
+    ),
+    "months, days": (
+        dates("a", "2020-01", "2021-06", MONTH),
+        dates("b", "2020-01-05", "2021-12-31", DAY),
+    ),
+    "whole": (
+        numbers("a", 0, 400, decimal_places=0),
+        numbers("b", -20, 500, decimal_places=0, range_is_nullable=False),
+    ),
+    "decimals": (
+        numbers("a", 0, 40, decimal_places=1),
+        numbers("b", 0, 50, decimal_places=2, range_is_nullable=False),
+    ),
+    "increments": (
+        numbers("a", 0, 900, increment=30, decimal_places=0),
+        numbers("b", 0, 990, increment=45),
+    ),
+    "increment, decimals": (
+        numbers("a", 0, 900, increment=30),
+        numbers("b", 0, 990, decimal_places=1),
+    ),
+    "real": (numbers("a", -1.5, 1), numbers("b", 0.25, 2)),
+    "real, whole": (numbers("a", 0.5, 90.5), numbers("b", 0, 100, decimal_places=0)),
+}  # fmt: skip
+
+
+def rows_of(pair, difference, number=3_000, seed=0):
+    rng = np.random.default_rng(seed)
+    attributes = (*pair, difference.column)
+    codes = {column.name: rng.integers(0, column.size, number) for column in attributes}
+    return codes, {name: rng.random(number) for name in codes}
+
+
+def values_of(column, codes, places):
+    here = codes[column.name] < column.num_values
+    return column.at(np.where(here, codes[column.name], 0), places[column.name]), here
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("kind", PAIRS)
+def test_one_column_and_the_difference_are_the_other(kind, strict):
+    """From two values in order to the difference's cell of one value, and back."""
+    low, high = PAIRS[kind]
+    exact = difference_of(low, high, strict=strict, name="d", num_cells=10**6)
+    codes, places = rows_of((low, high), exact)
+    order = Order(low, high, strict)
+    (lows, _), (highs, _) = values_of(low, codes, places), values_of(high, codes, places)
+    sorted_rows = order.holds(codes, places)
+    sorted_rows &= (codes["a"] < low.num_values) & (codes["b"] < high.num_values)
+    assert sorted_rows.sum() > 100
+    between = exact.between(lows, highs)
+    codes["d"], places["d"] = exact.column.locate(between)
+    for known, other in (("a", high), ("b", low)):
+        own_codes = {name: own.copy() for name, own in codes.items()}
+        own_places = {name: own.copy() for name, own in places.items()}
+        own_codes[other.name][:] = 0
+        put_differences([exact], own_codes, own_places, held=[known])
+        found, _ = values_of(other, own_codes, own_places)
+        expected = highs if known == "a" else lows
+        scale = 1e-6 * max(abs(np.asarray(other.cells.ends)))
+        assert np.abs(found - expected)[sorted_rows].max() <= (scale if "real" in kind else 0)
+
+
+@pytest.mark.parametrize("held", [(), ("a",), ("b",), ("a", "b")])
+@pytest.mark.parametrize("kind", PAIRS)
+def test_rows_are_in_order_wherever_the_ranges_leave_room(kind, held):
+    pair = PAIRS[kind]
+    difference = difference_of(*pair, strict=False, name="d", num_cells=8)
+    codes, places = rows_of(pair, difference)
+    before = {name: (codes[name].copy(), places[name].copy()) for name in codes}
+    put_differences([difference], codes, places, held)
+    for name in (*held, "d"):
+        assert (codes[name] == before[name][0]).all()
+        assert (places[name] == before[name][1]).all()
+    for column in pair:  # nothing becomes missing, and nothing missing becomes a value
+        was = before[column.name][0] == column.num_values
+        assert ((codes[column.name] == column.num_values) == was).all()
+        assert ((places[column.name] >= 0) & (places[column.name] < 1)).all()
+    if held == ():
+        there = codes["d"] < difference.column.num_values
+        assert Order(*pair, False).holds(codes, places)[there].all()
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_cells_that_no_row_in_order_is_in_are_known(kind):
+    """All that occurs is allowed; where cells are not too small to be hit, no more is."""
+    low, high = PAIRS[kind]
+    difference = difference_of(low, high, strict=False, name="d", num_cells=7)
+    codes, places = rows_of((low, high), difference, 60_000)
+    rows = Order(low, high, False).holds(codes, places)
+    (lows, has_low), (highs, has_high) = (
+        values_of(low, codes, places),
+        values_of(high, codes, places),
+    )
+    cells, _ = difference.column.locate(difference.between(lows, highs))
+    cells = np.where(has_low & has_high, cells, difference.column.num_values)
+    for (name, _), allowed in difference.possible().items():
+        seen = np.zeros_like(allowed)
+        seen[codes[name][rows], cells[rows]] = True
+        assert not (seen & ~allowed).any()
+        if kind in ("days", "whole", "increments"):
+            assert (allowed & ~seen).mean() < 0.05
+
+
+def test_a_difference_is_worked_out_row_by_row():
+    low, high = PAIRS["days"]
+    schema = Schema((low, high), (difference_of(low, high, strict=False, name="d", num_cells=40),))
+    table = pd.DataFrame(
+        {
+            "a": ["2020-05-01", "2020-05-01", None, "1066-01-01", "2021-01-01", "nothing"],
+            "b": ["2020-05-04", None, "2020-05-04", "2020-02-03", "2020-12-01", "2020-05-05"],
+        }
+    )
+    whole = encode_table(dict(table.items()), schema)
+    alone = [encode_table(dict(table.iloc[[row]].items()), schema)[0] for row in range(len(table))]
+    assert whole.tolist() == np.array(alone).tolist()
+    column, codes = schema.differences[0].column, whole[:, 2]
+    assert codes[1] == codes[2] == codes[5] == column.num_values
+    assert column.at(codes[[0]], np.zeros(1)) == 3
+    assert column.at(codes[[4]], np.zeros(1)) == 0, "the wrong order is none"
+    first = column.at(codes[[3]], np.zeros(1)), column.at(codes[[3]], np.full(1, BELOW_ONE))
+    assert first[0] <= 33 <= first[1], "clipped to 2020-01-01"
+
+
+@pytest.mark.parametrize(
+    "dtype", ["category", "Sparse[float]", "Int8", "float32", object]
+)  # fmt: skip
+def test_a_difference_is_read_from_columns_of_any_dtype(dtype):
+    cells = pd.Series([1, 2, None], dtype=dtype)
+    low, high = numbers("a", 0, 99, decimal_places=0), numbers("b", 0, 99, decimal_places=0)
+    schema = Schema((low, high), (difference_of(low, high, strict=False, name="d", num_cells=40),))
+    codes = encode_table({"a": cells, "b": pd.Series([5, 5, 5])}, schema)[:, 2]
+    assert codes.tolist() == [4, 3, schema.differences[0].column.num_values]
+
+
+class TestCells:
+    def test_they_are_single_at_first_and_widen(self):
+        low, high = PAIRS["days"]
+        column = difference_of(low, high, strict=True, name="d", num_cells=32).column
+        widths = column.cells.widths
+        assert column.cells.starts[:4].tolist() == [1, 2, 3, 4]
+        assert 28 <= len(widths) <= 32
+        assert (np.diff(widths)[:-1] >= 0).all()
+        assert column.cells.last == 1185, "from the first day to the last one"
+
+    def test_where_each_value_has_a_cell_there_is_no_difference(self):
+        low, high = (numbers(name, 0, 5, decimal_places=0) for name in "ab")
+        assert difference_of(low, high, strict=False, name="d", num_cells=32) is None
+
+    def test_where_only_one_difference_can_be_there_is_none(self):
+        low = numbers("a", 0, 50, decimal_places=0)
+        high = numbers("b", -50, 0, decimal_places=0)
+        assert difference_of(low, high, strict=False, name="d", num_cells=32) is None
+
+    def test_where_it_is_too_large_for_whole_numbers_there_is_none(self):
+        low, high = (numbers(name, -(2**61), 2**61, decimal_places=0) for name in "ab")
+        assert difference_of(low, high, strict=False, name="d", num_cells=32) is None
+
+    def test_frequent_ones_have_codes_of_their_own_and_empty_ends_have_none(self):
+        low, high = PAIRS["days"]
+        fine = difference_of(low, high, strict=False, name="d", num_cells=FINE)
+        frequencies = np.zeros(len(fine.column.cells))
+        frequencies[2:60] = 1
+        frequencies[14] = 500
+        column = merged(fine, frequencies.tolist(), 8).column
+        codes = column.merging.codes
+        assert column.num_values == 8
+        assert codes.count(codes[14]) == 1
+        assert codes[0] == codes[2]
+        assert codes[-1] == codes[59]
+        places = np.linspace(0, 0.999, 1_000)
+        drawn = column.at(np.full(1_000, codes[-1]), places)
+        assert drawn.max() <= fine.column.cells.starts[60]
+
+
+class TestWhichPairs:
+    def test_what_follows_from_others_has_none(self):
+        pairs = [OrderedPair(*pair, False) for pair in ("ab", "bc", "ac", "ba", "de")]
+        assert [pair.name for pair in chosen(pairs)] == ["b - a", "c - b", "e - d"]
+
+    def test_they_are_not_too_many(self):
+        pairs = [OrderedPair(str(k), str(k + 1), False) for k in range(20)]
+        assert len(chosen(pairs)) == 6
+
+    def test_a_column_of_the_same_name_stays_the_user_s(self):
+        columns = [numbers(name, 0, 500, decimal_places=0) for name in ("a", "b", "b - a")]
+        (found,) = differences_of([OrderedPair("a", "b", False)], columns, num_bins=32, shapes={})
+        assert found.name == "b - a'"
+
+    def test_a_chain_follows_from_any_of_its_columns(self):
+        columns = [numbers(name, 0, 500, 4, decimal_places=0) for name in "abc"]
+        pairs = [OrderedPair("a", "b", False), OrderedPair("b", "c", False)]
+        both = differences_of(pairs, columns, num_bins=32, shapes={})
+        for held in ((), ("a",), ("b",), ("c",)):
+            codes, places = rows_of(columns, both[0])
+            more, there = rows_of(columns, both[1], seed=1)
+            codes[both[1].name], places[both[1].name] = more[both[1].name], there[both[1].name]
+            for column in columns:
+                codes[column.name] %= column.num_values
+            put_differences(both, codes, places, held)
+            here = np.all([codes[each.name] < each.column.num_values for each in both], axis=0)
+            a, b, c = (values_of(column, codes, places)[0][here] for column in columns)
+            steps = [values_of(each.column, codes, places)[0][here] for each in both]
+            inside = (a > 0) & (c < 500) & (b > 0) & (b < 500)
+            assert inside.sum() > 20
+            assert (b - a == steps[0])[inside].all()
+            assert (c - b == steps[1])[inside].all()
+
+    def test_much_finer_cells_decide(self):
+        coarse, fine = numbers("a", 0, 4_000, 4), numbers("b", 0, 4_000, 100)
+        (found,) = differences_of(
+            [OrderedPair("a", "b", False)], [coarse, fine], num_bins=32, shapes={}
+        )
+        codes, places = rows_of((coarse, fine), found)
+        before = codes["b"].copy()
+        put_differences([found], codes, places)
+        assert (codes["b"] == before).mean() > 0.5

@@ -1,0 +1,105 @@
+"""Dates to codes and back, whatever they are written as."""
+
+import datetime
+import zoneinfo
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from encoding import codes, dates, decoded
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def test_dates_are_read_from_strings_and_from_dates():
+    days = dates("2000-01-01", "2000-01-20")
+    third = ("2000-01-03", "2000-01-03 23:59", "Jan 3, 2000", datetime.date(2000, 1, 3),
+             datetime.datetime(2000, 1, 3, 5), pd.Timestamp("2000-01-03"),
+             np.datetime64("2000-01-03T07"), "2000-01-03T00:00Z")  # fmt: skip
+    assert codes(days, *third) == [2] * len(third)
+
+
+def test_time_zones_are_turned_to_utc_and_what_has_none_is_in_utc():
+    days = dates("2000-01-01", "2000-01-20")
+    tokyo = zoneinfo.ZoneInfo("Asia/Tokyo")
+    assert codes(
+        days,
+        datetime.datetime(2000, 1, 3, 5, tzinfo=tokyo),
+        pd.Timestamp("2000-01-03 05:00", tz="Asia/Tokyo"),
+        "2000-01-03T05:00+09:00",
+        "2000-01-03T05:00",
+    ) == [1, 1, 1, 2]
+    aware = pd.Series(pd.to_datetime(["2000-01-03 05:00"])).dt.tz_localize("Asia/Tokyo")
+    assert days.encode(aware)[0].tolist() == [1]
+
+
+@pytest.mark.parametrize("datetime_format", [None, "%Y-%m-%d"])
+def test_dates_that_nanoseconds_cannot_hold_go_to_the_ends(datetime_format):
+    days = dates(datetime_format=datetime_format)
+    utc_14 = datetime.timezone(datetime.timedelta(hours=14))
+    early = (datetime.date(1, 1, 1), "1066-10-14", np.datetime64(-(10**10), "Y"),
+             datetime.datetime(1, 1, 1, tzinfo=utc_14), np.datetime64("1066-10-14", "W"),
+             pd.Timestamp("1066-10-14"), np.datetime64(-(2**63) + 1, "ns"))  # fmt: skip
+    late = (datetime.date(9999, 12, 31), "9999-12-31", np.datetime64(10**10, "Y"),
+            pd.Timestamp("9999-12-31"), np.datetime64(2**63 - 1, "s"))  # fmt: skip
+    assert codes(days, *early) == [0] * len(early)
+    assert codes(days, *late) == [31] * len(late)
+    for unit in ("s", "ms", "us"):
+        column = pd.Series(np.array(["1066-10-14", "9999-12-31", "NaT"], dtype=f"M8[{unit}]"))
+        assert days.encode(column)[0].tolist() == [0, 31, 32]
+
+
+def test_no_day_before_1970_is_rounded_up():
+    days = dates("1969-12-30", "1970-01-02")
+    assert codes(days, "1969-12-31T23:59", "1970-01-01T00:00") == [1, 2]
+
+
+def test_what_is_no_date_is_missing():
+    days = dates()
+    strange = ("soon", "", "now", "Today", "NaT", "\ud800", 20_050_101, 1.5, True, b"2005-01-01",
+               None, pd.NA, pd.NaT, np.datetime64("NaT"), datetime.time(1),
+               pd.Timedelta(1))  # fmt: skip
+    assert codes(days, *strange) == [32] * len(strange)
+
+
+def test_a_format_reads_only_what_is_written_in_it():
+    days = dates("01.01.2000", "20.01.2000", "%d.%m.%Y")
+    assert codes(days, "03.01.2000", "2000-01-03", "3.1.2000 10:00") == [2, 20, 20]
+
+
+def test_digits_may_be_written_as_numbers():
+    days = dates("20000101", "20000120", "%Y%m%d")
+    assert codes(days, "20000103", 20000103, 20000103.0, Decimal(20000103)) == [2] * 4
+    assert codes(days, 20000103.5, float("inf"), 10**400, True) == [20] * 4
+    for dtype in ("int64", "float64", "Int64", "category"):
+        assert days.encode(pd.Series([20000103]).astype(dtype))[0].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "datetime_format"),
+    [
+        ("2000-01", "2002-01", "%Y-%m"),
+        ("1990", "2010", "%Y"),
+        ("01/02/2000 00:05", "01/02/2000 00:20", "%d/%m/%Y %H:%M"),
+        (
+            "2000-01-01 00:00:00.000005+0000",
+            "2000-01-01 00:00:00.000025+0000",
+            "%Y-%m-%d %H:%M:%S.%f%z",
+        ),
+    ],
+)
+def test_dates_are_written_in_their_format_and_resolution(low, high, datetime_format):
+    written = dates(low, high, datetime_format)
+    every = range(written.column.num_values)
+    values = decoded(written, *every)
+    assert values.iloc[0] == low
+    assert values.iloc[-1] == high
+    assert written.encode(values)[0].tolist() == list(every)
+
+
+def test_dates_without_a_format_are_timestamps():
+    assert decoded(dates(), 0, 31).dtype == "datetime64[ns]"
+    assert decoded(dates(), 0, 32).isna().tolist() == [False, True]
+    aware = dates("2000-01-01T00:00Z", "2000-01-20T00:00Z")
+    assert decoded(aware, 0).tolist() == [pd.Timestamp("2000-01-01", tz="UTC")]

@@ -1,0 +1,267 @@
+"""What SDV's words and a public domain say about columns, and what they may not say."""
+
+import datetime
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from columns_of_words import column, dates
+
+from sdv_privpgd.columns.bins import Categories, Ticks
+from sdv_privpgd.columns.encoders import encode_table
+from sdv_privpgd.columns.schema import PublicDomainError, Schema
+from sdv_privpgd.domain import Domain
+
+COLUMNS = {
+    "id": {"sdtype": "id"},
+    "income": {"sdtype": "numerical", "range_min": 0.0, "range_max": 1e6},
+    "age": {"sdtype": "numerical", "range_min": 17, "range_max": 90, "decimal_places": 0},
+    "job": {"sdtype": "categorical", "range_values": ["nurse", "cook", "clerk"]},
+    "email": {"sdtype": "email", "pii": True},
+    "size": {"sdtype": "ordinal", "range_values": ["S", "M"], "range_is_nullable": False},
+    "smokes": {"sdtype": "boolean"},
+    "born": {
+        "sdtype": "datetime",
+        "datetime_format": "%Y-%m-%d",
+        "range_min": "1920-01-01",
+        "range_max": "2006-12-31",
+    },
+}
+
+
+def refusal(public_domain, columns=COLUMNS, keys=(), error=ValueError, **settings):
+    with pytest.raises(error) as caught:
+        Schema.from_sdv(columns, keys=keys, public_domain=public_domain, **settings)
+    return str(caught.value)
+
+
+def test_modelled_columns_are_in_the_order_of_the_metadata():
+    schema = Schema.from_sdv(COLUMNS, keys={"id"}, num_bins=10)
+    assert schema.domain() == Domain(
+        ("income", "age", "job", "size", "smokes", "born"), (11, 11, 4, 2, 3, 11)
+    )
+
+
+def test_keys_are_not_modelled_whatever_their_sdtype():
+    schema = Schema.from_sdv(COLUMNS, keys={"age"})
+    assert "age" not in schema.domain().attributes
+
+
+def test_a_table_may_have_nothing_to_model():
+    assert Schema.from_sdv({"id": {"sdtype": "id"}}).domain() == Domain((), ())
+
+
+def test_missing_has_the_last_code_unless_nothing_may_be_missing():
+    asked, unasked, refused = (
+        column(sdtype="boolean", **facts)
+        for facts in ({"range_is_nullable": True}, {}, {"range_is_nullable": False})
+    )
+    assert (asked.num_values, asked.size) == (2, 3)
+    assert (unasked.num_values, unasked.size) == (2, 3)
+    assert (refused.num_values, refused.size) == (2, 2)
+
+
+def test_the_codes_of_numbers_dates_and_ordinals_are_ordered():
+    ordered = {each.name: each.is_ordered for each in Schema.from_sdv(COLUMNS, keys={"id"}).columns}
+    assert ordered == {
+        "income": True, "age": True, "job": False, "size": True, "smokes": False, "born": True
+    }  # fmt: skip
+
+
+def test_a_public_domain_takes_the_place_of_the_metadata():
+    schema = Schema.from_sdv(
+        COLUMNS,
+        public_domain={
+            "age": {"range_max": 120, "num_bins": 4},
+            "job": {"range_values": ["none"], "range_is_nullable": False},
+        },
+    )
+    by_name = {each.name: each for each in schema.columns}
+    assert by_name["age"].cells == Ticks(17, 120, 4)
+    assert by_name["job"].cells == Categories(("none",))
+    assert by_name["job"].size == 1
+
+
+def test_the_metadata_is_left_as_it_was():
+    facts = {"x": {"sdtype": "numerical"}}
+    Schema.from_sdv(facts, public_domain={"x": {"range_min": 0, "range_max": 1}})
+    assert facts == {"x": {"sdtype": "numerical"}}
+
+
+def test_a_schema_survives_a_pickle_and_is_a_value():
+    schema = Schema.from_sdv(COLUMNS)
+    for each in schema.columns:
+        len(each.cells)
+    assert pickle.loads(pickle.dumps(schema)) == schema
+    assert hash(schema) == hash(Schema.from_sdv(COLUMNS))
+
+
+# What is asked for
+
+
+def test_all_columns_without_a_domain_are_named_with_both_remedies():
+    columns = {
+        "a": {"sdtype": "numerical", "range_min": 0},
+        "b": {"sdtype": "categorical", "range_values": []},
+        "c": {"sdtype": "boolean"},
+        "d": {"sdtype": "datetime", "datetime_format": "%Y"},
+        "e": {"sdtype": "ordinal", "range_values": None},
+        "f": {"sdtype": "id"},
+    }
+    message = refusal(None, columns, error=PublicDomainError)
+    assert all(f"'{name}'" in message for name in "abde")
+    assert not any(f"'{name}'" in message for name in "cf")
+    assert "public_domain={" in message
+    assert "public_metadata=True" in message
+
+
+def test_cut_points_begin_cells():
+    whole = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
+    cells = Schema.from_sdv({"x": {**whole, "cut_points": [39.5, 41, 99]}}).columns[0].cells
+    assert cells.starts.tolist() == [0, 40, 41, 99]
+    assert cells.widths.tolist() == [40, 1, 58, 1]
+    real = {"sdtype": "numerical", "range_min": 0, "range_max": 1, "cut_points": [0.1, 0.5]}
+    assert Schema.from_sdv({"x": real}).columns[0].cells.edges.tolist() == [0, 0.1, 0.5, 1]
+
+
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        ["2020-01-05", "2020-01-09"],
+        [datetime.date(2020, 1, 5), np.datetime64("2020-01-09")],
+        pd.to_datetime(["2020-01-05", "2020-01-09"]),
+        ["2020-01-04 12:00", "2020-01-08 00:00:01"],  # rounded up to days, which the bounds are
+    ],
+)
+def test_cut_points_begin_cells_of_dates(cuts):
+    cells = dates("2020-01-01", "2020-01-09", cut_points=cuts).cells
+    first = (datetime.date(2020, 1, 1) - datetime.date(1970, 1, 1)).days
+    assert cells.starts.tolist() == [first, first + 4, first + 8]
+    assert cells.widths.tolist() == [4, 4, 1]
+
+
+def test_cut_points_of_dates_are_in_the_format_and_rounded_up_to_what_it_writes():
+    cells = dates("01.2020", "12.2020", "%m.%Y", cut_points=["03.2020"]).cells
+    assert cells.widths.tolist() == [2, 10]
+    cuts = [datetime.date(2020, 3, 2), datetime.date(2020, 4, 1)]  # one after rounding
+    column = dates(
+        "01.2020", "12.2020", "%m.%Y", cut_points=cuts, frequencies=[1, 2, 3], num_bins=1
+    )
+    assert column.cells.widths.tolist() == [3, 9]
+    assert column.merging is None
+
+
+def test_declared_frequencies_merge_the_cells_of_dates():
+    days = pd.date_range("2020-01-01", "2020-04-09")
+    often = [1000 if day.day == 13 else 1 for day in days]
+    column = dates(days[0], days[-1], cut_points=days[1:], frequencies=often, num_bins=8)
+    assert column.num_values == 8
+    codes, _ = column.locate(np.arange(100) + column.cells.first)
+    assert all(
+        np.count_nonzero(codes == codes[place]) == 1 for place in np.flatnonzero(days.day == 13)
+    )
+
+
+@pytest.mark.parametrize("key", ["cut_points", "frequencies"])
+@pytest.mark.parametrize("name", ["income", "born"])
+def test_cells_are_declared_with_their_range(name, key):
+    facts = {"sdtype": COLUMNS[name]["sdtype"], "range_min": COLUMNS[name]["range_min"]}
+    message = refusal({name: {key: [5]}}, {name: facts})
+    assert [word for word in (key, name, "range_max") if word not in message] == []
+
+
+def test_what_is_not_among_the_values_may_have_a_value_of_its_own():
+    facts = {"sdtype": "categorical", "range_values": ["a"], "other_value": "other"}
+    column = Schema.from_sdv({"x": facts}).columns[0]
+    codes = encode_table({"x": pd.Series(["a", "b", None, "other"])}, Schema((column,)))
+    assert codes[:, 0].tolist() == [0, 1, 2, 1]
+
+
+def test_a_key_needs_no_domain():
+    assert Schema.from_sdv({"x": {"sdtype": "numerical"}}, keys={"x"}).columns == ()
+
+
+# What cannot be
+
+
+@pytest.mark.parametrize(
+    ("public_domain", "told"),
+    [
+        ([("age", {})], ["public_domain", "map"]),
+        ({"agee": {"range_min": 0}}, ["'agee'", "'age'"]),
+        ({"email": {"range_values": ["x"]}}, ["'email'", "not modelled"]),
+        ({"age": [0, 1]}, ["'age'", "[0, 1]", "range_min"]),
+        ({"age": {"min": 0}}, ["'age'", "'min'", "range_min"]),
+        ({"age": {"range_values": [1]}}, ["'range_values'", "numerical"]),
+        ({"job": {"num_bins": 4}}, ["'num_bins'", "categorical"]),
+        ({"smokes": {"range_values": [True]}}, ["'range_values'", "boolean"]),
+        ({"age": {"datetime_format": "%Y"}}, ["'datetime_format'", "numerical"]),
+        ({"born": {"decimal_places": 0}}, ["'decimal_places'", "datetime"]),
+        ({"age": {"range_min": 91}}, ["range_min", "91", "90"]),
+        ({"age": {"range_min": "17"}}, ["range_min", "'17'", "number"]),
+        ({"age": {"range_min": True}}, ["range_min", "True"]),
+        ({"age": {"range_min": float("nan")}}, ["range_min", "nan"]),
+        ({"age": {"range_max": float("inf")}}, ["range_max", "inf"]),
+        ({"age": {"range_max": 10**400}}, ["range_max", "finite"]),
+        ({"age": {"range_max": 2**62 + 1}}, ["range_max", "2**62", "decimal_places"]),
+        ({"age": {"decimal_places": -1}}, ["decimal_places", "-1"]),
+        ({"age": {"decimal_places": 1.0}}, ["decimal_places", "1.0"]),
+        ({"age": {"decimal_places": False}}, ["decimal_places", "False"]),
+        ({"age": {"range_min": 17.1, "range_max": 17.9}}, ["17.1", "17.9", "decimal_places"]),
+        ({"income": {"range_min": -1e308, "range_max": 1e308}}, ["range_min", "narrower"]),
+        ({"age": {"num_bins": 0}}, ["num_bins", "0"]),
+        ({"age": {"num_bins": True}}, ["num_bins", "True"]),
+        ({"age": {"num_bins": 8.0}}, ["num_bins", "8.0"]),
+        ({"age": {"cut_points": 30}}, ["cut_points", "list", "30"]),
+        ({"age": {"cut_points": [40, 30]}}, ["cut_points", "ascend", "[40, 30]"]),
+        ({"age": {"cut_points": [30, 30]}}, ["cut_points", "ascend"]),
+        ({"age": {"cut_points": [17]}}, ["cut_points", "17"]),
+        ({"age": {"cut_points": [91]}}, ["cut_points", "91"]),
+        ({"age": {"cut_points": ["x"]}}, ["cut_points", "number"]),
+        ({"job": {"cut_points": ["cook"]}}, ["'cut_points'", "categorical"]),
+        ({"born": {"cut_points": ["1950-01-01", 1]}}, ["cut_points", "date", "%Y-%m-%d", "got 1"]),
+        ({"born": {"cut_points": ["1920-01-01"]}}, ["cut_points", "ascend", "1920-01-01"]),
+        ({"born": {"cut_points": "1950-01-01"}}, ["cut_points", "list", "1950-01-01"]),
+        ({"born": {"cut_points": ["1950-01-01"], "frequencies": [1]}}, ["frequencies", "2"]),
+        ({"job": {"other_value": ["x"]}}, ["other_value", "['x']"]),
+        ({"job": {"range_values": ["a"], "other_value": "a"}}, ["other_value", "'a'"]),
+        ({"age": {"range_is_nullable": "no"}}, ["range_is_nullable", "'no'"]),
+        ({"job": {"range_values": "abc"}}, ["range_values", "list", "'abc'"]),
+        ({"job": {"range_values": {"a", "b"}}}, ["range_values", "list"]),
+        ({"job": {"range_values": ["a", None]}}, ["range_values", "None", "range_is_nullable"]),
+        ({"job": {"range_values": ["a", float("nan")]}}, ["range_values", "nan"]),
+        ({"job": {"range_values": [["a"]]}}, ["range_values", "['a']"]),
+        ({"job": {"range_values": ["a", "b", "a"]}}, ["range_values", "differ"]),
+        ({"job": {"range_values": [1, True]}}, ["range_values", "differ"]),
+        ({"job": {"range_values": [1, 1.0]}}, ["range_values", "differ"]),
+        ({"born": {"range_min": "01/02/1990"}}, ["range_min", "'01/02/1990'", "%Y-%m-%d"]),
+        ({"born": {"range_min": "2007-01-01"}}, ["range_min", "2007-01-01", "2006-12-31"]),
+        ({"born": {"range_max": "9999-12-31"}}, ["range_max", "9999-12-31", "2262"]),
+        ({"born": {"range_max": pd.Timestamp("9999-12-31")}}, ["range_max", "2262"]),
+        ({"born": {"range_max": True}}, ["range_max", "True"]),
+        ({"born": {"datetime_format": 3}}, ["datetime_format", "3"]),
+        ({"born": {"datetime_format": "mixed"}}, ["datetime_format", "'mixed'", "%Y"]),
+        ({"born": {"datetime_format": "%m-%d", "range_min": "12-31"}}, ["range_max", "%m-%d"]),
+    ],
+)
+def test_errors_name_the_argument_the_value_and_the_remedy(public_domain, told):
+    message = refusal(public_domain)
+    assert [word for word in told if word not in message] == []
+
+
+def test_a_key_has_no_public_domain():
+    assert "key" in refusal({"age": {"range_min": 0}}, keys={"age"})
+
+
+@pytest.mark.parametrize("num_bins", [0, -1, 2.0, True, "8", None])
+def test_the_number_of_bins_is_a_positive_integer(num_bins):
+    assert f"num_bins must be an integer of at least 1, got {num_bins!r}" in refusal(
+        None, num_bins=num_bins
+    )
+
+
+def test_a_format_that_loses_dates_is_refused():
+    lossy = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %I:%M"}  # noon or midnight?
+    columns = {"x": {**lossy, "range_min": "2020-01-01 01:00", "range_max": "2020-06-01 01:00"}}
+    assert "%Y-%m-%d %I:%M" in refusal(None, columns)

@@ -1,0 +1,287 @@
+"""Ranges, precisions and shapes of numbers and dates are found within the noise."""
+
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from discovering import described, found
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.dates import precisions
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.scalars import decimal_places
+from sdv_privpgd.columns.schema import Schema
+
+ROWS = 20_000
+
+
+class TestNumbers:
+    @pytest.mark.parametrize("low", [-1000, -1, 0, 3, 17])
+    def test_whole_numbers(self, low):
+        numbers = np.random.default_rng(0).integers(low, low + 90, ROWS)
+        facts, _ = found(numbers, {"sdtype": "numerical"})
+        assert facts["decimal_places"] == 0
+        # Within a 256th of the power of two around it, and a cell of the fine grid for the noise.
+        slack = 64 if low == -1000 else 9  # a part of a power of two that may hold rows
+        assert abs(facts["range_min"] - low) <= slack
+        assert abs(facts["range_max"] - (low + 89)) <= slack
+
+    def test_decimal_places_are_found_and_real_numbers_have_none(self):
+        rng = np.random.default_rng(0)
+        facts, _ = found(np.round(rng.uniform(0.5, 9.5, ROWS), 2), {"sdtype": "numerical"})
+        assert facts["decimal_places"] == 2
+        facts, _ = found(rng.normal(size=ROWS), {"sdtype": "numerical"})
+        assert "decimal_places" not in facts
+        assert -4.2 < facts["range_min"] < -1.5 < 1.5 < facts["range_max"] < 4.2
+
+    def test_decimal_places_that_were_declared_stay(self):
+        numbers = np.random.default_rng(0).integers(0, 10**10, ROWS) / 4
+        facts, _ = found(numbers, {"sdtype": "numerical", "decimal_places": 6})
+        assert "decimal_places" not in facts  # 5 are kept up to 2**33, the end of the fine grid
+
+    def test_a_frequent_number_has_a_cell_of_its_own(self):
+        rng = np.random.default_rng(0)
+        numbers = np.where(rng.random(ROWS) < 0.4, 40, rng.integers(1, 100, ROWS))
+        facts, _ = found(numbers, {"sdtype": "numerical"})
+        assert {40.0, 41.0} <= set(facts["cut_points"])
+        (column,) = described("numerical", facts)
+        codes, _ = column.locate(np.arange(1, 100))
+        assert np.count_nonzero(codes == codes[39]) == 1
+        assert column.num_values == 32
+
+    def test_even_numbers_have_cells_of_equal_width(self):
+        numbers = np.random.default_rng(0).integers(0, 128, ROWS)
+        facts, _ = found(numbers, {"sdtype": "numerical"}, epsilon=0.5)
+        (column,) = described("numerical", facts)
+        codes, _ = column.locate(np.arange(128))
+        assert np.bincount(codes).max() <= 20
+
+    def test_frequent_numbers_of_a_cell_are_drawn_more_often(self):
+        """Of 200 numbers in 32 cells every tenth holds a third more: 6,000 of 20,000 rows."""
+        rng = np.random.default_rng(0)
+        numbers = np.where(
+            rng.random(ROWS) < 0.3, 10 * rng.integers(0, 20, ROWS), rng.integers(0, 200, ROWS)
+        )
+        facts, _ = found(numbers, {"sdtype": "numerical"})
+        (column,) = described("numerical", facts)
+        transformer = encoder_for(column)
+        codes, _ = transformer.encode(pd.Series(numbers))
+        drawn = transformer.decode(codes, rng.random(ROWS))
+        tens = (numbers % 10 == 0).mean(), (drawn % 10 == 0).mean()
+        # The noise of a count is 6 of some 100; evenly drawn values would give 0.1 to 0.2.
+        assert tens[1] == pytest.approx(tens[0], abs=0.04)
+
+    def test_a_tail_of_few_rows_is_kept_where_the_noise_might_hide_it(self):
+        """1,000 of 50,000 rows from 70 to 99, beside noise of a hundred and more a number."""
+        rng = np.random.default_rng(0)
+        numbers = np.concatenate([rng.integers(20, 60, 49_000), rng.integers(70, 100, 1_000)])
+        for seed in range(5):
+            facts, ledger = found(numbers, {"sdtype": "numerical"}, epsilon=0.2, seed=seed)
+            assert ledger.charges[-1].stddev > 75
+            assert facts["range_max"] >= 99
+            assert facts["range_min"] <= 20
+
+    def test_wide_ranges_are_cut_finely_where_the_rows_are(self):
+        """A log-normal column: 90 % of the rows lie in a hundredth of the range."""
+        rng = np.random.default_rng(0)
+        numbers = np.rint(np.exp(rng.normal(5, 1.5, ROWS))).astype(int)
+        facts, _ = found(numbers, {"sdtype": "numerical"}, epsilon=1.0)
+        median = np.median(numbers)
+        assert np.count_nonzero(np.array(facts["cut_points"]) < median) > 40
+
+    def test_a_bound_that_was_declared_stays(self):
+        numbers = np.random.default_rng(0).integers(20, 60, ROWS)
+        facts, _ = found(numbers, {"sdtype": "numerical", "range_min": 0})
+        assert facts["range_min"] == 0
+        assert 55 <= facts["range_max"] <= 64
+        facts, _ = found(numbers, {"sdtype": "numerical", "range_min": 1000})
+        assert (facts["range_min"], facts["range_max"]) == (1000, 1000)
+
+    @pytest.mark.parametrize(
+        "column",
+        [[0] * ROWS, [None] * ROWS, [], ["text"] * ROWS, [10**400] * ROWS, [1e-300] * ROWS],
+    )
+    @pytest.mark.parametrize("sdtype", ["numerical", "datetime", "categorical", "ordinal"])
+    def test_whatever_is_in_a_column_makes_a_schema(self, column, sdtype):
+        column = pd.Series(column, dtype=object)
+        facts, _ = found(column, {"sdtype": sdtype})
+        schema = Schema.from_sdv({"x": {"sdtype": sdtype}}, public_domain={"x": facts})
+        assert schema.domain().sizes[0] >= 1
+
+    @pytest.mark.parametrize(
+        ("sdtype", "facts"),
+        [
+            ("numerical", {}),
+            ("numerical", {"range_min": 5}),
+            ("numerical", {"decimal_places": 0}),
+            ("datetime", {}),
+            ("datetime", {"range_min": "1999-05-05"}),
+            ("datetime", {"range_max": "1999-05-05T10:00:00.5+01:00"}),
+            ("datetime", {"datetime_format": "%d.%m.%Y", "range_max": "05.05.1999"}),
+            ("datetime", {"datetime_format": "%y%m"}),
+            ("datetime", {"datetime_format": "%Y-%m-%d %H:%M:%S.%f %z"}),
+        ],
+    )
+    def test_whatever_the_noise_says_makes_a_schema(self, sdtype, facts):
+        """Nothing but noise: 60 draws, so that each end of the grid is among the ranges."""
+        for seed in range(60):
+            found_facts, _ = found(
+                [1, 2.5] * 4, {"sdtype": sdtype, **facts}, epsilon=0.01, seed=seed
+            )
+            described = {"sdtype": sdtype, **facts}
+            schema = Schema.from_sdv({"x": described}, public_domain={"x": found_facts})
+            assert schema.domain().sizes[0] >= 1
+
+    @given(st.floats(allow_nan=False))
+    def test_every_number_is_in_the_cell_between_its_powers_of_two(self, number):
+        codes, _ = SignedPowers().locate(np.array([number]))
+        edges = SignedPowers().edges
+        inside = np.clip(number, edges[0], edges[-1])
+        assert edges[codes[0]] <= inside <= edges[codes[0] + 1]
+
+    def test_decimal_places_of_cells(self):
+        cells = [3, 2.5, 0.1 + 0.2, 1e-7, None, "0.25", float("inf"), Decimal("1.125"), True]
+        expected = [0, 1, 1, 7, 8, 2, 8, 3, 0]
+        assert decimal_places(pd.Series(cells, dtype=object), 6).tolist() == expected
+
+
+class TestDates:
+    @pytest.mark.parametrize(
+        ("unit", "last"), [("D", "2024-02-29"), ("s", "2024-02-29T12:00:01"), ("us", "2024-03-01")]
+    )
+    def test_ranges_and_units(self, unit, last):
+        rng = np.random.default_rng(0)
+        start = np.datetime64("2021-03-01", unit)
+        steps = int((np.datetime64(last, unit) - start) / np.timedelta64(1, unit))
+        dates = start + rng.integers(0, steps, ROWS).astype(f"m8[{unit}]")
+        facts, _ = found(pd.Series(dates), {"sdtype": "datetime"})
+        column = Schema.from_sdv({"x": {"sdtype": "datetime"}}, public_domain={"x": facts}).columns[
+            0
+        ]
+        assert column.unit == {"D": "D", "s": "s", "us": "ns"}[unit]
+        slack = pd.Timedelta(days=20)  # four or five years in some 200 cells, twice
+        assert abs(pd.Timestamp(facts["range_min"]) - pd.Timestamp("2021-03-01")) < slack
+        assert abs(pd.Timestamp(facts["range_max"]) - pd.Timestamp(last)) < slack
+
+    def test_frequent_days_of_a_cell_are_drawn_more_often(self):
+        """Of 600 days in 32 cells each first of a month holds some 300 of 20,000 rows."""
+        rng = np.random.default_rng(0)
+        days = pd.Series(pd.date_range("2021-03-04", periods=600))
+        firsts = days[days.dt.day == 1]
+        drawn_from = np.concatenate([rng.choice(firsts, 6_000), rng.choice(days, 14_000)])
+        facts, _ = found(drawn_from, {"sdtype": "datetime", "range_min": "2021-01-01"})
+        (column,) = described("datetime", facts)
+        assert len(facts["cut_points"]) + 1 == len(facts["frequencies"]) > 150
+        assert column.num_values == 32
+        transformer = encoder_for(column)
+        codes, _ = transformer.encode(pd.Series(drawn_from))
+        drawn = transformer.decode(codes, rng.random(ROWS))
+        real, made = ((pd.Series(each).dt.day == 1).mean() for each in (drawn_from, drawn))
+        # Fine cells have two to four days, codes about 19: evenly drawn days would give 0.03 to
+        # 0.1 of them, days of a fine cell drawn evenly 0.1 to 0.2.
+        assert real > 0.3
+        assert made > 0.1
+
+    def test_wide_ranges_are_cut_finely_where_the_dates_are(self):
+        """Three of four rows lie in the last two of 40 years."""
+        rng = np.random.default_rng(0)
+        ages = np.where(rng.random(ROWS) < 0.75, 700, 15_000) * rng.random(ROWS)
+        days = pd.Timestamp("2024-12-31") - pd.to_timedelta(ages.astype(int), unit="D")
+        facts, _ = found(pd.Series(days), {"sdtype": "datetime"}, epsilon=1.0)
+        assert sum(cut > "2023" for cut in facts["cut_points"]) > 40
+        (column,) = described("datetime", facts)
+        starts = np.flatnonzero(np.diff(column.merging.codes)) + 1
+        begun = column.cells.starts[starts].astype("M8[D]")
+        assert np.count_nonzero(begun > np.datetime64("2023-01-01")) > 12
+
+    @pytest.mark.parametrize("written", ["%d.%m.%Y", "%Y-%m", "%Y"])
+    def test_the_cuts_are_in_the_format(self, written):
+        days = pd.Series(pd.date_range("1981-01-01", periods=14_000)).dt.strftime(written)
+        described_as = {"sdtype": "datetime", "datetime_format": written}
+        facts, _ = found(np.random.default_rng(0).choice(days, ROWS), described_as)
+        cuts = pd.to_datetime(pd.Series(facts["cut_points"]), format=written)
+        assert cuts.is_monotonic_increasing
+        assert len(facts["frequencies"]) == len(cuts) + 1
+        assert len(cuts) > (30 if written == "%Y" else 200)
+
+    @pytest.mark.parametrize(
+        "dtype", ["datetime64[ns, Europe/Vienna]", "timestamp[us, tz=Asia/Tokyo][pyarrow]"]
+    )
+    def test_the_time_zone_of_a_dtype_makes_dates_utc(self, dtype):
+        hours = pd.date_range("2020-01-01", periods=9_000, freq="h", tz="UTC")
+        dates = pd.Series(np.random.default_rng(0).choice(hours, ROWS)).astype(dtype)
+        facts, _ = found(dates, {"sdtype": "datetime"})
+        assert facts["range_min"].endswith("+00:00")
+        assert described("datetime", facts)[0].utc
+        facts, _ = found(dates, {"sdtype": "datetime", "range_min": "2020-01-01"})
+        assert described("datetime", facts)[0].utc
+        facts, _ = found(dates.astype(object), {"sdtype": "datetime"})
+        assert not described("datetime", facts)[0].utc
+
+    def test_what_was_declared_of_missing_dates_stays(self):
+        days = pd.Series(pd.date_range("1950-01-01", periods=ROWS))
+        known = {"sdtype": "datetime", "range_is_nullable": True}
+        for facts in ({}, {"datetime_format": "%m/%d/%y"}):  # a format that is given up
+            facts, _ = found(days, {**known, **facts})
+            assert "range_is_nullable" not in facts
+
+    def test_a_format_that_was_declared_writes_the_range(self):
+        days = pd.date_range("1999-01-01", periods=400).strftime("%d.%m.%Y")
+        facts, _ = found(
+            np.random.default_rng(0).choice(days, ROWS),
+            {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
+        )
+        assert facts["datetime_format"] == "%d.%m.%Y"
+        assert facts["range_min"].endswith((".1998", ".1999"))
+
+    @pytest.mark.parametrize("written", ["%d.%m.", "%H:%M", "%y%m%d"])
+    def test_a_format_that_cannot_write_all_dates_is_given_up(self, written):
+        days = pd.date_range("1960-01-01", periods=30_000, freq="h").strftime(written)
+        facts, _ = found(
+            np.random.default_rng(0).choice(days, ROWS),
+            {"sdtype": "datetime", "datetime_format": written},
+        )
+        described = {"sdtype": "datetime", "datetime_format": written}
+        column = Schema.from_sdv({"x": described}, public_domain={"x": facts}).columns[0]
+        assert column.size >= 1
+
+    @pytest.mark.parametrize("ends", [("0001-01-01", "1500-01-01"), ("2300-01-01", "9999-12-31")])
+    def test_dates_beyond_the_grid_are_at_its_end(self, ends):
+        first, last = (np.datetime64(end, "s").astype(int) for end in ends)
+        dates = np.random.default_rng(0).integers(first, last, ROWS).astype("M8[s]")
+        for precision in ("s", "D"):
+            facts, _ = found(pd.Series(dates.astype(f"M8[{precision}]")), {"sdtype": "datetime"})
+            assert describe("x", {"sdtype": "datetime", "num_bins": 9, **facts}).num_values >= 1
+
+    @pytest.mark.parametrize("written", ["%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M %Z"])
+    def test_a_format_with_a_time_zone_writes_the_range(self, written):
+        hours = pd.date_range("2020-01-01", periods=400, freq="h", tz="UTC").strftime(written)
+        facts, _ = found(
+            np.random.default_rng(0).choice(hours, ROWS),
+            {"sdtype": "datetime", "datetime_format": written},
+        )
+        assert facts["datetime_format"] == written
+        assert describe("x", {"sdtype": "datetime", "num_bins": 9, **facts}).utc
+
+    def test_two_digits_of_a_year_are_given_up_where_they_could_be_another_century_s(self):
+        """From 1969 to 2068 they are read as they were written, but not before."""
+        described = {"sdtype": "datetime", "datetime_format": "%m/%d/%y"}
+        facts, _ = found(["02/01/99", "03/30/24"] * (ROWS // 2), described)
+        assert facts["datetime_format"] == "%m/%d/%y"
+        old = pd.Series(pd.to_datetime(["1950-02-01", "1999-03-30"] * (ROWS // 2)))
+        facts, _ = found(old, described)
+        assert facts["datetime_format"] is None
+        assert facts["range_min"] < "1950-02-02"
+        assert facts["range_max"] > "1999-03-29"
+
+    def test_precisions_of_cells(self):
+        cells = [
+            "2020-01-01", datetime.date(2020, 1, 1), "2020-01-01 10:00", None, "no date",
+            pd.Timestamp("2020-01-01T00:00:00.5"),
+        ]  # fmt: skip
+        assert precisions(pd.Series(cells, dtype=object)).tolist() == [0, 0, 1, 3, 3, 2]

@@ -1,0 +1,345 @@
+"""Drafts of public domains: made without a value, kept in files, checked as a whole."""
+
+import datetime
+import enum
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+from hypothesis import given
+from hypothesis import strategies as st
+from sdv.metadata import Metadata
+
+from sdv_privpgd import (
+    MSTSynthesizer,
+    check_domain,
+    draft_domain,
+    draft_metadata,
+    read_domain,
+    write_domain,
+)
+from sdv_privpgd.columns.schema import Schema
+
+SDTYPES = {
+    "int64": "numerical",
+    "Int8": "numerical",
+    "float32": "numerical",
+    "int32[pyarrow]": "numerical",
+    "boolean": "boolean",
+    "datetime64[ns, UTC]": "datetime",
+    "date32[pyarrow]": "datetime",
+    "object": "categorical",
+    "string": "categorical",
+    "category": "categorical",
+    "Sparse[int64]": "numerical",
+}
+
+
+def columns_of(metadata: Metadata) -> dict:
+    (table,) = metadata.to_dict()["tables"].values()
+    return table["columns"]
+
+
+@pytest.mark.parametrize(("dtype", "sdtype"), SDTYPES.items())
+def test_an_sdtype_follows_from_the_dtype(dtype, sdtype):
+    assert columns_of(draft_metadata({"x": dtype})) == {"x": {"sdtype": sdtype}}
+
+
+def test_a_draft_of_decimals_of_arrow_is_of_numbers():
+    pa = pytest.importorskip("pyarrow")
+    dtypes = {"x": pd.ArrowDtype(pa.decimal128(9, 2))}
+    assert columns_of(draft_metadata(dtypes)) == {"x": {"sdtype": "numerical"}}
+
+
+class Unreadable(pd.CategoricalDtype):
+    """Categories of a table are values: whoever reads them fails."""
+
+    @property
+    def categories(self):
+        raise AssertionError("categories were read")
+
+
+def test_the_categories_of_a_dtype_are_not_read():
+    dtypes = {"ward": Unreadable()}
+    assert draft_domain(dtypes)["ward"]["range_values"] is None
+    assert columns_of(draft_metadata(dtypes)) == {"ward": {"sdtype": "categorical"}}
+
+
+def test_a_dictionary_of_arrow_is_text_whatever_it_holds():
+    pa = pytest.importorskip("pyarrow")
+    for values in (["CANARY"], [1]):
+        held = pa.array(values).dictionary_encode().type
+        assert draft_domain({"x": pd.ArrowDtype(held)}) == draft_domain({"x": "string"})
+
+
+@pytest.mark.parametrize("draft", [draft_domain, draft_metadata])
+def test_a_table_is_refused_and_no_value_of_it_told(draft):
+    table = pd.DataFrame({"name": ["CANARY"], "type": ["CANARY"], "min": ["CANARY"]})
+    with pytest.raises(ValueError, match="dtypes") as raised:
+        draft(table)
+    assert "CANARY" not in str(raised.value)
+
+
+@pytest.mark.parametrize("draft", [draft_domain, draft_metadata])
+def test_cells_instead_of_dtypes_are_refused_and_not_told(draft):
+    with pytest.raises(ValueError, match="a str in place of a dtype") as raised:
+        draft(pd.Series({"ward": "CANARY"}))
+    assert "CANARY" not in str(raised.value)
+
+
+@pytest.mark.parametrize("draft", [draft_domain, draft_metadata])
+def test_what_sdv_has_no_word_for_is_named_with_the_remedy(draft):
+    with pytest.raises(ValueError, match=r"'stay'.*total_seconds"):
+        draft({"stay": "timedelta64[ns]"})
+
+
+def test_a_draft_does_not_tell_int64_from_float64_which_a_cell_may_have_decided():
+    whole, real = (draft_domain({"x": dtype}) for dtype in ("int64", "float64"))
+    assert whole == real
+    assert draft_domain({"x": "Int64"})["x"]["decimal_places"] == 0
+
+
+def test_a_draft_of_metadata_leaves_out_keys_and_what_detection_may_have_read():
+    facts = {
+        "id": {"sdtype": "id"},
+        "code": {"sdtype": "categorical"},
+        "age": {"sdtype": "numerical", "range_min": 19, "range_max": 77},
+        "seen": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
+        "mail": {"sdtype": "email"},
+    }
+    metadata = sdv_tables.metadata_of(facts, primary_key="id", alternate_keys=["code"])
+    drafted = draft_domain(metadata)
+    assert list(drafted) == ["age", "seen"]
+    assert drafted["age"]["range_min"] is None
+    assert drafted["seen"]["datetime_format"] == "%d.%m.%Y"
+    assert draft_domain(metadata.to_dict()) == drafted
+
+
+def test_what_a_draft_leaves_blank_is_not_declared_and_what_is_filled_in_is():
+    metadata = sdv_tables.metadata()
+    drafted = draft_domain(metadata)
+    drafted["age"].update(range_min=0, range_max=110)
+    drafted["ward"].update(range_values=["A", "B", "C"])
+    synthesizer = MSTSynthesizer(metadata, 1.0, public_domain=drafted)
+    with pytest.warns(UserWarning, match="not declared") as caught:
+        synthesizer.fit(sdv_tables.table(60))
+    (told,) = (str(warning.message) for warning in caught if "not declared" in str(warning.message))
+    assert "'income', 'grade', 'seen'" in told
+    assert set(synthesizer.sample(20)["ward"].dropna()) <= {"A", "B", "C"}
+
+
+CODEBOOK = pd.DataFrame(
+    {
+        "Variable": ["age", "ward", "sex", "born", "patient", "smoker", "pain"],
+        "Data type": ["Integer", "varchar(8)", "code", "date", "key", "Boolean", "ordinal"],
+        "Min.": [0, None, None, "1900-01-01", None, None, None],
+        "max": ["110", None, None, "2020-12-31", None, None, None],
+        "Values": [None, "01; 02; B,C", "1 = male, 2 = female", None, None, None, [1, 2, 3]],
+        "missing": ["no", None, "yes", False, None, "n", None],
+        "Date format": [None, None, None, "%Y-%m-%d", None, None, None],
+        "comment": "years",
+    }
+)
+
+
+def test_a_codebook_is_read_as_people_write_it():
+    assert draft_domain(CODEBOOK) == {
+        "age": {
+            "range_min": 0,
+            "range_max": 110,
+            "decimal_places": 0,
+            "range_is_nullable": False,
+        },
+        "ward": {
+            "range_values": ["01", "02", "B,C"],
+            "other_value": None,
+            "range_is_nullable": None,
+        },
+        "sex": {"range_values": [1, 2], "other_value": None, "range_is_nullable": True},
+        "born": {
+            "range_min": "1900-01-01",
+            "range_max": "2020-12-31",
+            "datetime_format": "%Y-%m-%d",
+            "range_is_nullable": False,
+        },
+        "smoker": {"range_is_nullable": False},
+        "pain": {"range_values": [1, 2, 3], "other_value": None, "range_is_nullable": None},
+    }
+
+
+def test_a_codebook_s_order_of_columns_and_lines_does_not_matter():
+    turned = CODEBOOK.iloc[::-1, ::-1]
+    assert draft_domain(turned) == draft_domain(CODEBOOK)
+
+
+@pytest.mark.parametrize(
+    ("codebook", "told"),
+    [
+        ({"name": ["a", "a"], "type": ["int", "int"]}, r"Rows \[0, 1\].*name"),
+        ({"name": ["a", "b"], "type": ["int", "wavelet"]}, r"Rows \[1\].*types"),
+        ({"name": ["a"], "type": ["int"], "min": [0], "lowest": [1]}, "about range_min"),
+        ({"name": ["a"], "min": [0]}, "needs the columns 'name' and 'type'"),
+    ],
+)
+def test_a_codebook_that_cannot_be_read_is_refused_by_row(codebook, told):
+    with pytest.raises(ValueError, match=told):
+        draft_domain(pd.DataFrame(codebook))
+
+
+def test_other_sources_are_refused():
+    with pytest.raises(ValueError, match="got int"):
+        draft_domain(7)
+
+
+class Color(str, enum.Enum):
+    RED = "red"
+
+
+EVERYTHING = {
+    "age": {"range_min": np.int64(0), "range_max": Decimal("110"), "decimal_places": np.int8(0)},
+    "income": {"range_min": 0.1, "range_max": np.float32(8), "cut_points": (1.5, 2.5)},
+    "ward": {"range_values": np.array(["01", "no"]), "other_value": Color.RED},
+    "grade": {"range_values": range(3), "range_is_nullable": np.True_},
+    "born": {
+        "range_min": datetime.date(1990, 1, 1),
+        "range_max": pd.Timestamp("2020-12-31"),
+        "datetime_format": "%d.%m.%Y",
+    },
+    "seen": {
+        "range_min": np.datetime64("2020-01-01T10:00:00"),
+        "range_max": pd.Timestamp("2020-12-31 12:00:01", tz="UTC"),
+    },
+    "blank": {"range_values": None},
+}
+
+KINDS = {
+    "age": "numerical",
+    "income": "numerical",
+    "ward": "categorical",
+    "grade": "ordinal",
+    "born": "datetime",
+    "seen": "datetime",
+}
+
+
+@pytest.mark.parametrize("ending", ["json", "yaml", "YML"])
+def test_a_domain_that_was_written_describes_the_same_schema(ending, tmp_path):
+    path = write_domain(EVERYTHING, tmp_path / f"domain.{ending}")
+    read = read_domain(path)
+    columns = {name: {"sdtype": kind} for name, kind in KINDS.items()}
+    schemas = [
+        Schema.from_sdv(columns, public_domain={name: domain[name] for name in KINDS})
+        for domain in (EVERYTHING, read)
+    ]
+    assert schemas[0] == schemas[1]
+    assert read["blank"] == {"range_values": None}
+    assert read["ward"]["other_value"] == "red"
+
+
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+DOMAINS = st.dictionaries(
+    st.text(), st.dictionaries(st.text(), PLAIN | st.lists(PLAIN, max_size=4), max_size=3)
+)
+
+
+@given(domain=DOMAINS, ending=st.sampled_from(["json", "yaml"]))
+def test_what_is_written_is_read(domain, ending, tmp_path_factory):
+    path = tmp_path_factory.mktemp("domain") / f"d.{ending}"
+    assert read_domain(write_domain(domain, path)) == domain
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("d.json", "{", "is not JSON"),
+        ("d.yaml", "a: [", "is not YAML"),
+        ("d.json", "[1]", "must map columns"),
+        ("d.yaml", "a: 3", "must map columns"),
+        ("d.toml", "", "ends in .json"),
+    ],
+)
+def test_a_file_that_holds_no_domain_is_refused(name, text, told, tmp_path):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(ValueError, match=told):
+        read_domain(path)
+
+
+def test_what_no_file_can_hold_is_named(tmp_path):
+    with pytest.raises(ValueError, match="range_values of 'x'"):
+        write_domain({"x": {"range_values": [b"\xff"]}}, tmp_path / "d.json")
+
+
+def test_yaml_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setitem(__import__("sys").modules, "yaml", None)
+    with pytest.raises(ImportError, match="pip install pyyaml"):
+        write_domain({}, tmp_path / "d.yaml")
+
+
+def test_a_domain_that_fits_has_nothing_to_be_said_of():
+    assert check_domain(sdv_tables.metadata(), sdv_tables.PUBLIC_DOMAIN) == []
+
+
+WRONG = {
+    "nobody": {"range_min": 0},
+    "id": {},
+    "age": {"range_min": "a", "range_max": "b", "decimal_places": -1, "num_bins": 0},
+    "income": {"range_min": 5, "range_max": 1},
+    "ward": {"range_min": 0, "range_values": ["A", "a ", 3], "range_is_nullable": "no"},
+    "grade": 7,
+    "seen": {"range_min": "01.02.2020", "range_max": "x", "datetime_format": "%Y-%m-%d"},
+}
+
+SAID = [
+    "'nobody', which is not a column",
+    "'id', which is not modelled",
+    "range_min of 'age' must be a number",
+    "range_max of 'age' must be a number",
+    "decimal_places of 'age'",
+    "num_bins of 'age'",
+    "range_min of 'income' must not exceed",
+    "'ward'] has the key 'range_min'",
+    "range_values of 'ward' has 3 beside text",
+    "'A', 'a ', which differ in spaces or capitals",
+    "range_is_nullable of 'ward'",
+    "public_domain['grade'] must map",
+    "range_min of 'seen' must be a date",
+    "range_max of 'seen' must be a date",
+]
+
+
+def test_all_that_does_not_fit_is_told_at_once():
+    sentences = check_domain(sdv_tables.metadata(), WRONG)
+    for told in SAID:
+        assert sum(told in sentence for sentence in sentences) == 1, told
+    assert len(sentences) == len(SAID)
+
+
+def test_the_first_thing_that_a_synthesizer_refuses_is_among_what_is_told():
+    for name in WRONG.keys() - {"grade"}:
+        facts = WRONG[name]
+        with pytest.raises(ValueError, match="'") as raised:
+            MSTSynthesizer(sdv_tables.metadata(), 1.0, public_domain={name: facts})
+        assert str(raised.value) in check_domain(sdv_tables.metadata(), {name: facts})
+
+
+def test_what_is_left_to_be_found_is_told_for_each_column():
+    metadata = sdv_tables.metadata()
+    sentences = check_domain(metadata, {**draft_domain(metadata), "age": {"range_min": 0}})
+    found = [sentence for sentence in sentences if "finds" in sentence]
+    assert len(found) == len(sentences) == 5
+    assert any(sentence.startswith("range_max of 'age' is not") for sentence in found)
+    assert any(sentence.startswith("range_min and range_max of 'income'") for sentence in found)
+
+
+def test_a_blank_format_in_the_place_of_the_metadata_s_is_told():
+    columns = {"seen": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}}
+    known = {"range_min": "2020-01-01", "range_max": "2020-12-31", "datetime_format": None}
+    (told,) = check_domain(sdv_tables.metadata_of(columns), {"seen": known})
+    assert "blank" in told
+
+
+def test_what_is_no_domain_is_told():
+    assert "must map columns" in check_domain(sdv_tables.metadata(), (0, 10))[0]

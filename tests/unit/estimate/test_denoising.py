@@ -1,0 +1,124 @@
+"""Denoising: marginals stay, noise goes, signal stays, and a table without noise is itself."""
+
+import numpy as np
+import pytest
+from answers import noisy_answers, number_of_rows
+
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.estimate.consistency import consistent_tables
+from sdv_privpgd.estimate.denoising import denoised
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
+
+ROWS = 200_000
+DOMAIN = Domain(("a", "b", "c", "d", "e"), (16, 12, 9, 2, 1))
+
+
+def true_tables(seed=0, *, dependent=True):
+    """The pair tables of rows of which one latent number explains most, or nothing."""
+    rng = np.random.default_rng(seed)
+    latent = rng.random((ROWS, 1)) if dependent else rng.random((ROWS, len(DOMAIN)))
+    places = (0.7 * latent + 0.3 * rng.random((ROWS, len(DOMAIN)))) ** 1.5
+    codes = (places * DOMAIN.sizes).astype(int)
+    tables = {}
+    for clique in DOMAIN.cliques(2):
+        axes = DOMAIN.axes(clique)
+        cells = np.ravel_multi_index(tuple(codes[:, axes].T), DOMAIN.shape(clique))
+        shape = DOMAIN.shape(clique)
+        tables[clique] = np.bincount(cells, minlength=np.prod(shape)).reshape(shape)
+    return tables
+
+
+def measured(tables, stddev, seed=1):
+    """Consistent tables of noisy answers."""
+    answers = [number_of_rows(ROWS), *noisy_answers(tables, stddev, seed)]
+    return consistent_tables(DOMAIN, answers)
+
+
+def squared_error(found, tables):
+    return sum(float(((found.tables[clique] - tables[clique]) ** 2).sum()) for clique in tables)
+
+
+@pytest.mark.parametrize(
+    ("dependent", "stddev", "left"),
+    [
+        (True, 10.0, 1.06), (True, 100.0, 0.9), (True, 1000.0, 0.6),
+        (False, 10.0, 1.0), (False, 100.0, 0.9), (False, 1000.0, 0.6),
+    ],
+)  # fmt: skip
+def test_squared_error_is_taken_away(stddev, left, dependent):
+    """At 10 almost nothing is noise, and the sharp edges of the dependent cells are not smooth."""
+    tables = true_tables(dependent=dependent)
+    consistent = measured(tables, stddev)
+    before, after = (squared_error(each, tables) for each in (consistent, denoised(consistent)))
+    assert after < left * before
+
+
+def test_marginals_total_and_support_stay():
+    consistent = measured(true_tables(), 60.0)
+    found = denoised(consistent)
+    assert found.total == consistent.total
+    assert found.variances == consistent.variances
+    for clique, table in found.tables.items():
+        for axis, attribute in enumerate(clique):
+            np.testing.assert_allclose(
+                table.sum(axis=1 - axis), consistent.one_way[attribute], rtol=1e-9, atol=1e-6
+            )
+        empty = np.ones(table.shape, dtype=bool)
+        empty[np.ix_(*consistent.support(clique))] = False
+        assert (table[empty] == 0).all()
+
+
+def test_without_noise_nothing_changes():
+    consistent = measured(true_tables(), 0.0)
+    for clique, table in denoised(consistent).tables.items():
+        np.testing.assert_array_equal(table, consistent.tables[clique])
+
+
+def test_next_to_no_noise_changes_next_to_nothing():
+    tables = true_tables()
+    consistent = measured(tables, 0.3)  # mostly rounded away
+    found = denoised(consistent)
+    assert squared_error(found, tables) <= 1.1 * squared_error(consistent, tables) + 1
+
+
+def test_where_noise_is_all_there_is_the_columns_become_independent():
+    consistent = measured(true_tables(dependent=False), 1000.0)
+    found = denoised(consistent)
+    before, after = 0.0, 0.0
+    for clique, table in found.tables.items():
+        first, second = (consistent.one_way[name] for name in clique)
+        independent = np.outer(first, second) / consistent.total
+        before += ((consistent.tables[clique] - independent) ** 2).sum()
+        after += ((table - independent) ** 2).sum()
+    assert after < 0.1 * before
+
+
+def test_the_order_of_attributes_and_tables_does_not_matter():
+    tables = true_tables()
+    consistent = measured(tables, 60.0)
+    found = denoised(consistent)
+    reverse = denoised(
+        type(consistent)(
+            total=consistent.total,
+            one_way=consistent.one_way,
+            tables={clique[::-1]: t.T for clique, t in reversed(consistent.tables.items())},
+            variances={clique[::-1]: v for clique, v in consistent.variances.items()},
+            grouped={},
+        )
+    )
+    for clique, table in found.tables.items():
+        np.testing.assert_allclose(reverse.tables[clique[::-1]].T, table, rtol=0, atol=1e-4 * ROWS)
+
+
+def test_other_degrees_stay_and_nothing_measured_is_no_error():
+    rng = np.random.default_rng(0)
+    triple = Measurement(
+        query=MarginalQuery(("a", "b", "c")), answer=rng.integers(0, 99, (16, 12, 9)), stddev=5.0
+    )
+    consistent = consistent_tables(DOMAIN, [triple])
+    np.testing.assert_array_equal(
+        denoised(consistent).tables["a", "b", "c"], consistent.tables["a", "b", "c"]
+    )
+    count = Measurement(query=CountQuery(), answer=np.array([5]), stddev=0.0)
+    assert denoised(consistent_tables(DOMAIN, [count])).tables == {}

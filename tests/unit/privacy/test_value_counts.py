@@ -1,0 +1,209 @@
+"""Values are counted in one spelling, and released above a threshold alone."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_privpgd.columns.scalars import canonical, cells, key_counts
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.noise import rounded_gaussian
+from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
+from sdv_privpgd.privacy.value_counts import ValueCounts
+
+REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+
+
+CELLS = [
+    1, 1.0, True, np.True_, np.int8(1), 0, 0.0, -0.0, False, None, float("nan"), pd.NA, pd.NaT,
+    "a", "1", b"a", Decimal(1), Fraction(1, 3), 10**400, float("inf"), 2.5, (1,), [1], object(),
+]  # fmt: skip
+
+
+def one_by_one(column):
+    """The keys of a column, each cell read by itself."""
+    return ValueCounts({"x": ((canonical(cell), 1) for cell in column)})
+
+
+class TestThresholds:
+    @pytest.mark.parametrize("adjacency", Adjacency)
+    @pytest.mark.parametrize("shape", [(1, 1), (14, 1), (3, 5)])
+    @pytest.mark.parametrize("stddev", [0.5, 7.3, 250.0])
+    def test_the_threshold_is_the_smallest_that_keeps_delta(self, stddev, shape, adjacency):
+        delta = Fraction(1e-6)
+        threshold = threshold_for(stddev, delta, *shape, adjacency)
+        assert thresholded_delta(stddev, threshold, *shape, adjacency) <= delta
+        assert thresholded_delta(stddev, threshold - 1, *shape, adjacency) > delta
+
+    def test_twice_the_columns_under_replace_one(self):
+        one = thresholded_delta(10.0, 60, 4, 1, ADD)
+        assert float(thresholded_delta(10.0, 60, 4, 1, REPLACE)) == pytest.approx(
+            float(2 * one), rel=1e-6
+        )
+        assert thresholded_delta(10.0, 60, 8, 1, ADD) == 2 * one
+
+    def test_a_value_of_one_row_is_released_as_rarely_as_reserved(self):
+        """At an inflated level: 2 million draws, the count within 5 standard errors from above."""
+        delta, stddev, draws = Fraction(1, 1000), 9.0, 2_000_000
+        threshold = threshold_for(stddev, delta, 1, 1, ADD)
+        released = int((1 + rounded_gaussian(stddev, draws) >= threshold).sum())
+        assert released <= 1000 * draws / 1e6 + 5 * (1000 * draws / 1e6) ** 0.5
+        lower = int((1 + rounded_gaussian(0.9 * stddev, draws) >= threshold).sum())
+        assert lower < 0.6 * released, "the test would not notice a smaller scale"
+
+    def test_one_person_s_rows_may_all_have_one_value(self):
+        """P(5 + N >= T) five times covers 5 rows of one value, and 5 values of a row each."""
+        threshold = threshold_for(10.0, Fraction(1e-6), 1, 5, ADD)
+        assert threshold > threshold_for(10.0, Fraction(1e-6), 1, 1, ADD) + 4
+
+
+class TestKeys:
+    def test_values_are_counted_in_one_spelling_and_sorted(self):
+        cells = [
+            "b",
+            2,
+            "a",
+            True,
+            2.0,
+            None,
+            Decimal(2),
+            float("nan"),
+            2.5,
+            b"b",
+            "a",
+            1,
+            np.int8(2),
+        ]
+        keys = one_by_one(cells)
+        assert keys.counts("x") == [
+            (True, 1), (1, 1), (2, 3), (2.5, 1), (Decimal(2), 1), ("a", 2), ("b", 1), (b"b", 1),
+            (None, 2)
+        ]  # fmt: skip
+
+    @given(st.lists(st.sampled_from(CELLS), max_size=30))
+    def test_counting_by_distinct_cells_changes_nothing(self, cells):
+        series = pd.Series(cells, dtype=object)
+        apart = one_by_one(cells).counts("x")
+        together = ValueCounts({"x": key_counts(series)}).counts("x")
+        assert [(type(key), key, n) for key, n in together] == [
+            (type(key), key, n) for key, n in apart
+        ]
+
+    @pytest.mark.parametrize(
+        "dtype", ["int8", "uint64", "float32", "float64", "bool", "Int64", "Float64", "boolean",
+                  "category", "string", "object"]
+    )  # fmt: skip
+    def test_the_dtype_changes_nothing_but_what_it_cannot_hold(self, dtype):
+        series = pd.Series([1, 0, 1, 1], dtype=object).astype(dtype)
+        expected = one_by_one(cells(series)).counts("x")
+        assert ValueCounts({"x": key_counts(series)}).counts("x") == expected
+        assert sum(number for _, number in expected) == 4
+
+    def test_missing_categories_are_missing(self):
+        series = pd.Series(["a", None, "b", "a"], dtype="category")
+        counted = ValueCounts({"x": key_counts(series)}).counts("x")
+        assert counted == [("a", 2), ("b", 1), (None, 1)]
+
+    @given(st.lists(st.one_of(st.integers(-3, 3), st.sampled_from("ab"), st.none()), max_size=30))
+    def test_the_order_of_rows_changes_nothing(self, cells):
+        there, back = (one_by_one(order).counts("x") for order in (cells, cells[::-1]))
+        assert there == back
+
+    @pytest.mark.parametrize(
+        "cell", [10**400, Decimal("1e999999"), Fraction(1, 3), float("inf"), -(10**400)]
+    )
+    def test_no_number_is_too_large(self, cell):
+        assert isinstance(canonical(cell), int | float)
+
+    def test_they_show_nothing_and_stay_where_they_are(self):
+        import pickle
+
+        keys = one_by_one(["secret"])
+        assert "secret" not in repr(keys)
+        with pytest.raises(TypeError, match="private"):
+            pickle.dumps(keys)
+
+
+class TestNeighbors:
+    @given(
+        st.lists(st.sampled_from([*"abc", 1, True, 2.5, None]), min_size=1, max_size=12),
+        st.data(),
+    )
+    def test_a_row_that_changes_moves_two_counts_by_one_and_one_that_goes_one(self, cells, data):
+        row = data.draw(st.integers(0, len(cells) - 1))
+        new = data.draw(st.sampled_from([*"abcd", 7, False, None]))
+        replaced = [*cells[:row], new, *cells[row + 1 :]]
+        fewer = [*cells[:row], *cells[row + 1 :]]
+
+        def counts(column):
+            listed = one_by_one(column).counts("x")
+            return {(type(key), key): number for key, number in listed}
+
+        def distance(a, b):
+            return sum((a.get(key, 0) - b.get(key, 0)) ** 2 for key in a.keys() | b.keys())
+
+        before = counts(cells)
+        assert distance(before, counts(replaced)) <= 2
+        assert distance(before, counts(fewer)) <= 1
+        # Values that only one of the neighbors has: one of each, of one row. Never missing, which
+        # is released whether it has any.
+        own = counts(replaced).keys() - before.keys()
+        assert (type(None), None) not in own
+        assert len(own) <= 1
+        assert all(counts(replaced)[key] == 1 for key in own)
+
+
+class TestTheCurator:
+    @staticmethod
+    def curator(cells, *, epsilon=1.0, reserved=Fraction(1e-6)):
+        ledger = PrivacyLedger.open(epsilon, 1e-5, REPLACE, reserved=reserved)
+        nothing = Dataset(Domain((), ()), np.empty((0, 0), np.uint8))
+        words = np.random.default_rng(1).bytes
+        return Curator(nothing, Books(ledger, words=words), values=one_by_one(cells))
+
+    def test_frequent_values_are_released_with_noise_and_rare_ones_leave_no_trace(self):
+        curator = self.curator(["a"] * 4_000 + ["b"] * 3_000 + ["rare"])
+        released = dict(curator.discover(Fraction(1, 100), Fraction(1e-6), what="x")["x"])
+        (charge,) = curator.ledger.charges
+        assert released.keys() == {"a", "b", None}
+        assert abs(released[None]) < 6 * charge.stddev
+        assert 0 < abs(released["a"] - 4_000) < 6 * charge.stddev
+        assert charge.threshold > 4 * charge.stddev
+        assert charge.stddev == pytest.approx((2 / 0.01) ** 0.5)
+        assert 0.5e-6 < charge.delta <= Fraction(1e-6) + Fraction(1, 2**120)
+
+    @pytest.mark.parametrize("cells", [[], [None] * 9])
+    def test_a_column_of_nothing_is_charged_like_any_other(self, cells):
+        curator, other = self.curator(cells), self.curator(["a"] * 500)
+        found = curator.discover(Fraction(1, 100), Fraction(1e-6), what="x")
+        assert [key for key, _ in found["x"]] == [None]
+        other.discover(Fraction(1, 100), Fraction(1e-6), what="x")
+        assert curator.ledger == other.ledger
+
+    def test_delta_that_was_not_reserved_is_refused_before_the_values_are_read(self, monkeypatch):
+        curator = self.curator(["a"] * 500, reserved=Fraction(0))
+        monkeypatch.setattr(ValueCounts, "counts", None)
+        with pytest.raises(PrivacyBudgetError, match="delta"):
+            curator.discover(Fraction(1, 100), Fraction(1e-6), what="x")
+        assert curator.ledger.charges == ()
+
+    def test_noise_that_nobody_could_use_is_refused_before_the_values_are_read(self, monkeypatch):
+        curator = self.curator(["a"] * 500)
+        monkeypatch.setattr(ValueCounts, "counts", None)
+        with pytest.raises(PrivacyBudgetError, match="larger epsilon"):
+            curator.discover(Fraction(1, 10**30), Fraction(1e-6), what="x")
+        assert curator.ledger.charges == ()
+
+    def test_the_reserve_comes_out_of_delta(self):
+        curator = self.curator(["a"] * 500)
+        curator.discover(curator.ledger.remaining, Fraction(1e-6), what="x")
+        assert 0.98 < curator.ledger.spent() <= 1.0
+        assert curator.ledger.budget < PrivacyLedger.open(1.0, 1e-5, REPLACE).budget

@@ -1,0 +1,208 @@
+"""The public page says what a release holds, in markup that nobody's column names can break."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from pages import ABOUT, COLUMNS, EVIL, Reader, fitted, page_of, public_schema
+
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.pipeline import Release
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.report.assumed import facts_in_words
+from sdv_privpgd.report.figures import pair_matrix
+from sdv_privpgd.report.fit import pair_fits
+from sdv_privpgd.report.guarantee import most_caught
+from sdv_privpgd.report.release import release_page, write_release_page
+from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.select.mst import MST
+from sdv_privpgd.synthesize.particles.particles import Particles
+
+# The public page
+
+
+def test_names_cannot_add_markup(release):
+    page = page_of(release)
+    figures = page.tags.count("figure")
+    assert figures > len(COLUMNS)
+    assert page.tags.count("script") == figures + 2  # their descriptions, plotly's and our own
+    assert "img" not in page.tags
+    assert page.handlers == []
+    assert EVIL in page.text
+    for description in page.scripts[:figures]:
+        assert "<" not in description
+
+
+def test_the_page_asks_for_nothing_over_a_network(release):
+    html = release_page(release, release.ledger, public_schema(), ABOUT).html()
+    own = html[: html.index("<script>/**")]  # what comes before plotly's own script
+    assert "http" not in own
+    assert html.count("plotly.js v") == 1
+
+
+def test_the_page_says_what_was_spent_and_what_an_attacker_gains(release):
+    page = page_of(release)
+    mu = math.sqrt(release.ledger.mu_squared)
+    assert f"{most_caught(0.05, mu):.2%}" in page.text
+    assert f"{math.exp(release.ledger.spent()):.4g}" in page.text
+    for charge in release.ledger.charges:
+        assert charge.what in page.text
+    assert "The number of rows is public." in page.text
+    assert "NOT PRIVATE" not in page.text
+
+
+def test_notes_are_read_before_anything_else(release):
+    notes = ["Nearly all rows of 'ward' are 'other'.", EVIL]
+    page = release_page(release, release.ledger, public_schema(), ABOUT, notes=notes)
+    assert page.sections[0].heading == "Read this first"
+    text = Reader(page.html()).text
+    assert all(note in text for note in notes)
+    assert "Read this first" not in page_of(release).text
+
+
+def test_a_private_number_of_rows_is_given_with_its_uncertainty():
+    release = fitted(public_schema(), adjacency=Adjacency.ADD_REMOVE)
+    text = page_of(release).text
+    assert "The number of rows is protected" in text
+    assert "give or take" in text
+    assert "give or take" not in page_of(fitted(public_schema())).text
+
+
+def test_every_column_and_the_worst_pairs_are_drawn(release):
+    page = page_of(release)
+    # One figure a column, two matrices, and two maps for each of the six worst pairs.
+    assert page.tags.count("figure") == len(COLUMNS) + 2 + 2 * 6
+
+
+def test_selected_tables_are_enough():
+    one_way = [(name,) for name in COLUMNS]
+    release = fitted(public_schema(), cliques=[*one_way, ("age", "seen"), (EVIL, "smoker")])
+    fits = pair_fits(release)
+    assert {fit.clique for fit in fits} == {("age", "seen"), (EVIL, "smoker")}
+    matrix = pair_matrix(release.domain, {fit.clique: fit.distance for fit in fits})
+    assert np.isfinite(matrix).sum() == 4
+    assert page_of(release).tags.count("figure") == len(COLUMNS) + 2 + 2 * 2
+    alone = fitted(public_schema(), cliques=one_way)
+    assert page_of(alone).tags.count("figure") == len(COLUMNS)
+
+
+def test_a_release_without_tables_shows_the_synthetic_rows_alone(release):
+    count = tuple(m for m in release.measurements if isinstance(m.query, CountQuery))
+    page = page_of(replace(release, measurements=count))
+    assert "were not kept" in page.text
+    assert page.tags.count("figure") == len(COLUMNS)
+
+
+def test_a_fit_without_modelled_columns_has_a_page_all_the_same(tmp_path):
+    ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    path = write_release_page(None, ledger, Schema(()), ABOUT, tmp_path / "page.html")
+    assert "epsilon spent" in Reader(path.read_text(encoding="utf-8")).text
+
+
+def test_distances_of_pairs_are_those_of_tables_counted_anew():
+    schema = public_schema()
+    release = fitted(schema)
+    truth = {m.query.clique: m for m in release.measurements if isinstance(m.query, MarginalQuery)}
+    for fit in pair_fits(release):
+        codes = release.model.codes[:, release.domain.axes(fit.clique)]
+        counted = np.zeros(release.domain.shape(fit.clique))
+        np.add.at(counted, tuple(codes.T), 1 / len(codes))
+        noisy = truth[fit.clique].answer / 4_000
+        assert fit.distance == pytest.approx(np.abs(counted - noisy).sum() / 2, rel=1e-9)
+
+
+def test_the_distance_that_noise_explains_is_what_noise_does_on_average():
+    domain, stddev, rows = Domain(("a", "b"), (9, 11)), 7.0, 1_000
+    rng = np.random.default_rng(1)
+    true = rng.multinomial(rows, np.full(99, 1 / 99)).reshape(9, 11)
+    model = Particles(domain=domain, codes=np.zeros((1, 2), dtype=int))
+    found, expected = [], 0.0
+    for _ in range(400):
+        noise = np.rint(rng.normal(scale=stddev, size=true.shape)).astype(np.int64)
+        measurements = (
+            Measurement(query=CountQuery(), answer=np.array([rows]), stddev=0.0),
+            Measurement(query=MarginalQuery(("a", "b")), answer=true + noise, stddev=stddev),
+        )
+        ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+        release = Release(domain=domain, ledger=ledger, measurements=measurements, model=model)
+        (fit,) = pair_fits(release)
+        found.append(np.abs(fit.noisy - true / rows).sum() / 2)
+        expected = fit.expected
+    # One distance varies by 0.76 / sqrt(99) of its mean, 400 of them by 0.4 %; 4 such errors.
+    assert np.mean(found) == pytest.approx(expected, rel=0.016)
+
+
+def test_a_page_of_twenty_columns_stays_below_eight_megabytes():
+    columns = {
+        f"column {place}": {"sdtype": "numerical", "range_min": 0, "range_max": 1, "num_bins": 32}
+        for place in range(20)
+    }
+    schema = Schema.from_sdv(columns)
+    html = release_page(fitted(schema), fitted(schema).ledger, schema, ABOUT).html()
+    assert len(html.encode()) < 8e6
+
+
+def test_the_page_begins_with_what_it_is_of(release):
+    text = page_of(release).text
+    head = text[: text.index("epsilon spent")]
+    for fact in ("people", "2026-01-31", "4,000", "MST", "sdv-privpgd"):
+        assert fact in head
+
+
+def test_the_facts_that_were_taken_as_public_are_listed_by_column(release):
+    html = release_page(release, release.ledger, public_schema(), ABOUT).html()
+    section = html[html.index("What was taken to be public") :].split("</section>")[0]
+    rows = Reader(section).text
+    assert "may have been detected" in rows
+    for words in ("18 to 70; whole numbers", "-1 to 1; 2 decimal places", "2020-01-01 to"):
+        assert words in rows
+    assert "the number of rows;" in rows
+    private = fitted(public_schema(), adjacency=Adjacency.ADD_REMOVE)
+    assert "the number of rows;" not in page_of(private).text
+
+
+def test_facts_are_said_in_a_few_words():
+    many = {"range_values": list(range(100)), "other_value": "rest", "range_is_nullable": False}
+    said = facts_in_words(many)
+    assert (
+        said == "100 values: 0, 1, 2, 3, 4, 5 and 94 others; all others are 'rest'; never missing"
+    )
+    assert facts_in_words({"range_min": 1e6}) == "1,000,000 to anything"
+    assert facts_in_words({}) == "nothing"
+
+
+def test_the_noise_of_triples_is_listed():
+    schema = public_schema()
+    domain = schema.domain()
+    codes = np.random.default_rng(0).integers(0, domain.sizes, (500, len(domain)))
+    ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    curator = Curator(Dataset(domain, codes), Books(ledger))
+    curator.measure([CountQuery()], ledger.budget / 100, what="number of rows")
+    AllPairs().run(curator, MST())
+    model = Particles(domain=domain, codes=codes)
+    release = Release(
+        domain=domain, ledger=curator.ledger, measurements=curator.measurements, model=model
+    )
+    assert "age × balance × weight, in groups" in page_of(release).text
+
+
+def test_many_columns_are_behind_a_line():
+    columns = {
+        f"column {place}": {"sdtype": "numerical", "range_min": 0, "range_max": 1, "num_bins": 4}
+        for place in range(50)
+    }
+    schema = Schema.from_sdv(columns)
+    release = fitted(schema)
+    html = release_page(release, release.ledger, schema, replace(ABOUT, columns=columns)).html()
+    section = html[html.index("Columns one by one") :].split("</section>")[0]
+    in_sight, behind = section.split("<details>")
+    assert in_sight.count("<figure>") == 12
+    assert behind.count("<figure>") == 38
+    assert "The other 38 columns" in behind
+    assert len(html.encode()) < 8e6

@@ -1,0 +1,338 @@
+"""Private-PGM: closed forms, inverse variances, permutations, rows and warm starts."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
+from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.graphical import GraphicalModel
+from sdv_privpgd.synthesize.junction_tree import JunctionTree
+from sdv_privpgd.synthesize.pgm import PrivatePGM
+
+DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
+SIZES = dict(zip(DOMAIN.attributes, DOMAIN.sizes, strict=True))
+
+
+@pytest.fixture(scope="module")
+def engine():
+    # Ends by tolerance long before: what is compared with closed forms must have converged.
+    return PrivatePGM(steps=20_000, tolerance=1e-9)
+
+
+def answered(clique, counts, stddev=1.0) -> Measurement:
+    counts = np.asarray(counts, dtype=np.int64)
+    return Measurement(query=MarginalQuery(tuple(clique)), answer=counts, stddev=stddev)
+
+
+def joint(seed: int = 0) -> np.ndarray:
+    """Counts of all cells of the domain, each at least 1."""
+    return np.random.default_rng(seed).integers(1, 400, DOMAIN.sizes)
+
+
+def margin(table: np.ndarray, clique: str) -> np.ndarray:
+    """The counts of a clique, axes in the clique's order."""
+    return np.einsum(table, [0, 1, 2, 3], ["abcd".index(name) for name in clique])
+
+
+class TestClosedForms:
+    def test_one_clique_is_reproduced_exactly(self, engine):
+        counts = margin(joint(), "cb")
+        model = engine.fit(DOMAIN, [answered("cb", counts)])
+        np.testing.assert_allclose(
+            model.marginal(("c", "b")), counts / counts.sum(), rtol=0, atol=1e-6
+        )
+
+    def test_a_chain_is_the_product_of_a_pair_and_a_conditional(self, engine):
+        ab, bc = margin(joint(), "ab"), margin(joint(), "bc")
+        model = engine.fit(DOMAIN, [answered("ab", ab), answered("bc", bc)])
+        expected = np.einsum("ab,bc->abc", ab / ab.sum(), bc / bc.sum(axis=1, keepdims=True))
+        np.testing.assert_allclose(model.marginal(("a", "b", "c")), expected, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(
+            model.marginal(("c", "a")), expected.sum(axis=1).T, rtol=0, atol=1e-6
+        )
+
+    def test_two_answers_to_one_question_are_averaged_by_inverse_variance(self, engine):
+        first, second = np.array([300, 500, 200]), np.array([400, 300, 300])
+        model = engine.fit(DOMAIN, [answered("b", first, 3.0), answered("b", second, 4.0)])
+        weights = 1 / 9, 1 / 16
+        expected = (weights[0] * first + weights[1] * second) / sum(weights) / 1000
+        np.testing.assert_allclose(model.marginal(("b",)), expected, rtol=0, atol=1e-6)
+
+    def test_a_pair_and_a_single_are_weighed_by_what_they_say_of_the_single(self, engine):
+        """The pair's row sums have 3 times its variance: least squares in closed form."""
+        pair = np.array([[150, 100, 150], [200, 250, 150]])
+        model = engine.fit(DOMAIN, [answered("ab", pair, 1.0), answered("a", [500, 500], 2.0)])
+        single = np.array([500, 500])
+        best = (pair.sum(axis=1) / 3 + single / 4) / (1 / 3 + 1 / 4)
+        expected = pair + ((best - pair.sum(axis=1)) / 3)[:, None]
+        np.testing.assert_allclose(model.marginal(("a", "b")), expected / 1000, rtol=0, atol=1e-6)
+
+    def test_tables_without_a_common_attribute_are_independent(self, engine):
+        ab, cd = margin(joint(), "ab"), margin(joint(), "cd")
+        model = engine.fit(DOMAIN, [answered("ab", ab), answered("cd", cd)])
+        expected = np.einsum("ab,cd->abcd", ab / ab.sum(), cd / cd.sum())
+        np.testing.assert_allclose(model.marginal(DOMAIN.attributes), expected, rtol=0, atol=1e-6)
+
+    def test_an_attribute_that_no_table_has_is_uniform(self, engine):
+        counts = margin(joint(), "ab")
+        model = engine.fit(DOMAIN, [answered("ab", counts)])
+        expected = np.repeat(margin(joint(), "a")[:, None] / counts.sum() / 5, 5, axis=1)
+        np.testing.assert_allclose(model.marginal(("a", "d")), expected, rtol=0, atol=1e-6)
+
+    def test_without_tables_everything_is_uniform(self, engine):
+        count = Measurement(query=CountQuery(), answer=np.array([9]), stddev=0.0)
+        model = engine.fit(DOMAIN, [count])
+        np.testing.assert_allclose(
+            model.marginal(DOMAIN.attributes), np.full(DOMAIN.sizes, 1 / 120), rtol=1e-12
+        )
+
+    def test_a_known_number_of_rows_shifts_a_table_evenly(self, engine):
+        """The nearest table of total 1,000 to one of 1,300 is 100 lower in each of 3 cells."""
+        count = Measurement(query=CountQuery(), answer=np.array([1000]), stddev=0.0)
+        model = engine.fit(DOMAIN, [count, answered("b", [600, 400, 300])])
+        np.testing.assert_allclose(model.marginal(("b",)), [0.5, 0.3, 0.2], rtol=0, atol=1e-6)
+
+    def test_an_estimated_number_of_rows_leaves_a_table_as_it_is(self, engine):
+        model = engine.fit(DOMAIN, [answered("b", [600, 400, 300])])
+        np.testing.assert_allclose(
+            model.marginal(("b",)), np.array([6, 4, 3]) / 13, rtol=0, atol=1e-6
+        )
+
+    def test_a_cycle_agrees_with_its_three_tables(self, engine):
+        """Pairs of one joint table are consistent: the likeliest model has them all exactly."""
+        tables = [answered(pair, margin(joint(), pair)) for pair in ("ab", "bc", "ac")]
+        model = engine.fit(DOMAIN, tables)
+        for pair in ("ab", "bc", "ac"):
+            expected = margin(joint(), pair) / joint().sum()
+            np.testing.assert_allclose(model.marginal(tuple(pair)), expected, rtol=0, atol=1e-5)
+
+    def test_negative_counts_become_small_probabilities(self, engine):
+        model = engine.fit(DOMAIN, [answered("b", [-200, 500, 700], 10.0)])
+        marginal = model.marginal(("b",))
+        assert (marginal > 0).all()
+        # The nearest distribution of total 1,000 is (0, 400, 600): 0.4 within a row.
+        np.testing.assert_allclose(marginal, [0, 0.4, 0.6], rtol=0, atol=1e-3)
+
+
+class TestTheFit:
+    def test_the_order_of_attributes_and_answers_does_not_matter(self, engine):
+        noise = np.random.default_rng(1)
+        tables = {
+            pair: margin(joint(), pair) + noise.integers(-9, 10, margin(joint(), pair).shape)
+            for pair in ("ab", "bc", "cd", "bd")
+        }
+        model = engine.fit(DOMAIN, [answered(pair, table) for pair, table in tables.items()])
+        turned = Domain(DOMAIN.attributes[::-1], DOMAIN.sizes[::-1])
+        other = engine.fit(
+            turned, [answered(pair[::-1], table.T) for pair, table in reversed(tables.items())]
+        )
+        for pair in ("ab", "ad", "cd"):
+            np.testing.assert_allclose(
+                model.marginal(tuple(pair)), other.marginal(tuple(pair)), rtol=0, atol=1e-6
+            )
+
+    def test_a_warm_start_leads_to_the_same_model(self, engine):
+        first = [answered("ab", margin(joint(), "ab") + 3)]
+        more = [*first, answered("bc", margin(joint(), "bc") - 2)]
+        warm = engine.fit(DOMAIN, more, warm_start=engine.fit(DOMAIN, first))
+        cold = engine.fit(DOMAIN, more)
+        np.testing.assert_allclose(
+            warm.marginal(("a", "b", "c")), cold.marginal(("a", "b", "c")), rtol=0, atol=1e-5
+        )
+
+    def test_a_warm_start_is_where_the_descent_starts(self, engine):
+        """After one lot of steps the loss of a warm start is that of a converged fit."""
+        from dataclasses import replace
+
+        skewed = joint() ** 3
+        tables = [
+            answered(pair, margin(skewed, pair), 99.0)
+            for pair in ("ab", "bc", "cd", "ad", "ac", "bd")
+        ]
+        short = replace(engine, steps=1)
+        expected = margin(skewed, "ab") / skewed.sum()
+
+        def error(model):
+            return np.abs(model.marginal(("a", "b")) - expected).max()
+
+        warm = short.fit(DOMAIN, tables, warm_start=engine.fit(DOMAIN, tables))
+        assert 100 * error(warm) < error(short.fit(DOMAIN, tables))
+
+    def test_models_of_other_engines_are_taken_as_warm_starts(self, engine):
+        from sdv_privpgd.synthesize.particles.particles import Particles
+
+        other = Particles(domain=DOMAIN, codes=np.zeros((3, 4), dtype=np.int64))
+        counts = margin(joint(), "ab")
+        model = engine.fit(DOMAIN, [answered("ab", counts)], warm_start=other)
+        np.testing.assert_allclose(
+            model.marginal(("a", "b")), counts / counts.sum(), rtol=0, atol=1e-6
+        )
+
+    def test_the_bar_counts_what_the_settings_fix(self, engine):
+        seen = []
+
+        def bar(items, stage):
+            for item in items:
+                seen.append(stage)
+                yield item
+
+        for counts in ([600, 400], [1, 9999]):
+            engine.fit(DOMAIN, [answered("a", counts)], progress=bar)
+        assert seen == ["fit"] * 2 * 100
+
+    def test_generators_of_others_are_not_touched(self, engine):
+        np.random.seed(3)  # noqa: NPY002
+        before = np.random.get_state()[1].tolist()  # noqa: NPY002
+        engine.fit(DOMAIN, [answered("ab", margin(joint(), "ab"))]).sample(50, 0)
+        assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
+
+    def test_the_same_answers_give_the_same_bytes_in_another_process(self, engine):
+        """Sets of text are walked in another order in each process: nothing may hang on it."""
+        code = """
+import sys, pickle, hashlib, numpy as np
+from sdv_privpgd import PrivatePGM
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import MarginalQuery
+domain = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
+rng = np.random.default_rng(0)
+tables = [
+    Measurement(query=MarginalQuery(pair), answer=rng.integers(0, 99, domain.shape(pair)), stddev=1)
+    for pair in (("a", "b"), ("b", "c"), ("c", "d"), ("a", "d"))
+]
+model = PrivatePGM(steps=100).fit(domain, tables)
+print(hashlib.sha256(pickle.dumps(model)).hexdigest())
+"""
+        found = {
+            subprocess.run(
+                [sys.executable, "-W", "error", "-c", code],
+                capture_output=True,
+                text=True,
+                check=True,
+                env={"PYTHONHASHSEED": seed, "PATH": ""},
+            ).stdout
+            for seed in ("1", "2")
+        }
+        assert len(found) == 1
+
+    def test_a_model_that_would_be_too_large_is_refused_with_the_remedy(self, engine):
+        wide = Domain(tuple("abcdefgh"), (32,) * 8)
+        pairs = [answered(pair, np.zeros((32, 32))) for pair in wide.cliques(2)]
+        with pytest.raises(ValueError, match=r"MiB.*MST and AIM.*ParticleGradientDescent"):
+            engine.fit(wide, pairs)
+
+    def test_the_size_of_a_tree_is_that_of_its_pairs_and_a_cycle_is_filled_in(self, engine):
+        assert engine.megabytes(DOMAIN, [("a", "b"), ("c", "b")]) == pytest.approx(
+            (6 + 12 + 5) * 8 / 2**20, rel=1e-12
+        )
+        assert engine.megabytes(DOMAIN, [("a", "b"), ("c", "b"), ("a", "c")]) == pytest.approx(
+            (24 + 5) * 8 / 2**20, rel=1e-12
+        )
+
+    @pytest.mark.parametrize("wrong", [{"steps": 0}, {"tolerance": -1.0}, {"tolerance": 1.0}])
+    def test_a_wrong_setting_is_named_with_its_value(self, engine, wrong):
+        ((name, value),) = wrong.items()
+        with pytest.raises(ValueError, match=f"{name}.*{value}"):
+            type(engine)(**wrong)
+
+    def test_it_is_an_engine_and_asks_for_no_statistics(self, engine):
+        assert isinstance(engine, Engine)
+        assert engine.statistics(DOMAIN) == ()
+        assert isinstance(engine.fit(DOMAIN, [answered("a", [1, 1])]), Model)
+
+
+def random_model(seed: int) -> tuple[GraphicalModel, np.ndarray]:
+    """A model of a random tree of triples, and its joint table, multiplied out by hand."""
+    rng = np.random.default_rng(seed)
+    names = tuple("abcdefg")
+    domain = Domain(names, tuple(int(size) for size in rng.integers(1, 4, len(names))))
+    cliques, parents = [("a", "b")], [-1]
+    for fresh in names[2:]:
+        parent = int(rng.integers(len(cliques)))
+        number = int(rng.integers(0, 1 + min(2, len(cliques[parent]))))
+        shared = rng.choice(cliques[parent], number, replace=False)
+        cliques.append(tuple(sorted((*shared, fresh))))
+        parents.append(parent)
+    potentials = {clique: rng.normal(0, 2, domain.shape(clique)) for clique in cliques}
+    logs = np.zeros(domain.sizes)
+    for clique, values in potentials.items():
+        others = tuple(axis for axis, name in enumerate(names) if name not in clique)
+        logs = logs + np.expand_dims(values, others)
+    table = np.exp(logs)
+    tree = JunctionTree(domain=domain, cliques=tuple(cliques), parents=tuple(parents))
+    model = GraphicalModel.of_potentials(domain, tree, potentials)
+    return model, table / table.sum()
+
+
+class TestTheModel:
+    @settings(max_examples=60)
+    @given(st.integers(0, 10**6), st.integers(0, 4))
+    def test_every_marginal_is_that_of_the_whole_table(self, seed, degree):
+        model, table = random_model(seed)
+        clique = np.random.default_rng(seed).permutation(list("abcdefg"))[:degree]
+        expected = np.einsum(table, range(7), ["abcdefg".index(name) for name in clique])
+        np.testing.assert_allclose(model.marginal(tuple(clique)), expected, rtol=1e-9, atol=1e-15)
+
+    def test_an_unknown_attribute_is_named(self):
+        with pytest.raises(ValueError, match="height"):
+            random_model(0)[0].marginal(("a", "height"))
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_tables_of_rows_are_those_of_the_model_within_sampling_error(self, seed):
+        """Every cell of the joint table within 5 standard errors of independent draws."""
+        model, table = random_model(seed)
+        rows = model.sample(40_000, seed)
+        counts = np.zeros(model.domain.sizes)
+        np.add.at(counts, tuple(rows.T), 1)
+        error = np.abs(counts / 40_000 - table)
+        assert (error <= 5 * np.sqrt(table * (1 - table) / 40_000) + 1 / 40_000).all()
+
+    def test_the_first_clique_is_met_to_a_row(self):
+        model, table = random_model(1)
+        rows = model.sample(10_000, 0)
+        counts = np.zeros(model.domain.sizes[:2])
+        np.add.at(counts, tuple(rows[:, :2].T), 1)
+        assert np.abs(counts - 10_000 * table.sum(axis=(2, 3, 4, 5, 6))).max() < 1
+
+    def test_the_start_of_a_sample_follows_the_model_like_the_whole(self):
+        """Rows come in random order: the mean code of the first tenth, within 5 errors."""
+        model, table = random_model(2)
+        rows = model.sample(50_000, 0)[:5_000, 0]
+        shares = table.sum(axis=(1, 2, 3, 4, 5, 6))
+        mean = shares @ np.arange(len(shares))
+        error = np.sqrt(shares @ (np.arange(len(shares)) - mean) ** 2 / 5_000)
+        assert abs(rows.mean() - mean) < 5 * error
+
+    def test_the_same_seed_gives_the_same_rows(self):
+        model, _ = random_model(3)
+        np.testing.assert_array_equal(model.sample(100, 5), model.sample(100, 5))
+        assert (model.sample(100, 5) != model.sample(100, 6)).any()
+
+    def test_no_rows_are_an_empty_table_and_fewer_are_refused(self):
+        model, _ = random_model(0)
+        assert model.sample(0, 0).shape == (0, 7)
+        with pytest.raises(ValueError, match="-1"):
+            model.sample(-1, 0)
+
+    def test_vanishing_probabilities_are_no_trouble(self):
+        domain = Domain(("a", "b"), (2, 2))
+        logs = {("a", "b"): np.array([[0.0, -5000.0], [-9000.0, -0.5]])}
+        model = GraphicalModel.of_potentials(domain, JunctionTree.of(domain, logs), logs)
+        expected = 1 / (1 + np.exp(-0.5))
+        np.testing.assert_allclose(
+            model.marginal(("a", "b")), [[expected, 0], [0, 1 - expected]], atol=1e-15
+        )
+        assert set(map(tuple, model.sample(500, 0))) == {(0, 0), (1, 1)}
+
+    def test_a_model_that_was_read_back_draws_the_same_rows(self, engine):
+        model = engine.fit(DOMAIN, [answered("ab", margin(joint(), "ab"))])
+        read = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(read.sample(30, 1), model.sample(30, 1))
