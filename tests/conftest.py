@@ -1,6 +1,7 @@
 """What all tests share: Hypothesis profiles, a domain of distinct sizes, the shared tables."""
 
 import os
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -36,6 +37,20 @@ def codes(domain) -> np.ndarray:
 @pytest.fixture
 def dataset(domain, codes) -> Dataset:
     return Dataset(domain, codes)
+
+
+@pytest.fixture
+def few_epochs(monkeypatch):
+    """A short descent in SDV's synthesizer, where it matters little how near the particles come.
+
+    A penalty is differentiated at every step: 100 epochs of it take most of a minute.
+    """
+    from sdv_privpgd.synthesizer import PrivPGDSynthesizer
+
+    engine = PrivPGDSynthesizer._engine
+    monkeypatch.setattr(
+        PrivPGDSynthesizer, "_engine", lambda *given: replace(engine(*given), epochs=5)
+    )
 
 
 @pytest.fixture(scope="session")

@@ -116,6 +116,7 @@ class TestBooks:
             boolean().fit(pd.DataFrame({"a": [True, False] * 20}))
 
 
+@pytest.mark.usefixtures("few_epochs")
 class TestPenalties:
     def test_a_protected_statistic_is_charged_and_dropped_with_the_tables(self):
         penalty = ProtectedThreshold({"age": 1.0, "income": 1.0}, b=0.5, weight=0.5)

@@ -157,7 +157,7 @@ def test_a_longest_stay_does_not_pile_up_at_the_last_day():
     assert rows["discharged"].value_counts().max() < 5 * len(rows) / 1_050
 
 
-def test_a_statistic_of_a_column_is_protected_as_the_model_has_it():
+def test_a_statistic_of_a_column_is_protected_as_the_model_has_it(few_epochs):
     penalty = ProtectedThreshold({"discharged": 1.0}, b=0.5)
     synthesizer = PrivPGDSynthesizer(
         sdv_tables.metadata_of(COLUMNS),

@@ -157,7 +157,7 @@ class TestWhatIsPaidForIsKept:
         assert len(synthesizer.ledger.charges) == 2 * len(synthesizer._release.ledger.charges)
 
     def test_a_protected_statistic_is_kept_until_the_model_is_finished_and_no_longer(
-        self, monkeypatch
+        self, monkeypatch, few_epochs
     ):
         penalty = ProtectedThreshold({"age": 1.0}, b=0.5, weight=0.5)
         synthesizer = PrivPGDSynthesizer(

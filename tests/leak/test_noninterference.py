@@ -40,7 +40,9 @@ def test_nothing_depends_on_the_number_of_rows_under_add_remove(
     assert first == observe(synthesizer, sdv_tables.table(num_rows, seed=8), caplog, capsys)
 
 
-def test_nothing_depends_on_the_table_behind_a_protected_statistic(fixed_answers, caplog, capsys):
+def test_nothing_depends_on_the_table_behind_a_protected_statistic(
+    fixed_answers, few_epochs, caplog, capsys
+):
     penalty = ProtectedThreshold({"age": 1.0, "income": -0.5}, b=0.2, weight=0.1)
     synthesizer = PrivPGDSynthesizer(**settings(penalties=[penalty]))
     table = sdv_tables.table(120)

@@ -1,13 +1,10 @@
 """The curator charges first, reads then, and adds the noise that the charge pays for."""
 
-import contextlib
 import copy
-import functools
 import inspect
 import math
 import pickle
 import random
-import threading
 from fractions import Fraction
 
 import numpy as np
@@ -67,6 +64,8 @@ def spied(domain, codes):
 
 
 GROUPING = Grouping(("a", "c"), ((0, 1), (0, 0, 1, 2)))
+
+
 QUERIES = [
     MarginalQuery(("a", "b")),
     GroupedMarginalQuery(("c", "a"), GROUPING),
@@ -348,32 +347,6 @@ class TestThresholds:
         curator = self.curator(REPLACE, 1, {name: [("a", 10**6)] for name in "wxyz"})
         found = curator.discover(Fraction(1, 10**4), Fraction(1e-6), what="x")
         assert len({tuple(values) for values in found.values()}) == 4
-
-
-class TestThreads:
-    """Two threads meet in the middle of a charge: neither is lost."""
-
-    def test_no_charge_is_lost(self, dataset, monkeypatch):
-        curator = open_curator(dataset)
-        record, both = PrivacyLedger.record, threading.Barrier(2)
-
-        def slowly(ledger, charge):
-            after = record(ledger, charge)
-            with contextlib.suppress(threading.BrokenBarrierError):
-                both.wait(0.2)  # would be met by the other thread if it were let in
-            return after
-
-        monkeypatch.setattr(PrivacyLedger, "record", slowly)
-        part = curator.ledger.budget / 4
-        ask = functools.partial(curator.measure, [MarginalQuery(("a",))], part)
-        threads = [threading.Thread(target=ask, kwargs={"what": name}) for name in ("one", "two")]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert {charge.what for charge in curator.ledger.charges} == {"one", "two"}
-        assert curator.ledger.mu_squared == 2 * part
-        assert len(curator.measurements) == 2
 
 
 def test_answers_that_were_given_are_kept_when_the_next_one_fails(domain, codes, monkeypatch):
