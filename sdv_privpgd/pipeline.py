@@ -38,6 +38,7 @@ class Release:
 
     >>> from sdv_privpgd import Independent, PrivatePGM
     >>> from sdv_privpgd.privacy.dataset import Dataset
+    >>> from sdv_privpgd.privacy.ledger import Books
     >>> from sdv_privpgd.privacy.queries import Adjacency
     >>> table = Dataset(Domain(("a", "b"), (2, 3)), np.array([[0, 2], [1, 1]] * 500))
     >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
@@ -64,6 +65,7 @@ def run(
 
     >>> from sdv_privpgd import MST, PrivatePGM
     >>> from sdv_privpgd.privacy.dataset import Dataset
+    >>> from sdv_privpgd.privacy.ledger import Books
     >>> from sdv_privpgd.privacy.queries import Adjacency
     >>> table = Dataset(Domain(("a", "b"), (2, 3)), np.array([[0, 2], [1, 1]] * 500))
     >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
@@ -121,6 +123,7 @@ def ask(
 
     >>> from sdv_privpgd import Independent, PrivatePGM
     >>> from sdv_privpgd.privacy.dataset import Dataset
+    >>> from sdv_privpgd.privacy.ledger import Books
     >>> from sdv_privpgd.privacy.queries import Adjacency
     >>> table = Dataset(Domain(("a", "b"), (2, 3)), np.array([[0, 2], [1, 1]] * 500))
     >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))

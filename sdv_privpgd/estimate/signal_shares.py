@@ -28,6 +28,9 @@ def signal_shares(squares: np.ndarray, freedoms: np.ndarray) -> np.ndarray:
         squares: Each effect's square norm in units of the noise's variance in a direction, so that
             it is chi-squared without signal; infinite where there is no noise.
         freedoms: In how many directions each effect can vary, at least 1.
+
+    >>> signal_shares(np.array([8.0, 11.0, 9.0, 900.0]), np.full(4, 9)).round(1)
+    array([0., 0., 0., 1.])
     """
     shares = np.ones(len(squares))
     noisy = np.isfinite(squares)
