@@ -15,15 +15,22 @@ from sdv_privpgd.estimate.support import pooled
 _CLEAR = 4.2
 """Neighboring cells, one or many, hold rows if their sum is this many standard deviations."""
 
+_FALL = 1.5
+"""A tail falls at least with this power of the distance: its mean is finite, and no cell of a range
+that was declared a thousand times too wide counts as much in it as the one before."""
+
 _LEAST = 1e-9
 """Each cell of a tail has at least this part of the rows of the cell before the tail."""
 
 
-def thinned(noisy: NoisyTable) -> np.ndarray:
+def thinned(noisy: NoisyTable, starts: np.ndarray) -> np.ndarray:
     """The number of rows of each cell in order, float64: as counted, or as a tail has them.
 
+    ``starts`` are the smallest numbers of the cells, ascending. Where cells widen, as those of sums
+    of money do, each cell far out stands for more than the one before.
+
     >>> counts = np.array([50.0, 30.0, 20.0, 1.0, -1.0, 0.0])
-    >>> found = thinned(NoisyTable(counts, variance=1.0))
+    >>> found = thinned(NoisyTable(counts, variance=1.0), np.arange(6))
     >>> found[:3]
     array([50., 30., 20.])
     >>> bool((np.diff(found[3:]) < 0).all())
@@ -34,8 +41,23 @@ def thinned(noisy: NoisyTable) -> np.ndarray:
     first, low = _last_clear(counts[::-1], stddev)
     first = counts.size - 1 - first
     held = pooled(NoisyTable(counts[first : last + 1], noisy.variance))
-    before = _tail(counts[:first], stddev, low)[::-1]
-    return np.concatenate([before, held, _tail(counts[last + 1 :], stddev, high)])
+    edges = np.append(starts, 2 * starts[-1] - starts[-2:][0]).astype(np.float64)
+    sums = np.append(0.0, np.cumsum(held))
+    median = np.interp(sums[-1] / 2, sums, edges[first : last + 2])
+    # How far from there each cell of a tail begins.
+    away = np.abs(edges - median)
+    before = _tail(counts[:first][::-1], stddev, low, away[1 : first + 1][::-1])[::-1]
+    after = _tail(counts[last + 1 :], stddev, high, away[last + 1 : -1])
+    return np.concatenate([before, held, after])
+
+
+def has_clear(noisy: NoisyTable) -> bool:
+    """Whether some neighboring cells clearly hold rows.
+
+    >>> has_clear(NoisyTable(np.array([3.0, 2.0, -3.0]), 1.0))
+    False
+    """
+    return _last_clear(noisy.counts, float(np.sqrt(noisy.variance)))[1] > 0
 
 
 def _last_clear(counts: np.ndarray, stddev: float) -> tuple[int, float]:
@@ -54,11 +76,16 @@ def _last_clear(counts: np.ndarray, stddev: float) -> tuple[int, float]:
     return end - 1, float((sums[end] - sums[start]) / (end - start))
 
 
-def _tail(counts: np.ndarray, stddev: float, beside: float) -> np.ndarray:
+def _tail(counts: np.ndarray, stddev: float, beside: float, away: np.ndarray) -> np.ndarray:
     """A geometric series that continues from the mean beside it, the nearest cell first.
 
-    Its sum would be what was counted, plus one standard deviation of that.
+    Its sum would be what was counted, plus one standard deviation of that, if all cells were as
+    wide. ``away`` says how far out each begins: rows thin out with the distance, too.
     """
+    if not counts.size:
+        return counts
     room = max(float(counts.sum()), 0.0) + stddev * np.sqrt(counts.size)
-    ratio = room / (room + beside) if counts.size else 0.0
-    return beside * np.maximum(ratio ** np.arange(1, counts.size + 1), _LEAST)
+    ratio = room / (room + beside)
+    nearer = away[0] / np.maximum(away, away[0]) if away[0] > 0 else np.ones_like(away)
+    falling = ratio ** np.arange(1, counts.size + 1) * nearer**_FALL
+    return beside * np.maximum(falling, _LEAST)
