@@ -85,3 +85,20 @@ def test_where_cells_begin_from_makes_no_difference():
     table = noisy([0] * 30 + [1_000] * 20 + [0] * 50)
     starts = np.cumsum(np.arange(1, 101))
     np.testing.assert_allclose(thinned(table, starts), thinned(table, 7.0 * starts + 1e6))
+
+
+def test_a_light_end_keeps_its_proportions():
+    table = noisy([0] * 30 + [1_000] * 20 + [0] * 50)
+    starts = np.arange(100)
+    light, full = tails.with_light_ends(table, starts), thinned(table)
+    end = np.flatnonzero(light[50:] < full[50:]) + 50
+    assert light[end].sum() < 1e-5 * light.sum()
+    assert 0 < full[end].sum() <= 2 * STDDEV
+    np.testing.assert_allclose(light[end] / light[end].sum(), full[end] / full[end].sum())
+    np.testing.assert_array_equal(light[40 : end[0]], full[40 : end[0]])
+
+
+@pytest.mark.parametrize("size", [20, 200, 2_000])
+def test_noise_seldom_looks_like_rows(size):
+    seen = [tails.has_clear(noisy(np.zeros(size), seed)) for seed in range(400)]
+    assert sum(seen) <= 4
