@@ -38,9 +38,11 @@ class Release:
 
     >>> from sdv_privpgd import Independent, PrivatePGM
     >>> from sdv_privpgd.privacy.dataset import Dataset
+    >>> from sdv_privpgd.privacy.ledger import Books
     >>> from sdv_privpgd.privacy.queries import Adjacency
     >>> table = Dataset(Domain(("a", "b"), (2, 3)), np.array([[0, 2], [1, 1]] * 500))
-    >>> curator = Curator(table, PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> curator = Curator(table, books)
     >>> release = run(curator, Independent(), PrivatePGM())
     >>> release.model.sample(4, seed=0).shape
     (4, 2)
@@ -63,9 +65,11 @@ def run(
 
     >>> from sdv_privpgd import MST, PrivatePGM
     >>> from sdv_privpgd.privacy.dataset import Dataset
+    >>> from sdv_privpgd.privacy.ledger import Books
     >>> from sdv_privpgd.privacy.queries import Adjacency
     >>> table = Dataset(Domain(("a", "b"), (2, 3)), np.array([[0, 2], [1, 1]] * 500))
-    >>> curator = Curator(table, PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> curator = Curator(table, books)
     >>> release = run(curator, MST(), PrivatePGM())
     >>> [measured.query.clique for measured in release.measurements[1:]]
     [('a',), ('b',), ('a', 'b')]
@@ -119,9 +123,11 @@ def ask(
 
     >>> from sdv_privpgd import Independent, PrivatePGM
     >>> from sdv_privpgd.privacy.dataset import Dataset
+    >>> from sdv_privpgd.privacy.ledger import Books
     >>> from sdv_privpgd.privacy.queries import Adjacency
     >>> table = Dataset(Domain(("a", "b"), (2, 3)), np.array([[0, 2], [1, 1]] * 500))
-    >>> curator = Curator(table, PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> curator = Curator(table, books)
     >>> ask(curator, Independent(), PrivatePGM())
     >>> [charge.what for charge in curator.ledger.charges]
     ['number of rows', 'all 1-way marginals']

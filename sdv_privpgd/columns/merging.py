@@ -14,6 +14,10 @@ import numpy as np
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.domain import FieldsAlone
 
+_LIGHT = 1e-5
+"""Codes with less than this part of the mass stay whole: the noise of another code would cost more
+than its values tell."""
+
 _HARDLY = 1e-9
 """The part of its code that a cell without any frequency gets if only such cells are asked for."""
 
@@ -120,6 +124,8 @@ def merged_neighbors(frequencies: Sequence[float], most: int) -> Merging:
         lengths, masses = np.diff(edges), np.diff(sums[edges])
         # Among codes without any mass the longest is cut.
         longest = np.lexsort((lengths, masses * (lengths - 1)))[-1]
+        if masses[longest] < _LIGHT * sums[-1]:
+            break
         start, end = edges[longest : longest + 2].tolist()
         cuts = np.arange(start + 1, end)
         left = (sums[cuts] - sums[start]) * (cuts - start - 1)

@@ -227,12 +227,15 @@ def _merging(
 ) -> Merging | None:
     """The codes that neighbors share, if it is known how frequent the cells of the cuts are."""
     frequencies = _frequencies(name, facts, "cut_points", len(cuts) + 1)
-    if frequencies is None or len(cells) <= _FEW * int(facts["num_bins"]):
+    if frequencies is None:
         return None
     # Cuts that are equal after rounding begin one cell.
     places = np.searchsorted(np.asarray(cells.cuts), cuts, side="right")
     merged = np.bincount([0, *places], weights=frequencies, minlength=len(cells))
-    return merged_neighbors(merged.tolist(), int(facts["num_bins"]))
+    most, size = int(facts["num_bins"]), len(cells)
+    # A few more cells keep their codes, but for those that hardly ever occur.
+    merging = merged_neighbors(merged.tolist(), most if size > _FEW * most else size)
+    return merging if len(merging) < size else None
 
 
 def _frequencies(name: str, facts: Mapping, key: str, number: int) -> list[float] | None:

@@ -12,8 +12,8 @@ from sdv_privpgd.discovery.grids import POWERS, YEARS
 from sdv_privpgd.discovery.looks import SINGLE, Look
 from sdv_privpgd.discovery.rough_ranges import Precision, rough_dates, rough_numbers
 from sdv_privpgd.discovery.searching import Blocks, likeliest_end, searched, trimmed
-from sdv_privpgd.discovery.tails import thinned
-from sdv_privpgd.discovery.wording import inside, range_of, starts_of, within
+from sdv_privpgd.discovery.tails import with_light_ends
+from sdv_privpgd.discovery.wording import inside, numbers_at, range_of, starts_of, within
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.estimate.support import pooled
 from sdv_privpgd.privacy.measurement import Measurement
@@ -107,7 +107,7 @@ def looked_into(column: Column, answer: Measurement, look: Look, rough: Rough) -
     cuts = starts_of(column)[first + 1 : last + 1]
     found["cut_points"] = inside({**facts, **found}, cuts)
     if cuts and found["cut_points"] == cuts:
-        found["frequencies"] = thinned(table)[first : last + 1].tolist()
+        found["frequencies"] = with_light_ends(table, numbers_at(column))[first : last + 1].tolist()
     return found
 
 

@@ -4,17 +4,16 @@ Their ranges are known as soon as the columns' are; where in them rows lie is as
 so the ledger has it. All else is post-processing of his answers.
 """
 
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-from scipy.stats import norm
 
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.discovery.tails import has_clear, thinned
+from sdv_privpgd.discovery.wording import numbers_at
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
-from sdv_privpgd.estimate.support import pooled
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import MarginalQuery
@@ -23,14 +22,8 @@ from sdv_privpgd.progress import Progress, silent
 _PARTS = 2
 """Parts of discovery's budget for a difference, of which a column has one: a tail is thin."""
 
-_FALSE_ALARMS = 1e-3
-"""Chance that some run of cells without rows seems to hold some."""
-
-_LIKELY = 2.0
-"""So many standard deviations of its sum above 0 the next run of a tail must be."""
-
-_NEXT = (1, 2, 4)
-"""How many cells such a run may have: longer ones reach as far as noise likes."""
+_A_ROW = 0.5
+"""Fewer rows than that beyond a cell are none."""
 
 _HARDLY = 1e-6
 """What a cell between others counts at least, beside the most frequent one."""
@@ -74,42 +67,23 @@ def find_shapes(
     found = {}
     for difference, answer in zip(differences, answers, strict=True):
         counts = answer.answer[: difference.column.num_values].astype(np.float64)
-        held = _held(counts, answer.stddev)
-        if held is not None:
-            inside = pooled(NoisyTable(counts[held], answer.stddev**2))
-            frequent = np.zeros_like(counts)
-            frequent[held] = np.maximum(inside, inside.max() * _HARDLY)
+        noisy = NoisyTable(counts, answer.stddev**2)
+        frequent = _frequencies(noisy, numbers_at(difference.column))
+        if frequent is not None:
             found[difference.name] = tuple(frequent.tolist())
     return found
 
 
-def _held(counts: np.ndarray, stddev: float) -> slice | None:
-    """The cells from the first to the last that surely hold rows; None if noise is all there is.
+def _frequencies(noisy: NoisyTable, starts: np.ndarray) -> np.ndarray | None:
+    """The rows of each cell, none where too few can be; None if noise is all there is.
 
-    Looked for in runs of one cell, two, four and so on: a run holds rows if its sum is more than
-    noise, and of the runs that do the shortest say where. Tails go on beyond the first and the last
-    of them, which less will do for: they have nowhere else to be.
+    Tails may hold rows that the noise hides. Nothing is cut off at the small end, where many narrow
+    cells hold few rows each. The large end goes as far as half a row may lie: all means would show
+    the noise of a code of very large differences.
     """
-    least = norm.isf(_FALSE_ALARMS / (2 * counts.size)) * stddev
-    found = np.zeros(counts.size, dtype=bool)
-    length = 1
-    while length <= counts.size:
-        for start in range(0, counts.size - length + 1, length):
-            run = slice(start, start + length)
-            if not found[run].any() and counts[run].sum() > least * math.sqrt(length):
-                found[run] = True
-        length *= 2
-    places = np.flatnonzero(found)
-    if not places.size:
+    if not has_clear(noisy):
         return None
-    before = _end_of_tail(counts[::-1], counts.size - int(places[0]), stddev)
-    return slice(counts.size - before, _end_of_tail(counts, int(places[-1]) + 1, stddev))
-
-
-def _end_of_tail(counts: np.ndarray, end: int, stddev: float) -> int:
-    """Where cells that likely hold rows end: those right after the ones that surely do."""
-    for length in _NEXT:
-        tail = counts[end : end + length]
-        if tail.size == length and tail.sum() > _LIKELY * stddev * math.sqrt(length):
-            return _end_of_tail(counts, end + length, stddev)
-    return end
+    frequent = thinned(noisy, starts)
+    beyond = np.cumsum(frequent[::-1])[::-1]
+    least = frequent.max() * _HARDLY
+    return np.where(beyond > _A_ROW, np.maximum(frequent, least), 0.0)

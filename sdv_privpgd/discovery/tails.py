@@ -8,43 +8,109 @@ share a code keep these proportions; how many rows a code has is measured again.
 """
 
 import numpy as np
+from scipy.stats import norm
 
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.estimate.support import pooled
 
-_CLEAR = 4.2
-"""Neighboring cells, one or many, hold rows if their sum is this many standard deviations."""
+_FALSE_ALARMS = 1e-3
+"""Neighboring cells, one or many, hold rows if sums as large are so rare where all is noise."""
+
+_LOOKS = 4
+"""So many independent sums a cell has, nearly: those of many lengths that end with it overlap."""
+
+_FALL = 1.5
+"""The power of the distance with which the rows beyond it fall at least. Above 1 the tail's mean is
+finite: a range that was declared a thousand times too wide hardly moves it."""
+
+_NEAR, _SEEN = 2.0, 8.0
+"""So they do from this many times the distance of the cells that clearly hold rows; from the second
+number on where the tail's own count says that it is not empty, and its cells do not widen."""
+
+_LIKELY = 2.0
+"""So many standard deviations a tail's count must be for that."""
 
 _LEAST = 1e-9
 """Each cell of a tail has at least this part of the rows of the cell before the tail."""
 
+_LIGHT = 1e-6
+"""The part of all rows that the end of a tail has where it is to share a code."""
 
-def thinned(noisy: NoisyTable) -> np.ndarray:
+_NOISE = 2.0
+"""The end of a tail holds at most so many standard deviations of rows."""
+
+
+def thinned(noisy: NoisyTable, starts: np.ndarray) -> np.ndarray:
     """The number of rows of each cell in order, float64: as counted, or as a tail has them.
 
+    ``starts`` are the smallest numbers of the cells, ascending. Where cells widen, as those of sums
+    of money do, each cell far out stands for more than the one before.
+
     >>> counts = np.array([50.0, 30.0, 20.0, 1.0, -1.0, 0.0])
-    >>> found = thinned(NoisyTable(counts, variance=1.0))
+    >>> found = thinned(NoisyTable(counts, variance=1.0), np.arange(6))
     >>> found[:3]
     array([50., 30., 20.])
     >>> bool((np.diff(found[3:]) < 0).all())
     True
     """
+    return np.concatenate(_parts(noisy, starts))
+
+
+def with_light_ends(noisy: NoisyTable, starts: np.ndarray) -> np.ndarray:
+    """The same, but that the far ends of tails have hardly any rows, in the same proportions.
+
+    An end holds about as many rows as the noise of a cell. It shares one code
+    (``merged_neighbors``), whose rows are measured again: the noise of more codes far out would be
+    seen in every mean.
+
+    >>> counts = np.array([50.0, 30.0, 20.0, 1.0, -1.0, 0.0])
+    >>> bool(with_light_ends(NoisyTable(counts, variance=1.0), np.arange(6))[4:].sum() < 1e-3)
+    True
+    """
+    before, held, after = _parts(noisy, starts)
+    rows, most = _LIGHT * held.sum(), _NOISE * float(np.sqrt(noisy.variance))
+    return np.concatenate([_light(before[::-1], rows, most)[::-1], held, _light(after, rows, most)])
+
+
+def _light(tail: np.ndarray, rows: float, most: float) -> np.ndarray:
+    """A tail of which all cells that together hold at most ``most`` rows hold ``rows``."""
+    is_end = np.cumsum(tail[::-1])[::-1] <= most
+    return np.where(is_end, tail * min(1.0, rows / max(tail[is_end].sum(), 1e-300)), tail)
+
+
+def _parts(noisy: NoisyTable, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The rows of the cells before those that clearly hold some, of these, and of those after."""
     counts, stddev = noisy.counts, float(np.sqrt(noisy.variance))
     last, high = _last_clear(counts, stddev)
     first, low = _last_clear(counts[::-1], stddev)
     first = counts.size - 1 - first
     held = pooled(NoisyTable(counts[first : last + 1], noisy.variance))
-    before = _tail(counts[:first], stddev, low)[::-1]
-    return np.concatenate([before, held, _tail(counts[last + 1 :], stddev, high)])
+    edges = np.append(starts, 2 * starts[-1] - starts[-2:][0]).astype(np.float64)
+    sums = np.append(0.0, np.cumsum(held))
+    median = np.interp(sums[-1] / 2, sums, edges[first : last + 2])
+    away = np.abs(edges - median)
+    before = _tail(counts[:first][::-1], stddev, low, away[: first + 1][::-1])[::-1]
+    after = _tail(counts[last + 1 :], stddev, high, away[last + 1 :])
+    return before, held, after
+
+
+def has_clear(noisy: NoisyTable) -> bool:
+    """Whether some neighboring cells clearly hold rows.
+
+    >>> has_clear(NoisyTable(np.array([3.0, 2.0, -3.0]), 1.0))
+    False
+    """
+    return _last_clear(noisy.counts, float(np.sqrt(noisy.variance)))[1] > 0
 
 
 def _last_clear(counts: np.ndarray, stddev: float) -> tuple[int, float]:
     """The last of the cells whose sum is clear, and their mean; else the last of all, and 0."""
     sums = np.concatenate([[0.0], np.cumsum(counts)])
+    least = stddev * norm.isf(_FALSE_ALARMS / (_LOOKS * counts.size))
     lengths = np.unique(np.rint(2 ** np.arange(0, np.log2(counts.size) + 0.5, 0.5)).astype(int))
     found = []
     for length in lengths[lengths <= counts.size]:
-        clear = sums[length:] - sums[:-length] > _CLEAR * stddev * np.sqrt(length)
+        clear = sums[length:] - sums[:-length] > least * np.sqrt(length)
         if clear.any():
             found.append((int(np.flatnonzero(clear)[-1]), -int(length)))
     if not found:
@@ -54,11 +120,21 @@ def _last_clear(counts: np.ndarray, stddev: float) -> tuple[int, float]:
     return end - 1, float((sums[end] - sums[start]) / (end - start))
 
 
-def _tail(counts: np.ndarray, stddev: float, beside: float) -> np.ndarray:
+def _tail(counts: np.ndarray, stddev: float, beside: float, away: np.ndarray) -> np.ndarray:
     """A geometric series that continues from the mean beside it, the nearest cell first.
 
-    Its sum would be what was counted, plus one standard deviation of that.
+    Its sum would be what was counted, plus one standard deviation of that. But far out the rows
+    beyond a point fall with a power of its distance, which is ``away`` for each edge of the cells.
     """
-    room = max(float(counts.sum()), 0.0) + stddev * np.sqrt(counts.size)
-    ratio = room / (room + beside) if counts.size else 0.0
-    return beside * np.maximum(ratio ** np.arange(1, counts.size + 1), _LEAST)
+    if not counts.size:
+        return counts
+    counted, noise = float(counts.sum()), stddev * float(np.sqrt(counts.size))
+    room = max(counted, 0.0) + noise
+    falling = (room / (room + beside)) ** np.arange(1, counts.size + 1)
+    widths = np.diff(away)
+    is_seen = counted > _LIKELY * noise and widths[-1] < 2 * widths[0]
+    begin = int(np.searchsorted(away, (_SEEN if is_seen else _NEAR) * away[0]))
+    if away[0] > 0 and begin < counts.size:
+        held = -np.diff((away[begin:] / away[0]) ** -_FALL)
+        falling[begin:] *= held / held[0]
+    return beside * np.maximum(falling, _LEAST)

@@ -52,6 +52,18 @@ def starts_of(column: Column) -> list:
     return (starts / 10 ** (column.decimal_places or 0)).tolist()
 
 
+def numbers_at(column: Column) -> np.ndarray:
+    """The smallest number of each cell, of dates in units of their precision.
+
+    >>> numbers_at(Column(name="age", sdtype="numerical", cells=Ticks(0, 9, 2), decimal_places=0))
+    array([0., 5.])
+    """
+    cells = column.cells
+    assert isinstance(cells, Interval | Ticks)
+    starts = cells.edges if isinstance(cells, Interval) else cells.starts
+    return np.asarray(starts, dtype=np.float64)[: column.num_values]
+
+
 def range_of(column: Column, ends: tuple[int, int]) -> dict:
     """The range from one cell to another in SDV's words.
 

@@ -3,7 +3,9 @@
 Pairs leave open how three attributes go together. A table over a few groups of each measures that
 with little noise. Its target is the table of largest entropy with the marginals that are known from
 the pairs (by iterative proportional fitting, Deming & Stephan 1940), which has no interaction of
-all three, plus what was measured beyond it, shrunk to the share that is signal.
+all three, plus what was measured beyond it, shrunk to the share that is signal. All tables over the
+same groups together say how large that share is: most triples interact little, and a single table
+would be believed for its noise.
 
 Everything here is post-processing of noisy answers: public and free.
 """
@@ -18,6 +20,7 @@ import numpy as np
 from sdv_privpgd.domain import Clique, Grouping
 from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
+from sdv_privpgd.estimate.signal_shares import signal_shares
 
 _SWEEPS = 20
 """Sweeps of the proportional fitting. After 20, tables of 4 x 4 x 4 groups of Adult are exact to
@@ -62,38 +65,73 @@ def grouped_targets(tables: ConsistentTables, pairs: Mapping[Clique, np.ndarray]
     ((2, 2, 2), 1.0)
     """
     return {
-        grouping: {
-            clique: _target(tables, pairs, grouping, clique, table)
-            for clique, table in measured.items()
-            if len(clique) > 2
-        }
+        grouping: _targets(tables, pairs, grouping, measured)
         for grouping, measured in tables.grouped.items()
     }
 
 
-def _target(
+class _Beyond(NamedTuple):
+    """What was measured of a table, and what of it the pairs do not say.
+
+    ``expected`` are the counts of largest entropy, ``values`` what was measured beyond them, and
+    ``freedom`` in how many directions that can vary.
+    """
+
+    measured: NoisyTable
+    expected: np.ndarray
+    values: np.ndarray
+    freedom: int
+
+
+def _targets(
     tables: ConsistentTables,
     pairs: Mapping[Clique, np.ndarray],
     grouping: Grouping,
-    clique: Clique,
-    measured: NoisyTable,
-) -> GroupedTarget:
-    """The signed measure on a clique's groups, and its weight."""
-    margins = _known_margins(tables, pairs, grouping, clique)
-    expected = _of_largest_entropy(margins, measured.counts.shape, tables.total)
-    beyond = measured.counts - expected
-    for axes in _subsets(margins, len(clique)):
-        others = tuple(axis for axis in range(len(clique)) if axis not in axes)
-        beyond = beyond - beyond.mean(axis=others, keepdims=True)
-    freedom = _freedom(margins, measured.counts.shape)
-    signal = max((beyond**2).sum() / max(freedom, 1) - measured.variance, 0.0)
-    kept = signal / (signal + measured.variance) if signal else 0.0
+    measured: Mapping[Clique, NoisyTable],
+) -> dict[Clique, GroupedTarget]:
+    """The signed measures on the groups of all cliques of at least three attributes."""
+    found = {
+        clique: _beyond(tables, _known_margins(tables, pairs, grouping, clique), table)
+        for clique, table in measured.items()
+        if len(clique) > 2
+    }
+    kept = signal_shares(
+        np.array([_square(each) for each in found.values()]),
+        np.array([max(each.freedom, 1) for each in found.values()]),
+    )
+    return {
+        clique: GroupedTarget(
+            (each.expected + share * each.values) / tables.total,
+            _weight(tables, clique, each.measured.variance),
+        )
+        for (clique, each), share in zip(found.items(), kept.tolist(), strict=True)
+    }
+
+
+def _beyond(
+    tables: ConsistentTables, margins: Mapping[tuple[int, ...], np.ndarray], measured: NoisyTable
+) -> _Beyond:
+    """A table beside its margins, which are given by their axes."""
+    shape = measured.counts.shape
+    expected = _of_largest_entropy(margins, shape, tables.total)
+    values = measured.counts - expected
+    for axes in _subsets(margins, len(shape)):
+        others = tuple(axis for axis in range(len(shape)) if axis not in axes)
+        values = values - values.mean(axis=others, keepdims=True)
+    return _Beyond(measured, expected, values, _freedom(margins, shape))
+
+
+def _square(beyond: _Beyond) -> float:
+    """The square norm in units of the noise."""
+    square = float((beyond.values**2).sum())
+    return square / beyond.measured.variance if beyond.measured.variance else math.inf
+
+
+def _weight(tables: ConsistentTables, clique: Clique, variance: float) -> float:
+    """What a square error counts beside one of a table over codes."""
     parts = (part for size in range(len(clique) + 1) for part in combinations(clique, size))
     variances = [tables.variances[part] for part in parts if part in tables.variances]
-    weight = 1.0
-    if variances and measured.variance:
-        weight = min(float(np.mean(variances)) / measured.variance, 1.0)
-    return GroupedTarget((expected + kept * beyond) / tables.total, weight)
+    return min(float(np.mean(variances)) / variance, 1.0) if variances and variance else 1.0
 
 
 def _known_margins(

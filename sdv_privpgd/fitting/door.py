@@ -1,7 +1,7 @@
 """The door without SDV: a table and what is public of it go in, a fitted table comes out."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -13,6 +13,7 @@ from sdv_privpgd.drafting.files import plain_domain
 from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, Fitted, check
+from sdv_privpgd.fitting.methods import strategy_of
 from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.fitting.settings import Settings, check_count
 from sdv_privpgd.fitting.unfinished import note_on
@@ -22,6 +23,7 @@ from sdv_privpgd.progress import Progress, expect, silent
 from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.document import Report
 from sdv_privpgd.report.privacy import privacy_report
+from sdv_privpgd.select.importance import importance_of, weighed
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -104,6 +106,8 @@ def fit_table(
     num_bins: int = 32,
     strategy: Strategy | str = "all_pairs",
     engine: Engine | str = "particles",
+    target: str | Sequence[str] | None = None,
+    importance: Mapping[str, float] | None = None,
     seed: int = 0,
     progress: Progress = silent,
 ) -> FittedTable:
@@ -129,6 +133,10 @@ def fit_table(
             ``"mwem"``, or a ``Strategy`` such as ``AIM(max_megabytes=20)``.
         engine: What makes rows of the answers: ``"particles"``, ``"pgm"``, or an ``Engine`` such as
             ``ParticleGradientDescent(num_particles=5_000)``, which has a seed of its own.
+        target: The column that the rows are to predict, or several. They are public. Pairs with it
+            are measured more precisely, others less.
+        importance: By column how many times the budget of another pair a pair with it gets, in
+            place of ``target``'s 6.
         seed: Of an engine that is named and of the rows, never of the noise.
         progress: Told of the steps.
 
@@ -158,8 +166,8 @@ def fit_table(
         rows_per_person=rows_per_person,
         discovery_share=discovery_share,
         seed=seed,
-        strategy=strategy,  # pyright: ignore[reportArgumentType]  (and so are names)
-        engine=engine,  # pyright: ignore[reportArgumentType]
+        strategy=weighed(strategy_of(strategy), importance_of(target, importance)),
+        engine=engine,  # pyright: ignore[reportArgumentType]  (names are parsed)
     )
     description = Description(
         columns={name: {"sdtype": facts["sdtype"]} for name, facts in described.items()},

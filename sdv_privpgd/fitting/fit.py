@@ -201,3 +201,9 @@ def check(settings: Settings, description: Description) -> None:
     description.require_possible()
     if isinstance(settings.strategy, AIM | MWEM):
         checked_workload(codes, settings.strategy.workload)
+    unknown = [name for name in getattr(settings.strategy, "importance", ()) if name not in names]
+    if unknown:
+        raise ValueError(
+            f"target and importance name {unknown!r}, which are no modelled columns: choose from "
+            f"{names!r}."
+        )

@@ -32,6 +32,7 @@ from sdv_privpgd.plugin.fits import FitsOfTables
 from sdv_privpgd.plugin.pages import ShownFit
 from sdv_privpgd.plugin.rows import SampledRows
 from sdv_privpgd.plugin.transforming import AssignedTransformers
+from sdv_privpgd.select.importance import importance_of, weighed
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -91,6 +92,8 @@ class PrivateSynthesizer(
         num_bins: int = 32,
         strategy: Strategy | str | None = None,
         engine: Engine | str | None = None,
+        target: str | Sequence[str] | None = None,
+        importance: Mapping[str, float] | None = None,
         num_particles: int | None = None,
         penalties: Sequence = (),
         enable_gpu: bool = False,
@@ -111,6 +114,8 @@ class PrivateSynthesizer(
         self.num_bins = num_bins
         self.strategy = self._usual_strategy if strategy is None else strategy
         self.engine = self._usual_engine if engine is None else engine
+        self.target = target
+        self.importance = importance
         self.num_particles = num_particles
         self.penalties = tuple(penalties)
         self.enable_gpu = enable_gpu
@@ -174,7 +179,10 @@ class PrivateSynthesizer(
             rows_per_person=self.rows_per_person,
             discovery_share=self.discovery_share,
             seed=self.seed,
-            strategy=strategy_of(self.strategy, max_megabytes=self.max_megabytes),
+            strategy=weighed(
+                strategy_of(self.strategy, max_megabytes=self.max_megabytes),
+                importance_of(self.target, self.importance),
+            ),
             engine=self._engine(),
         )
 
@@ -228,6 +236,7 @@ class PrivateSynthesizer(
             usual = {
                 "strategy": self._usual_strategy, "engine": self._usual_engine,
                 "num_particles": None, "penalties": (), "enable_gpu": False, "max_megabytes": None,
+                "target": None, "importance": None,
             }  # fmt: skip
             known = {**usual, **known, "_account": Account(ledger, unfinished)}
         elif found != _STATE_VERSION:

@@ -55,6 +55,10 @@ class PrivPGDSynthesizer(PrivateSynthesizer, strategy="all_pairs", engine="parti
             ``None`` is the method's own.
         engine: What makes rows of the answers: ``'particles'`` or ``'pgm'`` (Private-PGM), or an
             ``Engine`` with settings of its own. ``None`` is the method's own.
+        target: The column that the rows are to predict, or a list of several. It is public. Pairs
+            of columns with it get more of the budget, others less.
+        importance: ``{column: factor}``: how many times the budget of another pair of columns a
+            pair with that one gets, in place of ``target``'s 6.
         num_particles: Synthetic records that the particles engine fits. ``None``: a part of the
             rows, at most 100,000 and fewer for many columns.
         penalties: Penalties of its descent (``ProtectedThreshold``, ``DifferentiablePenalty``).

@@ -1,6 +1,6 @@
 """AIM: each round measures the marginal that the model fits worst, with budgets that grow."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +17,7 @@ from sdv_privpgd.select.approximation import (
     measured_cliques,
     whole_counts,
 )
+from sdv_privpgd.select.importance import Importance, checked_importance, whole_weight
 from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.workload import checked_workload, downward_closure
 from sdv_privpgd.synthesize.engine import Engine
@@ -56,6 +57,8 @@ class AIM:
         max_megabytes: The largest model, by ``engine.megabytes``. A round may use the same part of
             it as was spent of the budget by the round's end. The benchmarks ran with 8; a round's
             time grows with it.
+        importance: How many times as much as others the cliques with an attribute count, rounded
+            to a whole number.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, PrivatePGM, fit_table
@@ -70,8 +73,10 @@ class AIM:
     workload: tuple[Clique, ...] | None = None
     rounds_per_attribute: int = 16
     max_megabytes: float = 80.0
+    importance: Importance = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "importance", checked_importance(self.importance))
         if self.rounds_per_attribute < 1:
             raise ValueError(
                 f"rounds_per_attribute must be at least 1, got {self.rounds_per_attribute!r}."
@@ -119,7 +124,7 @@ class AIM:
                     clique=clique,
                     expected=whole_counts(total * model.marginal(clique)),
                     bias=round(noise[clique]),
-                    weight=weights[clique],
+                    weight=weights[clique] * whole_weight(clique, self.importance),
                 )
                 for clique in candidates
             ]

@@ -1,12 +1,13 @@
 """All pairs of attributes, some of them twice, and single attributes and coarse triples."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
-from sdv_privpgd.domain import in_words
+from sdv_privpgd.domain import Clique, in_words
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import signal_variances
 from sdv_privpgd.estimate.noisy_tables import estimate_total
@@ -16,6 +17,7 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.select.allocation import most_helpful
+from sdv_privpgd.select.importance import Importance, checked_importance, clique_weights
 from sdv_privpgd.select.triples import has_triples, measure_triples
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -62,6 +64,8 @@ class AllPairs:
             errors by 3 % at epsilon 0.2, 19 % at 1 and 10 % at 2.5, and raises L1 by 0.5 to 4 %. It
             also raises sliced W1 by 8 % at 0.2 and 10 % at 2.5: choose 0 if that matters most to
             you.
+        importance: How many times the budget of another pair a pair with an attribute gets. If an
+            attribute has one above 1, only triples with such an attribute are measured.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, PrivatePGM, fit_table
@@ -75,8 +79,10 @@ class AllPairs:
     columns: bool = True
     first_share: Fraction = Fraction(2, 3)
     triples: Fraction = Fraction(1, 10)
+    importance: Importance = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "importance", checked_importance(self.importance))
         if not 0 < self.first_share <= 1:
             raise ValueError(
                 f"first_share must be above 0 and at most 1, got {self.first_share!r}."
@@ -101,7 +107,9 @@ class AllPairs:
                 what="all 1-way marginals",
             )
         pairs = self._pairs(curator, curator.ledger.remaining - kept, progress)
-        triples = measure_triples(curator, kept, progress=progress) if kept else []
+        triples = []
+        if kept:
+            triples = measure_triples(curator, kept, self.importance, progress=progress)
         return [*one_way, *pairs, *triples]
 
     def _pairs(
@@ -109,41 +117,64 @@ class AllPairs:
     ) -> list[Measurement]:
         """Measures the pairs in one round or two, for ``mu_squared`` in all."""
         degree = min(2, len(curator.domain))
-        pairs = [MarginalQuery(pair) for pair in curator.domain.cliques(degree)]
-        units = len(pairs) * (1 / Fraction(self.first_share) - 1)
+        weights = clique_weights(curator.domain.cliques(degree), self.importance)
+        units = sum(map(Fraction, weights.values())) * (1 / Fraction(self.first_share) - 1)
         what = f"all {degree}-way marginals"
-        if units < 1:
-            return curator.measure(pairs, mu_squared, what=what, progress=progress)
-        first_part = mu_squared * Fraction(self.first_share)
-        first = curator.measure(pairs, first_part, what=what, progress=progress)
-        variance, left = first[0].stddev ** 2, mu_squared - first_part
-        return [*first, *_second_round(curator, variance, float(units), left, progress)]
+        has_second = units >= max(weights.values())
+        first_part = mu_squared * Fraction(self.first_share) if has_second else mu_squared
+        first = _measured_by_weight(curator, weights, first_part, what, progress)
+        if not has_second:
+            return first
+        left = mu_squared - first_part
+        return [*first, *_second_round(curator, first, weights, float(units), left, progress)]
+
+
+def _measured_by_weight(
+    curator: Curator,
+    parts: Mapping[Clique, float],
+    mu_squared: Fraction,
+    what: str,
+    progress: Progress,
+) -> list[Measurement]:
+    """The cliques' marginals, each for its part of the budget, equal parts in one release."""
+    cliques_of: dict[Fraction, list[Clique]] = {}
+    for clique, part in parts.items():
+        cliques_of.setdefault(Fraction(part), []).append(clique)
+    whole = sum(part * len(cliques) for part, cliques in cliques_of.items())
+    return [
+        measurement
+        for part, cliques in sorted(cliques_of.items())
+        for measurement in curator.measure(
+            [MarginalQuery(clique) for clique in cliques],
+            mu_squared * part * len(cliques) / whole,
+            what=what if len(cliques_of) == 1 else f"{what}: {in_words(cliques)}",
+            progress=progress,
+        )
+    ]
 
 
 def _second_round(
-    curator: Curator, variance: float, units: float, left: Fraction, progress: Progress
+    curator: Curator,
+    first: list[Measurement],
+    weights: Mapping[Clique, float],
+    units: float,
+    left: Fraction,
+    progress: Progress,
 ) -> list[Measurement]:
-    """Measures the chosen pairs again, with all that is left: one release for each level.
+    """Measures the chosen pairs again, with all that is left.
 
-    ``variance`` is that of the first round's noise. ``units`` is what is left of the budget, in
-    multiples of what each pair had in the first round.
+    ``first`` are the answers of the first round. ``units`` is what is left of the budget, in
+    multiples of what a pair of weight 1 had in the first round.
     """
     domain = curator.domain
     signals = signal_variances(consistent_tables(domain, curator.measurements), progress)
     # A pair without a residual promises nothing.
     signals = dict.fromkeys(domain.cliques(2), np.zeros(0)) | signals
-    chosen = most_helpful(signals, variance, _LEVELS, units)
-    cliques_of = {level: [c for c, own in chosen.items() if own == level] for level in _LEVELS}
-    parts = {level: Fraction(level) * len(cliques) for level, cliques in cliques_of.items()}
-    return [
-        measurement
-        for level, cliques in progress(list(cliques_of.items()), "measure again")
-        for measurement in curator.measure(
-            [MarginalQuery(clique) for clique in cliques],
-            left * parts[level] / sum(parts.values()),
-            what=f"2-way marginals that promise most: {in_words(cliques)}",
-        )
-    ]
+    variances = {each.query.clique: each.stddev**2 for each in first}
+    chosen = most_helpful(signals, variances, _LEVELS, units, weights)
+    parts = {clique: level * weights[clique] for clique, level in chosen.items()}
+    what = "2-way marginals that promise most"
+    return _measured_by_weight(curator, parts, left, what, progress)
 
 
 def _one_way_share(curator: Curator) -> Fraction:

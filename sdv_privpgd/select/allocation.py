@@ -8,16 +8,22 @@ from sdv_privpgd.domain import Clique
 
 
 def most_helpful(
-    signals: Mapping[Clique, np.ndarray], variance: float, levels: Sequence[float], budget: float
+    signals: Mapping[Clique, np.ndarray],
+    variances: Mapping[Clique, float],
+    levels: Sequence[float],
+    budget: float,
+    weights: Mapping[Clique, float] | None = None,
 ) -> dict[Clique, float]:
     """Chooses how much more to measure of each clique to lower the expected square error most.
 
     Args:
         signals: The variances of each clique's signal along orthogonal directions.
-        variance: The variance of the noise that all cliques were measured with.
-        levels: The amounts to choose from, ascending from 0, in units of what the first measurement
-            cost: level 1 halves the variance of the noise.
-        budget: The most that all cliques together may cost, in these units.
+        variances: The variance of the noise that each clique was measured with.
+        levels: The amounts to choose from, ascending from 0, in units of what the clique's first
+            measurement cost: level 1 halves the variance of its noise.
+        budget: The most that all cliques together may cost, in units of a clique of weight 1.
+        weights: What the first measurement of a clique cost, in the same units; 1 where none is
+            given. Budgets in this ratio are best if square errors count weight^2 times.
 
     Returns:
         The cliques above level 0, each with its level. A unit spent on a higher step saves less
@@ -25,20 +31,25 @@ def most_helpful(
         save.
 
     >>> signals = {("a", "b"): np.array([9.0]), ("a", "c"): np.array([0.1])}
-    >>> most_helpful(signals, variance=1.0, levels=[0, 1, 2], budget=2)
+    >>> most_helpful(signals, dict.fromkeys(signals, 1.0), levels=[0, 1, 2], budget=2)
     {('a', 'b'): 2}
     """
-    cliques, costs = list(signals), np.diff(levels)
+    cliques, weights = list(signals), weights or {}
+    own = np.array([weights.get(clique, 1.0) for clique in cliques])[:, None]
+    costs = own * np.diff(levels)
     errors = np.array(
         [
-            [(own * variance / (own * (1 + level) + variance)).sum() for level in levels]
-            for own in signals.values()
+            [
+                (signal * variances[clique] / (signal * (1 + level) + variances[clique])).sum()
+                for level in levels
+            ]
+            for clique, signal in signals.items()
         ]
     )
-    saved = -np.diff(errors, axis=1) / costs
+    saved = -np.diff(own**2 * errors, axis=1) / costs
     order = np.argsort(-saved, axis=None, kind="stable")
-    paid = np.cumsum(np.tile(costs, len(cliques))[order])
-    steps = order[: np.searchsorted(paid, budget, side="right")] // len(costs)
+    paid = np.cumsum(costs.ravel()[order])
+    steps = order[: np.searchsorted(paid, budget, side="right")] // (len(levels) - 1)
     reached = np.bincount(steps, minlength=len(cliques))
     return {
         clique: levels[step] for clique, step in zip(cliques, reached.tolist(), strict=True) if step

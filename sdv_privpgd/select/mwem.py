@@ -1,6 +1,6 @@
 """MWEM+PGM: each round measures the marginal that the model fits worst, with equal budgets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +12,7 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, ModelErrorQuery
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.select.approximation import affordable, measured_cliques, whole_counts
+from sdv_privpgd.select.importance import Importance, checked_importance, whole_weight
 from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.workload import checked_workload
 from sdv_privpgd.synthesize.engine import Engine
@@ -42,6 +43,8 @@ class MWEM:
         rounds: The number of rounds, at most the number of cliques; ``None`` means one an
             attribute. More rounds measure more cliques with more noise each.
         max_megabytes: The largest model, by ``engine.megabytes``. Round t of T may use t / T of it.
+        importance: How many times as much as others the cliques with an attribute count, rounded
+            to a whole number.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, PrivatePGM, fit_table
@@ -55,8 +58,10 @@ class MWEM:
     workload: tuple[Clique, ...] | None = None
     rounds: int | None = None
     max_megabytes: float = 80.0
+    importance: Importance = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "importance", checked_importance(self.importance))
         if self.rounds is not None and self.rounds < 1:
             raise ValueError(f"rounds must be at least 1, got {self.rounds!r}.")
 
@@ -94,6 +99,7 @@ class MWEM:
                         clique=clique,
                         expected=whole_counts(total * marginal),
                         bias=domain.size(clique),
+                        weight=whole_weight(clique, self.importance),
                     )
                 )
             chosen = candidates[

@@ -17,6 +17,7 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery
 from sdv_privpgd.progress import Progress
 from sdv_privpgd.select.equal_groups import equal_groups
+from sdv_privpgd.select.importance import Importance, important_cliques
 
 GROUPS = 4
 """Groups of each attribute. On Adult four are better than six or eight, whose tables are
@@ -28,7 +29,7 @@ of the finish grows with them, and so does the noise of each."""
 
 
 def measure_triples(
-    curator: Curator, mu_squared: Fraction, *, progress: Progress
+    curator: Curator, mu_squared: Fraction, importance: Importance, *, progress: Progress
 ) -> list[Measurement]:
     """Returns one measurement a triple. The domain must have triples (``has_triples``).
 
@@ -36,18 +37,20 @@ def measure_triples(
     whose pairs depend most on each other are measured. Noisy answers alone decide both.
 
     >>> from sdv_privpgd.privacy.dataset import Dataset
-    >>> from sdv_privpgd.privacy.ledger import PrivacyLedger
+    >>> from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
     >>> from sdv_privpgd.privacy.queries import Adjacency, CountQuery
     >>> table = Dataset(Domain(("a", "b", "c"), (9, 9, 2)), np.array([[3, 0, 1], [8, 5, 0]] * 100))
-    >>> curator = Curator(table, PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> curator = Curator(table, books)
     >>> _ = curator.measure([CountQuery()], Fraction(0), what="number of rows")
     >>> from sdv_privpgd.progress import silent
-    >>> (triple,) = measure_triples(curator, curator.ledger.remaining, progress=silent)
+    >>> (triple,) = measure_triples(curator, curator.ledger.remaining, {}, progress=silent)
     >>> triple.answer.shape
     (4, 4, 2)
     """
     tables = consistent_tables(curator.domain, curator.measurements)
-    triples = _strongest(curator.domain, tables, progress)
+    candidates = important_cliques(curator.domain, 3, importance)
+    triples = _strongest(curator.domain, candidates, tables, progress)
     grouping = Grouping.of(
         {name: equal_groups(counts, GROUPS) for name, counts in tables.one_way.items()}
     )
@@ -68,10 +71,10 @@ def has_triples(domain: Domain) -> bool:
     return sum(size > 1 for size in domain.sizes) > 2
 
 
-def _strongest(domain: Domain, tables: ConsistentTables, progress: Progress) -> list[Clique]:
-    """The triples of attributes that can vary; of too many, those with the strongest pairs."""
-    varied = [name for name, size in zip(domain.attributes, domain.sizes, strict=True) if size > 1]
-    triples = list(domain.project(varied).cliques(3))
+def _strongest(
+    domain: Domain, triples: list[Clique], tables: ConsistentTables, progress: Progress
+) -> list[Clique]:
+    """The triples; of too many, those with the strongest pairs."""
     if len(triples) <= MOST:
         return triples
     strengths = {pair: float(own.sum()) for pair, own in signal_variances(tables, progress).items()}

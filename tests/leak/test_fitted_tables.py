@@ -73,8 +73,9 @@ def observed(private, tmp_path, **settings):
     }
 
 
-def test_nothing_depends_on_the_values(fixed_answers, tmp_path):
-    one, two = (observed(table(400, seed), tmp_path) for seed in (0, 1))
+@pytest.mark.parametrize("settings", [{}, {"target": "ill", "importance": {"town": 2}}])
+def test_nothing_depends_on_the_values(settings, fixed_answers, tmp_path):
+    one, two = (observed(table(400, seed), tmp_path, **settings) for seed in (0, 1))
     assert one == two
 
 

@@ -15,6 +15,8 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.select.aim import AIM
+from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
 
 
@@ -58,16 +60,21 @@ def cases(draw):
         st.none() | st.lists(st.sampled_from(cliques), min_size=1, max_size=4).map(tuple)
     )
     megabytes = draw(st.sampled_from([0.0, 10.0, 80.0, 1e6]))
+    importance = draw(st.dictionaries(st.sampled_from(domain.attributes), st.floats(1, 1e3)))
     strategy = draw(
         st.sampled_from(
             [
                 *STRATEGIES.values(),
+                AllPairs(importance=importance),
+                MST(importance=importance),
                 AIM(
+                    importance=importance,
                     workload=workload,
                     rounds_per_attribute=draw(st.integers(1, 5)),
                     max_megabytes=megabytes,
                 ),
                 MWEM(
+                    importance=importance,
                     workload=workload,
                     rounds=draw(st.none() | st.integers(1, 9)),
                     max_megabytes=megabytes,

@@ -84,7 +84,16 @@ def test_neighbors_are_merged_in_order(frequencies, most):
     assert codes.size == len(frequencies)
     assert set(np.diff(codes)) <= {0, 1}
     assert codes[0] == 0
-    assert codes[-1] + 1 == min(most, len(frequencies))
+    if codes[-1] + 1 < min(most, len(frequencies)):
+        masses = np.bincount(codes, weights=frequencies)
+        assert masses[np.bincount(codes) > 1].max() < 1e-4 * sum(frequencies)
+
+
+def test_what_hardly_ever_occurs_has_one_code():
+    frequencies = [5.0] * 20 + [1e-6] * 1_000
+    codes = np.array(merged_neighbors(frequencies, 32).codes)
+    assert codes[:20].tolist() == list(range(20))
+    assert set(codes[20:]) == {20}
 
 
 def test_a_frequent_cell_is_not_merged_and_empty_ones_are():

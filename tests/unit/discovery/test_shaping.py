@@ -1,30 +1,58 @@
-"""Where differences lie: the ends of what holds rows, and their tails."""
+"""Where differences lie: what holds rows, and what may."""
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sdv_privpgd.discovery.shaping import _held
-
-NOISE = 10.0
+from sdv_privpgd.discovery.shaping import _frequencies
+from sdv_privpgd.estimate.noisy_tables import NoisyTable
 
 
-@given(st.lists(st.integers(-30, 60), min_size=64, max_size=64))
-def test_what_holds_rows_is_the_same_backwards(counts):
-    counts = np.array(counts, dtype=np.float64)
-    forwards, backwards = _held(counts, NOISE), _held(counts[::-1], NOISE)
-    if forwards is None:
-        assert backwards is None
-    else:
-        assert backwards == slice(64 - forwards.stop, 64 - forwards.start)
+def noisy(counts, stddev, seed):
+    noise = np.random.default_rng(seed).normal(0.0, stddev, len(counts))
+    return NoisyTable(np.asarray(counts) + noise, stddev**2)
 
 
-@pytest.mark.parametrize("order", [1, -1])
-def test_a_tail_goes_on_where_less_than_certainty_hints_at_rows(order):
-    counts = np.zeros(64)
-    counts[30:34], counts[34:38] = 500.0, 25.0
-    counts = counts[::order]
-    held = _held(counts, NOISE)
-    assert held is not None
-    assert counts[held].sum() == counts.sum()
+def widening(number, factor=1.05):
+    """The starts of cells that widen from zero on, as those of differences do."""
+    starts = [0.0]
+    while len(starts) < number:
+        starts.append(starts[-1] + max(1.0, np.floor(starts[-1] * (factor - 1))))
+    return np.array(starts)
+
+
+STARTS = widening(160)
+
+
+def counts_of(values):
+    return np.histogram(values, [*STARTS, np.inf])[0]
+
+
+def test_noise_alone_has_no_shape():
+    found = [_frequencies(noisy(np.zeros(160), 30.0, seed), STARTS) for seed in range(20)]
+    assert sum(each is None for each in found) >= 18
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ages_of_children_stay_though_each_of_their_cells_is_lost_in_noise(seed):
+    """Ages in days, alike often up to 100 years: one in ten is below ten years."""
+    ages = np.random.default_rng(seed).integers(0, 36_500, 6_000)
+    starts = widening(160, factor=1.07)
+    counts = np.histogram(ages, [*starts, np.inf])[0]
+    found = _frequencies(noisy(counts, 45.0, seed), starts)
+    assert found is not None
+    assert (found[starts < 36_000] > 0).all()
+    young = found[starts < 3_650].sum() / found.sum()
+    assert 0.01 < young < 0.25
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_stays_of_some_days_do_not_become_years(seed):
+    days = np.minimum(np.random.default_rng(seed).lognormal(1.2, 0.9, 6_000).round(), 200)
+    found = _frequencies(noisy(counts_of(days), 30.0, seed), STARTS)
+    assert found is not None
+    held = np.flatnonzero(found)
+    assert held[0] == 0
+    assert STARTS[held[-1]] > np.quantile(days, 0.99) * 0.7
+    middles = STARTS + np.diff(STARTS, append=STARTS[-1] * 1.05) / 2
+    mean = (found * middles).sum() / found.sum()
+    assert mean == pytest.approx(days.mean(), rel=0.8)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sdv_privpgd.discovery.tails import thinned
+from sdv_privpgd.discovery import tails
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 
 STDDEV = 100.0
@@ -12,6 +12,11 @@ STDDEV = 100.0
 def noisy(counts, seed=0):
     noise = np.random.default_rng(seed).normal(0.0, STDDEV, len(counts))
     return NoisyTable(np.asarray(counts) + noise, STDDEV**2)
+
+
+def thinned(noisy, starts=None):
+    """As the module has it, with cells of equal width where no others are meant."""
+    return tails.thinned(noisy, np.arange(noisy.counts.size) if starts is None else starts)
 
 
 def mean_distance(found, last):
@@ -60,3 +65,40 @@ def test_where_all_is_noise_nothing_is_moved():
 
 def test_a_single_cell_has_its_count():
     assert thinned(NoisyTable(np.array([1_000.0]), 1.0)).tolist() == [1_000.0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_range_that_is_too_wide_by_far_moves_no_mean(seed):
+    """Sums of money to 10 million where 100,000 is the most: cells double their width."""
+    starts = 100.0 * 2.0 ** np.arange(17)
+    money = np.random.default_rng(seed).lognormal(7.5, 1.2, 5_000)
+    counts = np.histogram(money, [*starts, 2 * starts[-1]])[0]
+    table = NoisyTable(counts + np.random.default_rng(seed + 99).normal(0, 25, 17), 25.0**2)
+    found = thinned(table, starts)
+    mean = (found * 1.5 * starts).sum() / found.sum()
+    assert mean == pytest.approx(money.mean(), rel=0.6)
+    assert (found[starts > 500_000] * starts[starts > 500_000]).sum() < 0.2 * money.sum()
+
+
+def test_where_cells_begin_from_makes_no_difference():
+    """Neither an offset nor a unit does: dates have no zero."""
+    table = noisy([0] * 30 + [1_000] * 20 + [0] * 50)
+    starts = np.cumsum(np.arange(1, 101))
+    np.testing.assert_allclose(thinned(table, starts), thinned(table, 7.0 * starts + 1e6))
+
+
+def test_a_light_end_keeps_its_proportions():
+    table = noisy([0] * 30 + [1_000] * 20 + [0] * 50)
+    starts = np.arange(100)
+    light, full = tails.with_light_ends(table, starts), thinned(table)
+    end = np.flatnonzero(light[50:] < full[50:]) + 50
+    assert light[end].sum() < 1e-5 * light.sum()
+    assert 0 < full[end].sum() <= 2 * STDDEV
+    np.testing.assert_allclose(light[end] / light[end].sum(), full[end] / full[end].sum())
+    np.testing.assert_array_equal(light[40 : end[0]], full[40 : end[0]])
+
+
+@pytest.mark.parametrize("size", [20, 200, 2_000])
+def test_noise_seldom_looks_like_rows(size):
+    seen = [tails.has_clear(noisy(np.zeros(size), seed)) for seed in range(400)]
+    assert sum(seen) <= 4

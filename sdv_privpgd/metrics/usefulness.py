@@ -1,0 +1,218 @@
+"""What synthetic rows are good for, in the values that a user gets. Not private.
+
+Models learn from synthetic rows and are tested on real ones; a model tries to tell both apart;
+three columns at a time are compared. Columns are read as the synthesizer reads them. Give rows
+that no fit has seen as the real ones, and real rows of the same number as the synthetic ones beside
+them: that is the best that a table of that size could reach.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations, islice
+from math import comb
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdv_privpgd.columns.scalars import quiet
+from sdv_privpgd.metrics.reading import READ, Described, read_categories, read_numbers
+from sdv_privpgd.metrics.values import as_codes, common_cells
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    Columns = Mapping[str, "pd.Series"]
+
+_MOST_TRIPLES = 200
+"""Triples that are compared; where there are more, so many of them at random."""
+
+_FOLDS = 2
+
+
+def learning_scores(
+    columns: "Sequence[Described]", train: "Columns", test: "Columns", label: str, *, seed: int = 0
+) -> dict[str, float]:
+    """How well models trained on ``train`` predict the label of ``test``. Not private.
+
+    scikit-learn's histogram gradient boosting with its defaults, and a linear model (logistic or
+    ridge regression), whose scores are called ``linear_...``. For categories: ``auroc`` (of two
+    classes; the mean over pairs of classes for more), ``f1`` (macro, over the classes of the test
+    rows) and ``accuracy``; for numbers ``r2``. Rows without a label are left out.
+    """
+    # scikit-learn takes seconds to import, and most metrics do without.
+    from sklearn.compose import make_column_transformer
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    (target,) = (column for column in columns if column.name == label)
+    features = [column for column in columns if column.name != label]
+    matrices, labels = _features(features, train, test), _features([target], train, test)
+    kept = [np.isfinite(each[:, 0]) for each in labels]
+    (rows, test_rows), (known, truth) = (
+        [each[those] for each, those in zip(pair, kept, strict=True)] for pair in (matrices, labels)
+    )
+    known, truth = known[:, 0], truth[:, 0]
+    numbers = [place for place, column in enumerate(features) if column.is_ordered]
+    others = [place for place in range(len(features)) if place not in numbers]
+    prepared = make_column_transformer(
+        (make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler()), numbers),
+        (OneHotEncoder(handle_unknown="ignore"), others),
+    )
+    if target.is_numeric:
+        models: dict[str, Any] = {
+            "": HistGradientBoostingRegressor(random_state=seed),
+            "linear_": make_pipeline(prepared, Ridge()),
+        }
+        score = _of_numbers
+    else:
+        models = {
+            "": HistGradientBoostingClassifier(random_state=seed),
+            "linear_": make_pipeline(prepared, LogisticRegression(max_iter=1_000)),
+        }
+        score = _of_classes
+    found = {}
+    for prefix, model in models.items():
+        scores = score(model, rows, known, test_rows, truth)
+        found |= {f"{prefix}{name}": value for name, value in scores.items()}
+    return found
+
+
+def propensity_error(
+    columns: "Sequence[Described]", real: "Columns", synthetic: "Columns", *, seed: int = 0
+) -> float:
+    """How well gradient boosting tells synthetic rows from real ones: 0 to 1. Not private.
+
+    Four times the mean square of (the predicted chance that a row is synthetic - 1/2), over equally
+    many rows of both, each predicted by a model that has not seen it: the pMSE of Snoke et al. 2018
+    in units of its largest value. 0 where nothing tells them apart.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+    generator = np.random.default_rng(seed)
+    matrices = _features(columns, real, synthetic)
+    size = min(map(len, matrices))
+    if size < _FOLDS:
+        raise ValueError(f"Both tables need at least {_FOLDS} rows to be told apart.")
+    drawn = [each[generator.choice(len(each), size=size, replace=False)] for each in matrices]
+    chances = cross_val_predict(
+        HistGradientBoostingClassifier(random_state=seed),
+        np.concatenate(drawn),
+        np.repeat([0, 1], size),
+        cv=StratifiedKFold(_FOLDS, shuffle=True, random_state=seed),
+        method="predict_proba",
+    )[:, 1]
+    return float(4 * np.mean((chances - 0.5) ** 2))
+
+
+def distances(
+    columns: "Sequence[Described]",
+    real: "Columns",
+    synthetic: "Columns",
+    degrees: Sequence[int] = (2, 3),
+    *,
+    seed: int = 0,
+) -> dict[int, float]:
+    """The mean total variation distance of the tables of so many columns: 0 to 1. Not private.
+
+    In the cells of ``common_cells``. Of more than 200 tables of a degree, 200 at random.
+    """
+    domain, ours, theirs = as_codes(common_cells(columns, real, synthetic))
+    generator = np.random.default_rng(seed)
+    found = {}
+    for degree in degrees:
+        number = comb(len(domain), degree)
+        places = np.arange(number)
+        if number > _MOST_TRIPLES:
+            places = np.sort(generator.choice(number, size=_MOST_TRIPLES, replace=False))
+        every = combinations(range(len(domain)), degree)
+        before, apart = 0, []
+        for place in places.tolist():
+            axes = next(islice(every, place - before, None))
+            before = place + 1
+            apart.append(_distance(ours[:, axes], theirs[:, axes]))
+        if apart:
+            found[degree] = float(np.mean(apart))
+    return found
+
+
+def _distance(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """The total variation distance of rows of codes."""
+    sizes = tuple(np.maximum(ours.max(axis=0), theirs.max(axis=0)) + 1)
+    shares = [
+        np.bincount(np.ravel_multi_index(tuple(each.T), sizes), minlength=int(np.prod(sizes)))
+        / len(each)
+        for each in (ours, theirs)
+    ]
+    return float(np.abs(shares[0] - shares[1]).sum() / 2)
+
+
+def _of_classes(model: Any, rows, known, test_rows, truth) -> dict[str, float]:
+    from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
+
+    classes = np.unique(truth)
+    if len(np.unique(known)) < 2:  # classifiers refuse to learn from one class
+        chances = np.full((len(truth), len(classes)), 1 / len(classes))
+        guesses = np.full(len(truth), known[0] if len(known) else np.nan)
+    else:
+        model.fit(rows, known)
+        guesses = model.predict(test_rows)
+        # Classes that the synthetic rows lack have no chance; those that only they have, no row.
+        chances = np.zeros((len(truth), len(classes)))
+        given = model.predict_proba(test_rows)
+        for place, value in enumerate(classes):
+            if value in model.classes_:
+                chances[:, place] = given[:, np.searchsorted(model.classes_, value)]
+    found = {
+        "f1": float(f1_score(truth, guesses, average="macro", labels=classes, zero_division=0)),
+        "accuracy": float(accuracy_score(truth, guesses)),
+    }
+    if len(classes) == 2:
+        found["auroc"] = float(roc_auc_score(truth == classes[1], chances[:, 1]))
+    elif len(classes) > 2:
+        sums = chances.sum(axis=1, keepdims=True)
+        even = np.where(sums > 0, chances / np.where(sums > 0, sums, 1), 1 / len(classes))
+        found["auroc"] = float(roc_auc_score(truth, even, multi_class="ovo", labels=classes))
+    return found
+
+
+def _of_numbers(model: Any, rows, known, test_rows, truth) -> dict[str, float]:
+    from sklearn.metrics import r2_score
+
+    if not len(known):
+        return {"r2": 0.0}
+    return {"r2": float(r2_score(truth, model.fit(rows, known).predict(test_rows)))}
+
+
+def _features(
+    columns: "Sequence[Described]", first: "Columns", second: "Columns"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Both tables as numbers, NaN where nothing could be read, shape (row, column)."""
+    import pandas as pd
+
+    parts: list[tuple[np.ndarray, np.ndarray]] = []
+    with quiet():
+        for column in columns:
+            pair = first[column.name], second[column.name]
+            if column.is_numeric:
+                read = [read_numbers(column, each) for each in pair]
+                both = [np.where(state == READ, values, np.nan) for values, state in read]
+            else:
+                keys, codes = read_categories(
+                    column, pd.concat([each.astype(object) for each in pair])
+                )
+                rank = {value: place for place, value in enumerate(column.order)}
+                order = sorted(keys, key=lambda key: (rank.get(key, len(rank)), str(key)))
+                place_of = {key: float(place) for place, key in enumerate(order)}
+                values = np.array([*(place_of[key] for key in keys), np.nan])[codes]
+                both = [values[: len(pair[0])], values[len(pair[0]) :]]
+            parts.append((both[0].astype(np.float64), both[1].astype(np.float64)))
+    ours, theirs = (
+        np.stack([each[table] for each in parts], axis=1)
+        if parts
+        else np.empty((len(next(iter(given.values()))), 0))
+        for table, given in enumerate((first, second))
+    )
+    return ours, theirs

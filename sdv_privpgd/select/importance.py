@@ -1,0 +1,111 @@
+"""Which attributes matter more than others to those who will use the rows. Public."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass, replace
+from numbers import Real
+from typing import Any
+
+from sdv_privpgd.domain import Clique, Domain
+
+Importance = Mapping[str, float]
+"""By attribute, how many times the budget of another pair a pair with it gets."""
+
+TARGET = 6.0
+"""The importance of a column that is to be predicted."""
+
+
+def importance_of(target: Any, importance: Importance | None) -> dict[str, float]:
+    """The importances that are meant by a column to predict, or several, and by factors.
+
+    Raises ``ValueError`` for what is neither, and for a column that is named as both.
+
+    >>> importance_of("income", {"age": 2})
+    {'age': 2.0, 'income': 6.0}
+    """
+    if target is None:
+        targets = []
+    elif isinstance(target, str):
+        targets = [target]
+    elif isinstance(target, list | tuple) and all(isinstance(name, str) for name in target):
+        targets = list(target)
+    else:
+        raise ValueError(f"target must be the name of a column or a list of names, got {target!r}.")
+    given = checked_importance(importance)
+    twice = [name for name in targets if name in given]
+    if twice:
+        raise ValueError(f"The columns {twice!r} are both in target and in importance: name one.")
+    return given | dict.fromkeys(targets, TARGET)
+
+
+def weighed(strategy: Any, importance: Importance) -> Any:
+    """The strategy with these importances. Raises ``ValueError`` for one that cannot weigh.
+
+    >>> from sdv_privpgd import MST
+    >>> weighed(MST(), {"income": 6.0})
+    MST(importance={'income': 6.0})
+    """
+    if not importance:
+        return strategy
+    if not is_dataclass(strategy) or not hasattr(strategy, "importance"):
+        raise ValueError(
+            f"{type(strategy).__name__} asks the same of all columns: it takes neither target nor "
+            "importance."
+        )
+    if strategy.importance:
+        raise ValueError("Give target and importance to the synthesizer or to the strategy alone.")
+    return replace(strategy, importance=importance)  # pyright: ignore[reportArgumentType]
+
+
+def whole_weight(clique: Clique, importance: Importance) -> int:
+    """What a score of a clique counts beside others: its importance, as a whole number.
+
+    >>> whole_weight(("age", "income"), {"income": 6.0})
+    6
+    """
+    return round(clique_weights([clique], importance)[clique])
+
+
+def checked_importance(importance: Importance | None) -> dict[str, float]:
+    """The importances as floats. Raises ``ValueError`` unless each is a number of at least 1.
+
+    >>> checked_importance({"income": 5})
+    {'income': 5.0}
+    """
+    if not isinstance(importance, Mapping | None):
+        raise ValueError(
+            f"importance must map columns to numbers of at least 1, got {importance!r}."
+        )
+    found = {}
+    for name, factor in (importance or {}).items():
+        if isinstance(factor, bool) or not isinstance(factor, Real) or not 1 <= factor < math.inf:
+            raise ValueError(
+                f"importance of {name!r} must be a number of at least 1, got {factor!r}."
+            )
+        found[str(name)] = float(factor)
+    return found
+
+
+def clique_weights(cliques: Iterable[Clique], importance: Importance) -> dict[Clique, float]:
+    """For each clique the largest importance of its attributes; those without one have 1.
+
+    >>> clique_weights([("age", "sex"), ("age", "income")], {"income": 6.0})
+    {('age', 'sex'): 1.0, ('age', 'income'): 6.0}
+    """
+    return {clique: max(importance.get(name, 1.0) for name in clique) for clique in cliques}
+
+
+def important_cliques(domain: Domain, degree: int, importance: Importance) -> list[Clique]:
+    """The cliques of so many attributes that can vary, one of them important.
+
+    All cliques of attributes that can vary where no attribute is more important than another.
+
+    >>> domain = Domain(("age", "sex", "income"), (9, 2, 2))
+    >>> important_cliques(domain, 2, {"income": 6.0})
+    [('age', 'income'), ('sex', 'income')]
+    """
+    varied = [name for name, size in zip(domain.attributes, domain.sizes, strict=True) if size > 1]
+    cliques = domain.project(varied).cliques(degree)
+    weights = clique_weights(cliques, importance)
+    important = [clique for clique, weight in weights.items() if weight > 1]
+    return important or list(cliques)

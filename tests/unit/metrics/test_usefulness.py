@@ -1,0 +1,95 @@
+"""What rows are good for, on tables whose truth is known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_privpgd.metrics.reading import Described
+from sdv_privpgd.metrics.usefulness import distances, learning_scores, propensity_error
+
+COLUMNS = [
+    Described(name="age", sdtype="numerical"),
+    Described(name="ward", sdtype="categorical"),
+    Described(name="grade", sdtype="ordinal", order=("low", "middle", "high")),
+    Described(name="seen", sdtype="datetime", datetime_format="%Y-%m-%d"),
+    Described(name="ill", sdtype="boolean"),
+]
+
+
+def table(num_rows, seed, strength=4.0):
+    """Illness depends on age and ward, the more the stronger."""
+    rng = np.random.default_rng(seed)
+    age, ward = rng.uniform(0, 1, num_rows), rng.choice(["A", "B"], num_rows)
+    score = strength * (age - 0.5 + (ward == "A") - 0.5)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 999, num_rows), unit="D")
+    return {
+        "age": pd.Series(np.where(rng.random(num_rows) < 0.05, np.nan, age)),
+        "ward": pd.Series(ward, dtype=object),
+        "grade": pd.Series(rng.choice(["low", "middle", "high"], num_rows), dtype=object),
+        "seen": pd.Series(days.strftime("%Y-%m-%d"), dtype=object),
+        "ill": pd.Series(rng.random(num_rows) < 1 / (1 + np.exp(-score))),
+    }
+
+
+def test_rows_that_know_the_label_teach_it_and_others_do_not():
+    real = table(4_000, 0)
+    good = learning_scores(COLUMNS, table(4_000, 1), real, "ill")
+    bad = learning_scores(COLUMNS, table(4_000, 1, strength=0.0), real, "ill")
+    assert good["auroc"] > 0.85
+    assert good["linear_auroc"] > 0.85
+    assert good["f1"] > 0.7
+    assert good["accuracy"] > 0.7
+    assert bad["auroc"] == pytest.approx(0.5, abs=0.05)
+
+
+def test_numbers_are_predicted_too():
+    real, train = table(3_000, 0), table(3_000, 1)
+    for each in (real, train):
+        each["age"] = each["age"].fillna(0.5) + (each["ward"] == "A")
+    scores = learning_scores(COLUMNS, train, real, "age")
+    assert scores["r2"] > 0.6
+    assert scores["linear_r2"] > 0.6
+    assert set(scores) == {"r2", "linear_r2"}
+
+
+def test_a_class_that_only_synthetic_rows_have_costs_nothing():
+    """The macro F1 is over the classes of the test rows."""
+    real, train = table(3_000, 0), table(3_000, 1)
+    expected = learning_scores(COLUMNS, train, real, "ward")["f1"]
+    train["ward"] = train["ward"].copy()
+    train["ward"].iloc[:5] = "unused"
+    assert learning_scores(COLUMNS, train, real, "ward")["f1"] == pytest.approx(expected, abs=0.02)
+
+
+def test_more_than_two_classes_have_scores():
+    scores = learning_scores(COLUMNS, table(2_000, 1), table(2_000, 0), "grade")
+    assert scores["auroc"] == pytest.approx(0.5, abs=0.05)
+    one = table(50, 2)
+    one["grade"] = pd.Series(["low"] * 50, dtype=object)
+    only = learning_scores(COLUMNS, one, table(2_000, 0), "grade")
+    assert only["auroc"] == 0.5
+    assert only["accuracy"] == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_what_is_the_same_cannot_be_told_apart():
+    same = propensity_error(COLUMNS, table(3_000, 0), table(3_000, 1))
+    other = table(3_000, 2)
+    other["age"] = other["age"] + 1
+    assert same < 0.1
+    assert propensity_error(COLUMNS, table(3_000, 0), other) > 0.8
+
+
+def test_distances_grow_with_the_difference_and_with_the_degree():
+    real = table(20_000, 0)
+    fresh, other = (distances(COLUMNS, real, table(20_000, 1, s)) for s in (4.0, 0.0))
+    assert fresh[2] < fresh[3] < 0.1
+    assert other[2] > 2 * fresh[2]
+    assert distances(COLUMNS[:2], real, real) == {2: 0.0}
+
+
+def test_a_distance_is_that_of_the_two_tables():
+    """Two binary columns: all mass on the diagonal against an even table is half of all rows."""
+    columns = [Described(name=name, sdtype="boolean") for name in "ab"]
+    a = pd.Series([False, False, True, True])
+    real = {"a": a, "b": pd.Series([False, True, False, True])}
+    assert distances(columns, real, {"a": a, "b": a}) == {2: 0.5}
