@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sdv_privpgd.cli.constraining import add_constraints
 from sdv_privpgd.cli.dialect import Facts, Reading
 from sdv_privpgd.cli.documents import (
     columns_of,
@@ -16,7 +17,9 @@ from sdv_privpgd.cli.documents import (
     read_metadata,
 )
 from sdv_privpgd.cli.files import kind_written
-from sdv_privpgd.cli.interrupts import undisturbed
+from sdv_privpgd.cli.foretelling import described, require_rows, say_before
+from sdv_privpgd.cli.keeping import Purchase
+from sdv_privpgd.cli.models import unfinished
 from sdv_privpgd.cli.reading import check_table, read_table, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, say
 from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, spent
@@ -48,39 +51,114 @@ def synthesize(arguments: Namespace) -> None:
     metadata = None if arguments.metadata is None else read_metadata(arguments.metadata)
     # Errors in it are told before anything is opened or read.
     synthesizer = None if metadata is None else _synthesizer(arguments, metadata)
-    inputs = (arguments.table, arguments.metadata, arguments.domain)
+    inputs = (arguments.table, arguments.metadata, arguments.domain, arguments.constraints)
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         ledger = outputs.open("--ledger", arguments.ledger, is_paid=True, grows=True)
         model = outputs.open("--model", arguments.model, is_paid=True)
-        out = outputs.open("--out", arguments.out)
-        report = outputs.open("--report", arguments.report)
+        out = outputs.required("--out", arguments.out, is_paid=True)
+        report = outputs.open("--report", arguments.report, is_paid=True)
         if synthesizer is None:
-            synthesizer = _synthesizer(arguments, _typed(arguments))
-        with _on_the_books(synthesizer, earlier, outputs, ledger):
+            synthesizer = _synthesizer(arguments, typed(arguments))
+        purchase = Purchase(
+            synthesizer=synthesizer,
+            earlier=earlier,
+            outputs=outputs,
+            out=out,
+            ledger=ledger,
+            model=model,
+        )
+        with purchase.kept():
             table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
+            require_rows(arguments, table)
+            if not arguments.quiet:
+                print(f"{described(arguments, synthesizer)}\n", flush=True)
+                say_before(synthesizer)
             _fit(synthesizer, table)
-            outputs.write(model, synthesizer.save)
-            rows = sampled(synthesizer, _num_rows(arguments, synthesizer, table))
-            outputs.write(out, partial(write_as_asked, arguments, rows))
-            outputs.write(report, synthesizer.report)
+            write_results(arguments, purchase, report, _num_rows(arguments, synthesizer, table))
     if not arguments.quiet:
         print(synthesizer.privacy_report())
         if earlier is not None:
-            print(f"\nTogether with all before: {spent(after(earlier, synthesizer.ledger))}")
+            print(f"\nTogether with all before: {spent(purchase.together)}")
+
+
+def finish(arguments: Namespace) -> None:
+    """Finishes a fit that had paid before it was interrupted, and writes what it should have."""
+    kind_written(arguments.out)
+    _check_rows(arguments)
+    if arguments.table is not None:
+        check_table(arguments.table)
+    synthesizer = unfinished(arguments.model)
+    synthesizer.verbose = not arguments.quiet
+    earlier = earlier_ledger(arguments.ledger)
+    begun = len(synthesizer.ledger.charges)
+    if earlier is not None:
+        after(earlier, synthesizer.ledger)
+    with Outputs(inputs=[arguments.table], force=arguments.force) as outputs:
+        purchase = Purchase(
+            synthesizer=synthesizer,
+            begun=begun,
+            earlier=earlier,
+            outputs=outputs,
+            ledger=outputs.open("--ledger", arguments.ledger, is_paid=True, grows=True),
+            model=outputs.required("the model", arguments.model, is_paid=True, grows=True),
+            out=outputs.required("--out", arguments.out, is_paid=True),
+        )
+        report = outputs.open("--report", arguments.report, is_paid=True)
+        with purchase.kept():
+            table = None
+            if arguments.table is not None:
+                table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
+            _finish(synthesizer, table)
+            write_results(arguments, purchase, report, _num_rows(arguments, synthesizer, None))
+    if not arguments.quiet:
+        print(synthesizer.privacy_report())
+        if earlier is not None:
+            print(f"\nTogether with all before: {spent(purchase.together)}")
+
+
+def write_results(
+    arguments: Namespace, purchase: Purchase, report: Output | None, num_rows: int
+) -> None:
+    """Writes rows, the model that goes on after them, and the page. One failure stops no other."""
+    synthesizer, outputs = purchase.synthesizer, purchase.outputs
+    rows = sampled(synthesizer, num_rows)
+    purchase.keep_model()
+    outputs.attempt(purchase.out, partial(write_as_asked, arguments, rows))
+    outputs.attempt(report, synthesizer.report)
 
 
 def plan(arguments: Namespace) -> None:
-    """Prints the questions of a fit to so many rows, their noise, and what is wrong with it."""
+    """Prints the questions of a fit, their noise, and what is wrong with it. It spends nothing.
+
+    A table is read only where there is no metadata, to detect types, or no number of rows.
+    """
     from sdv_privpgd import check_domain
 
-    if arguments.metadata is None or arguments.rows is None:
-        raise CommandError("--dry-run needs --metadata and --rows: it reads no table.")
     _check_rows(arguments)
-    metadata, domain = read_metadata(arguments.metadata), read_facts(arguments.domain)
+    table, rows = None, arguments.rows
+    if arguments.metadata is not None:
+        metadata = read_metadata(arguments.metadata)
+    elif arguments.table is not None:
+        check_table(arguments.table)
+        metadata = typed(arguments)
+    else:
+        raise CommandError("A plan needs --metadata and --rows, or a table.")
+    synthesizer = _synthesizer(arguments, metadata)
+    if rows is None:
+        if synthesizer.adjacency != Adjacency.REPLACE_ONE.value:
+            raise CommandError("--rows is needed: under add_remove their number is private.")
+        if arguments.table is None:
+            raise CommandError("A plan needs --rows, or a table to count them in.")
+        check_table(arguments.table)
+        table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
+        require_rows(arguments, table)
+        rows = len(table)
+    domain = read_facts(arguments.domain)
     if domain is not None:
         for sentence in check_domain(metadata, domain):
             say(in_options(sentence))
-    print(_synthesizer(arguments, metadata).plan(arguments.rows))
+    print(f"{described(arguments, synthesizer)}\n")
+    print(synthesizer.plan(rows))
 
 
 def reading(arguments: Namespace) -> Reading:
@@ -88,6 +166,7 @@ def reading(arguments: Namespace) -> Reading:
     return Reading(
         sep=arguments.sep,
         decimal=arguments.decimal,
+        thousands=arguments.thousands,
         encoding=arguments.encoding,
         sheet=arguments.sheet,
         header=arguments.header,
@@ -123,7 +202,7 @@ def sampled(synthesizer: "PrivateSynthesizer", num_rows: int) -> "pd.DataFrame":
     return next(iter(rows.values())) if isinstance(rows, dict) else rows
 
 
-def _typed(arguments: Namespace) -> "Metadata":
+def typed(arguments: Namespace) -> "Metadata":
     """Metadata with types only, for a table that has no metadata."""
     if arguments.types == "dtypes":
         return metadata_of_types(types_in(arguments.table, reading(arguments)))
@@ -160,7 +239,7 @@ def _synthesizer(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthesi
         "aim": sdv_privpgd.AIMSynthesizer,
     }
     try:
-        return makers[arguments.method](
+        synthesizer = makers[arguments.method](
             metadata,
             arguments.epsilon,
             arguments.delta,
@@ -174,16 +253,37 @@ def _synthesizer(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthesi
         )
     except (ValueError, SynthesizerInputError) as error:
         raise CommandError(in_options(error)) from None
+    if arguments.constraints is not None:
+        add_constraints(synthesizer, arguments.constraints)
+    return synthesizer
 
 
 def _fit(synthesizer: "PrivateSynthesizer", table: "pd.DataFrame") -> None:
-    """Fits. Only our own errors are passed on, which speak of public facts."""
+    with _own_errors():
+        synthesizer.fit(table)
+
+
+def _finish(synthesizer: "PrivateSynthesizer", table: "pd.DataFrame | None") -> None:
+    kept = synthesizer.unfinished
+    assert kept is not None
+    if table is None and not kept.has_tables:
+        raise CommandError(
+            "No rows can be made of what is kept: give the same table with --table, which spends "
+            "what is left of the budget."
+        )
+    with _own_errors():
+        synthesizer.finish(table)
+
+
+@contextmanager
+def _own_errors() -> Iterator[None]:
+    """Passes on only our own errors, which speak of public facts."""
     from sdv.errors import InvalidDataError, SynthesizerInputError
 
     from sdv_privpgd import PrivacyBudgetError, PublicDomainError
 
     try:
-        synthesizer.fit(table)
+        yield
     except (
         InvalidDataError,
         SynthesizerInputError,
@@ -193,43 +293,13 @@ def _fit(synthesizer: "PrivateSynthesizer", table: "pd.DataFrame") -> None:
         raise CommandError(in_options(error)) from None
 
 
-@contextmanager
-def _on_the_books(
-    synthesizer: "PrivateSynthesizer",
-    earlier: PrivacyLedger | None,
-    outputs: Outputs,
-    ledger: Output | None,
-) -> Iterator[None]:
-    """Records what is spent inside, however it ends, and prints it after an error."""
-    try:
-        yield
-    except BaseException as error:
-        with undisturbed():
-            if synthesizer.ledger.charges or isinstance(error, KeyboardInterrupt):
-                say(spent(synthesizer.ledger))
-            if synthesizer.ledger.charges:
-                _write_down(synthesizer, earlier, outputs, ledger)
-        raise
-    _write_down(synthesizer, earlier, outputs, ledger)
-
-
-def _write_down(
-    synthesizer: "PrivateSynthesizer",
-    earlier: PrivacyLedger | None,
-    outputs: Outputs,
-    ledger: Output | None,
-) -> None:
-    text = after(earlier, synthesizer.ledger).to_json() + "\n"
-    outputs.write(ledger, lambda part: part.write_text(text, encoding="utf-8"))
-
-
 def _num_rows(
-    arguments: Namespace, synthesizer: "PrivateSynthesizer", table: "pd.DataFrame"
+    arguments: Namespace, synthesizer: "PrivateSynthesizer", table: "pd.DataFrame | None"
 ) -> int:
     """The number of rows to write. It is never the true number of rows if that is private."""
     if arguments.rows is not None:
         return arguments.rows
-    if synthesizer.adjacency == Adjacency.REPLACE_ONE.value:
+    if table is not None and synthesizer.adjacency == Adjacency.REPLACE_ONE.value:
         return len(table)
     known = synthesizer.estimated_num_rows
     if known is None:

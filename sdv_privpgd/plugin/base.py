@@ -325,6 +325,11 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
             self._run(fit, names, table, progress)
         self._speak_up()
 
+    @property
+    def unfinished(self) -> Unfinished | None:
+        """What a fit that failed had paid for; ``None`` if there is nothing to finish. Public."""
+        return self._unfinished
+
     def finish(self, data=None) -> None:
         """Finishes a fit that failed, or was interrupted, after it had paid for noisy answers.
 

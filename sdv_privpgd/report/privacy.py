@@ -95,7 +95,7 @@ def plan_report(ledger: PrivacyLedger, num_rows: int, tables: Sequence[Measureme
     >>> from sdv_privpgd import PrivacyLedger
     >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
     >>> print(plan_report(ledger, 1_000, []).splitlines()[0])
-    Plan for 1,000 rows: nothing was read, nothing was spent
+    Plan for 1,000 rows: no table was asked, nothing was spent
     """
     # Half the mean L1 norm of the noise over the rows, before anything takes noise out.
     shares: dict[int, list[float]] = {}
@@ -104,7 +104,7 @@ def plan_report(ledger: PrivacyLedger, num_rows: int, tables: Sequence[Measureme
         shares.setdefault(table.answer.ndim, []).append(noise / max(num_rows, 1))
     people = "one row" if ledger.rows_per_person == 1 else f"up to {ledger.rows_per_person} rows"
     lines = [
-        f"Plan for {num_rows:,} rows: nothing was read, nothing was spent",
+        f"Plan for {num_rows:,} rows: no table was asked, nothing was spent",
         "",
         f"Epsilon {ledger.epsilon:g}, delta {ledger.delta:g}, "
         f"{ledger.adjacency.value.replace('_', '-')}, for {people} of a person",
