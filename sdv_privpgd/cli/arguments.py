@@ -107,6 +107,8 @@ def parser() -> argparse.ArgumentParser:
 
     describe = _command(each, commands.describe, "what a kept synthesizer is and has spent")
     describe.add_argument("model", type=Path)
+    describe.add_argument("--report", type=Path, help="write the public page, too")
+    _force(describe)
     return whole
 
 

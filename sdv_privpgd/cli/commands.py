@@ -12,7 +12,7 @@ import pandas as pd
 from sdv_privpgd.cli import texts
 from sdv_privpgd.cli.documents import columns_of, metadata_of_types, read_metadata
 from sdv_privpgd.cli.files import kind_written
-from sdv_privpgd.cli.models import fitted
+from sdv_privpgd.cli.models import fitted, require_file
 from sdv_privpgd.cli.reading import check_table, read_table, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, say
 from sdv_privpgd.cli.synthesizing import facts_of, reading, sampled, write_as_asked
@@ -25,8 +25,10 @@ _NOT_PRIVATE = "NOT PRIVATE: {} compares with the real table. Do not pass it on.
 
 
 def describe(arguments: Namespace) -> None:
-    """Prints what a saved synthesizer is and what it has spent."""
+    """Prints what a saved synthesizer is and what it has spent, and writes its page if asked to."""
     synthesizer = fitted(arguments.model)
+    with Outputs(inputs=[arguments.model], force=arguments.force) as outputs:
+        outputs.write(outputs.open("--report", arguments.report), synthesizer.report)
     print(type(synthesizer).__name__)
     for name, facts in columns_of(synthesizer.get_metadata()).items():
         print(f"  {name}: {facts['sdtype']}")
@@ -40,20 +42,20 @@ def sample(arguments: Namespace) -> None:
     The file moves on with the rows, so that no later command writes them once more.
     """
     kind_written(arguments.out)
-    synthesizer = fitted(arguments.model)
-    num_rows = arguments.rows
-    if num_rows is None:
-        num_rows = synthesizer.estimated_num_rows
-    if num_rows is None or num_rows < 0:
-        raise CommandError(f"--rows must be 0 or more, got {num_rows}.")
+    require_file(arguments.model)
     inputs = [arguments.model] if arguments.again else []
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
+        # It is loaded when nobody else can move it on.
         model = None if arguments.again else _moving_on(outputs, arguments.model)
         out = outputs.open("--out", arguments.out)
-        if model is not None:
-            synthesizer = fitted(arguments.model)  # nobody else moves it on from here
-        else:
+        synthesizer = fitted(arguments.model)
+        if arguments.again:
             synthesizer.reset_sampling()
+        num_rows = arguments.rows
+        if num_rows is None:
+            num_rows = synthesizer.estimated_num_rows
+        if num_rows is None or num_rows < 0:
+            raise CommandError(f"--rows must be 0 or more, got {num_rows}.")
         rows = _rows(synthesizer, num_rows, arguments.condition)
         outputs.write(out, partial(write_as_asked, arguments, rows))
         outputs.write(model, synthesizer.save)

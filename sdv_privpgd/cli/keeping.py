@@ -61,7 +61,8 @@ class Purchase:
                     self._write_down()
                     self.keep_model()
             raise
-        self._write_down()
+        with undisturbed():
+            self._write_down()
 
     def keep_model(self) -> None:
         """Writes the synthesizer, unless it is written."""
@@ -109,7 +110,10 @@ class Purchase:
     def _remedy(self, path: Path) -> str:
         kept, model = self.synthesizer.unfinished, shlex.quote(str(path))
         if kept is None:
-            return f"The fitted model is in {path}: {PROGRAM} sample {model} writes rows of it."
+            return (
+                f"The fitted model is in {path}: {PROGRAM} sample {model} writes rows of it, and "
+                f"{PROGRAM} describe {model} --report FILE its page."
+            )
         if kept.has_tables:
             return (
                 f"The noisy answers are in {path}: {PROGRAM} finish {model} --out FILE makes rows "

@@ -32,14 +32,19 @@ def unfinished(path: Path) -> "PrivateSynthesizer":
     raise CommandError(f"{path} holds no answers to finish a fit with.")
 
 
+def require_file(path: Path) -> None:
+    """Raises ``CommandError`` if there is no file of a synthesizer."""
+    if not path.is_file():
+        raise CommandError(f"There is no file {path}.")
+
+
 def _loaded(path: Path) -> "PrivateSynthesizer":
     from sdv.errors import VersionError
     from sdv.utils import load_synthesizer
 
     from sdv_privpgd.plugin.base import PrivateSynthesizer
 
-    if not path.is_file():
-        raise CommandError(f"There is no file {path}.")
+    require_file(path)
     try:
         synthesizer: Any = load_synthesizer(path)
     except VersionError as error:

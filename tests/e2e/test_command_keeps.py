@@ -56,6 +56,11 @@ def test_one_file_that_fails_takes_no_other(csv, tmp_path, monkeypatch, capsys, 
         kept |= {"out.rescued.pkl"}
         assert run("sample", tmp_path / "out.rescued.pkl", "--out", tmp_path / "more.csv") == 0
         (tmp_path / "more.csv").unlink()
+    if failing == "page.html":
+        monkeypatch.undo()
+        assert run("describe", tmp_path / "model.pkl", "--report", tmp_path / failing) == 0
+        assert "<html" in (tmp_path / failing).read_text()
+        (tmp_path / failing).unlink()
     assert new_files(csv) == kept
     said = capsys.readouterr().err
     assert "Epsilon 1 of 1 at delta 1e-05 was spent." in said

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sdv_privpgd.cli.dialect import Reading
 from sdv_privpgd.cli.headers import looks_like_data
 from sdv_privpgd.cli.reading import check_table, read_table
-from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.cli.saying import CommandError, in_options
 
 SECRET = "CANARYTEXT"
 PEOPLE = {
@@ -431,3 +431,13 @@ def test_zeros_in_front_stay(tmp_path, sdtype):
         ["0000621", 12] if sdtype == "categorical" else ["0000621", "12"]
     )
     assert table["n"].tolist() == [1, 0]
+
+
+def test_advice_on_numbers_names_the_options():
+    advice = (
+        "Check how its numbers are written: text with a decimal comma, separators of thousands or "
+        "units is not read."
+    )
+    told = in_options(advice)
+    assert "--decimal" in told
+    assert "--thousands" in told
