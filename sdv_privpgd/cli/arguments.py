@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.cli import commands, synthesizing
+from sdv_privpgd.cli import commands, finishing, synthesizing
 from sdv_privpgd.cli.saying import PROGRAM
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     _force(synthesize)
 
     finish = _command(
-        each, synthesizing.finish, "make rows of what an interrupted fit had paid for, for nothing"
+        each, finishing.finish, "make rows of what an interrupted fit had paid for, for nothing"
     )
     finish.add_argument("model", type=Path, help="its file, which will hold the fitted synthesizer")
     finish.add_argument("--out", type=Path, required=True, help="CSV or Parquet")

@@ -19,7 +19,6 @@ from sdv_privpgd.cli.documents import (
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.foretelling import described, require_rows, say_before
 from sdv_privpgd.cli.keeping import Purchase
-from sdv_privpgd.cli.models import unfinished
 from sdv_privpgd.cli.reading import check_table, read_table, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, say
 from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, spent
@@ -41,7 +40,7 @@ def synthesize(arguments: Namespace) -> None:
         return
     if arguments.out is None:
         raise CommandError("--out is needed.")
-    _check_rows(arguments)
+    check_rows(arguments)
     check_table(arguments.table)
     kind_written(arguments.out)
     earlier = earlier_ledger(arguments.ledger)
@@ -74,46 +73,17 @@ def synthesize(arguments: Namespace) -> None:
                 print(f"{described(arguments, synthesizer)}\n", flush=True)
                 say_before(synthesizer)
             _fit(synthesizer, table)
-            write_results(arguments, purchase, report, _num_rows(arguments, synthesizer, table))
-    if not arguments.quiet:
-        print(synthesizer.privacy_report())
-        if earlier is not None:
-            print(f"\nTogether with all before: {spent(purchase.together)}")
+            write_results(arguments, purchase, report, num_rows(arguments, synthesizer, table))
+    print_report(arguments, purchase)
 
 
-def finish(arguments: Namespace) -> None:
-    """Finishes a fit that had paid before it was interrupted, and writes what it should have."""
-    kind_written(arguments.out)
-    _check_rows(arguments)
-    if arguments.table is not None:
-        check_table(arguments.table)
-    synthesizer = unfinished(arguments.model)
-    synthesizer.verbose = not arguments.quiet
-    earlier = earlier_ledger(arguments.ledger)
-    begun = len(synthesizer.ledger.charges)
-    if earlier is not None:
-        after(earlier, synthesizer.ledger)
-    with Outputs(inputs=[arguments.table], force=arguments.force) as outputs:
-        purchase = Purchase(
-            synthesizer=synthesizer,
-            begun=begun,
-            earlier=earlier,
-            outputs=outputs,
-            ledger=outputs.open("--ledger", arguments.ledger, is_paid=True, grows=True),
-            model=outputs.required("the model", arguments.model, is_paid=True, grows=True),
-            out=outputs.required("--out", arguments.out, is_paid=True),
-        )
-        report = outputs.open("--report", arguments.report, is_paid=True)
-        with purchase.kept():
-            table = None
-            if arguments.table is not None:
-                table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
-            _finish(synthesizer, table)
-            write_results(arguments, purchase, report, _num_rows(arguments, synthesizer, None))
-    if not arguments.quiet:
-        print(synthesizer.privacy_report())
-        if earlier is not None:
-            print(f"\nTogether with all before: {spent(purchase.together)}")
+def print_report(arguments: Namespace, purchase: Purchase) -> None:
+    """Prints what was spent, unless it is to be quiet."""
+    if arguments.quiet:
+        return
+    print(purchase.synthesizer.privacy_report())
+    if purchase.earlier is not None:
+        print(f"\nTogether with all before: {spent(purchase.together)}")
 
 
 def write_results(
@@ -134,7 +104,7 @@ def plan(arguments: Namespace) -> None:
     """
     from sdv_privpgd import check_domain
 
-    _check_rows(arguments)
+    check_rows(arguments)
     table, rows = None, arguments.rows
     if arguments.metadata is not None:
         metadata = read_metadata(arguments.metadata)
@@ -209,7 +179,8 @@ def typed(arguments: Namespace) -> "Metadata":
     return detected_metadata(read_table(arguments.table, reading(arguments), None))
 
 
-def _check_rows(arguments: Namespace) -> None:
+def check_rows(arguments: Namespace) -> None:
+    """Raises ``CommandError`` for a number of rows that cannot be."""
     if arguments.rows is not None and arguments.rows < 0:
         raise CommandError(f"--rows must be 0 or more, got {arguments.rows}.")
 
@@ -259,24 +230,12 @@ def _synthesizer(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthesi
 
 
 def _fit(synthesizer: "PrivateSynthesizer", table: "pd.DataFrame") -> None:
-    with _own_errors():
+    with own_errors():
         synthesizer.fit(table)
 
 
-def _finish(synthesizer: "PrivateSynthesizer", table: "pd.DataFrame | None") -> None:
-    kept = synthesizer.unfinished
-    assert kept is not None
-    if table is None and not kept.has_tables:
-        raise CommandError(
-            "No rows can be made of what is kept: give the same table with --table, which spends "
-            "what is left of the budget."
-        )
-    with _own_errors():
-        synthesizer.finish(table)
-
-
 @contextmanager
-def _own_errors() -> Iterator[None]:
+def own_errors() -> Iterator[None]:
     """Passes on only our own errors, which speak of public facts."""
     from sdv.errors import InvalidDataError, SynthesizerInputError
 
@@ -293,7 +252,7 @@ def _own_errors() -> Iterator[None]:
         raise CommandError(in_options(error)) from None
 
 
-def _num_rows(
+def num_rows(
     arguments: Namespace, synthesizer: "PrivateSynthesizer", table: "pd.DataFrame | None"
 ) -> int:
     """The number of rows to write. It is never the true number of rows if that is private."""
