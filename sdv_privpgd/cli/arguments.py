@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.cli import commands, synthesizing
+from sdv_privpgd.cli import commands, finishing, synthesizing
 from sdv_privpgd.cli.saying import PROGRAM
 
 if TYPE_CHECKING:
@@ -28,14 +28,6 @@ def parser() -> argparse.ArgumentParser:
     synthesize = _command(each, synthesizing.synthesize, "fit a table and write synthetic rows")
     synthesize.add_argument("table", type=Path, help="CSV, Parquet or .xlsx; CSV compressed or not")
     synthesize.add_argument("--out", type=Path, help="CSV or Parquet; needed but for --dry-run")
-    synthesize.add_argument("--metadata", type=Path, help="SDV's, JSON")
-    synthesize.add_argument(
-        "--types",
-        choices=["detect", "dtypes"],
-        default="detect",
-        help="without metadata, types are detected from cells, or are what dtypes say: of a "
-        "Parquet file its own, of text those of --dtype",
-    )
     _settings(synthesize)
     synthesize.add_argument(
         "--rows", type=int, help="synthetic rows; as many as the table has, or as it seems to have"
@@ -53,13 +45,33 @@ def parser() -> argparse.ArgumentParser:
     _table(synthesize)
     _force(synthesize)
 
-    plan = _command(each, synthesizing.plan, "what would be asked of --rows rows; none is read")
-    plan.add_argument("--metadata", type=Path, required=True, help="SDV's, JSON")
+    finish = _command(
+        each, finishing.finish, "make rows of what an interrupted fit had paid for, for nothing"
+    )
+    finish.add_argument("model", type=Path, help="its file, which will hold the fitted synthesizer")
+    finish.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
+    finish.add_argument(
+        "--table", type=Path, help="the same table: what is left of the budget is spent first"
+    )
+    finish.add_argument("--rows", type=int, help="as many as the table had, or seemed to have")
+    finish.add_argument("--report", type=Path, help="write the public page")
+    finish.add_argument(
+        "--ledger", type=Path, help="of the interrupted run; what is spent now is added"
+    )
+    finish.add_argument("--quiet", action="store_true", help="no bars and no report")
+    _table(finish)
+    _force(finish)
+
+    plan = _command(each, synthesizing.plan, "what a fit would ask, and the noise; spends nothing")
+    plan.add_argument(
+        "table", type=Path, nargs="?", help="read only to detect types, or to count rows"
+    )
     _settings(plan)
-    plan.add_argument("--rows", type=int, required=True)
+    plan.add_argument("--rows", type=int, help="as many as the table has")
+    _table(plan)
 
     sample = _command(each, commands.sample, "write more rows of a kept synthesizer, for nothing")
-    sample.add_argument("model", type=Path)
+    sample.add_argument("model", type=Path, help="moves on, so that the next rows are new ones")
     sample.add_argument("--rows", type=int, help="as many as the table had, or seemed to have")
     sample.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
     sample.add_argument(
@@ -69,6 +81,11 @@ def parser() -> argparse.ArgumentParser:
         type=_pair,
         metavar="COLUMN=VALUE",
         help="what all rows have; nothing after = is missing, 30..40 a range; may be repeated",
+    )
+    sample.add_argument(
+        "--again",
+        action="store_true",
+        help="the rows from the start, which were written before; the model does not move on",
     )
     _dialect(sample)
     _force(sample)
@@ -90,6 +107,8 @@ def parser() -> argparse.ArgumentParser:
 
     describe = _command(each, commands.describe, "what a kept synthesizer is and has spent")
     describe.add_argument("model", type=Path)
+    describe.add_argument("--report", type=Path, help="write the public page, too")
+    _force(describe)
     return whole
 
 
@@ -102,6 +121,14 @@ def _command(each: Any, run: "Callable", about: str) -> argparse.ArgumentParser:
 
 def _settings(command: argparse.ArgumentParser) -> None:
     """Adds the options of a fit."""
+    command.add_argument("--metadata", type=Path, help="SDV's, JSON")
+    command.add_argument(
+        "--types",
+        choices=["detect", "dtypes"],
+        default="detect",
+        help="without metadata, types are detected from cells, or are what dtypes say: of a "
+        "Parquet file its own, of text those of --dtype",
+    )
     command.add_argument("--epsilon", type=float, required=True, help="what may be spent")
     command.add_argument("--delta", type=float, default=1e-5)
     command.add_argument(
@@ -109,6 +136,9 @@ def _settings(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--public-metadata", action="store_true", help="ranges in the metadata are public"
+    )
+    command.add_argument(
+        "--constraints", type=Path, help="SDV's, JSON: class names and parameters; never learned"
     )
     command.add_argument(
         "--method", choices=["privpgd", "mst", "aim", "mwem", "independent"], default="privpgd"
@@ -124,6 +154,9 @@ def _settings(command: argparse.ArgumentParser) -> None:
 def _table(command: argparse.ArgumentParser) -> None:
     """Adds the options for reading a table."""
     _dialect(command)
+    command.add_argument(
+        "--thousands", type=_character, help="in numbers of text, such as . in 1.234,56"
+    )
     command.add_argument("--sheet", help="of a workbook with several")
     command.add_argument(
         "--names",

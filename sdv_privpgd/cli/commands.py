@@ -12,10 +12,11 @@ import pandas as pd
 from sdv_privpgd.cli import texts
 from sdv_privpgd.cli.documents import columns_of, metadata_of_types, read_metadata
 from sdv_privpgd.cli.files import kind_written
+from sdv_privpgd.cli.models import fitted, require_file
 from sdv_privpgd.cli.reading import check_table, read_table, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, say
 from sdv_privpgd.cli.synthesizing import facts_of, reading, sampled, write_as_asked
-from sdv_privpgd.cli.writing import Outputs
+from sdv_privpgd.cli.writing import Output, Outputs
 
 if TYPE_CHECKING:
     from sdv_privpgd.plugin.base import PrivateSynthesizer
@@ -24,8 +25,10 @@ _NOT_PRIVATE = "NOT PRIVATE: {} compares with the real table. Do not pass it on.
 
 
 def describe(arguments: Namespace) -> None:
-    """Prints what a saved synthesizer is and what it has spent."""
-    synthesizer = _kept(arguments.model)
+    """Prints what a saved synthesizer is and what it has spent, and writes its page if asked to."""
+    synthesizer = fitted(arguments.model)
+    with Outputs(inputs=[arguments.model], force=arguments.force) as outputs:
+        outputs.write(outputs.open("--report", arguments.report), synthesizer.report)
     print(type(synthesizer).__name__)
     for name, facts in columns_of(synthesizer.get_metadata()).items():
         print(f"  {name}: {facts['sdtype']}")
@@ -34,24 +37,44 @@ def describe(arguments: Namespace) -> None:
 
 
 def sample(arguments: Namespace) -> None:
-    """Writes rows of a saved synthesizer, always from the start of its sequence."""
+    """Writes the next rows of a saved synthesizer, or with ``--again`` the first of its sequence.
+
+    The file moves on with the rows, so that no later command writes them once more.
+    """
     kind_written(arguments.out)
-    synthesizer = _kept(arguments.model)
-    num_rows = arguments.rows
-    if num_rows is None:
-        num_rows = synthesizer.estimated_num_rows
-    if num_rows is None or num_rows < 0:
-        raise CommandError(f"--rows must be 0 or more, got {num_rows}.")
-    with Outputs(inputs=[arguments.model], force=arguments.force) as outputs:
+    require_file(arguments.model)
+    inputs = [arguments.model] if arguments.again else []
+    with Outputs(inputs=inputs, force=arguments.force) as outputs:
+        # It is loaded when nobody else can move it on.
+        model = None if arguments.again else _moving_on(outputs, arguments.model)
         out = outputs.open("--out", arguments.out)
+        synthesizer = fitted(arguments.model)
+        if arguments.again:
+            synthesizer.reset_sampling()
+        num_rows = arguments.rows
+        if num_rows is None:
+            num_rows = synthesizer.estimated_num_rows
+        if num_rows is None or num_rows < 0:
+            raise CommandError(f"--rows must be 0 or more, got {num_rows}.")
         rows = _rows(synthesizer, num_rows, arguments.condition)
         outputs.write(out, partial(write_as_asked, arguments, rows))
+        outputs.write(model, synthesizer.save)
+
+
+def _moving_on(outputs: Outputs, path: Path) -> Output | None:
+    try:
+        return outputs.open("the model", path, grows=True)
+    except CommandError as error:
+        raise CommandError(
+            f"{error} New rows need it to move on; --again leaves it as it is, and writes the "
+            "first rows once more."
+        ) from None
 
 
 def evaluate(arguments: Namespace) -> None:
     """Writes a page that compares rows with the real table, and says that it is not private."""
     check_table(arguments.table)
-    synthesizer = _kept(arguments.model)
+    synthesizer = fitted(arguments.model)
     with Outputs(inputs=[arguments.model, arguments.table], force=arguments.force) as outputs:
         out = outputs.open("--out", arguments.out)
         table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
@@ -104,29 +127,6 @@ def _compare(synthesizer: "PrivateSynthesizer", table: pd.DataFrame, part: Path)
         raise CommandError(in_options(error)) from None
 
 
-def _kept(path: Path) -> "PrivateSynthesizer":
-    """Loads a fitted synthesizer from a file."""
-    from sdv.errors import VersionError
-    from sdv.utils import load_synthesizer
-
-    from sdv_privpgd.plugin.base import PrivateSynthesizer
-
-    if not path.is_file():
-        raise CommandError(f"There is no file {path}.")
-    try:
-        synthesizer: Any = load_synthesizer(path)
-    except VersionError as error:
-        raise CommandError(in_options(error)) from None
-    except Exception as error:  # noqa: BLE001 - whatever a file that is no pickle raises
-        kind = type(error).__name__
-        raise CommandError(f"{path} holds no synthesizer that can be read ({kind}).") from None
-    if not isinstance(synthesizer, PrivateSynthesizer):
-        raise CommandError(f"{path} holds no synthesizer of this package.")
-    if not synthesizer.get_info()["is_fit"]:
-        raise CommandError(f"{path} holds a synthesizer that was not fitted.")
-    return synthesizer
-
-
 def _rows(
     synthesizer: "PrivateSynthesizer", num_rows: int, asked: Sequence[tuple[str, str]]
 ) -> pd.DataFrame:
@@ -176,8 +176,8 @@ def _wanted(name: str, text: str, facts: Any) -> Any:
 def _value(name: str, text: str, facts: Any) -> Any:
     given = pd.Series([text], dtype=object)
     if not texts.is_number(facts):
-        return texts.meanings(given, facts, ".").iloc[0]
-    number = texts.numbers(given, ".").iloc[0]
+        return texts.meanings(given, facts, texts.Signs()).iloc[0]
+    number = texts.numbers(given, texts.Signs()).iloc[0]
     if number is None:
         raise CommandError(f"--condition {name}={text}: the column holds numbers.")
     return number

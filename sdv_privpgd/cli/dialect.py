@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.cli.texts import Signs
+
 Facts = Mapping[str, Mapping]
 """The public facts on each column, in SDV's words, from the metadata and the domain."""
 
@@ -18,6 +21,7 @@ class Reading:
     Attributes:
         sep: The separator of columns in text; ``None`` takes the one of the file's ending.
         decimal: The sign before decimals.
+        thousands: The sign between groups of three digits; ``None`` allows none.
         encoding: The encoding of text; ``None`` takes the one of the file's first bytes, or UTF-8.
         sheet: The sheet of a workbook; ``None`` takes its only one.
         header: Whether the first record holds names; ``None`` decides by the record itself.
@@ -27,11 +31,24 @@ class Reading:
 
     sep: str | None = None
     decimal: str = "."
+    thousands: str | None = None
     encoding: str | None = None
     sheet: str | None = None
     header: bool | None = None
     names: tuple[str, ...] | None = None
     dtypes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.thousands is not None and self.thousands == self.decimal:
+            raise CommandError(
+                f"--thousands and --decimal are both {self.decimal!r}. Name the --decimal, such "
+                "as a comma."
+            )
+
+    @property
+    def signs(self) -> Signs:
+        """The signs in numbers of text."""
+        return Signs(self.decimal, self.thousands)
 
     @property
     def has_header(self) -> bool:

@@ -18,7 +18,7 @@ def read_metadata(path: Path) -> "Metadata":
     """Reads SDV's metadata of one table."""
     from sdv.metadata import Metadata
 
-    facts = _read_json(path)
+    facts = read_json(path)
     if isinstance(facts, dict) and "tables" not in facts:
         facts = {"tables": {_TABLE: facts}}
     try:
@@ -77,7 +77,8 @@ def metadata_of_types(types: Mapping[str, Any]) -> "Metadata":
         raise CommandError(str(error)) from None
 
 
-def _read_json(path: Path) -> Any:
+def read_json(path: Path) -> Any:
+    """Reads a document in JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:

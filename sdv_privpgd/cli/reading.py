@@ -93,18 +93,37 @@ def _read_text(path: Path, how: Reading, facts: Facts | None) -> pd.DataFrame:
     _check_separator(record, how, kind, facts)
     names = _names(record, how, facts)
     _check_dtypes(how.dtypes, names)
-    inferred = [name for name in names if facts is None or how.is_number(name, facts)]
-    table = parsed_text(
-        path,
-        how,
-        kind,
-        header=0 if how.has_header else None,
-        names=names,
-        dtype={name: str for name in names if name not in inferred or how.stays_text(name)},
-        na_values={name: _missing(facts, name) for name in names},
-        float_precision="round_trip",
-    )
-    return _understood(table, how, facts)
+    options: dict[str, Any] = {
+        "header": 0 if how.has_header else None,
+        "names": names,
+        "na_values": {name: _missing(facts, name) for name in names},
+        "float_precision": "round_trip",
+    }
+    if facts is None:
+        return _converted(_inferred(path, how, kind, options), how)
+    # Groups of digits are read by our rule alone: pandas' makes a number of a date, too.
+    parsed = [n for n in names if how.is_number(n, facts) and how.thousands is None]
+    as_text = {name: str for name in names if name not in parsed or how.stays_text(name)}
+    return _understood(parsed_text(path, how, kind, dtype=as_text, **options), how, facts)
+
+
+def _inferred(path: Path, how: Reading, kind: Kind, options: Mapping[str, Any]) -> pd.DataFrame:
+    """The table with the types that its cells have, to detect types by.
+
+    A column with a text such as 0123 is one of texts: as numbers they would lose the zero.
+    """
+    written = parsed_text(path, how, kind, dtype=str, **options)
+    as_text = {
+        name: str
+        for name in written.columns
+        if how.stays_text(str(name)) or texts.written_with_zeros(cast(pd.Series, written[name]))
+    }
+    table = parsed_text(path, how, kind, dtype=as_text, **options)
+    for name in table.columns if how.thousands is not None else []:
+        column = cast(pd.Series, written[name])
+        if name not in as_text and texts.are_numbers(column, how.signs):
+            table[name] = pd.to_numeric(texts.numbers(column, how.signs))
+    return table
 
 
 def _check_separator(record: Sequence[str], how: Reading, kind: Kind, facts: Facts | None) -> None:
@@ -203,9 +222,9 @@ def _understood(table: pd.DataFrame, how: Reading, facts: Facts | None) -> pd.Da
         for name in table.columns:
             column, known = cast(pd.Series, table[name]), facts.get(name, {})
             if how.is_number(name, facts):
-                table[name] = texts.numbers(column, how.decimal)
+                table[name] = texts.numbers(column, how.signs)
             elif not how.stays_text(name):
-                table[name] = texts.meanings(column, known, how.decimal)
+                table[name] = texts.meanings(column, known, how.signs)
     return _converted(table, how)
 
 

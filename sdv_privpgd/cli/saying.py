@@ -15,6 +15,10 @@ _OPTIONS = (
     (r"public_domain\[('[^']*')\]", r"\1 in --domain"),
     (r"public_domain", "--domain"),
     (r"public_metadata", "--public-metadata"),
+    (
+        r"text with a decimal comma, separators of thousands or units is not read",
+        "a comma before decimals needs --decimal, and separators of thousands need --thousands",
+    ),
     (r"rows_per_person", "--rows-per-person"),
     (r"discovery_share", "--discovery-share"),
     (r"num_rows", "--rows"),

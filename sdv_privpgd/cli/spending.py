@@ -34,7 +34,7 @@ def check_spending(
         planned: The empty ledger of the fit.
         most: The largest epsilon.
     """
-    together = planned if earlier is None else after(_closed(earlier), planned)
+    together = planned if earlier is None else after(closed(earlier), planned)
     if most is None or together.epsilon <= _checked(most):
         return
     before = ""
@@ -65,7 +65,7 @@ def spent(ledger: PrivacyLedger) -> str:
     )
 
 
-def _closed(ledger: PrivacyLedger) -> PrivacyLedger:
+def closed(ledger: PrivacyLedger) -> PrivacyLedger:
     """The same charges with nothing left: an ended fit cannot use the rest of its budget."""
     deltas = sum((charge.delta for charge in ledger.charges), Fraction(0))
     return replace(ledger, budget=ledger.mu_squared, reserved=deltas)

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sdv_privpgd.cli.constraining import add_constraints
 from sdv_privpgd.cli.dialect import Facts, Reading
 from sdv_privpgd.cli.documents import (
     columns_of,
@@ -16,7 +17,8 @@ from sdv_privpgd.cli.documents import (
     read_metadata,
 )
 from sdv_privpgd.cli.files import kind_written
-from sdv_privpgd.cli.interrupts import undisturbed
+from sdv_privpgd.cli.foretelling import described, require_rows, say_before
+from sdv_privpgd.cli.keeping import Purchase
 from sdv_privpgd.cli.reading import check_table, read_table, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, say
 from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, spent
@@ -38,7 +40,7 @@ def synthesize(arguments: Namespace) -> None:
         return
     if arguments.out is None:
         raise CommandError("--out is needed.")
-    _check_rows(arguments)
+    check_rows(arguments)
     check_table(arguments.table)
     kind_written(arguments.out)
     earlier = earlier_ledger(arguments.ledger)
@@ -48,39 +50,85 @@ def synthesize(arguments: Namespace) -> None:
     metadata = None if arguments.metadata is None else read_metadata(arguments.metadata)
     # Errors in it are told before anything is opened or read.
     synthesizer = None if metadata is None else _synthesizer(arguments, metadata)
-    inputs = (arguments.table, arguments.metadata, arguments.domain)
+    inputs = (arguments.table, arguments.metadata, arguments.domain, arguments.constraints)
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         ledger = outputs.open("--ledger", arguments.ledger, is_paid=True, grows=True)
         model = outputs.open("--model", arguments.model, is_paid=True)
-        out = outputs.open("--out", arguments.out)
-        report = outputs.open("--report", arguments.report)
+        out = outputs.required("--out", arguments.out, is_paid=True)
+        report = outputs.open("--report", arguments.report, is_paid=True)
         if synthesizer is None:
-            synthesizer = _synthesizer(arguments, _typed(arguments))
-        with _on_the_books(synthesizer, earlier, outputs, ledger):
+            synthesizer = _synthesizer(arguments, typed(arguments))
+        purchase = Purchase(
+            synthesizer=synthesizer,
+            earlier=earlier,
+            outputs=outputs,
+            out=out,
+            ledger=ledger,
+            model=model,
+        )
+        with purchase.kept():
             table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
+            require_rows(arguments, table)
+            if not arguments.quiet:
+                print(f"{described(arguments, synthesizer)}\n", flush=True)
+                say_before(synthesizer)
             _fit(synthesizer, table)
-            outputs.write(model, synthesizer.save)
-            rows = sampled(synthesizer, _num_rows(arguments, synthesizer, table))
-            outputs.write(out, partial(write_as_asked, arguments, rows))
-            outputs.write(report, synthesizer.report)
-    if not arguments.quiet:
-        print(synthesizer.privacy_report())
-        if earlier is not None:
-            print(f"\nTogether with all before: {spent(after(earlier, synthesizer.ledger))}")
+            write_results(arguments, purchase, report, num_rows(arguments, synthesizer, table))
+    print_report(arguments, purchase)
+
+
+def print_report(arguments: Namespace, purchase: Purchase) -> None:
+    """Prints what was spent, unless it is to be quiet."""
+    if arguments.quiet:
+        return
+    print(purchase.synthesizer.privacy_report())
+    if purchase.earlier is not None:
+        print(f"\nTogether with all before: {spent(purchase.together)}")
+
+
+def write_results(
+    arguments: Namespace, purchase: Purchase, report: Output | None, num_rows: int
+) -> None:
+    """Writes rows, the model that goes on after them, and the page. One failure stops no other."""
+    synthesizer, outputs = purchase.synthesizer, purchase.outputs
+    rows = sampled(synthesizer, num_rows)
+    purchase.keep_model()
+    outputs.attempt(purchase.out, partial(write_as_asked, arguments, rows))
+    outputs.attempt(report, synthesizer.report)
 
 
 def plan(arguments: Namespace) -> None:
-    """Prints the questions of a fit to so many rows, their noise, and what is wrong with it."""
+    """Prints the questions of a fit, their noise, and what is wrong with it. It spends nothing.
+
+    A table is read only where there is no metadata, to detect types, or no number of rows.
+    """
     from sdv_privpgd import check_domain
 
-    if arguments.metadata is None or arguments.rows is None:
-        raise CommandError("--dry-run needs --metadata and --rows: it reads no table.")
-    _check_rows(arguments)
-    metadata, domain = read_metadata(arguments.metadata), read_facts(arguments.domain)
+    check_rows(arguments)
+    table, rows = None, arguments.rows
+    if arguments.metadata is not None:
+        metadata = read_metadata(arguments.metadata)
+    elif arguments.table is not None:
+        check_table(arguments.table)
+        metadata = typed(arguments)
+    else:
+        raise CommandError("A plan needs --metadata and --rows, or a table.")
+    synthesizer = _synthesizer(arguments, metadata)
+    if rows is None:
+        if synthesizer.adjacency != Adjacency.REPLACE_ONE.value:
+            raise CommandError("--rows is needed: under add_remove their number is private.")
+        if arguments.table is None:
+            raise CommandError("A plan needs --rows, or a table to count them in.")
+        check_table(arguments.table)
+        table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
+        require_rows(arguments, table)
+        rows = len(table)
+    domain = read_facts(arguments.domain)
     if domain is not None:
         for sentence in check_domain(metadata, domain):
             say(in_options(sentence))
-    print(_synthesizer(arguments, metadata).plan(arguments.rows))
+    print(f"{described(arguments, synthesizer)}\n")
+    print(synthesizer.plan(rows))
 
 
 def reading(arguments: Namespace) -> Reading:
@@ -88,6 +136,7 @@ def reading(arguments: Namespace) -> Reading:
     return Reading(
         sep=arguments.sep,
         decimal=arguments.decimal,
+        thousands=arguments.thousands,
         encoding=arguments.encoding,
         sheet=arguments.sheet,
         header=arguments.header,
@@ -123,14 +172,15 @@ def sampled(synthesizer: "PrivateSynthesizer", num_rows: int) -> "pd.DataFrame":
     return next(iter(rows.values())) if isinstance(rows, dict) else rows
 
 
-def _typed(arguments: Namespace) -> "Metadata":
+def typed(arguments: Namespace) -> "Metadata":
     """Metadata with types only, for a table that has no metadata."""
     if arguments.types == "dtypes":
         return metadata_of_types(types_in(arguments.table, reading(arguments)))
     return detected_metadata(read_table(arguments.table, reading(arguments), None))
 
 
-def _check_rows(arguments: Namespace) -> None:
+def check_rows(arguments: Namespace) -> None:
+    """Raises ``CommandError`` for a number of rows that cannot be."""
     if arguments.rows is not None and arguments.rows < 0:
         raise CommandError(f"--rows must be 0 or more, got {arguments.rows}.")
 
@@ -162,7 +212,7 @@ def _synthesizer(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthesi
         "independent": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="independent"),
     }
     try:
-        return makers[arguments.method](
+        synthesizer = makers[arguments.method](
             metadata,
             arguments.epsilon,
             arguments.delta,
@@ -176,16 +226,25 @@ def _synthesizer(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthesi
         )
     except (ValueError, SynthesizerInputError) as error:
         raise CommandError(in_options(error)) from None
+    if arguments.constraints is not None:
+        add_constraints(synthesizer, arguments.constraints)
+    return synthesizer
 
 
 def _fit(synthesizer: "PrivateSynthesizer", table: "pd.DataFrame") -> None:
-    """Fits. Only our own errors are passed on, which speak of public facts."""
+    with own_errors():
+        synthesizer.fit(table)
+
+
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """Passes on only our own errors, which speak of public facts."""
     from sdv.errors import InvalidDataError, SynthesizerInputError
 
     from sdv_privpgd import PrivacyBudgetError, PublicDomainError
 
     try:
-        synthesizer.fit(table)
+        yield
     except (
         InvalidDataError,
         SynthesizerInputError,
@@ -195,43 +254,13 @@ def _fit(synthesizer: "PrivateSynthesizer", table: "pd.DataFrame") -> None:
         raise CommandError(in_options(error)) from None
 
 
-@contextmanager
-def _on_the_books(
-    synthesizer: "PrivateSynthesizer",
-    earlier: PrivacyLedger | None,
-    outputs: Outputs,
-    ledger: Output | None,
-) -> Iterator[None]:
-    """Records what is spent inside, however it ends, and prints it after an error."""
-    try:
-        yield
-    except BaseException as error:
-        with undisturbed():
-            if synthesizer.ledger.charges or isinstance(error, KeyboardInterrupt):
-                say(spent(synthesizer.ledger))
-            if synthesizer.ledger.charges:
-                _write_down(synthesizer, earlier, outputs, ledger)
-        raise
-    _write_down(synthesizer, earlier, outputs, ledger)
-
-
-def _write_down(
-    synthesizer: "PrivateSynthesizer",
-    earlier: PrivacyLedger | None,
-    outputs: Outputs,
-    ledger: Output | None,
-) -> None:
-    text = after(earlier, synthesizer.ledger).to_json() + "\n"
-    outputs.write(ledger, lambda part: part.write_text(text, encoding="utf-8"))
-
-
-def _num_rows(
-    arguments: Namespace, synthesizer: "PrivateSynthesizer", table: "pd.DataFrame"
+def num_rows(
+    arguments: Namespace, synthesizer: "PrivateSynthesizer", table: "pd.DataFrame | None"
 ) -> int:
     """The number of rows to write. It is never the true number of rows if that is private."""
     if arguments.rows is not None:
         return arguments.rows
-    if synthesizer.adjacency == Adjacency.REPLACE_ONE.value:
+    if table is not None and synthesizer.adjacency == Adjacency.REPLACE_ONE.value:
         return len(table)
     known = synthesizer.estimated_num_rows
     if known is None:

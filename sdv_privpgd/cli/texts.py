@@ -5,7 +5,10 @@ text, and every other row would be read as something else.
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -14,13 +17,56 @@ from sdv_privpgd.cli.saying import CommandError
 
 _TRUTHS = {"true": True, "false": False}
 
+_SPACES = " \u00a0\u202f"
+"""The spaces between groups of digits: an ordinary one, one that no line breaks at, a thin one."""
+
+
+_WITH_ZEROS = re.compile(r"0\d+\s*$")
+
+
+@dataclass(frozen=True)
+class Signs:
+    """The signs in numbers of text.
+
+    Attributes:
+        decimal: The sign before decimals.
+        thousands: The sign between groups of three digits; ``None`` allows none.
+    """
+
+    decimal: str = "."
+    thousands: str | None = None
+
+    def plain(self, text: str) -> str:
+        """A number as Python writes it. Any other text gives a text that is no number.
+
+        >>> Signs(decimal=",", thousands=".").plain("1.234,56")
+        '1234.56'
+        >>> Signs(decimal=",", thousands=".").plain("15.04.1972")
+        '15_04_1972'
+        """
+        if self.thousands is not None and self._grouped.fullmatch(text):
+            text = re.sub(self._group, "", text)
+        if self.decimal == ".":
+            return text
+        return text.replace(".", "_").replace(self.decimal, ".")
+
+    @property
+    def _group(self) -> str:
+        assert self.thousands is not None
+        return f"[{_SPACES}]" if self.thousands in _SPACES else re.escape(self.thousands)
+
+    @cached_property
+    def _grouped(self) -> re.Pattern:
+        decimal = re.escape(self.decimal)
+        return re.compile(rf"\s*[-+]?\d{{1,3}}({self._group}\d{{3}})+({decimal}\d*)?\s*")
+
 
 def is_number(facts: Mapping) -> bool:
     """Whether a column holds numbers, so that a parser may read it at once."""
     return facts.get("sdtype") == "numerical"
 
 
-def numbers(column: pd.Series, decimal: str) -> pd.Series:
+def numbers(column: pd.Series, signs: Signs) -> pd.Series:
     """A column of numbers, whatever dtype the parser gave it.
 
     The parser gives a dtype of numbers only if all cells are numbers. So each cell is decided here
@@ -28,18 +74,29 @@ def numbers(column: pd.Series, decimal: str) -> pd.Series:
     """
     if column.dtype.kind in "iuf":
         return column
-    read = [_number(cell, decimal) for cell in column]
+    read = [_number(cell, signs) for cell in column]
     return pd.Series(read, index=column.index, name=column.name, dtype=object)
 
 
-def meanings(column: pd.Series, facts: Mapping, decimal: str) -> pd.Series:
+def meanings(column: pd.Series, facts: Mapping, signs: Signs) -> pd.Series:
     """A column of text with the meanings of its texts, as objects. Other objects stay."""
-    means = _meaning(facts, decimal)
+    means = _meaning(facts, signs)
     # Each text is read once: long columns have few different ones.
     texts = {cell for cell in column if isinstance(cell, str)}
     found = {text: means(text) for text in texts}
     read = [found[cell] if isinstance(cell, str) else cell for cell in column]
     return pd.Series(read, index=column.index, name=column.name, dtype=object)
+
+
+def written_with_zeros(column: pd.Series) -> bool:
+    """Whether some text of a column begins with a zero that a number would lose."""
+    return any(_WITH_ZEROS.match(cell) is not None for cell in column if isinstance(cell, str))
+
+
+def are_numbers(column: pd.Series, signs: Signs) -> bool:
+    """Whether all texts of a column, which may lack some, are numbers."""
+    cells = column.dropna()
+    return len(cells) > 0 and all(_number(cell, signs) is not None for cell in cells)
 
 
 def texts(column: pd.Series) -> pd.Series:
@@ -69,7 +126,7 @@ def convert(column: pd.Series, dtype: Any) -> pd.Series:
         ) from None
 
 
-def _meaning(facts: Mapping, decimal: str) -> Callable[[str], Any]:
+def _meaning(facts: Mapping, signs: Signs) -> Callable[[str], Any]:
     """The function that reads one text of a column."""
     sdtype, declared = facts.get("sdtype"), declared_values(facts)
     if sdtype == "boolean":
@@ -77,11 +134,11 @@ def _meaning(facts: Mapping, decimal: str) -> Callable[[str], Any]:
     if sdtype not in ("categorical", "ordinal"):
         return lambda text: text
     if declared:
-        return lambda text: _declared(text, declared, decimal)
+        return lambda text: _declared(text, declared, signs)
     return _as_written
 
 
-def _declared(text: str, declared: Sequence, decimal: str) -> Any:
+def _declared(text: str, declared: Sequence, signs: Signs) -> Any:
     """The declared value that a text stands for, or the text itself."""
     for written in (text, text.strip()):
         for value in declared:
@@ -89,7 +146,7 @@ def _declared(text: str, declared: Sequence, decimal: str) -> Any:
                 return value
     if _TRUTHS.get(text.strip().lower()) in [each for each in declared if isinstance(each, bool)]:
         return _truth(text)
-    number = _number(text, decimal)
+    number = _number(text, signs)
     if number is not None:
         for value in declared:
             if isinstance(value, int | float) and value == number:
@@ -99,7 +156,7 @@ def _declared(text: str, declared: Sequence, decimal: str) -> Any:
 
 def _as_written(text: str) -> Any:
     """A number if the text is its usual spelling, so that nothing is lost; 01234 stays text."""
-    number = _number(text, ".")
+    number = _number(text, Signs())
     if number is None or not math.isfinite(number):
         return text
     return number if repr(number) == text else text
@@ -117,10 +174,10 @@ def _truth(cell: Any) -> Any:
     return {"0": False, "1": True, "0.0": False, "1.0": True}.get(text, cell)
 
 
-def _number(cell: Any, decimal: str) -> int | float | None:
+def _number(cell: Any, signs: Signs) -> int | float | None:
     if not isinstance(cell, str):
         return cell if isinstance(cell, int | float) and not isinstance(cell, bool) else None
-    text = cell if decimal == "." else cell.replace(".", "_").replace(decimal, ".")
+    text = signs.plain(cell)
     if "_" in text:  # Python reads 1_000
         return None
     for read in (int, float):

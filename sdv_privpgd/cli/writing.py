@@ -30,6 +30,7 @@ class Output:
         is_paid: Whether to keep it, once it is whole, even if the command fails later.
         is_new: Whether an existing file must not be overwritten.
         is_whole: Whether all of it is written.
+        is_placed: Whether it is whole and in its place.
         is_astray: Whether it could not be moved to its place and stays beside it.
     """
 
@@ -39,6 +40,7 @@ class Output:
     is_paid: bool
     is_new: bool
     is_whole: bool = False
+    is_placed: bool = False
     is_astray: bool = False
 
     @property
@@ -51,27 +53,44 @@ class Output:
 
 
 class Outputs:
-    """The files of one command. All are kept at the end; after a failure, the paid ones are."""
+    """The files of one command. All are kept at the end; after a failure, the paid ones are.
+
+    Attributes:
+        after_failure: Is called after a failure, when what is whole is in its place and half files
+            are gone. It is handed the error, or ``None`` if the files alone are to blame.
+    """
 
     def __init__(self, *, inputs: Sequence[Path | None], force: bool) -> None:
+        self.after_failure: Callable[[BaseException | None], object] | None = None
         self._inputs = [path for path in inputs if path is not None]
         self._force = force
         self._outputs: list[Output] = []
+        self._failures: list[CommandError] = []
 
     def __enter__(self) -> "Outputs":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None = None, *_: object
+    ) -> None:
         kept = [each for each in self._outputs if each.is_whole and (kind is None or each.is_paid)]
         with undisturbed():
-            failures = [failure for output in kept if (failure := self._place(output))]
+            self._failures += [failure for output in kept if (failure := self._place(output))]
             for output in self._outputs:
                 if not output.is_astray:
                     output.part.unlink(missing_ok=True)
-        if failures:
-            raise failures[0]
-        for output in kept if kind is not None else []:
-            say(f"{output.path} is complete and was kept.")
+            if kind is None and not self._failures:
+                return
+            for output in kept:
+                if output.is_placed:
+                    say(f"{output.path} is complete and was kept.")
+            if self.after_failure is not None:
+                self.after_failure(error)
+        last = self._failures.pop() if kind is None else None
+        for failure in self._failures:
+            say(str(failure))
+        if last is not None:
+            raise last
 
     def open(
         self, option: str, path: Path | None, *, is_paid: bool = False, grows: bool = False
@@ -108,10 +127,19 @@ class Outputs:
         self._outputs.append(output)
         return output
 
+    def required(
+        self, option: str, path: Path, *, is_paid: bool = False, grows: bool = False
+    ) -> Output:
+        """As ``open``, for a file that every run writes."""
+        output = self.open(option, path, is_paid=is_paid, grows=grows)
+        assert output is not None
+        return output
+
     def write(self, output: Output | None, write: Callable[[Path], object]) -> None:
         """Writes a file beside its place. Raises ``CommandError`` if the system refuses."""
         if output is None:
             return
+        output.is_whole = False
         try:
             write(output.part)
             with output.part.open("rb+") as file:
@@ -119,6 +147,13 @@ class Outputs:
         except OSError as error:
             raise _unwritten(output, error) from None
         output.is_whole = True
+
+    def attempt(self, output: Output | None, write: Callable[[Path], object]) -> None:
+        """Writes a file as ``write`` does. If the system refuses, this is told after all others."""
+        try:
+            self.write(output, write)
+        except CommandError as failure:
+            self._failures.append(failure)
 
     def _check(self, output: Output) -> None:
         for path in self._inputs:
@@ -154,6 +189,7 @@ class Outputs:
             os.replace(output.part, output.place)
         except OSError as error:
             return _unwritten(output, error)
+        output.is_placed = True
         return None
 
 

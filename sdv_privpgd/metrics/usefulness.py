@@ -103,8 +103,8 @@ def propensity_error(
         np.repeat([0, 1], size),
         cv=StratifiedKFold(_FOLDS, shuffle=True, random_state=seed),
         method="predict_proba",
-    )[:, 1]
-    return float(4 * np.mean((chances - 0.5) ** 2))
+    )
+    return float(4 * np.mean((np.asarray(chances)[:, 1] - 0.5) ** 2))
 
 
 def distances(
@@ -166,7 +166,9 @@ def _of_classes(model: Any, rows, known, test_rows, truth) -> dict[str, float]:
             if value in model.classes_:
                 chances[:, place] = given[:, np.searchsorted(model.classes_, value)]
     found = {
-        "f1": float(f1_score(truth, guesses, average="macro", labels=classes, zero_division=0)),
+        "f1": float(
+            f1_score(truth, guesses, average="macro", labels=classes, zero_division=0)  # pyright: ignore
+        ),
         "accuracy": float(accuracy_score(truth, guesses)),
     }
     if len(classes) == 2:

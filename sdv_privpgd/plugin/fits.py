@@ -22,6 +22,7 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, check
 from sdv_privpgd.fitting.planning import planned
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.fitting.unfinished import Unfinished
 from sdv_privpgd.plugin.arguments import log_event, original_names
 from sdv_privpgd.plugin.bar import Bar
 from sdv_privpgd.plugin.state import FittedState
@@ -111,6 +112,11 @@ class FitsOfTables(FittedState):
             expect(progress, lambda: fit.stages(num_rows))
             self._run(fit, names, table, progress)
         self._speak_up()
+
+    @property
+    def unfinished(self) -> Unfinished | None:
+        """What a fit that failed had paid for; ``None`` if there is nothing to finish. Public."""
+        return self._account.unfinished
 
     def finish(self, data=None) -> None:
         """Finishes a fit that failed, or was interrupted, after it had paid for noisy answers.

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from sdv_privpgd.discovery.plan import without_domain
 from sdv_privpgd.drafting.files import plain_domain
 from sdv_privpgd.fitting.reporting import report_of
+from sdv_privpgd.plugin.arguments import column_names
 from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.report.document import Report
 from sdv_privpgd.report.privacy import privacy_report
@@ -66,8 +68,10 @@ class ShownFit(FittedState):
         from sdv_privpgd.report.evaluation import compare
 
         self._require_fitted()
-        schema, opened = self._schema(), self._open(real_data)
-        real = {column.name: opened[column.name] for column in schema.columns}
+        self._open(real_data)  # raises for a table that does not fit
+        table = real_data[self._table_name] if isinstance(real_data, dict) else real_data
+        schema, names = self._schema(), column_names(table)
+        real = {column.name: table.iloc[:, names.index(column.name)] for column in schema.columns}
         synthetic = {}
         if self._sampler is not None and real:
             synthetic = self._sampler.first(len(next(iter(real.values()))))
@@ -83,6 +87,13 @@ class ShownFit(FittedState):
         self._require_fitted()
         found = plain_domain(self._description().known["public_domain"])
         return {name: found[name] for name in self._described if name in found}
+
+    def value_sources(self) -> dict[str, str]:
+        """Where each column's values come from: declared, found privately, or made up. Public."""
+        description = self._description()
+        modelled, unknown = description.modelled, without_domain(description.undeclared)
+        sources = {name: "declared" if name in modelled else "made up" for name in self._described}
+        return sources | dict.fromkeys(unknown, "found privately")
 
     @property
     def warnings_(self) -> tuple[str, ...]:

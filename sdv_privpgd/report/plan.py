@@ -52,7 +52,7 @@ def _displaced(num_rows: int, tables: Sequence[Measurement]) -> dict[int, list[f
 
 def _text(ledger: PrivacyLedger, num_rows: int, displaced: Mapping[int, Sequence[float]]) -> str:
     lines = [
-        f"Plan for {num_rows:,} rows: nothing was read, nothing was spent",
+        f"Plan for {num_rows:,} rows: no table was asked, nothing was spent",
         "",
         _asked_for(ledger),
         "",

@@ -170,7 +170,7 @@ def _second_round(
     signals = signal_variances(consistent_tables(domain, curator.measurements), progress)
     # A pair without a residual promises nothing.
     signals = dict.fromkeys(domain.cliques(2), np.zeros(0)) | signals
-    variances = {each.query.clique: each.stddev**2 for each in first}
+    variances = {each.query.clique: each.stddev**2 for each in first}  # pyright: ignore
     chosen = most_helpful(signals, variances, _LEVELS, units, weights)
     parts = {clique: level * weights[clique] for clique, level in chosen.items()}
     what = "2-way marginals that promise most"

@@ -47,12 +47,13 @@ def weighed(strategy: Any, importance: Importance) -> Any:
     """
     if not importance:
         return strategy
-    if not is_dataclass(strategy) or not hasattr(strategy, "importance"):
+    held = getattr(strategy, "importance", None)
+    if held is None or not is_dataclass(strategy):
         raise ValueError(
             f"{type(strategy).__name__} asks the same of all columns: it takes neither target nor "
             "importance."
         )
-    if strategy.importance:
+    if held:
         raise ValueError("Give target and importance to the synthesizer or to the strategy alone.")
     return replace(strategy, importance=importance)  # pyright: ignore[reportArgumentType]
 

@@ -63,7 +63,7 @@ def test_the_number_of_rows_is_the_noisy_one_where_it_is_private(csv, tmp_path):
     rows = pd.read_csv(tmp_path / "out.csv")
     assert len(rows) == load_synthesizer(model).estimated_num_rows
     assert abs(len(rows) - 2_000) < 500
-    assert run("sample", model, "--out", tmp_path / "more.csv") == 0
+    assert run("sample", model, "--again", "--out", tmp_path / "more.csv") == 0
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "more.csv"), rows)
 
 
@@ -135,6 +135,17 @@ _PLACES = {
 _FREE = list(_PLACES)[:2]
 
 
+_KEPT = {  # by the place, and whether the disk was full
+    ("in the engine", False): {"l.json", "model.pkl"},
+    ("writing the model", False): {"l.json"},
+    ("writing the model", True): {"l.json", "out.csv", "page.html"},
+    ("writing rows", False): {"l.json", "model.pkl"},
+    ("writing rows", True): {"l.json", "model.pkl", "page.html"},
+    ("writing the page", False): {"l.json", "model.pkl", "out.csv"},
+    ("writing the page", True): {"l.json", "model.pkl", "out.csv"},
+}
+
+
 _INTERRUPT = KeyboardInterrupt()
 
 
@@ -165,21 +176,24 @@ def test_whatever_ends_it_the_books_are_kept_and_no_half_file_is_left(
     said = capsys.readouterr().err
     assert SECRET not in said
     assert told in said.splitlines()[-1]
-    if place.startswith("writing") and isinstance(error, OSError):
+    is_full = isinstance(error, OSError)
+    if is_full:
         assert "Cannot write --" in said
         assert ": No space left on device." in said
     kept = set()
     if place not in _FREE:
         assert "Epsilon 1 of 1 at delta 1e-05 was spent." in said
         assert json.loads(ledger.read_text())["spent_epsilon"]["replace_one"] == pytest.approx(1)
-        kept = {"l.json"}
+        kept = _KEPT[place, is_full]
     elif isinstance(error, KeyboardInterrupt):
         assert "Nothing was spent." in said
-    if place in ("writing rows", "writing the page"):
-        kept |= {"model.pkl"}
-        assert run("sample", model, "--rows", 5, "--out", tmp_path / "rows.csv") == 0
-        kept |= {"rows.csv"}
     assert new_files(csv) == kept
+    monkeypatch.undo()
+    if "model.pkl" in kept:
+        command = "finish" if place == "in the engine" else "sample"
+        assert f"sdv-privpgd {command} {model}" in said
+        assert run(command, model, "--rows", 5, "--out", tmp_path / "rows.csv") == 0
+        assert len(pd.read_csv(tmp_path / "rows.csv")) == 5
 
 
 def test_what_others_say_of_a_cell_is_withheld(csv, tmp_path, capsys):

@@ -39,7 +39,8 @@ def test_rows_under_conditions(model, tmp_path, capsys):
         assert run("sample", model, "--rows", 5, "--out", out, "--condition", condition) == 1
         assert told in capsys.readouterr().err
         assert not out.exists()
-    assert run("sample", model, "--rows", 5, "--out", model, "--force") == 1
+    for more in ([], ["--again"]):
+        assert run("sample", model, "--rows", 5, "--out", model, "--force", *more) == 1
     with pytest.raises(SystemExit, match="2"):
         run("sample", model, "--out", "a.csv", "--condition", "age")
 
@@ -60,10 +61,11 @@ def test_a_plan_reads_nothing(csv, tmp_path, capsys, command):
     asked = [*first, "--epsilon", 1, "--method", "mst", "--metadata", tmp_path / "metadata.json"]
     assert run(*asked, "--rows", 5_000) == 0
     said = capsys.readouterr().out
-    assert "Plan for 5,000 rows: nothing was read" in said
-    if command == "dry run":
-        assert run(*asked) == 1
-        assert "--dry-run needs --metadata and --rows" in capsys.readouterr().err
+    assert "Plan for 5,000 rows: no table was asked" in said
+    assert "ward    categorical  --metadata  found privately" in said
+    assert run(*asked) == 1
+    told = "There is no file" if command == "dry run" else "A plan needs --rows, or a table"
+    assert told in capsys.readouterr().err
 
 
 def test_a_plan_says_all_that_does_not_fit(csv, tmp_path, capsys):
@@ -142,7 +144,7 @@ def test_files_that_hold_no_model(csv, tmp_path, capsys):
     "wrong",
     [
         ["synthesise"],
-        ["plan", "--epsilon", "1"],
+        ["plan", "--metadata", "m"],
         ["describe", "m", "--sep", ";"],
         ["evaluate", "m", "t", "--out", "p", "--sep", ";;"],
         ["evaluate", "m", "t", "--out", "p", "--encoding", "latin-17"],

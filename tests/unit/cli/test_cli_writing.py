@@ -159,6 +159,35 @@ def test_one_place_that_fails_does_not_take_the_others(table, tmp_path, monkeypa
     assert {path.name for path in tmp_path.iterdir()} == {"table.csv", "b"}
 
 
+@pytest.mark.parametrize("place", ["writing", "placing"])
+def test_one_file_that_cannot_be_written_does_not_take_the_others(
+    table, tmp_path, monkeypatch, capsys, place
+):
+    def full(part):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def refuse(part, target):
+        if target.name == "b":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(part, target)
+
+    real, told = os.replace, []
+    if place == "placing":
+        monkeypatch.setattr("sdv_privpgd.cli.writing.os.replace", refuse)
+    those = outputs(table)
+    those.after_failure = told.append
+    names = {"--out": "a", "--report": "b", "--ledger": "c"}
+    for option, name in names.items():
+        output = those.open(option, tmp_path / name, is_paid=True)
+        fails = place == "writing" and name == "b"
+        those.attempt(output, full if fails else put(name))
+    with pytest.raises(CommandError, match="b: No space left on device"):
+        those.__exit__(None)
+    assert {path.name for path in tmp_path.iterdir()} == {"table.csv", "a", "c"}
+    assert told == [None]
+    assert "a is complete and was kept" in capsys.readouterr().err
+
+
 def test_new_files_have_the_permissions_of_new_files(table, tmp_path):
     (tmp_path / "usual").touch()
     with outputs(table) as those:

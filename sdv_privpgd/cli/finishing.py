@@ -1,0 +1,70 @@
+"""The command that makes rows of what an interrupted fit had paid for."""
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from sdv_privpgd.cli.files import kind_written
+from sdv_privpgd.cli.keeping import Purchase
+from sdv_privpgd.cli.models import unfinished
+from sdv_privpgd.cli.reading import check_table, read_table
+from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.cli.spending import after, earlier_ledger
+from sdv_privpgd.cli.synthesizing import (
+    check_rows,
+    facts_of,
+    num_rows,
+    own_errors,
+    print_report,
+    reading,
+    write_results,
+)
+from sdv_privpgd.cli.writing import Outputs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sdv_privpgd.plugin.base import PrivateSynthesizer
+
+
+def finish(arguments: Namespace) -> None:
+    """Finishes a fit that had paid before it was interrupted, and writes what it should have."""
+    kind_written(arguments.out)
+    check_rows(arguments)
+    if arguments.table is not None:
+        check_table(arguments.table)
+    synthesizer = unfinished(arguments.model)
+    synthesizer.verbose = not arguments.quiet
+    earlier = earlier_ledger(arguments.ledger)
+    begun = len(synthesizer.ledger.charges)
+    if earlier is not None:
+        after(earlier, synthesizer.ledger)
+    with Outputs(inputs=[arguments.table], force=arguments.force) as outputs:
+        purchase = Purchase(
+            synthesizer=synthesizer,
+            begun=begun,
+            earlier=earlier,
+            outputs=outputs,
+            ledger=outputs.open("--ledger", arguments.ledger, is_paid=True, grows=True),
+            model=outputs.required("the model", arguments.model, is_paid=True, grows=True),
+            out=outputs.required("--out", arguments.out, is_paid=True),
+        )
+        report = outputs.open("--report", arguments.report, is_paid=True)
+        with purchase.kept():
+            table = None
+            if arguments.table is not None:
+                table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
+            _finish(synthesizer, table)
+            write_results(arguments, purchase, report, num_rows(arguments, synthesizer, None))
+    print_report(arguments, purchase)
+
+
+def _finish(synthesizer: "PrivateSynthesizer", table: "pd.DataFrame | None") -> None:
+    kept = synthesizer.unfinished
+    assert kept is not None
+    if table is None and not kept.has_tables:
+        raise CommandError(
+            "No rows can be made of what is kept: give the same table with --table, which spends "
+            "what is left of the budget."
+        )
+    with own_errors():
+        synthesizer.finish(table)

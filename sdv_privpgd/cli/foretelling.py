@@ -1,0 +1,56 @@
+"""Says what is public of a fit before anything is spent."""
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from sdv_privpgd.cli.documents import columns_of
+from sdv_privpgd.cli.saying import CommandError, in_options, say
+from sdv_privpgd.privacy.queries import Adjacency
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sdv_privpgd.plugin.base import PrivateSynthesizer
+
+
+def described(arguments: Namespace, synthesizer: "PrivateSynthesizer") -> str:
+    """A table of the columns: their types, who says so, and what is known of their values."""
+    says = "--metadata"
+    if arguments.metadata is None:
+        says = "dtype" if arguments.types == "dtypes" else "detected"
+    sources = synthesizer.value_sources()
+    rows = [("column", "type", "type from", "values")]
+    for name, facts in columns_of(synthesizer.get_metadata()).items():
+        rows.append((name, facts["sdtype"], says, sources[name]))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
+def say_before(synthesizer: "PrivateSynthesizer") -> None:
+    """Says what the metadata and the settings alone make worth a look."""
+    from sdv_privpgd.columns.schema import Schema
+    from sdv_privpgd.report.advice import Facts, advice
+
+    metadata = synthesizer.get_metadata()
+    table = next(iter(metadata.tables.values()))
+    keys = {table.primary_key, *table.alternate_keys}
+    ids = [name for name, facts in columns_of(metadata).items() if facts["sdtype"] == "id"]
+    public = Facts(
+        schema=Schema(()),
+        release=None,
+        ledger=synthesizer.ledger,
+        declared={},
+        doubts={},
+        repeated_ids=tuple(name for name in ids if name not in keys),
+    )
+    for sentence in advice(public):
+        say(in_options(sentence))
+
+
+def require_rows(arguments: Namespace, table: "pd.DataFrame") -> None:
+    """Raises ``CommandError`` for a table without rows, where their number is public."""
+    if arguments.adjacency == Adjacency.REPLACE_ONE.value and table.empty:
+        raise CommandError(f"{arguments.table} has no rows. Nothing was spent.")

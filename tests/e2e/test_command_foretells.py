@@ -1,0 +1,141 @@
+"""What is said, or refused, before anything is spent."""
+
+import json
+
+import pandas as pd
+import pytest
+import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
+from commands import SECRET, declared, new_files, run
+
+
+@pytest.fixture
+def constraints(tmp_path):
+    def write(*listed):
+        path = tmp_path / "constraints.json"
+        path.write_text(json.dumps(listed))
+        return path
+
+    return write
+
+
+def stop(*args, **kwargs):
+    raise KeyboardInterrupt
+
+
+def test_types_and_repeated_ids_are_said_before_anything_is_spent(
+    csv, tmp_path, monkeypatch, capsys
+):
+    table = pd.read_csv(csv, dtype={"ward": str}).assign(patient="p")
+    table.to_csv(csv, index=False)
+    written = json.loads((tmp_path / "metadata.json").read_text())
+    written["columns"]["patient"] = {"sdtype": "id"}
+    (tmp_path / "metadata.json").write_text(json.dumps(written))
+    monkeypatch.setattr("sdv_privpgd.plugin.base.PrivateSynthesizer.fit", stop)
+    assert declared(csv) == 130
+    said = capsys.readouterr()
+    lines = [line.split() for line in said.out.splitlines()]
+    assert ["age", "numerical", "--metadata", "declared"] in lines
+    assert ["ill", "boolean", "--metadata", "declared"] in lines
+    assert ["patient", "id", "--metadata", "made", "up"] in lines
+    assert "The ids ['patient'] are no keys of the table." in said.err
+    assert "set --rows-per-person" in said.err
+    assert "Nothing was spent." in said.err
+    assert declared(csv, "--quiet") == 130
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("command", ["plan", "dry run"])
+def test_a_plan_needs_no_metadata_where_a_fit_needs_none(csv, tmp_path, capsys, command):
+    first = ["plan", csv] if command == "plan" else ["synthesize", csv, "--dry-run"]
+    asked = [*first, "--epsilon", 1, "--method", "mst"]
+    assert run(*asked) == 0
+    said = capsys.readouterr()
+    assert "Plan for 2,000 rows: no table was asked, nothing was spent" in said.out
+    lines = [line.split() for line in said.out.splitlines()]
+    assert ["age", "numerical", "detected", "found", "privately"] in lines
+    assert "were detected from the table" in said.err
+    assert SECRET not in said.out + said.err
+    assert run(*asked, "--adjacency", "add_remove") == 1
+    assert "their number is private" in capsys.readouterr().err
+    assert run(*asked, "--adjacency", "add_remove", "--rows", 100) == 0
+    assert new_files(csv) == set()
+
+
+def test_a_plan_needs_something_to_plan_for(capsys):
+    assert run("plan", "--epsilon", 1, "--rows", 5) == 1
+    assert "A plan needs --metadata and --rows, or a table." in capsys.readouterr().err
+
+
+def test_an_empty_table_is_refused_where_its_number_of_rows_is_public(csv, tmp_path, capsys):
+    csv.write_text("age,ward,ill\n")
+    ledger = tmp_path / "l.json"
+    assert declared(csv, "--ledger", ledger) == 1
+    assert "table.csv has no rows. Nothing was spent." in capsys.readouterr().err
+    assert not ledger.exists()
+    private = ("--adjacency", "add_remove", "--rows", 10, "--quiet")
+    assert declared(csv, "--ledger", ledger, *private) == 0
+    assert len(pd.read_csv(tmp_path / "out.csv")) == 10
+
+
+# Constraints
+
+
+def test_constraints_of_a_file_are_met(tmp_path, constraints, capsys):
+    table = pd.DataFrame({"low": range(500), "high": range(100, 600), "price": 5}).astype(float)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    path = constraints(
+        {
+            "class_name": "Inequality",
+            "parameters": {"low_column_name": "low", "high_column_name": "high"},
+        },
+        {
+            "class_name": "FixedIncrements",
+            "parameters": {"column_name": "price", "increment_value": 5},
+        },
+    )
+    columns = {name: {"sdtype": "numerical"} for name in table.columns}
+    (tmp_path / "m.json").write_text(json.dumps({"columns": columns}))
+    (tmp_path / "d.json").write_text(
+        json.dumps({name: {"range_min": 0, "range_max": 1000} for name in columns})
+    )
+    fit = [
+        "synthesize", tmp_path / "t.csv", "--epsilon", 5, "--method", "mst", "--metadata",
+        tmp_path / "m.json", "--domain", tmp_path / "d.json", "--quiet",
+    ]  # fmt: skip
+    assert run(*fit, "--constraints", path, "--out", tmp_path / "o.csv") == 0
+    rows = pd.read_csv(tmp_path / "o.csv")
+    assert len(rows) == 500
+    assert (rows["low"].isna() | rows["high"].isna() | (rows["low"] <= rows["high"])).all()
+    assert (rows["price"].dropna() % 5 == 0).all()
+    before = path.read_bytes()
+    assert run(*fit, "--constraints", path, "--report", path, "--out", path.parent / "p.csv") == 1
+    assert path.read_bytes() == before
+
+
+_PAIR = {"low_column_name": "age", "high_column_name": "wage"}
+
+
+@pytest.mark.parametrize(
+    ("listed", "told"),
+    [
+        ([{"class_name": "Unlearned", "parameters": {}}], "number 1: class_name must be one of"),
+        ([{"constraint_class": "Range"}], 'must be {"class_name": ..., "parameters"'),
+        ([{"class_name": "Inequality", "parameters": []}], "parameters must be a mapping"),
+        ([{"class_name": "Inequality", "parameters": {"low": "age"}}], "Inequality: "),
+        ([{"class_name": "Inequality", "parameters": _PAIR}], "wage"),
+        (
+            [{"class_name": "FixedCombinations", "parameters": {"column_names": ["ward", "ill"]}}],
+            "combinations",
+        ),
+    ],
+)
+def test_constraints_that_no_fit_can_take_in_are_refused_first(
+    csv, constraints, monkeypatch, capsys, listed, told
+):
+    monkeypatch.setattr("sdv_privpgd.cli.synthesizing.read_table", lambda *args: 1 / 0)
+    path = constraints(*listed)
+    assert declared(csv, "--constraints", path, "--quiet") == 1
+    assert told in capsys.readouterr().err
+    path.write_text("{}")
+    assert declared(csv, "--constraints", path, "--quiet") == 1
+    assert "must hold a list of constraints" in capsys.readouterr().err

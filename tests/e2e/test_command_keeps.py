@@ -1,0 +1,214 @@
+"""What was paid for is kept: full disks, interrupts, fits that are finished later."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
+from commands import SECRET, declared, new_files, run
+from sdv.utils import load_synthesizer
+
+_FIT = "sdv_privpgd.synthesize.pgm.PrivatePGM.fit"
+
+
+def interrupt(*args, **kwargs):
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def interrupted(csv, tmp_path, monkeypatch, capsys):
+    """The model's file of a fit that was interrupted after it had paid, with its ledger."""
+    files = ("--model", tmp_path / "model.pkl", "--ledger", tmp_path / "ledger.json")
+    with monkeypatch.context() as patched:
+        patched.setattr(_FIT, interrupt)
+        assert declared(csv, *files, "--quiet") == 130
+    return tmp_path / "model.pkl"
+
+
+# Files that cannot be written
+
+
+def fails_at(monkeypatch, name):
+    """Makes writing one file fail, as on a full disk. Its name has a part of the path."""
+    fsync, links = os.fsync, "/proc/self/fd"
+
+    def full(number):
+        if name in os.readlink(f"{links}/{number}"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(number)
+
+    monkeypatch.setattr("sdv_privpgd.cli.writing.os.fsync", full)
+
+
+@pytest.mark.parametrize("failing", ["out.csv", "page.html", "l.json", "model.pkl"])
+def test_one_file_that_fails_takes_no_other(csv, tmp_path, monkeypatch, capsys, failing):
+    files = {"--report": "page.html", "--ledger": "l.json", "--model": "model.pkl"}
+    more = [part for option, name in files.items() for part in (option, tmp_path / name)]
+    fails_at(monkeypatch, failing.replace(".", ".part."))
+    assert declared(csv, *more, "--quiet") == 1
+    kept = {"out.csv", *files.values()} - {failing}
+    if failing == "model.pkl":
+        kept |= {"out.rescued.pkl"}
+        assert run("sample", tmp_path / "out.rescued.pkl", "--out", tmp_path / "more.csv") == 0
+        (tmp_path / "more.csv").unlink()
+    if failing == "page.html":
+        monkeypatch.undo()
+        assert run("describe", tmp_path / "model.pkl", "--report", tmp_path / failing) == 0
+        assert "<html" in (tmp_path / failing).read_text()
+        (tmp_path / failing).unlink()
+    assert new_files(csv) == kept
+    said = capsys.readouterr().err
+    assert "Epsilon 1 of 1 at delta 1e-05 was spent." in said
+    assert ("l.json does not say so" in said) == (failing == "l.json")
+    assert "Cannot write --" in said.splitlines()[-1]
+    assert failing in said.splitlines()[-1]
+
+
+# Interrupts
+
+
+def test_a_fit_that_was_interrupted_is_finished_for_nothing(interrupted, csv, tmp_path, capsys):
+    assert run("sample", interrupted, "--rows", 5, "--out", tmp_path / "no.csv") == 1
+    assert "sdv-privpgd finish" in capsys.readouterr().err
+    ledger, page = tmp_path / "ledger.json", tmp_path / "page.html"
+    before = json.loads(ledger.read_text())
+    assert before["spent_epsilon"]["replace_one"] == pytest.approx(1)
+    out = tmp_path / "out.csv"
+    assert run("finish", interrupted, "--out", out, "--ledger", ledger, "--report", page) == 0
+    assert "Guarantee   (" in capsys.readouterr().out
+    assert json.loads(ledger.read_text())["charges"] == before["charges"]
+    assert len(pd.read_csv(out)) == 2_000
+    assert SECRET not in out.read_text() + page.read_text()
+    assert run("sample", interrupted, "--rows", 5, "--out", tmp_path / "more.csv") == 0
+    assert run("finish", interrupted, "--out", out, "--force") == 1
+    assert "is finished: sdv-privpgd sample" in capsys.readouterr().err
+
+
+def test_a_ledger_that_was_lost_gets_all_charges(interrupted, csv, tmp_path):
+    ledger = tmp_path / "new.json"
+    assert run("finish", interrupted, "--out", tmp_path / "o.csv", "--ledger", ledger) == 0
+    written = json.loads(ledger.read_text())
+    assert written["spent_epsilon"]["replace_one"] == pytest.approx(1)
+
+
+def test_a_finish_that_fails_keeps_the_answers(interrupted, tmp_path, monkeypatch, capsys):
+    before = interrupted.read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(_FIT, interrupt)
+        assert run("finish", interrupted, "--out", tmp_path / "out.csv", "--quiet") == 130
+    assert interrupted.read_bytes() == before
+    assert not (tmp_path / "out.csv").exists()
+    assert run("finish", interrupted, "--out", tmp_path / "out.csv", "--quiet") == 0
+
+
+def test_without_a_model_the_answers_are_kept_beside_the_rows(csv, tmp_path, monkeypatch, capsys):
+    (tmp_path / "out.rescued.pkl").write_text("another")
+    with monkeypatch.context() as patched:
+        patched.setattr(_FIT, interrupt)
+        assert declared(csv, "--quiet") == 130
+    rescued = tmp_path / "out.rescued-2.pkl"
+    assert f"sdv-privpgd finish {rescued} --out FILE" in capsys.readouterr().err
+    assert (tmp_path / "out.rescued.pkl").read_text() == "another"
+    assert run("finish", rescued, "--rows", 7, "--out", tmp_path / "out.csv") == 0
+    assert len(pd.read_csv(tmp_path / "out.csv")) == 7
+
+
+def test_what_is_left_is_spent_with_the_table(csv, tmp_path, monkeypatch, capsys):
+    model, ledger, out = (tmp_path / name for name in ("m.pkl", "l.json", "out.csv"))
+    with monkeypatch.context() as patched:
+        patched.setattr("sdv_privpgd.pipeline.ask", interrupt)
+        assert run(
+            "synthesize", csv, "--epsilon", 1, "--method", "mst", "--out", out, "--model", model,
+            "--metadata", tmp_path / "metadata.json", "--ledger", ledger, "--quiet",
+        ) == 130  # fmt: skip
+    assert f"finish {model} --table TABLE" in capsys.readouterr().err
+    first = json.loads(ledger.read_text())
+    assert 0 < first["spent_epsilon"]["replace_one"] < 1
+    assert run("finish", model, "--out", out) == 1
+    assert "give the same table with --table" in capsys.readouterr().err
+    assert run("finish", model, "--table", csv, "--out", out, "--ledger", ledger, "--quiet") == 0
+    second = json.loads(ledger.read_text())
+    assert second["spent_epsilon"]["replace_one"] == pytest.approx(1, abs=0.01)
+    books = load_synthesizer(model).ledger
+    assert len(second["charges"]) == len(books.charges)
+    assert len(pd.read_csv(out)) == 2_000
+
+
+def test_a_real_interrupt_ends_in_a_model_that_can_be_finished(csv, tmp_path):
+    code = (
+        "import sys, time, sdv, sdv_privpgd.synthesize.pgm as pgm\n"
+        "from sdv_privpgd.cli.program import main\n"
+        "def wait(*args, **kwargs):\n"
+        "    print('paid', flush=True)\n"
+        "    time.sleep(600)\n"
+        "pgm.PrivatePGM.fit = wait\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    model = tmp_path / "model.pkl"
+    arguments = [
+        "synthesize", csv, "--epsilon", 1, "--method", "mst", "--out", tmp_path / "out.csv",
+        "--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "domain.json",
+        "--model", model, "--quiet",
+    ]  # fmt: skip
+    running = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE, text=True
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline() == "paid\n"
+    running.send_signal(signal.SIGINT)
+    running.communicate()
+    assert running.returncode == 130
+    assert run("finish", model, "--out", tmp_path / "out.csv", "--quiet") == 0
+    assert len(pd.read_csv(tmp_path / "out.csv")) == 2_000
+
+
+# More rows are new rows
+
+
+def test_rows_and_keys_never_come_twice_unless_asked_for(csv, tmp_path):
+    table = pd.read_csv(csv, dtype={"ward": str})
+    table["number"], table["code"] = range(len(table)), [f"{n:05d}" for n in range(len(table))]
+    table.to_csv(csv, index=False)
+    written = json.loads((tmp_path / "metadata.json").read_text())
+    written["columns"] |= {
+        "number": {"sdtype": "id"},
+        "code": {"sdtype": "id", "regex_format": "[0-9]{5}"},
+    }
+    written["primary_key"] = "code"
+    written["alternate_keys"] = ["number"]
+    (tmp_path / "metadata.json").write_text(json.dumps(written))
+    model, out = tmp_path / "m.pkl", tmp_path / "out.csv"
+    assert declared(csv, "--model", model, "--rows", 400, "--quiet") == 0
+    parts = [out]
+    for number, more in enumerate([[], ["--condition", "ward=01"], []]):
+        parts.append(tmp_path / f"more{number}.csv")
+        assert run("sample", model, "--rows", 300, "--out", parts[-1], *more) == 0
+    rows = pd.concat([pd.read_csv(part, dtype=str) for part in parts])
+    for name in ("number", "code"):
+        assert rows[name].is_unique
+    modelled = [pd.read_csv(part)[["age", "ward", "ill"]] for part in parts[:2]]
+    assert not modelled[1].equals(modelled[0].head(300))
+    before = model.read_bytes()
+    for name in ("again.csv", "once_more.csv"):
+        assert run("sample", model, "--again", "--rows", 400, "--out", tmp_path / name) == 0
+        assert (tmp_path / name).read_bytes() == out.read_bytes()
+    assert model.read_bytes() == before
+
+
+def test_a_model_moves_on_only_with_its_rows(csv, tmp_path, monkeypatch, capsys):
+    model = tmp_path / "m.pkl"
+    assert declared(csv, "--model", model, "--quiet") == 0
+    before = model.read_bytes()
+    with monkeypatch.context() as patched:
+        fails_at(patched, "more.part.csv")
+        assert run("sample", model, "--rows", 5, "--out", tmp_path / "more.csv") == 1
+    assert model.read_bytes() == before
+    (tmp_path / "m.part.pkl").touch()
+    assert run("sample", model, "--rows", 5, "--out", tmp_path / "more.csv") == 1
+    assert "--again leaves it as it is" in capsys.readouterr().err
+    assert run("sample", model, "--again", "--rows", 5, "--out", tmp_path / "more.csv") == 0
