@@ -78,7 +78,7 @@ def plan(arguments: Namespace) -> None:
     _check_rows(arguments)
     metadata, domain = read_metadata(arguments.metadata), read_facts(arguments.domain)
     if domain is not None:
-        for sentence in check_domain(metadata, domain):
+        for sentence in check_domain(metadata, domain, rows_per_person=arguments.rows_per_person):
             say(in_options(sentence))
     print(_synthesizer(arguments, metadata).plan(arguments.rows))
 

@@ -29,6 +29,7 @@ from sdv.errors import (
 from sdv.metadata import Metadata
 from sdv.single_table.base import SYNTHESIZER_LOGGER
 
+from sdv_privpgd.columns.ids import repeated_ids
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.discovery.plan import without_domain
 from sdv_privpgd.drafting.template import named_by_text
@@ -293,8 +294,8 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
         Raises:
             PublicDomainError: Before a row is read, where a modelled column has no domain and
                 ``discovery_share`` is 0.
-            InvalidDataError: If column names do not match the metadata, or for timedeltas and
-                other dtypes without an sdtype.
+            InvalidDataError: If column names do not match the metadata, for timedeltas and other
+                dtypes without an sdtype, or for a table without rows where their number is public.
             PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
         """
         if weights is not None:
@@ -305,6 +306,7 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
         self._questions()
         table = self._open(data)
         settings, description = self._questions(self._kept(table))
+        self._require_rows(table)
         unknown = without_domain(description.undeclared)
         if unknown:
             warnings.warn(
@@ -345,6 +347,7 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
                 raise NotFittedError("There is nothing to finish: no fit failed after it had paid.")
             settings, description = self._questions(kept.description.dtypes)
             table = None if data is None else self._open(data)
+            self._require_rows(table)
             found = kept.description
             description = replace(description, discovered=found.discovered, shapes=found.shapes)
             kept.require(description.attributes, with_data=data is not None)
@@ -368,7 +371,8 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
         fit = Fit(settings, description)
         fit.discover(table)
         fit.ask(table)
-        return plan_report(fit.books.ledger, num_rows, fit.tables)
+        ids = repeated_ids(description.columns, description.keys)
+        return plan_report(fit.books.ledger, num_rows, fit.tables, ids)
 
     def preprocess(self, data) -> dict[str, pd.DataFrame]:
         """The table as codes, one column an attribute. As private as the table itself.
@@ -390,6 +394,7 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
         description, fitted = self._description(), self._model_of_table
         names = (self._gives_frames, self._original_columns)
         table = EncodedTable(processed_data[self._table_name])
+        self._require_rows(table)
         fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
         with self._shown() as progress, self._booked(fit, names):
             num_rows = self._known_rows(table)
@@ -418,6 +423,12 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
     def _known_rows(self, table: PrivateTable | EncodedTable | None) -> int:
         """The number of rows where it is public, else a usual one: a bar must not tell it."""
         return self._settings().foretold_rows(table)
+
+    def _require_rows(self, table: PrivateTable | EncodedTable | None) -> None:
+        """Raises ``InvalidDataError`` for a table without rows, if their number is public."""
+        errors = [] if table is None else self._settings().objections(table)
+        if errors:
+            raise InvalidDataError(errors)
 
     @contextmanager
     def _booked(
@@ -476,9 +487,7 @@ class PrivateSynthesizer(ShownFit, ConstrainedRows, SampledRows):
         fit.ask(table, progress, known=known)
         fitted = fit.model(progress)
         set_aside = [f"Not enforced: {reason}" for reason in fitted.refusals]
-        described, keys = fit.description.columns, fit.description.keys
-        ids = [name for name, facts in described.items() if facts["sdtype"] == "id"]
-        repeated = tuple(name for name in ids if name not in keys)
+        repeated = repeated_ids(fit.description.columns, fit.description.keys)
         # What can fail has not failed: from here on the model is this fit's.
         self._warnings = (*set_aside, *fitted.advice(fit.books.ledger, repeated))
         self._model_of_table, self._dtypes = fitted, fit.description.dtypes

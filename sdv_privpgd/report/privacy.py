@@ -8,6 +8,7 @@ from itertools import zip_longest
 from statistics import fmean
 from textwrap import fill, wrap
 
+from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Adjacency
@@ -84,13 +85,19 @@ def privacy_report(ledger: PrivacyLedger) -> str:
     return "\n\n".join(paragraphs)
 
 
-def plan_report(ledger: PrivacyLedger, num_rows: int, tables: Sequence[Measurement]) -> str:
+def plan_report(
+    ledger: PrivacyLedger,
+    num_rows: int,
+    tables: Sequence[Measurement],
+    repeated_ids: Sequence[str] = (),
+) -> str:
     """The questions that a fit would ask, and their noise. Public, because no table was read.
 
     Args:
         ledger: The ledger with the charges of the questions.
         num_rows: The number of rows that was assumed.
         tables: The marginals that were asked for, over codes or over groups of them.
+        repeated_ids: Columns of ids that are no keys, so that several rows may have one.
 
     >>> from sdv_privpgd import PrivacyLedger
     >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
@@ -117,6 +124,8 @@ def plan_report(ledger: PrivacyLedger, num_rows: int, tables: Sequence[Measureme
         mean, worst = share(fmean(found)), share(max(found))
         columns = f"{degree} column{'s' * (degree > 1)}"
         lines.append(f"  tables of {columns}: {mean} of the rows on average, {worst} at most")
+    for sentence in on_repeated_ids(repeated_ids, ledger.rows_per_person):
+        lines += ["", *wrap(sentence, _WIDTH)]
     return "\n".join(lines)
 
 
