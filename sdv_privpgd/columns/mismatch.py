@@ -1,8 +1,9 @@
 """Finds columns whose dtype shows that no cell can be as declared, before anything is spent.
 
 This is decided from dtypes and declarations alone. A dtype that text, numbers and missing cells can
-all have (objects, categories) shows nothing and passes. Floats count as numbers, because one missing
-cell turns whole numbers into floats; a column of text that is wholly missing has to be converted.
+all have (objects, categories) shows nothing and passes. Floats count as numbers, because one
+missing cell turns whole numbers into floats; a column of text that is wholly missing has to be
+converted.
 """
 
 from collections.abc import Mapping
