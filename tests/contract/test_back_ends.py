@@ -3,8 +3,8 @@
 import pytest
 import torch
 from generators import seeded
-from sdv_privpgd.synthesize.particles.wasserstein import stratified_directions
 
+from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.kernels import KERNELS, choose_kernel
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
