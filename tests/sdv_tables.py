@@ -27,7 +27,7 @@ COLUMNS = {
 PUBLIC_DOMAIN = {
     "age": {"range_min": 0, "range_max": 110, "decimal_places": 0},
     "income": {"range_min": 0.0, "range_max": 500.0, "decimal_places": 2, "num_bins": 8},
-    "ward": {"range_values": ["A", "B", "C"]},
+    "ward": {"range_values": ["A", "B", "C"], "range_is_nullable": True},
     "grade": {"range_values": [1, 2, 3], "range_is_nullable": False},
     "smoker": {"range_is_nullable": False},
     "seen": {

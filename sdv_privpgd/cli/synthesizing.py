@@ -125,7 +125,7 @@ def plan(arguments: Namespace) -> None:
         rows = len(table)
     domain = read_facts(arguments.domain)
     if domain is not None:
-        for sentence in check_domain(metadata, domain):
+        for sentence in check_domain(metadata, domain, rows_per_person=arguments.rows_per_person):
             say(in_options(sentence))
     print(f"{described(arguments, synthesizer)}\n")
     print(synthesizer.plan(rows))

@@ -28,13 +28,20 @@ units overflow in the months before it.
 
 _EPOCH = datetime(1970, 1, 1)
 
+_DAY = "[0-9]{4}-(0[1-9]|1[0-2])-[0-9]{2}|[0-9]{4}(0[1-9]|1[0-2])[0-9]{2}"
+_TIME = "([01][0-9]|2[0-3])(:?[0-5][0-9](:?[0-5][0-9]([.,][0-9]+)?)?)?"
+_ZONE = " ?(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
+_ISO = re.compile(f"({_DAY})([T ]{_TIME}({_ZONE})?)?|[0-9]{{4}}(-(0[1-9]|1[0-2]))?")
+
 
 def instants(series: pd.Series, datetime_format: str | None) -> tuple[np.ndarray, np.ndarray]:
     """Nanoseconds since 1970 in UTC, int64, from ``EARLIEST`` to ``LATEST``, and which are missing.
 
     Dates without a time zone are taken to be in UTC. Strings are read in the format, or, without
-    one, as ``pandas.Timestamp`` reads them. Whole numbers are read as the string of their digits if
-    there is a format (20240131 in ``%Y%m%d``), and are otherwise missing: their unit is unknown.
+    one, in ISO 8601 alone: the year first, as in ``2024-01-31`` or ``2024-01-31 12:30``. Any other
+    text is missing then, because ``05.01.2024`` may be in May or in January. Whole numbers are read
+    as the string of their digits if there is a format (20240131 in ``%Y%m%d``), and are otherwise
+    missing: their unit is unknown.
 
     >>> moments, missing = instants(pd.Series(["1970-01-02", "soon"]), "%Y-%m-%d")
     >>> to_ticks(moments, "D")[:1], missing
@@ -184,7 +191,9 @@ def _read_texts(texts: set[str], datetime_format: str | None) -> dict[str, int |
     instant_of: dict[str, int | None] = dict.fromkeys(texts)
     if datetime_format is None:
         # Strings are read one by one: read together, one without a time zone takes the last one's.
-        instant_of.update({text: _read_text(text, None) for text in listed})
+        instant_of.update(
+            {text: _read_text(text, None) for text in listed if _ISO.fullmatch(text.strip())}
+        )
         return instant_of
     read = pd.to_datetime(
         pd.Index(listed, dtype=object), format=datetime_format, errors="coerce", utc=True
@@ -200,7 +209,7 @@ def _read_text(text: str, datetime_format: str | None) -> int | None:
     """The instant of a single string, also of one outside pandas' range."""
     try:
         moment = (
-            pd.Timestamp(text)
+            pd.Timestamp(text.strip())
             if datetime_format is None
             else datetime.strptime(text, datetime_format)
         )

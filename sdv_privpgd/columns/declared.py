@@ -63,10 +63,11 @@ class Datetime(_Declared):
     """A column of dates or moments.
 
     What is left out is found privately, with a part of the budget; dates outside the range are
-    clipped.
+    clipped. Text is read in the format alone, or without one in ISO 8601 (``2024-01-31``, with or
+    without a time). Other text counts as missing: ``05.01.2024`` may be in January or in May.
 
     Args:
-        range_min: The earliest one, as text or as a date.
+        range_min: The earliest one, as a date or as text in the format, or without one in ISO.
         range_max: The latest one.
         datetime_format: The format they are written in, if they are text.
         nullable: Whether values may be missing; by default they may.
@@ -108,7 +109,9 @@ class Categorical(_Declared):
         values: The categories.
         other: The value that replaces all values that are not declared; by default they are
             missing.
-        nullable: Whether values may be missing; by default they may.
+        nullable: Whether values may be missing; by default they may. Beware of ``False`` without an
+            ``other``: a cell that is none of ``values`` then counts as the first of them, and
+            nothing tells you. Say ``False`` only if the codebook is surely complete.
 
     >>> Categorical(["A", "B"], other="other")
     {'range_values': ['A', 'B'], 'other_value': 'other'}
@@ -144,7 +147,8 @@ class Boolean(_Declared):
     """A column of true and false.
 
     Args:
-        nullable: Whether values may be missing; by default they may.
+        nullable: Whether values may be missing; by default they may. Beware of
+            ``False``: a cell that is neither then counts as false, and nothing tells you.
 
     >>> Boolean(nullable=False)
     {'range_is_nullable': False}

@@ -6,7 +6,8 @@ one code of that column.
 
 Values that do not fit are placed silently, because a message would reveal something about the data.
 A number or a date outside its range goes to the first or the last cell. An unreadable value or an
-undeclared category is missing; where nothing may be missing it goes to the first cell.
+undeclared category is missing. Where nothing may be missing it is the value for all others, if one
+is declared, and else it goes to the first cell.
 """
 
 import abc
@@ -377,9 +378,16 @@ def _located(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The codes and positions of values, and of missing ones."""
     codes, positions = column.locate(values)
-    codes[missing] = column.num_values if column.nullable else 0
+    codes[missing] = _code_of_missing(column)
     positions[missing] = 0.5
     return codes, positions
+
+
+def _code_of_missing(column: Column) -> int:
+    if column.nullable:
+        return column.num_values
+    has_other = isinstance(column.cells, Categories) and column.cells.has_other
+    return column.num_values - 1 if has_other else 0
 
 
 def _with_missing(largest: int) -> str:

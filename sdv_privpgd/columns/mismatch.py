@@ -1,7 +1,9 @@
 """Finds columns whose dtype shows that no cell can be as declared, before anything is spent.
 
 This is decided from dtypes and declarations alone. A dtype that text, numbers and missing cells can
-all have (objects, categories, floats if all may be missing) shows nothing and passes.
+all have (objects, categories) shows nothing and passes. Floats count as numbers, because one
+missing cell turns whole numbers into floats; a column of text that is wholly missing has to be
+converted.
 """
 
 from collections.abc import Mapping
@@ -44,7 +46,7 @@ def _mismatch(name: str, dtype: Any, facts: Mapping) -> str | None:
     return (
         f"Column {name!r} has the dtype {dtype} and is datetime in the metadata, with no format "
         "that reads numbers: all of them would count as missing. Convert them with "
-        "pandas.to_datetime, or declare their datetime_format, such as '%Y%m%d'."
+        f"pandas.to_datetime, or declare their datetime_format, such as '%Y%m%d'.{_if_empty(dtype)}"
     )
 
 
@@ -54,8 +56,8 @@ def _held(dtype: Any) -> str | None:
         return None
     if isinstance(dtype, pd.StringDtype) or _is_text_of_arrow(dtype):
         return "text"
-    # Floats are not in the table: a column of text is one of floats if all of it is missing.
-    return {"M": "dates", "i": "numbers", "u": "numbers", "b": "truths"}.get(dtype.kind)
+    kinds = {"M": "dates", "i": "numbers", "u": "numbers", "f": "numbers", "b": "truths"}
+    return kinds.get(dtype.kind)
 
 
 def _is_text_of_arrow(dtype: Any) -> bool:
@@ -79,5 +81,12 @@ def _of_categories(name: str, dtype: Any, holds: str, facts: Mapping) -> str | N
     return (
         f"Column {name!r} has the dtype {dtype}, and its declared categories are {declared}: none "
         f"would be found. Declare them as {holds}, {instead[holds]}, "
-        "or convert the column."
+        f"or convert the column.{_if_empty(dtype)}"
     )
+
+
+def _if_empty(dtype: Any) -> str:
+    """What to do with a column of floats that has no cell at all."""
+    if dtype.kind != "f":
+        return ""
+    return " If all of it is missing, convert it with .astype('object')."

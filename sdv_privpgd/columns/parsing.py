@@ -342,7 +342,11 @@ def _moments(name: str, facts: Mapping, key: str, dates: Sequence) -> list[int]:
         moments, missing = instants(pd.Series(dates, dtype=object), datetime_format)
     unread = missing | np.isin(moments, (EARLIEST, LATEST))
     if unread.any():
-        written = "" if datetime_format is None else f" written as {datetime_format!r}"
+        written = (
+            ", written as in '2024-01-31' or in a declared datetime_format"
+            if datetime_format is None
+            else f" written as {datetime_format!r}"
+        )
         raise ValueError(
             f"{key} of {name!r} must be a date after 1678-01-01 and before 2262-04-12{written}, "
             f"got {dates[int(unread.argmax())]!r}."

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.columns.ids import on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.scalars import plain
 from sdv_privpgd.columns.schema import Schema
@@ -23,18 +24,22 @@ _OF_RANGES = {"sdtype", "increment", "cut_points", "frequencies"}
 _SHOWN = 3
 
 
-def check_domain(metadata: "Metadata | Mapping", domain: Mapping[str, Mapping]) -> list[str]:
+def check_domain(
+    metadata: "Metadata | Mapping", domain: Mapping[str, Mapping], *, rows_per_person: int = 1
+) -> list[str]:
     """Sentences on all that does not fit together in a public domain, and on what it leaves open.
 
     A synthesizer raises for the first thing that it cannot use; here all of them are reported. So
     are things that it accepts but that are hardly meant: categories that are numbers among text, or
-    that differ in spaces or capitals only, and facts that are left to be found privately. An empty
-    list means that everything is declared and fits. No table is read.
+    that differ in spaces or capitals only, facts that are left to be found privately, and ids that
+    are no keys although a person is said to have one row. An empty list means that everything is
+    declared and fits. No table is read.
 
     Args:
         metadata: SDV's ``Metadata`` of one table, or its dict. Ranges and categories in it are
             ignored: detection may have read them off the table.
         domain: The facts that ``public_domain`` is to have.
+        rows_per_person: The largest number of rows of one person, as the synthesizer is to have it.
 
     >>> metadata = {"columns": {"age": {"sdtype": "numerical"}}}
     >>> for sentence in check_domain(metadata, {"age": {"range_min": 99, "range_max": 0}}):
@@ -49,6 +54,7 @@ def check_domain(metadata: "Metadata | Mapping", domain: Mapping[str, Mapping]) 
             own = domain.get(name, {})
             if isinstance(own, Mapping):
                 said += _column_problems(name, columns[name], own)
+    said += on_repeated_ids(repeated_ids(columns, keys), rows_per_person)
     return list(dict.fromkeys(said))
 
 

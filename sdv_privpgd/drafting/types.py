@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.columns.scalars import has_sdtype
+from sdv_privpgd.columns.scalars import without_sdtype
 
 if TYPE_CHECKING:
     from sdv.metadata import Metadata
@@ -84,11 +84,8 @@ def sdtype_of(name: str, dtype: Any) -> str:
     """
     if isinstance(dtype, pd.CategoricalDtype):
         return "categorical"
-    if not has_sdtype(dtype):
-        raise ValueError(
-            f"SDV has no sdtype for the dtype {dtype} of column {name!r}. Convert it: timedeltas "
-            "to numbers with .dt.total_seconds(), others to text or numbers."
-        )
+    for sentence in without_sdtype({name: dtype}):
+        raise ValueError(sentence)
     if is_decimal(dtype):
         return "numerical"
     return _SDTYPE_OF_KIND.get(dtype.kind, "categorical")

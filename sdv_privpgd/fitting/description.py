@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from sdv_privpgd.columns.dtypes import facts_of_dtype, is_whole
+from sdv_privpgd.columns.ids import repeated_ids
 from sdv_privpgd.columns.ordered import OrderedPair, chosen, differences_of, told_apart
 from sdv_privpgd.columns.schema import Schema, check_facts
 from sdv_privpgd.discovery.plan import without_domain
@@ -53,8 +54,7 @@ class Description(FieldsAlone):
     @property
     def repeated_ids(self) -> tuple[str, ...]:
         """Columns of ids that are no keys, so that several rows may have one."""
-        ids = [name for name, facts in self.columns.items() if facts["sdtype"] == "id"]
-        return tuple(name for name in ids if name not in self.keys)
+        return repeated_ids(self.columns, self.keys)
 
     @cached_property
     def schema(self) -> Schema:

@@ -141,8 +141,8 @@ def fit_table(
         progress: Told of the steps.
 
     Raises:
-        ValueError: For settings and declarations that cannot be meant, and for columns that are
-            missing, before a row is read.
+        ValueError: For settings and declarations that cannot be meant, for columns that are
+            missing, and for a table without rows if their number is public, before a row is read.
         PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
 
     >>> import pandas as pd
@@ -183,6 +183,7 @@ def fit_table(
         _ = description.schema  # what is not declared cannot be found
     named = table.loc[:, [str(name) in described for name in table.columns]]
     private, errors = PrivateTable.opened(named, description.columns, description.facts)
+    errors = errors or (settings.objections(private) if described else [])
     if errors:
         raise ValueError(" ".join(errors))
     dtypes = private.dtypes_kept(description.columns, description.modelled)

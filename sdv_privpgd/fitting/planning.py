@@ -18,4 +18,4 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     fit = Fit(settings, description)
     fit.discover(table)
     fit.ask(table)
-    return plan_report(fit.books.ledger, num_rows, fit.tables)
+    return plan_report(fit.books.ledger, num_rows, fit.tables, description.repeated_ids)

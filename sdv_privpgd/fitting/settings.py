@@ -63,6 +63,14 @@ class Settings:
         known = None if table is None else table.known_rows(self.adjacency)
         return 0 if known is None else known
 
+    def objections(self, table: PrivateTable | EncodedTable) -> list[str]:
+        """A sentence if the table has no rows, and that is public. Ask before anything is spent."""
+        if table.known_rows(self.adjacency) != 0:
+            return []
+        return [
+            "The table has no rows. A fit would spend its whole budget on nothing, so none is made."
+        ]
+
     def ledger(self, reserved: Fraction = Fraction(0)) -> PrivacyLedger:
         """The empty ledger of a fit, with a part of delta kept for thresholds."""
         return PrivacyLedger.open(

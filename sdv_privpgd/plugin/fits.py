@@ -78,8 +78,8 @@ class FitsOfTables(FittedState):
         Raises:
             PublicDomainError: Before a row is read, where a modelled column has no domain and
                 ``discovery_share`` is 0.
-            InvalidDataError: If column names do not match the metadata, or for timedeltas and
-                other dtypes without an sdtype.
+            InvalidDataError: If column names do not match the metadata, for timedeltas and other
+                dtypes without an sdtype, or for a table without rows where their number is public.
             PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
         """
         if weights is not None:
@@ -90,6 +90,7 @@ class FitsOfTables(FittedState):
         self._questions()
         table = self._open(data)
         settings, description = self._questions(self._kept(table))
+        self._require_rows(table)
         unknown = without_domain(description.undeclared)
         if unknown:
             warnings.warn(
@@ -138,6 +139,7 @@ class FitsOfTables(FittedState):
                 raise NotFittedError("There is nothing to finish: no fit failed after it had paid.")
             settings, description = self._questions(kept.description.dtypes)
             table = None if data is None else self._open(data)
+            self._require_rows(table)
             found = kept.description
             description = replace(description, discovered=found.discovered, shapes=found.shapes)
             kept.require(description.attributes, with_data=data is not None)
@@ -177,6 +179,7 @@ class FitsOfTables(FittedState):
         description, fitted = self._description(), self._model_of_table
         names = (self._gives_frames, self._original_columns)
         table = EncodedTable(processed_data[self._table_name])
+        self._require_rows(table)
         fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
         with self._shown() as progress, self._account.charged(fit, names):
             num_rows = settings.foretold_rows(table)
@@ -195,6 +198,12 @@ class FitsOfTables(FittedState):
         """Whether a frame was given, and not a dict of one, and the names of its columns."""
         table = data[self._table_name] if isinstance(data, dict) else data
         return not isinstance(data, dict), original_names(table, list(self._described))
+
+    def _require_rows(self, table: PrivateTable | EncodedTable | None) -> None:
+        """Raises ``InvalidDataError`` for a table without rows, if their number is public."""
+        errors = [] if table is None else self._settings().objections(table)
+        if errors:
+            raise InvalidDataError(errors)
 
     @contextmanager
     def _shown(self) -> Iterator[Progress]:

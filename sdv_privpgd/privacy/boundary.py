@@ -17,7 +17,7 @@ from sdv_privpgd.columns.dtypes import chosen, key_dtype
 from sdv_privpgd.columns.encoders import encode_table
 from sdv_privpgd.columns.mismatch import mismatches
 from sdv_privpgd.columns.readings import Reading, finite_numbers
-from sdv_privpgd.columns.scalars import has_sdtype, key_counts, quiet
+from sdv_privpgd.columns.scalars import key_counts, quiet, without_sdtype
 from sdv_privpgd.columns.schema import MODELLED, Schema
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
@@ -71,17 +71,11 @@ class PrivateTable:
         if errors:
             return cls({}), errors
         own = {name: table.iloc[:, names.index(name)] for name in columns}
-        wordless = {
-            name: str(column.dtype)
-            for name, column in own.items()
-            if columns[name]["sdtype"] in MODELLED and not has_sdtype(column.dtype)
-        }
-        if wordless:
-            return cls({}), [
-                f"SDV has no sdtype for the dtypes of the columns {wordless}. Convert them: "
-                "timedeltas to numbers with .dt.total_seconds(), others to text or numbers."
-            ]
-        return cls(own), mismatches({name: each.dtype for name, each in own.items()}, facts)
+        dtypes = {name: each.dtype for name, each in own.items()}
+        errors = without_sdtype(
+            {name: each for name, each in dtypes.items() if columns[name]["sdtype"] in MODELLED}
+        )
+        return (cls({}), errors) if errors else (cls(own), mismatches(dtypes, facts))
 
     def __repr__(self) -> str:
         return "PrivateTable()"

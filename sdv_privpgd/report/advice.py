@@ -5,7 +5,7 @@ post-processing, public and free. A rule speaks only where the noise leaves no d
 """
 
 import math
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set, Sized
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
@@ -32,7 +33,12 @@ _SURE = 3.0
 """Standard deviations of the noise that a finding must exceed."""
 
 _MOSTLY_OTHER, _ALL_MISSING, _CONSTANT = 0.5, 0.9, 0.98
-"""Shares of rows from which on a column is said to be all missing, all other, or the like."""
+"""Shares of rows from which on a column is said to be mostly other, nearly all missing, or the
+like."""
+
+_MANY_MISSING, _MOSTLY_MISSING = 0.1, 0.5
+"""Shares of rows without a value from which on a column is named: one of which nobody said that it
+may be missing, and one that may be, or in which nothing can be unreadable."""
 
 _MANY_VALUES = 5
 """A column of at least so many values or cells should not be constant."""
@@ -86,7 +92,7 @@ def advice(fitted: Facts) -> tuple[str, ...]:
         said += _of_rare(fitted.schema, tables.keys() - of_columns, tables)
         said += _of_rows(tables, total)
         said += _of_delta(fitted.ledger, total)
-    return (*said, *_of_ids(fitted))
+    return (*said, *on_repeated_ids(fitted.repeated_ids, fitted.ledger.rows_per_person))
 
 
 def _tables(release: Release) -> dict[str, NoisyTable]:
@@ -105,7 +111,7 @@ def _of_columns(fitted: Facts, tables: Mapping[str, NoisyTable], total: Total) -
         shares = table.counts / total.value
         error = _SURE * math.sqrt(table.variance) / total.value
         rules = (
-            _all_missing(column, shares - error),
+            _missing(column, shares, error, fitted.declared.get(column.name, {})),
             _mostly_other(column, shares - error),
             _at_bounds(column, shares, error, fitted.declared.get(column.name, {})),
             _constant(column, shares - error),
@@ -114,12 +120,51 @@ def _of_columns(fitted: Facts, tables: Mapping[str, NoisyTable], total: Total) -
     return {name: sentence for name, sentence in said.items() if sentence is not None}
 
 
-def _all_missing(column: Column, least: np.ndarray) -> str | None:
-    if not column.nullable or least[-1] < _ALL_MISSING:
+def _missing(column: Column, shares: np.ndarray, error: float, declared: Mapping) -> str | None:
+    """Whether many cells are missing, some of them perhaps because they could not be read."""
+    if not column.nullable:
         return None
+    may_be = declared.get("range_is_nullable")
+    # Where every value has a category, found or other, no value is unreadable.
+    found = column.sdtype != "boolean" and _is_empty(declared.get("range_values"))
+    all_read = isinstance(column.cells, Categories) and (column.cells.has_other or found)
+    least = _MANY_MISSING if may_be is None and not all_read else _MOSTLY_MISSING
+    share = shares[-1]
+    if share - error < least:
+        return None
+    much = "nearly all" if share - error > _ALL_MISSING else f"about {_percent(share)} of the"
+    if all_read:
+        return f"Column {column.name!r} is missing in {much} rows."
+    silenced = "" if may_be else " If they are missing indeed, declare range_is_nullable=True."
     return (
-        f"Column {column.name!r} is missing in {_nearly(least[-1])} rows. If it is not in the "
-        "table, what was declared of it does not match how its cells are written."
+        f"Column {column.name!r} is missing in {much} rows, or cannot be read there as what is "
+        f"declared. {_to_check(column)}{silenced}"
+    )
+
+
+def _is_empty(values: Sized | None) -> bool:
+    return values is None or len(values) == 0
+
+
+def _to_check(column: Column) -> str:
+    """What may be wrong if cells of a column cannot be read."""
+    if column.sdtype == "numerical":
+        return (
+            "Check how its numbers are written: text with a decimal comma, separators of "
+            "thousands or units is not read."
+        )
+    if column.sdtype == "datetime" and column.datetime_format is None:
+        return (
+            "If its dates are text, declare their datetime_format: without one only text like "
+            "'2024-01-31' is read."
+        )
+    if column.sdtype == "datetime":
+        return f"Check whether its dates are written as {column.datetime_format!r}."
+    if column.sdtype == "boolean":
+        return "Check how it is written: only true and false, 1 and 0 are read."
+    return (
+        "Check the codebook against how its cells are written (capitals, spaces, numbers or "
+        "text), and whether it lacks a category; other_value takes in all that is not declared."
     )
 
 
@@ -222,14 +267,6 @@ def _of_delta(ledger: PrivacyLedger, total: Total) -> Iterator[str]:
             f"delta={ledger.delta:g} is not below 1 in {total.value:,.0f} rows: a release of some "
             "person's whole row would be within the promise. Choose a delta far below "
             f"{1 / total.value:.1g}."
-        )
-
-
-def _of_ids(fitted: Facts) -> Iterator[str]:
-    if fitted.repeated_ids and fitted.ledger.rows_per_person == 1:
-        yield (
-            f"The ids {list(fitted.repeated_ids)!r} are no keys of the table. If several rows may "
-            "have the same, one of them is protected, not the person: set rows_per_person."
         )
 
 

@@ -3,30 +3,39 @@
 import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
+from textwrap import wrap
 
+from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.report.document import Report
 from sdv_privpgd.report.guarantee import ledger_table
 from sdv_privpgd.report.page import Facts, Page, Section, Table, Text
-from sdv_privpgd.report.privacy import events
+from sdv_privpgd.report.privacy import WIDTH, events
 from sdv_privpgd.report.words import share
 
 _DISPLACED = "Rows that the noise of a measured table displaces, before the fit takes noise out"
 
 
-def plan_report(ledger: PrivacyLedger, num_rows: int, tables: Sequence[Measurement]) -> Report:
+def plan_report(
+    ledger: PrivacyLedger,
+    num_rows: int,
+    tables: Sequence[Measurement],
+    repeated_ids: Sequence[str] = (),
+) -> Report:
     """What a fit would ask and how loud the answers would be. Public: no table was read.
 
     Args:
         ledger: Of the questions.
         num_rows: The number of rows that was assumed.
         tables: The marginals that were asked for, over codes or groups of them.
+        repeated_ids: Columns of ids that are no keys, so that several rows may have one.
     """
     displaced = _displaced(num_rows, tables)
+    notes = on_repeated_ids(repeated_ids, ledger.rows_per_person)
     return Report(
-        text=_text(ledger, num_rows, displaced),
-        page=_page(ledger, num_rows, displaced),
+        text=_text(ledger, num_rows, displaced, notes),
+        page=_page(ledger, num_rows, displaced, notes),
         facts={
             "report": "plan",
             "public": True,
@@ -36,6 +45,7 @@ def plan_report(ledger: PrivacyLedger, num_rows: int, tables: Sequence[Measureme
                 str(degree): {"mean": fmean(shares), "worst": max(shares)}
                 for degree, shares in displaced.items()
             },
+            "warnings": notes,
         },
     )
 
@@ -50,7 +60,12 @@ def _displaced(num_rows: int, tables: Sequence[Measurement]) -> dict[int, list[f
     return dict(sorted(shares.items()))
 
 
-def _text(ledger: PrivacyLedger, num_rows: int, displaced: Mapping[int, Sequence[float]]) -> str:
+def _text(
+    ledger: PrivacyLedger,
+    num_rows: int,
+    displaced: Mapping[int, Sequence[float]],
+    notes: Sequence[str],
+) -> str:
     lines = [
         f"Plan for {num_rows:,} rows: no table was asked, nothing was spent",
         "",
@@ -63,10 +78,17 @@ def _text(ledger: PrivacyLedger, num_rows: int, displaced: Mapping[int, Sequence
     for degree, shares in displaced.items():
         mean, worst = share(fmean(shares)), share(max(shares))
         lines.append(f"  {_tables(degree)}: {mean} of the rows on average, {worst} at most")
+    for sentence in notes:
+        lines += ["", *wrap(sentence, WIDTH)]
     return "\n".join(lines)
 
 
-def _page(ledger: PrivacyLedger, num_rows: int, displaced: Mapping[int, Sequence[float]]) -> Page:
+def _page(
+    ledger: PrivacyLedger,
+    num_rows: int,
+    displaced: Mapping[int, Sequence[float]],
+    notes: Sequence[str],
+) -> Page:
     rows = [
         (_tables(degree), share(fmean(shares)), share(max(shares)))
         for degree, shares in displaced.items()
@@ -79,8 +101,9 @@ def _page(ledger: PrivacyLedger, num_rows: int, displaced: Mapping[int, Sequence
         title=f"Plan for {num_rows:,} rows",
         lead=[
             Facts([("rows assumed", f"{num_rows:,}"), ("epsilon", f"{ledger.epsilon:g}")]),
-            Text("Nothing was read, and nothing was spent."),
+            Text("No table was asked, and nothing was spent."),
             Text(f"{_asked_for(ledger)}."),
+            *map(Text, notes),
         ],
         sections=[
             Section("What would be asked of the table", [ledger_table(ledger)]),

@@ -43,7 +43,7 @@ _CHOICES: str = (
     "outcomes change by a factor of at most exp(eps)."
 )
 
-_WIDTH = 98
+WIDTH = 98
 _QUESTION, _MECHANISM = 34, 17
 """Widths in characters: of a line, of a question and of a mechanism."""
 
@@ -82,7 +82,7 @@ def privacy_report(ledger: PrivacyLedger, *, notes: Sequence[str] = ()) -> str:
         _filled(_NOT_COVERED.format(rows="one" if rows == 1 else rows)),
     ]
     if notes:
-        said = [fill(f"- {note}", _WIDTH, subsequent_indent="  ") for note in notes]
+        said = [fill(f"- {note}", WIDTH, subsequent_indent="  ") for note in notes]
         paragraphs.append("\n".join([OPENING, *said]))
     return "\n\n".join(paragraphs)
 
@@ -156,4 +156,4 @@ def _lines(
 
 
 def _filled(text: str) -> str:
-    return fill(text, _WIDTH)
+    return fill(text, WIDTH)

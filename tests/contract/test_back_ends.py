@@ -3,7 +3,6 @@
 import pytest
 import torch
 from generators import seeded
-from sdv_privpgd.synthesize.particles.wasserstein import stratified_directions
 
 from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.embedding import cell_centers

@@ -121,6 +121,19 @@ def test_what_cannot_be_meant_is_refused_before_a_row_is_read(columns, settings,
         fit_table(visits(10), columns, 1.0, **settings)
 
 
+def test_a_table_without_rows_is_refused_where_their_number_is_public(monkeypatch):
+    def fails(*args, **settings):
+        raise AssertionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("sdv_privpgd.privacy.ledger.PrivacyLedger.record", fails)
+        with pytest.raises(ValueError, match="no rows"):
+            fit_table(visits(10).iloc[:0], DECLARED, 1.0)
+    with pytest.warns(UserWarning, match="rows are few"):
+        found = fit_table(visits(10).iloc[:0], DECLARED, 1.0, adjacency="add_remove")
+    assert found.ledger.spent() == pytest.approx(1.0, abs=1e-3)
+
+
 def test_an_error_says_what_was_spent(monkeypatch):
     def fails(*args, **settings):
         raise MemoryError

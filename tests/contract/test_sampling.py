@@ -166,8 +166,16 @@ class TestKindsOfTables:
         with pytest.warns(UserWarning, match="are not declared"):
             synthesizer.fit(given_as_ids)
 
-    @pytest.mark.parametrize("num_rows", [0, 1, 2])
-    @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+    @pytest.mark.parametrize(
+        ("num_rows", "adjacency"),
+        [
+            (0, "add_remove"),  # where the number of rows is public, none are refused
+            (1, "add_remove"),
+            (1, "replace_one"),
+            (2, "add_remove"),
+            (2, "replace_one"),
+        ],
+    )
     def test_empty_and_tiny_tables_are_fitted_like_any_other(self, num_rows, adjacency):
         synthesizer = new(adjacency=adjacency)
         synthesizer.fit(sdv_tables.table(num_rows))

@@ -86,6 +86,13 @@ class TestWhatIsWorthALook:
 MISMATCHES = {
     "whole numbers against text": ({"range_values": ["1", "2"]}, "categorical", "int64"),
     "small numbers against text": ({"range_values": ["1", "2"]}, "ordinal", "UInt8"),
+    "numbers with a missing cell against text": (
+        {"range_values": ["1", "2"]}, "categorical", "float64",
+    ),
+    "small floats against text": ({"range_values": ["1", "2"]}, "ordinal", "Float32"),
+    "floats against dates": (
+        {"range_min": "2020-01-01", "range_max": "2020-12-31"}, "datetime", "float64",
+    ),
     "truths against text": ({"range_values": ["yes", "no"]}, "categorical", "bool"),
     "text against numbers": ({"range_values": [1, 2]}, "categorical", "string"),
     "dates against numbers": ({"range_min": 0, "range_max": 1}, "numerical", "datetime64[ns]"),
@@ -98,7 +105,12 @@ MISMATCHES = {
 
 MATCHES = {
     "objects": ({"range_values": ["1", "2"]}, "categorical", "object"),
-    "floats, all of which may be missing": ({"range_values": ["1"]}, "categorical", "float64"),
+    "floats for numbers": ({"range_values": [1, 2]}, "categorical", "float64"),
+    "floats for dates of digits": (
+        {"range_min": 20200101, "range_max": 20201231, "datetime_format": "%Y%m%d"},
+        "datetime",
+        "float64",
+    ),
     "some numbers": ({"range_values": ["1", 2]}, "categorical", "int64"),
     "text for numbers": ({"range_min": 0, "range_max": 1}, "numerical", "string"),
     "truths for numbers": ({"range_values": [0, 1]}, "categorical", "bool"),
@@ -133,6 +145,52 @@ def test_a_dtype_that_may_match_is_taken(facts, sdtype, dtype):
     assert synthesizer.ledger.charges == ()
     synthesizer.fit(table)
     assert list(synthesizer.sample(3).columns) == ["x"]
+
+
+def test_intervals_are_refused_with_what_to_do():
+    cut = pd.cut(pd.Series([1.0, 50.0, None] * 40), [0, 30, 60])
+    synthesizer = new(1.0, {"x": {"sdtype": "categorical"}}, keys=(), public_domain=None)
+    intervals = pd.Series(pd.interval_range(0, 30))
+    for column, dtype in ((cut, "category of intervals"), (intervals, "intervals")):
+        with pytest.raises(InvalidDataError, match=rf"'x': '{dtype}'.*text with \.astype"):
+            synthesizer.fit(pd.DataFrame({"x": column}))
+    assert synthesizer.ledger.charges == ()
+    synthesizer.validate(pd.DataFrame({"x": cut.astype("string")}))
+
+
+class TestATableWithoutRows:
+    def test_it_is_refused_before_anything_is_spent_where_their_number_is_public(self):
+        synthesizer = new()
+        with pytest.raises(InvalidDataError, match="no rows"):
+            synthesizer.fit(sdv_tables.table(0))
+        assert synthesizer.ledger.charges == ()
+        with pytest.raises(InvalidDataError, match="no rows"):
+            synthesizer.fit_processed_data(synthesizer.preprocess(sdv_tables.table(0)))
+        assert synthesizer.ledger.charges == ()
+
+    def test_it_takes_no_good_model_s_place(self):
+        synthesizer = new(20.0)
+        synthesizer.fit(sdv_tables.table(500))
+        before, model = synthesizer.ledger, synthesizer._model_of_table
+        with pytest.raises(InvalidDataError, match="no rows"):
+            synthesizer.fit(sdv_tables.table(0))
+        assert synthesizer.ledger == before
+        assert synthesizer._model_of_table is model
+        assert len(synthesizer.sample(5)) == 5
+
+    def test_it_is_fitted_where_the_number_of_rows_is_private(self):
+        synthesizer = new(1.0, adjacency="add_remove")
+        with pytest.warns(UserWarning, match="rows are few"):
+            synthesizer.fit(sdv_tables.table(0))
+        assert synthesizer.ledger.spent() == pytest.approx(1.0, abs=1e-3)
+        assert len(synthesizer.sample(5)) == 5
+
+
+def test_a_plan_names_ids_that_are_no_keys_before_anything_is_spent():
+    columns = {"smoker": {"sdtype": "boolean"}, "who": {"sdtype": "id"}}
+    assert "The ids ['who'] are no keys" in new(1.0, columns, keys=(), public_domain={}).plan(100)
+    several = new(1.0, columns, keys=(), public_domain={}, rows_per_person=2)
+    assert "are no keys" not in several.plan(100)
 
 
 CONSTRAINTS = {

@@ -9,15 +9,43 @@ import pandas as pd
 import pytest
 from encoding import codes, dates, decoded
 
+from sdv_privpgd.columns.parsing import describe
+
 pytestmark = pytest.mark.filterwarnings("error")
 
 
 def test_dates_are_read_from_strings_and_from_dates():
     days = dates("2000-01-01", "2000-01-20")
-    third = ("2000-01-03", "2000-01-03 23:59", "Jan 3, 2000", datetime.date(2000, 1, 3),
+    third = ("2000-01-03", "2000-01-03 23:59", " 2000-01-03 ", datetime.date(2000, 1, 3),
              datetime.datetime(2000, 1, 3, 5), pd.Timestamp("2000-01-03"),
              np.datetime64("2000-01-03T07"), "2000-01-03T00:00Z")  # fmt: skip
     assert codes(days, *third) == [2] * len(third)
+
+
+def test_all_forms_of_iso_are_read_without_a_format():
+    days = dates("2000-01-01", "2000-12-31", num_bins=366)
+    forms = ("2000-02-01", "20000201", "2000-02", "2000-02-01T10", "2000-02-01 10:30:15.123456789Z",
+             "2000-02-01T10:30:15,5+09:00", "2000-02-01 10:30 +0900")  # fmt: skip
+    assert codes(days, *forms) == [31] * len(forms)
+    assert codes(days, "2000") == [0]
+
+
+def test_text_in_no_declared_order_is_not_guessed():
+    days = dates("2000-01-01", "2000-12-31", num_bins=366)
+    ambiguous = ("05.01.2000", "01/05/2000", "13.01.2000", "5.1.00", "05-01-2000", "Jan 3, 2000",
+                 "2000/01/05", "2000-13-05", "2000-02-30", "05012000", "200001", "10:00",
+                 "2000-01-05 10:00 EST", "٢٠٠٠-01-05")  # fmt: skip
+    assert codes(days, *ambiguous) == [366] * len(ambiguous)
+    declared = dates("01.01.2000", "31.12.2000", "%d.%m.%Y", num_bins=366)
+    assert codes(declared, "05.01.2000") == [4]
+
+
+def test_bounds_of_text_are_not_guessed():
+    for key in ("range_min", "range_max"):
+        facts = {"sdtype": "datetime", "num_bins": 9}
+        facts |= {"range_min": "2022-01-01", "range_max": "2022-12-31", key: "01.06.2022"}
+        with pytest.raises(ValueError, match=rf"{key} of 'seen'.*declared datetime_format"):
+            describe("seen", facts)
 
 
 def test_time_zones_are_turned_to_utc_and_what_has_none_is_in_utc():

@@ -61,6 +61,12 @@ def test_what_is_missing_goes_to_the_first_cell_where_nothing_may_be_missing():
     assert codes(dates(range_is_nullable=False), None, "x") == [0, 0]
 
 
+def test_what_is_missing_is_other_where_nothing_may_be_missing():
+    each = categories("a", "b", other_value="rest", range_is_nullable=False)
+    assert codes(each, None, "x", "a") == [2, 2, 0]
+    assert each.column.size == 3
+
+
 def test_a_cell_of_many_integers_gives_each_an_equal_share_of_positions():
     cell_of_five = numerical(0, 9, decimal_places=0, num_bins=2)
     grid = (np.arange(1000) + 0.5) / 1000

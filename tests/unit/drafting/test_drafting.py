@@ -282,6 +282,14 @@ def test_a_domain_that_fits_has_nothing_to_be_said_of():
     assert check_domain(sdv_tables.metadata(), sdv_tables.PUBLIC_DOMAIN) == []
 
 
+def test_ids_that_are_no_keys_are_told_unless_a_person_has_several_rows():
+    columns = {"patient": {"sdtype": "id"}, "visit": {"sdtype": "id"}, "ill": {"sdtype": "boolean"}}
+    metadata = {"columns": columns, "primary_key": "visit"}
+    (told,) = check_domain(metadata, {})
+    assert told.startswith("The ids ['patient'] are no keys")
+    assert check_domain(metadata, {}, rows_per_person=3) == []
+
+
 WRONG = {
     "nobody": {"range_min": 0},
     "id": {},

@@ -51,7 +51,12 @@ HEALTHY = {
     "a bell": (AGE, bell()),
     "even": (AGE, np.ones(12)),
     "falling": (AGE, 0.7 ** np.arange(12)),
-    "half missing": (AGE, [*bell(), bell().sum()]),
+    "half missing, as declared": (
+        {**AGE, "range_is_nullable": True},
+        [*bell(), 0.9 * bell().sum()],
+    ),
+    "a few missing": (AGE, [*bell(), 0.1 * bell().sum()]),
+    "missing where all values are read": (WARD, [5, 3, 2, 0.1, 6]),
     "mostly zero": ({**AGE, "range_min": 0}, [90, *[1] * 11]),
     "wards": (WARD, [5, 3, 2, 0.1]),
     "some others": (WARD, [5, 3, 2, 4]),
@@ -71,6 +76,31 @@ def test_a_healthy_column_is_met_with_silence(facts, shares, seed):
 
 PLANTED = {
     "all missing": (AGE, [*[0] * 12, 1], "is missing in nearly all rows"),
+    "points for thousands": (AGE, [*[0.05] * 6, *[0] * 6, 0.7], r"70 % .*separators of thousands"),
+    "a wrong spelling": (CITY, [*[1] * 8, 3], r"about 2\d % of the rows.*Check the codebook"),
+    "a category too few": (CITY, [*[1] * 8, 1.4], r"about 1\d % of the .* lacks a category"),
+    "mostly missing, as allowed": (
+        {**AGE, "range_is_nullable": True},
+        [*[1] * 12, 20],
+        r"about 6\d % of the rows, or cannot be read there as what is declared",
+    ),
+    "dates without a format": (
+        {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2020-12-31"},
+        [*[0] * 12, 1],
+        "nearly all rows.*declare their datetime_format",
+    ),
+    "dates of another format": (
+        {
+            "sdtype": "datetime",
+            "range_min": "01.01.2020",
+            "range_max": "31.12.2020",
+            "datetime_format": "%d.%m.%Y",
+        },
+        [*[1] * 12, 6],
+        r"about 3\d % of the rows.*written as '%d\.%m\.%Y'",
+    ),
+    "words for truths": ({"sdtype": "boolean"}, [5, 2, 3], "about 30 % .*true and false, 1 and 0"),
+    "missing where all is read": (WARD, [1, 1, 1, 1, 9], r"about (69|70) % of the rows\."),
     "all other": (WARD, [0, 0, 0, 1], "is 'other' in nearly all rows"),
     "mostly other": (WARD, [1, 1, 1, 9], r"is 'other' in more than \d\d % of the rows"),
     "clipped above": (AGE, [*bell(11), 2], r"at 62 – 65, the end of its declared range_max=65"),
@@ -88,6 +118,15 @@ def test_a_planted_fault_is_told(facts, shares, told, seed):
 
     said = advice(fitted(facts, shares, seed=seed))
     assert any(re.search(told, sentence) for sentence in said), said
+
+
+@pytest.mark.parametrize("facts", [AGE, CITY, {"sdtype": "boolean"}], ids=str)
+def test_the_share_that_is_told_is_silenced_by_a_declaration(facts):
+    size = Schema.from_sdv({"x": facts}, num_bins=12).domain().sizes[0] - 1
+    shares = [*[1] * size, size / 3]
+    (told,) = advice(fitted(facts, shares))
+    assert "range_is_nullable=True" in told
+    assert advice(fitted({**facts, "range_is_nullable": True}, shares)) == ()
 
 
 def test_a_found_range_is_not_said_to_be_declared_wrongly():
