@@ -28,7 +28,6 @@ import numpy as np
 from sdv_privpgd.benchmark.declarations import TABLES, check_names
 from sdv_privpgd.benchmark.fits import FOLDER, columns_of
 from sdv_privpgd.benchmark.meters import Stopwatch, print_table
-from sdv_privpgd.benchmark.tables import SPLIT_SEED, TEST_SHARE, rows_and_facts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,6 +84,7 @@ def _learning(arguments: argparse.Namespace) -> None:
 def _task(name: str, arguments: argparse.Namespace) -> _Task:
     from sklearn.model_selection import train_test_split
 
+    from sdv_privpgd.benchmark.tables import SPLIT_SEED, TEST_SHARE, rows_and_facts
     from sdv_privpgd.columns.schema import Schema
     from sdv_privpgd.metrics.reading import Described
 

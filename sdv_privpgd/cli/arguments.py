@@ -144,6 +144,13 @@ def _settings(command: argparse.ArgumentParser) -> None:
         "--method", choices=["privpgd", "mst", "aim", "mwem", "independent"], default="privpgd"
     )
     command.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="a column that the rows are to predict, which is public; may be repeated",
+    )
+    command.add_argument(
         "--adjacency", choices=["replace_one", "add_remove"], default="replace_one"
     )
     command.add_argument("--rows-per-person", type=int, default=1)

@@ -221,6 +221,7 @@ def _synthesizer(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthesi
             public_domain=read_facts(arguments.domain),
             public_metadata=arguments.public_metadata,
             discovery_share=arguments.discovery_share,
+            target=arguments.target,
             seed=arguments.seed,
             verbose=not getattr(arguments, "quiet", True),
         )

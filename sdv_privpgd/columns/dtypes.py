@@ -170,7 +170,10 @@ def _fitted(series: pd.Series, dtype: np.dtype) -> pd.Series:
     own = _numpy(series.dtype)
     if dtype.kind == "f":
         most = float(np.finfo(dtype).max)
-        return series if own.kind != "f" else series.clip(-most, most)
+        if own.kind == "f":
+            return series.clip(-most, most)
+        held = np.iinfo(own)
+        return series.clip(max(int(-most), held.min), min(int(most), held.max))
     ends = np.iinfo(dtype)
     if own.kind != "f":
         low, high = max(ends.min, np.iinfo(own).min), min(ends.max, np.iinfo(own).max)

@@ -96,6 +96,8 @@ def f1_by_model(
 ) -> dict[str, float]:
     """The macro F1 on test rows of each model trained on synthetic ones. Not private.
 
+    The mean is over the classes of the test rows.
+
     The two models of trees get codes. The other two get a column for each code of a nominal
     attribute, and the standardized position in [0, 1] of other attributes.
 
@@ -146,7 +148,9 @@ def f1_by_model(
             # A model is used after its full number of steps, converged or not.
             warnings.simplefilter("ignore", ConvergenceWarning)
             found = _predictions(model, rows, trained[label], test_rows)
-        scores[name] = float(f1_score(tested[label], found, average="macro"))
+        # A class that no test row has would count as an F1 of 0 if synthetic rows had it.
+        classes = np.unique(tested[label]).tolist()
+        scores[name] = float(f1_score(tested[label], found, labels=classes, average="macro"))
     return scores
 
 

@@ -34,7 +34,7 @@ def release_page(
     >>> fitted = fit_table(pd.DataFrame({"age": [20, 30] * 100}), {"age": Numerical(0, 99)}, 1.0)
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     fitted.report(f"{folder}/report.html").name
+    ...     fitted.report().save(f"{folder}/report.html").name
     'report.html'
     """
     first = [Section("Read this first", [Items(notes)])] if notes else []

@@ -96,9 +96,9 @@ def test_files_of_earlier_versions_of_sdv_are_read(kind, tmp_path, monkeypatch):
 KEPT = {
     "_account", "_dtypes", "_gives_frames", "_model_of_table", "_state_version", "_warnings",
     "adjacency", "delta", "discovery_share", "enable_gpu", "engine", "epsilon", "max_megabytes",
-    "num_bins",
+    "importance", "num_bins",
     "num_particles", "penalties", "public_domain", "public_metadata",
-    "rows_per_person", "seed", "strategy", "verbose",
+    "rows_per_person", "seed", "strategy", "target", "verbose",
 }  # fmt: skip
 
 

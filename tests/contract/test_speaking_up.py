@@ -188,9 +188,11 @@ class TestATableWithoutRows:
 
 def test_a_plan_names_ids_that_are_no_keys_before_anything_is_spent():
     columns = {"smoker": {"sdtype": "boolean"}, "who": {"sdtype": "id"}}
-    assert "The ids ['who'] are no keys" in new(1.0, columns, keys=(), public_domain={}).plan(100)
+    assert (
+        "The ids ['who'] are no keys" in new(1.0, columns, keys=(), public_domain={}).plan(100).text
+    )
     several = new(1.0, columns, keys=(), public_domain={}, rows_per_person=2)
-    assert "are no keys" not in several.plan(100)
+    assert "are no keys" not in several.plan(100).text
 
 
 CONSTRAINTS = {

@@ -27,6 +27,7 @@ class TestArguments:
             "public_domain": sdv_tables.PUBLIC_DOMAIN, "public_metadata": True, "num_bins": 9,
             "discovery_share": 0.1,
             "strategy": "mst", "engine": "particles", "max_megabytes": None,
+            "target": "ward", "importance": {"age": 2},
             "num_particles": 44, "penalties": (), "enable_gpu": False,
             "seed": 3, "verbose": True,
             "enforce_min_max_values": True, "enforce_rounding": False, "locales": ["de_DE"],

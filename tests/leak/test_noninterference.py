@@ -18,6 +18,7 @@ from sdv_privpgd import (
     PrivPGDSynthesizer,
     ProtectedThreshold,
 )
+from sdv_privpgd.fitting.settings import Settings
 
 
 @pytest.mark.parametrize("change", OTHER_TABLES)
@@ -129,7 +130,7 @@ def test_the_comparison_notices_a_bar_that_knows_the_number_of_rows(
     fixed_answers, caplog, capsys, monkeypatch
 ):
     true_rows = lambda self, table: len(table._columns["age"])
-    monkeypatch.setattr(PrivPGDSynthesizer, "_known_rows", true_rows)
+    monkeypatch.setattr(Settings, "foretold_rows", true_rows)
     synthesizer = PrivPGDSynthesizer(**settings(adjacency="add_remove"))
     first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
     other = observe(synthesizer, sdv_tables.table(30_000), caplog, capsys)

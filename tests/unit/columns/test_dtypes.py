@@ -221,3 +221,11 @@ def test_a_decimal_that_is_written_like_a_declared_float_is_found():
 def test_a_value_that_is_no_category_is_refused():
     with pytest.raises(ValueError, match="none of the categories"):
         cast(pd.Series(["a", "c"], dtype=object), pd.CategoricalDtype(["a", "b"]))
+
+
+def test_whole_numbers_that_a_small_float_cannot_hold_are_its_largest():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = cast(pd.Series([7, 10**9, -(10**9)]), np.dtype("float16"))
+    assert rows.dtype == np.float16
+    assert rows.tolist() == [7.0, 65504.0, -65504.0]

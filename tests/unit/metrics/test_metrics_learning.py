@@ -102,3 +102,11 @@ def test_what_cannot_be_learned_is_refused():
         downstream_error(DOMAIN, TRAINED, TEST, "z")
     with pytest.raises(ValueError, match="needs another attribute"):
         downstream_error(DOMAIN.project(["y"]), TRAINED[:, 2:], TEST[:, 2:], "y")
+
+
+def test_a_class_that_only_synthetic_rows_have_does_not_count_as_one():
+    unused = TRAINED[TRAINED[:, 2] < 2], TEST[TEST[:, 2] < 2]
+    rows = unused[0].copy()
+    rows[:3, 2] = 2
+    scores = f1_by_model(DOMAIN, rows, unused[1], "y")
+    assert min(scores.values()) > 0.8
