@@ -46,6 +46,7 @@ def add_command(commands) -> None:
     parser.add_argument("--seeds", type=int, default=1, help="repetitions with fresh noise")
     parser.add_argument("--rows", type=int, default=None, help="of each table; default: all")
     parser.add_argument("--bins", type=int, default=32, help="cells of a column of numbers")
+    parser.add_argument("--times", type=int, default=1, help="sample so many times the fitted rows")
     parser.add_argument("--data", type=Path, default=FOLDER, help="folder of the tables")
     parser.set_defaults(run=_learning)
 
@@ -71,7 +72,7 @@ def _learning(arguments: argparse.Namespace) -> None:
         runs += product([arm for arm in arguments.arms if arm != "Real"], arguments.epsilons)
         for arm, epsilon in runs:
             seeds = range(1 if arm == "Real" else arguments.seeds)
-            found = [_run(task, arm, epsilon, seed, arguments.bins) for seed in seeds]
+            found = [_run(task, arm, epsilon, seed, arguments) for seed in seeds]
             means = {key: float(np.mean([run[key] for run in found])) for key in found[0]}
             row = {"table": name[:14], "arm": arm, "epsilon": epsilon, **means}
             if len(seeds) > 1:
@@ -104,12 +105,14 @@ def _task(name: str, arguments: argparse.Namespace) -> _Task:
     )
 
 
-def _run(task: _Task, arm: str, epsilon: float, seed: int, num_bins: int) -> dict[str, float]:
+def _run(
+    task: _Task, arm: str, epsilon: float, seed: int, arguments: argparse.Namespace
+) -> dict[str, float]:
     """The scores of one fit, the models' first."""
     from sdv_privpgd.metrics.usefulness import distances, learning_scores, propensity_error
 
     watch = Stopwatch()
-    rows = task.train if arm == "Real" else _synthetic(task, arm, epsilon, seed, num_bins)
+    rows = task.train if arm == "Real" else _synthetic(task, arm, epsilon, seed, arguments)
     watch.lap("fit")
     real, ours = columns_of(task.test), columns_of(rows)
     found = learning_scores(task.columns, ours, real, task.label, seed=seed)
@@ -119,8 +122,10 @@ def _run(task: _Task, arm: str, epsilon: float, seed: int, num_bins: int) -> dic
     return {**found, "fit_s": watch.seconds["fit"]}
 
 
-def _synthetic(task: _Task, arm: str, epsilon: float, seed: int, num_bins: int) -> "pd.DataFrame":
-    """As many rows as were fitted."""
+def _synthetic(
+    task: _Task, arm: str, epsilon: float, seed: int, arguments: argparse.Namespace
+) -> "pd.DataFrame":
+    """As many rows as were fitted, or a multiple of that."""
     from sdv_privpgd import fit_table
 
     with warnings.catch_warnings():
@@ -129,9 +134,9 @@ def _synthetic(task: _Task, arm: str, epsilon: float, seed: int, num_bins: int) 
             task.train,
             task.facts,
             epsilon,
-            num_bins=num_bins,
+            num_bins=arguments.bins,
             strategy=arm.lower() if arm in ("MST", "AIM") else "all_pairs",
             target=task.label if arm == "target" else None,
             seed=seed,
         )
-    return fitted.sample(len(task.train))
+    return fitted.sample(arguments.times * len(task.train))

@@ -128,6 +128,17 @@ def test_discovery_prints_what_it_costs_to_declare_nothing(tmp_path):
 
 
 @pytest.mark.slow
+def test_learning_prints_the_scores_of_each_arm(tmp_path):
+    write_patients(tmp_path)
+    chosen = ["--tables", "diabetes", "--epsilons", "9", "--arms", "target", "Real", "--times", "2"]
+    lines = benchmark("learning", "--data", str(tmp_path), *chosen).splitlines()
+    names = lines[0].split()
+    rows = [dict(zip(names, line.split(), strict=True)) for line in lines[1:] if "arm" not in line]
+    assert [row["arm"] for row in rows] == ["Real", "target"]
+    assert all(0 <= float(row[name]) <= 1 for row in rows for name in ("auroc", "f1", "tv2"))
+
+
+@pytest.mark.slow
 def test_curves_writes_every_family_and_marks_the_default(tmp_path):
     rng = np.random.default_rng(0)
     income = rng.random(300) < 0.4
