@@ -23,8 +23,9 @@ continuous."""
 _CLEAR = 4.0
 """A column is found, rather than guessed, if its rows are this many standard deviations."""
 
-_CODE = 3.0
-"""Nats of evidence that it takes to believe that a code holds rows."""
+_CODE = 9.0
+"""Nats of evidence that it takes to believe that a code holds rows. Noise alone has them in one
+column of thousands. With 3 it had them in one of 25, whose whole numbers became fractions."""
 
 _HINTED = 1.5
 """Blocks after the last one that clearly holds rows are added, in runs of one, two or four, if

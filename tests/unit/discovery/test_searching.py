@@ -134,3 +134,14 @@ def test_rows_in_the_last_code_alone_are_found_there_and_few_rows_are_not_clear(
     found = [likeliest_end(noisy(counts, 57.0, rng), 300.0) for _ in range(50)]
     assert np.mean([end == 7 for end, _ in found]) > 0.9
     assert not likeliest_end(noisy(counts / 3, 57.0, rng), 100.0)[1]
+
+
+@pytest.mark.parametrize("rows", [3_000, 300_000])
+def test_noise_hardly_ever_makes_fractions_of_whole_numbers(rows):
+    """Codes of decimal places: all rows have none. A table has many such columns."""
+    rng = np.random.default_rng(rows)
+    wrong = 0
+    for _ in range(3_000):
+        counts = np.append(float(rows), np.zeros(8)) + rng.normal(0, 60.0, 9)
+        wrong += likeliest_end(NoisyTable(counts, 60.0**2), rows)[0] != 0
+    assert wrong <= 3
