@@ -14,7 +14,7 @@ _FINEST = -6.0
 """The smallest signal of the grid beside the noise, as a power of two."""
 
 _STEPS = 200
-"""Of the EM algorithm. A tenth of them gives shares within 0.02 on Adult and Bank."""
+"""Of the EM algorithm."""
 
 _NO_SIGNAL = 0.5
 """So many effects without any signal are added to those that were seen: one effect alone is not

@@ -60,10 +60,10 @@ class AllPairs:
         first_share: The part of the pairs' mu^2 for the first round; 1 for no second round. On
             Adult and Bank 0.5 to 0.7 are equally good. There is one round only where the rest
             cannot measure at least one pair again with its first budget.
-        triples: The part of mu^2 for triples; 0 for none. On Adult a tenth lowers the covariance
-            errors by 3 % at epsilon 0.2, 19 % at 1 and 10 % at 2.5, and raises L1 by 0.5 to 4 %. It
-            also raises sliced W1 by 8 % at 0.2 and 10 % at 2.5: choose 0 if that matters most to
-            you.
+        triples: The part of mu^2 for triples; 0 for none. In the results file, which is of version
+            0.1 (its triples kept more of their noise), a tenth lowers the covariance errors on
+            Adult by 3 % at epsilon 0.2, 19 % at 1 and 10 % at 2.5, and raises L1 by 0.5 to 4 %. It
+            also raises sliced W1 by 8 % at 0.2 and 10 % at 2.5: choose 0 if that matters most.
         importance: How many times the budget of another pair a pair with an attribute gets. If an
             attribute has one above 1, only triples with such an attribute are measured.
 
