@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from sdv_privpgd.cli.documents import columns_of
 from sdv_privpgd.cli.saying import CommandError, in_options, say
+from sdv_privpgd.columns.ids import on_repeated_ids, repeated_ids
 from sdv_privpgd.privacy.queries import Adjacency
 
 if TYPE_CHECKING:
@@ -31,22 +32,11 @@ def described(arguments: Namespace, synthesizer: "PrivateSynthesizer") -> str:
 
 def say_before(synthesizer: "PrivateSynthesizer") -> None:
     """Says what the metadata and the settings alone make worth a look."""
-    from sdv_privpgd.columns.schema import Schema
-    from sdv_privpgd.report.advice import Facts, advice
-
     metadata = synthesizer.get_metadata()
     table = next(iter(metadata.tables.values()))
     keys = {table.primary_key, *table.alternate_keys}
-    ids = [name for name, facts in columns_of(metadata).items() if facts["sdtype"] == "id"]
-    public = Facts(
-        schema=Schema(()),
-        release=None,
-        ledger=synthesizer.ledger,
-        declared={},
-        doubts={},
-        repeated_ids=tuple(name for name in ids if name not in keys),
-    )
-    for sentence in advice(public):
+    ids = repeated_ids(columns_of(metadata), keys)
+    for sentence in on_repeated_ids(ids, synthesizer.rows_per_person):
         say(in_options(sentence))
 
 

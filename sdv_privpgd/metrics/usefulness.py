@@ -7,8 +7,7 @@ them: that is the best that a table of that size could reach.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations, islice
-from math import comb
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 
     Columns = Mapping[str, "pd.Series"]
 
-_MOST_TRIPLES = 200
-"""Triples that are compared; where there are more, so many of them at random."""
+_MOST_TABLES = 200
+"""Tables of a degree that are compared; where there are more, so many of them at random."""
 
 _FOLDS = 2
 
@@ -123,17 +122,11 @@ def distances(
     generator = np.random.default_rng(seed)
     found = {}
     for degree in degrees:
-        number = comb(len(domain), degree)
-        places = np.arange(number)
-        if number > _MOST_TRIPLES:
-            places = np.sort(generator.choice(number, size=_MOST_TRIPLES, replace=False))
-        every = combinations(range(len(domain)), degree)
-        before, apart = 0, []
-        for place in places.tolist():
-            axes = next(islice(every, place - before, None))
-            before = place + 1
-            apart.append(_distance(ours[:, axes], theirs[:, axes]))
-        if apart:
+        cliques = np.array(list(combinations(range(len(domain)), degree)))
+        if len(cliques) > _MOST_TABLES:
+            cliques = generator.choice(cliques, size=_MOST_TABLES, replace=False)
+        if len(cliques):
+            apart = [_distance(ours[:, axes], theirs[:, axes]) for axes in cliques]
             found[degree] = float(np.mean(apart))
     return found
 

@@ -119,10 +119,13 @@ class AllPairs:
         degree = min(2, len(curator.domain))
         weights = clique_weights(curator.domain.cliques(degree), self.importance)
         units = sum(map(Fraction, weights.values())) * (1 / Fraction(self.first_share) - 1)
-        what = f"all {degree}-way marginals"
+        is_even = len(set(weights.values())) == 1
+        what = f"all {degree}-way marginals" if is_even else f"{degree}-way marginals"
         has_second = units >= max(weights.values())
         first_part = mu_squared * Fraction(self.first_share) if has_second else mu_squared
-        first = _measured_by_weight(curator, weights, first_part, what, progress)
+        first = _measured_by_weight(
+            curator, weights, first_part, what, progress, is_named=not is_even
+        )
         if not has_second:
             return first
         left = mu_squared - first_part
@@ -135,8 +138,13 @@ def _measured_by_weight(
     mu_squared: Fraction,
     what: str,
     progress: Progress,
+    *,
+    is_named: bool = True,
 ) -> list[Measurement]:
-    """The cliques' marginals, each for its part of the budget, equal parts in one release."""
+    """The cliques' marginals, each for its part of the budget, equal parts in one release.
+
+    The ledger names the cliques if ``is_named``.
+    """
     cliques_of: dict[Fraction, list[Clique]] = {}
     for clique, part in parts.items():
         cliques_of.setdefault(Fraction(part), []).append(clique)
@@ -147,7 +155,7 @@ def _measured_by_weight(
         for measurement in curator.measure(
             [MarginalQuery(clique) for clique in cliques],
             mu_squared * part * len(cliques) / whole,
-            what=what if len(cliques_of) == 1 else f"{what}: {in_words(cliques)}",
+            what=f"{what}: {in_words(cliques)}" if is_named else what,
             progress=progress,
         )
     ]

@@ -21,6 +21,13 @@ from sdv_privpgd import (
 from sdv_privpgd.fitting.settings import Settings
 
 
+def test_nothing_depends_on_the_values_where_a_target_is_named(fixed_answers, caplog, capsys):
+    table = sdv_tables.table(120)
+    synthesizer = PrivPGDSynthesizer(**settings(target="ward", importance={"age": 3}))
+    first = observe(synthesizer, table, caplog, capsys)
+    assert first == observe(synthesizer, other_values(table), caplog, capsys)
+
+
 @pytest.mark.parametrize("change", OTHER_TABLES)
 def test_nothing_depends_on_the_values_under_replace_one(change, fixed_answers, caplog, capsys):
     table = sdv_tables.table(120)
