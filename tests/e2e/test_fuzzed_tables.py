@@ -201,6 +201,8 @@ def overheard(said: list[str]) -> Iterator[None]:
             contextlib.redirect_stderr(printed),
         ):
             warnings.simplefilter("always")
+            # What another test left open is closed by the garbage collector at any time.
+            warnings.simplefilter("ignore", ResourceWarning)
             yield
     except InvalidDataError as error:
         said.append(str(error))
