@@ -98,7 +98,10 @@ def looked_into(column: Column, answer: Measurement, look: Look, rough: Rough) -
     """
     size, facts = column.num_values, look.facts
     table, missing = _of_values(answer), float(answer.answer[size])
-    ends = _ends(column, table, rough)
+    blocks = _blocks(column, table, rough)
+    ends = 0, size - 1  # all cells if there is only noise
+    if rough.is_clear:
+        ends = trimmed(blocks, max(float(table.counts.sum()), 1.0))
     first = 0 if facts.get("range_min") is not None else ends[0]
     last = size - 1 if facts.get("range_max") is not None else ends[1]
     found = within(facts, range_of(column, (first, last)))
@@ -107,22 +110,21 @@ def looked_into(column: Column, answer: Measurement, look: Look, rough: Rough) -
     cuts = starts_of(column)[first + 1 : last + 1]
     found["cut_points"] = inside({**facts, **found}, cuts)
     if cuts and found["cut_points"] == cuts:
-        found["frequencies"] = with_light_ends(table, numbers_at(column))[first : last + 1].tolist()
+        found["frequencies"] = with_light_ends(blocks, numbers_at(column))[
+            first : last + 1
+        ].tolist()
     return found
 
 
-def _ends(column: Column, table: NoisyTable, rough: Rough) -> tuple[int, int]:
-    """The first and the last cell that matter; all cells if there is only noise."""
-    if not rough.is_clear:
-        return 0, column.num_values - 1
-    blocks = Blocks.alone(table)
-    if rough.counts is not None:
-        starts = np.array(starts_of(column)[: column.num_values], dtype=np.float64)
-        powers, _ = POWERS.cells.locate(starts)
-        held, of_cell = np.unique(powers, return_inverse=True)
-        known = NoisyTable(rough.counts.counts[held], rough.counts.variance)
-        blocks = Blocks.combined(table, known, of_cell)
-    return trimmed(blocks, max(float(table.counts.sum()), 1.0))
+def _blocks(column: Column, table: NoisyTable, rough: Rough) -> Blocks:
+    """The fine cells, in blocks where the first look has counted powers of two."""
+    if rough.counts is None or not rough.is_clear:
+        return Blocks.alone(table)
+    starts = np.array(starts_of(column)[: column.num_values], dtype=np.float64)
+    powers, _ = POWERS.cells.locate(starts)
+    held, of_cell = np.unique(powers, return_inverse=True)
+    known = NoisyTable(rough.counts.counts[held], rough.counts.variance)
+    return Blocks.combined(table, known, of_cell)
 
 
 def _of_values(answer: Measurement) -> NoisyTable:
