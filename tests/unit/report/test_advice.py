@@ -1,6 +1,8 @@
 """What a fit says of itself: a planted fault is told, a healthy table is met with silence."""
 
 import math
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.discovery.plan import FINE_GRIDS
 from sdv_privpgd.pipeline import Release
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.report.advice import Facts, advice
@@ -201,3 +204,26 @@ def test_no_answer_however_odd_stops_it(facts, data, num_rows):
         isinstance(sentence, str)
         for sentence in advice(Facts(**{**vars(whole), "release": release}))
     )
+
+
+def test_tails_that_discovery_cannot_have_seen_are_told():
+    ledger = PrivacyLedger.open(1.0, 1e-6, Adjacency.REPLACE_ONE)
+    charge = Charge(
+        mechanism="rounded Gaussian",
+        what=FINE_GRIDS,
+        num_queries=1,
+        num_values=200,
+        sensitivity_squared=((Adjacency.REPLACE_ONE, 2),),
+        stddev=100.0,
+        mu_squared=Fraction(1, 100),
+        delta=Fraction(0),
+    )
+    quiet = fitted(AGE, bell(), num_rows=30_000)
+    loud = fitted(AGE, bell(), num_rows=8_000)
+    quiet, loud = (
+        replace(each, ledger=replace(ledger, charges=(charge,))) for each in (quiet, loud)
+    )
+    assert advice(quiet) == ()
+    (said,) = advice(loud)
+    assert "fewer than about 200 rows (2.5 %)" in said
+    assert "long tails may be cut" in said
