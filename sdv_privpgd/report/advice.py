@@ -133,7 +133,8 @@ def _missing(column: Column, shares: np.ndarray, error: float, declared: Mapping
     may_be = declared.get("range_is_nullable")
     # Where every value has a category, found or other, no value is unreadable.
     found = column.sdtype != "boolean" and _is_empty(declared.get("range_values"))
-    all_read = isinstance(column.cells, Categories) and (column.cells.has_other or found)
+    is_category = isinstance(column.cells, Categories)
+    all_read = is_category and column.cells.has_other
     least = _MANY_MISSING if may_be is None and not all_read else _MOSTLY_MISSING
     share = shares[-1]
     if share - error < least:
@@ -141,6 +142,12 @@ def _missing(column: Column, shares: np.ndarray, error: float, declared: Mapping
     much = "nearly all" if share - error > _ALL_MISSING else f"about {_percent(share)} of the"
     if all_read:
         return f"Column {column.name!r} is missing in {much} rows."
+    if is_category and found:
+        return (
+            f"Column {column.name!r} is missing in {much} rows, or has a value there that too few "
+            "rows share: what discovery did not find among values of its type counts as missing. "
+            "Declare its range_values."
+        )
     silenced = "" if may_be else " If they are missing indeed, declare range_is_nullable=True."
     return (
         f"Column {column.name!r} is missing in {much} rows, or cannot be read there as what is "

@@ -1,5 +1,6 @@
 """What a fit says of itself: a planted fault is told, a healthy table is met with silence."""
 
+import datetime
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -130,6 +131,16 @@ def test_the_share_that_is_told_is_silenced_by_a_declaration(facts):
     (told,) = advice(fitted(facts, shares))
     assert "range_is_nullable=True" in told
     assert advice(fitted({**facts, "range_is_nullable": True}, shares)) == ()
+
+
+def test_values_that_discovery_did_not_find_are_not_said_to_be_missing():
+    """Times and bytes have no category for others."""
+    hours = {"sdtype": "categorical", "range_values": [datetime.time(hour) for hour in range(8)]}
+    facts = fitted(hours, [*[1] * 8, 9])
+    found = Facts(**{**vars(facts), "declared": {"x": {"sdtype": "categorical"}}})
+    (said,) = advice(found)
+    assert "what discovery did not find among values of its type counts as missing" in said
+    assert "Declare its range_values" in said
 
 
 def test_a_found_range_is_not_said_to_be_declared_wrongly():
