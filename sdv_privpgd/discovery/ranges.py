@@ -118,7 +118,7 @@ def looked_into(column: Column, answer: Measurement, look: Look, rough: Rough) -
 
 def _blocks(column: Column, table: NoisyTable, rough: Rough) -> Blocks:
     """The fine cells, in blocks where the first look has counted powers of two."""
-    if rough.counts is None or not rough.is_clear:
+    if rough.counts is None:
         return Blocks.alone(table)
     starts = np.array(starts_of(column)[: column.num_values], dtype=np.float64)
     powers, _ = POWERS.cells.locate(starts)

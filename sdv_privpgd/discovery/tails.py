@@ -124,17 +124,32 @@ def has_clear(noisy: NoisyTable) -> bool:
 
 
 def _last_held(blocks: Blocks) -> tuple[int, float]:
-    """The last of the cells, or of the blocks, whose sum is clear; and the mean of its cells."""
+    """The last cell of the last cells or blocks whose sum is clear, and the mean of their cells.
+
+    Rows lie somewhere: where no sum is clear, the blocks count whose sum is clearest.
+    """
     last, beside = _last_clear(blocks.counts, float(np.sqrt(blocks.cell)))
     sizes = np.bincount(blocks.of_cell)
     if sizes.size == 1:
         return last, beside
-    sums = np.bincount(blocks.of_cell, weights=blocks.counts)
-    clear = np.flatnonzero(sums > norm.isf(_FALSE_ALARMS / sizes.size) * np.sqrt(blocks.sums))
-    end = int(sizes[: clear[-1] + 1].sum()) - 1 if clear.size else -1
-    if end <= last and beside:
+    before = [
+        np.append(0.0, np.cumsum(each))
+        for each in (np.bincount(blocks.of_cell, weights=blocks.counts), blocks.sums, sizes)
+    ]
+    starts, ends = np.triu_indices(sizes.size + 1, k=1)
+    sums, variances, numbers = (each[ends] - each[starts] for each in before)
+    scores = sums / np.sqrt(variances)
+    clear = np.flatnonzero(scores > norm.isf(_FALSE_ALARMS / (_LOOKS * sizes.size)))
+    if clear.size:
+        chosen = clear[np.lexsort((ends[clear], -starts[clear]))[0]]
+    elif beside:
         return last, beside
-    return (end, float(sums[clear[-1]] / sizes[clear[-1]])) if clear.size else (last, beside)
+    else:
+        chosen = scores.argmax()
+    end = int(before[2][ends[chosen]]) - 1
+    if beside and end <= last:
+        return last, beside
+    return end, max(float(sums[chosen] / numbers[chosen]), 0.0)
 
 
 def _last_clear(counts: np.ndarray, stddev: float) -> tuple[int, float]:

@@ -26,6 +26,7 @@ from sdv_privpgd.estimate.noisy_tables import (
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.labels import code_labels
+from sdv_privpgd.report.words import listed
 
 OPENING = "Worth a look before the rows are used:"
 """The first words of the warning at the end of a fit, and of such sentences in a report."""
@@ -62,6 +63,9 @@ _HIDDEN, _MANY_HIDDEN = 2.0, 0.01
 """So many standard deviations of rows at the end of a range are hidden by noise, and this share of
 all rows is worth a word."""
 
+_UNSEEN_MISSING = 0.03
+"""The share of cells that may be missing without being seen from which on it is worth a word."""
+
 _NAMED = 3
 
 
@@ -97,6 +101,7 @@ def advice(fitted: Facts) -> tuple[str, ...]:
         said += _of_rare(fitted.schema, tables.keys() - of_columns, tables)
         said += _of_rows(tables, total)
         said += _of_tails(fitted.ledger, total)
+        said += _of_missing(fitted, tables, total)
         said += _of_delta(fitted.ledger, total)
     return (*said, *on_repeated_ids(fitted.repeated_ids, fitted.ledger.rows_per_person))
 
@@ -210,7 +215,7 @@ def _at_bounds(column: Column, shares: np.ndarray, error: float, declared: Mappi
         piled = shares[end] - error
         if piled > _AT_BOUND and piled / widths[end] > _ABOVE_NEIGHBOR * neighbor:
             return (
-                f"Column {column.name!r} has {_percent(shares[end])} of the rows at {labels[end]}, "
+                f"Column {column.name!r} has {_percent(min(shares[end], 1))} of the rows at {labels[end]}, "
                 f"the end of its declared {key}={bound!r}, and few beside it: values beyond were "
                 "probably clipped. Declare a wider range, unless that is how the column is."
             )
@@ -282,8 +287,29 @@ def _of_tails(ledger: PrivacyLedger, total: Total) -> Iterator[str]:
         yield (
             f"What fewer than about {_rounded_up(hidden):,} rows "
             f"({_percent(min(hidden / total.value, 1))}) have was hidden by noise when ranges were "
-            "looked into: long tails may be cut, and the mean of a column with one may be too low. "
-            "Look into fewer columns, by leaving some out, or spend more."
+            "looked into: long tails may be cut or too long, the means of columns with one may be "
+            "far off, and what so few rows lack comes back complete. Look into fewer columns, by "
+            "leaving some out, or spend more."
+        )
+
+
+def _of_missing(fitted: Facts, tables: Mapping[str, NoisyTable], total: Total) -> Iterator[str]:
+    """A sentence on columns in which many cells may be missing without being seen."""
+    found, most = [], 0.0
+    for column in fitted.schema.columns:
+        declared = fitted.declared.get(column.name, {})
+        if not column.nullable or column.name not in tables or "range_is_nullable" in declared:
+            continue
+        table = tables[column.name]
+        hidden = _SURE * math.sqrt(table.variance)
+        if table.counts[-1] < hidden and hidden > _UNSEEN_MISSING * total.value:
+            found.append(column.name)
+            most = max(most, hidden / total.value)
+    if found:
+        yield (
+            f"Up to about {_percent(min(most, 1))} of the cells of {listed(found, _NAMED)} may be "
+            "missing without being seen: the noise is as large, and the rows may have none. "
+            "Declare range_is_nullable=False where nothing is missing, or spend more."
         )
 
 

@@ -133,6 +133,15 @@ def test_the_share_that_is_told_is_silenced_by_a_declaration(facts):
     assert advice(fitted({**facts, "range_is_nullable": True}, shares)) == ()
 
 
+def test_missing_cells_that_the_noise_hides_are_told_unless_there_are_none():
+    few = {"num_rows": 1_500}
+    (said,) = advice(fitted(AGE, [*np.ones(12), 0.0], **few))
+    assert "Up to about 4 % of the cells of x may be missing" in said
+    for known in (True, False):
+        assert advice(fitted({**AGE, "range_is_nullable": known}, np.ones(12), **few)) == ()
+    assert advice(fitted(AGE, np.ones(12), num_rows=2_500)) == ()
+
+
 def test_values_that_discovery_did_not_find_are_not_said_to_be_missing():
     """Times and bytes have no category for others."""
     hours = {"sdtype": "categorical", "range_values": [datetime.time(hour) for hour in range(8)]}
@@ -151,7 +160,7 @@ def test_a_found_range_is_not_said_to_be_declared_wrongly():
 
 
 def test_rows_that_are_too_few_are_told_with_the_number_that_would_do():
-    (told,) = advice(fitted(AGE, np.ones(12), num_rows=500))
+    told = next(iter(advice(fitted(AGE, np.ones(12), num_rows=500))))
     moved = 13 * STDDEV / math.sqrt(2 * math.pi)
     assert told.startswith("500 rows are few")
     number = int(told.split("From about ")[1].split(" rows")[0].replace(",", ""))
