@@ -9,7 +9,7 @@ import pandas as pd
 from sdv_privpgd.columns.ids import on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.scalars import plain
-from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.vocabulary import blank, modelled, problems
 from sdv_privpgd.drafting.template import format_of, named_by_text, table_of
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def check_domain(
     """
     columns, keys = table_of(metadata)
     domain = named_by_text(domain)
-    said = Schema.problems(columns, keys, domain)
+    said = list(problems(columns, keys, domain))
     if isinstance(domain, Mapping):
-        for name in Schema.modelled(columns, keys, {}):
+        for name in modelled(columns, keys):
             own = domain.get(name, {})
             if isinstance(own, Mapping):
                 said += _column_problems(name, columns[name], own)
@@ -68,10 +68,10 @@ def _column_problems(name: str, known: Mapping, own: Mapping) -> Iterator[str]:
             f"{written!r} and says that dates are no text. Remove the key, or fill it in."
         )
     facts = {"num_bins": 1, "sdtype": known["sdtype"], **format_of(known), **own}
-    blank = Schema.blank(facts)
-    if blank:
+    left = blank(facts)
+    if left:
         yield (
-            f"{' and '.join(blank)} of {name!r} {'is' if len(blank) == 1 else 'are'} not "
+            f"{' and '.join(left)} of {name!r} {'is' if len(left) == 1 else 'are'} not "
             "declared: a part of the budget finds the column's domain privately."
         )
     yield from _refused(name, facts)
@@ -79,7 +79,7 @@ def _column_problems(name: str, known: Mapping, own: Mapping) -> Iterator[str]:
 
 
 def _applies(known: Mapping, key: str) -> bool:
-    return not Schema.problems({"x": known}, (), {"x": {key: None}})
+    return not list(problems({"x": known}, (), {"x": {key: None}}))
 
 
 def _refused(name: str, facts: Mapping) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _refused(name: str, facts: Mapping) -> Iterator[str]:
         for key in sorted(facts.keys() - _OF_RANGES):
             if facts[key] is not None:
                 yield from _raised(name, {**good, **kept, **_both(key, facts)}, key)
-    if not Schema.blank(facts):
+    if not blank(facts):
         yield from _raised(name, facts)
 
 
