@@ -17,6 +17,7 @@ from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.vocabulary import check_facts, modelled
 from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.discovery.bounds import inside
 from sdv_privpgd.discovery.looks import worth_a_look
 from sdv_privpgd.domain import FieldsAlone
 from sdv_privpgd.fitting.constraining import Constraints, Limits, Unconstrained
@@ -228,7 +229,10 @@ class Description(FieldsAlone):
 
 
 def _rounded_out(found: NumberFacts, stated: NumberFacts) -> NumberFacts:
-    """What was found of numbers, its range widened to multiples of the stated increment."""
+    """What was found of numbers, its range widened to multiples of the stated increment.
+
+    It ends where multiples cannot be told from other numbers any more.
+    """
     (low, high), step = found.ends, stated.increment
     assert step is not None
     places = found.decimal_places if stated.decimal_places is None else stated.decimal_places
@@ -237,7 +241,11 @@ def _rounded_out(found: NumberFacts, stated: NumberFacts) -> NumberFacts:
         max(-largest, min(rounded(end / step), largest))
         for rounded, end in ((math.floor, low), (math.ceil, high))
     )
-    return replace(found, low=first * step, high=last * step)
+    ranged = replace(found, low=first * step, high=last * step)
+    cuts = inside(found.cuts or (), ranged)
+    if len(cuts) == len(found.cuts or ()):
+        return ranged
+    return replace(ranged, cuts=cuts, frequencies=None)
 
 
 def _with_dtypes(columns: Mapping[str, Mapping], dtypes: Mapping[str, Any]) -> dict[str, Mapping]:
