@@ -13,7 +13,8 @@ def words_of(facts: ColumnFacts) -> dict[str, Any]:
     """The facts that are known, by SDV's words; reading them again gives the same facts.
 
     Dates become text: in their format, or in ISO 8601. So a date should not be finer than what its
-    format writes. Whether dates have a format is always said.
+    format writes. Whether dates have a format is always said. Frequencies of categories are read
+    beside these categories alone.
 
     >>> words_of(NumberFacts(low=0, high=99, decimal_places=0))
     {'decimal_places': 0, 'range_min': 0, 'range_max': 99}
