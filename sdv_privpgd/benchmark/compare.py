@@ -7,10 +7,11 @@
 models that are trained on synthetic rows. "Real" stands for the fitted rows themselves. Every
 column is cut into at most ``--cells`` cells (see ``tables``). The paper's metrics compare these
 cells, which real rows are put into as well; the metric ``outside`` is the share that this clips.
-The metrics ``decoded_*`` compare values (see ``values``). A seed is that of the engine, the sample
-and the metrics; the noise comes from the operating system and differs in every run. Runs that the
-file holds are skipped, so an interrupted comparison goes on where it was. A run that fails is
-recorded with its error's class. ``records`` describes the file.
+The metrics ``decoded_*`` are on values (see ``values``); those of models, of three columns and of
+tails are beside the other 20 %, where "Real" is a fresh real sample of the same size. A seed is
+that of the engine, the sample and the metrics; the noise comes from the operating system and
+differs in every run. Runs that the file holds are skipped, so an interrupted comparison goes on
+where it was. A run that fails is recorded with its error's class. ``records`` describes the file.
 """
 
 import argparse

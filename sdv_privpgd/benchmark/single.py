@@ -14,7 +14,7 @@ from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
 from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.benchmark.tables import SPLIT_SEED, Table, load, load_own
-from sdv_privpgd.benchmark.values import value_scores
+from sdv_privpgd.benchmark.values import useful_scores, value_scores
 from sdv_privpgd.metrics.learning import downstream_error
 from sdv_privpgd.metrics.overview import scores
 from sdv_privpgd.pipeline import run
@@ -66,6 +66,7 @@ def run_once(arguments: argparse.Namespace) -> None:
     found = scores_of(table, train, synthetic, test, seed=seed, all_metrics=arguments.all_metrics)
     decoded = rows if arguments.method == REAL else table.decode(synthetic, seed)
     found |= value_scores(table, rows, decoded)
+    found |= useful_scores(table, test_rows, decoded, seed=seed)
     watch.lap("score")
     facts["score_seconds"] = watch.seconds["score"]
     print(json.dumps({"facts": facts, "scores": found}))

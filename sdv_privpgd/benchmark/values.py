@@ -13,6 +13,7 @@ from sdv_privpgd.benchmark.tables import Table
 from sdv_privpgd.metrics import mean_l1
 from sdv_privpgd.metrics.outside import outside
 from sdv_privpgd.metrics.reading import Described
+from sdv_privpgd.metrics.usefulness import usefulness
 from sdv_privpgd.metrics.values import as_codes, common_cells
 
 if TYPE_CHECKING:
@@ -38,6 +39,19 @@ def value_scores(table: Table, real: "pd.DataFrame", synthetic: "pd.DataFrame") 
         found["decoded_l1"] = mean_l1(*as_codes(cells))
     far = [each.w1 for each in cells.values() if np.isfinite(each.w1)]
     return found | ({"decoded_w1": _mean(far)} if far else {})
+
+
+def useful_scores(
+    table: Table, held_out: "pd.DataFrame", synthetic: "pd.DataFrame", *, seed: int
+) -> dict[str, float]:
+    """What synthetic rows are good for, beside rows that no fit has seen: ``metrics.usefulness``.
+
+    Under their names in a file of results: ``decoded_auroc``, ``decoded_linear_auroc``,
+    ``decoded_tv3`` and so on. Those of the fitted real rows are what a fresh real sample has.
+    """
+    columns = [Described.of(column) for column in table.schema.columns]
+    found = usefulness(columns, columns_of(synthetic), columns_of(held_out), table.label, seed=seed)
+    return {f"decoded_{name}": value for name, value in found.items()}
 
 
 def clipped(table: Table) -> list[str]:

@@ -94,6 +94,10 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("model", type=Path)
     evaluate.add_argument("table", type=Path, help="the real table")
     evaluate.add_argument("--out", type=Path, required=True, help="a page that is not private")
+    evaluate.add_argument("--label", help="a column that models learn to predict")
+    evaluate.add_argument(
+        "--held-out", type=Path, help="real rows that were not fitted; default: a random fifth"
+    )
     _table(evaluate)
     _force(evaluate)
 

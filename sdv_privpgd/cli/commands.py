@@ -73,12 +73,19 @@ def _moving_on(outputs: Outputs, path: Path) -> Output | None:
 
 def evaluate(arguments: Namespace) -> None:
     """Writes a page that compares rows with the real table, and says that it is not private."""
-    check_table(arguments.table)
+    paths = [path for path in (arguments.table, arguments.held_out) if path is not None]
+    for path in paths:
+        check_table(path)
     synthesizer = fitted(arguments.model)
-    with Outputs(inputs=[arguments.model, arguments.table], force=arguments.force) as outputs:
+    with Outputs(inputs=[arguments.model, *paths], force=arguments.force) as outputs:
         out = outputs.open("--out", arguments.out)
-        table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
-        outputs.write(out, lambda part: _compare(synthesizer, table, part))
+        table, *held_out = (
+            read_table(path, reading(arguments), facts_of(synthesizer)) for path in paths
+        )
+        compare = partial(
+            _compare, synthesizer, table, arguments.label, held_out[0] if held_out else None
+        )
+        outputs.write(out, compare)
     say(_NOT_PRIVATE.format(arguments.out))
 
 
@@ -118,12 +125,18 @@ def _written(domain: dict, part: Path) -> None:
         raise CommandError("--out in YAML needs PyYAML: pip install pyyaml.") from None
 
 
-def _compare(synthesizer: "PrivateSynthesizer", table: pd.DataFrame, part: Path) -> None:
+def _compare(
+    synthesizer: "PrivateSynthesizer",
+    table: pd.DataFrame,
+    label: str | None,
+    held_out: pd.DataFrame | None,
+    part: Path,
+) -> None:
     from sdv.errors import InvalidDataError
 
     try:
-        synthesizer.evaluate(table, path=part)
-    except InvalidDataError as error:  # ours, about names and dtypes
+        synthesizer.evaluate(table, label=label, held_out=held_out, path=part)
+    except (InvalidDataError, ValueError) as error:  # ours, about names and dtypes
         raise CommandError(in_options(error)) from None
 
 

@@ -104,7 +104,10 @@ def looked_into(
         known, has_range = replace(known, low=None, high=None), False
     size = column.num_values
     table, missing = _of_values(answer), float(answer.answer[size])
-    ends = _ends(column, table, rough)
+    blocks = _blocks(column, table, rough)
+    ends = 0, size - 1  # all cells if there is only noise
+    if rough.is_clear:
+        ends = trimmed(blocks, max(float(table.counts.sum()), 1.0))
     first = 0 if known.low is not None else ends[0]
     last = size - 1 if known.high is not None else ends[1]
     held = within(known, *range_of(column, (first, last)))
@@ -114,7 +117,7 @@ def looked_into(
     cuts = starts_of(column)[first + 1 : last + 1]
     shape: dict[str, Any] = {"nullable": nullable, "cuts": inside(cuts, held)}
     if cuts and len(shape["cuts"]) == len(cuts):
-        often = with_light_ends(table, numbers_at(column))[first : last + 1]
+        often = with_light_ends(blocks, numbers_at(column))[first : last + 1]
         shape["frequencies"] = tuple(often.tolist())
     if isinstance(held, DateFacts):
         written, aware = column.datetime_format, column.datetime_format is None and column.utc
@@ -125,18 +128,14 @@ def looked_into(
     return NumberFacts(low=held.low, high=held.high, decimal_places=places, **shape)
 
 
-def _ends(column: Column, table: NoisyTable, rough: Rough) -> tuple[int, int]:
-    """The first and the last cell that matter; all cells if there is only noise."""
-    if not rough.is_clear:
-        return 0, column.num_values - 1
-    blocks = Blocks.alone(table)
-    if rough.counts is not None:
-        starts = np.array(starts_of(column), dtype=np.float64)
-        powers, _ = POWERS.cells.locate(starts)
-        held, of_cell = np.unique(powers, return_inverse=True)
-        known = NoisyTable(rough.counts.counts[held], rough.counts.variance)
-        blocks = Blocks.combined(table, known, of_cell)
-    return trimmed(blocks, max(float(table.counts.sum()), 1.0))
+def _blocks(column: Column, table: NoisyTable, rough: Rough) -> Blocks:
+    """The fine cells, in blocks where the first look has counted powers of two."""
+    if rough.counts is None or not rough.is_clear:
+        return Blocks.alone(table)
+    powers, _ = POWERS.cells.locate(np.array(starts_of(column), dtype=np.float64))
+    held, of_cell = np.unique(powers, return_inverse=True)
+    known = NoisyTable(rough.counts.counts[held], rough.counts.variance)
+    return Blocks.combined(table, known, of_cell)
 
 
 def _of_values(answer: Measurement) -> NoisyTable:

@@ -10,6 +10,7 @@ share a code keep these proportions; how many rows a code has is measured again.
 import numpy as np
 from scipy.stats import norm
 
+from sdv_privpgd.discovery.searching import Blocks
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.estimate.support import pooled
 
@@ -34,6 +35,9 @@ powers of it would be lost in float64."""
 _LIKELY = 2.0
 """So many standard deviations a tail's count must be for that."""
 
+_STRONG = 3.0
+"""A cell with so many standard deviations of rows is seen on its own."""
+
 _LEAST = 1e-9
 """Each cell of a tail has at least this part of the rows of the cell before the tail."""
 
@@ -57,22 +61,24 @@ def thinned(noisy: NoisyTable, starts: np.ndarray) -> np.ndarray:
     >>> bool((np.diff(found[3:]) < 0).all())
     True
     """
-    return np.concatenate(_parts(noisy, starts))
+    return np.concatenate(_parts(Blocks.alone(noisy), starts))
 
 
-def with_light_ends(noisy: NoisyTable, starts: np.ndarray) -> np.ndarray:
+def with_light_ends(blocks: Blocks, starts: np.ndarray) -> np.ndarray:
     """The same, but that the far ends of tails have hardly any rows, in the same proportions.
 
     An end holds about as many rows as the noise of a cell. It shares one code
     (``merged_neighbors``), whose rows are measured again: the noise of more codes far out would be
-    seen in every mean.
+    seen in every mean. Blocks of cells that are known better than the cells say where rows lie
+    that are too few in each cell to be seen.
 
     >>> counts = np.array([50.0, 30.0, 20.0, 1.0, -1.0, 0.0])
-    >>> bool(with_light_ends(NoisyTable(counts, variance=1.0), np.arange(6))[4:].sum() < 1e-3)
+    >>> blocks = Blocks.alone(NoisyTable(counts, variance=1.0))
+    >>> bool(with_light_ends(blocks, np.arange(6))[4:].sum() < 1e-3)
     True
     """
-    before, held, after = _parts(noisy, starts)
-    rows, most = _LIGHT * held.sum(), _NOISE * float(np.sqrt(noisy.variance))
+    before, held, after = _parts(blocks, starts)
+    rows, most = _LIGHT * held.sum(), _NOISE * float(np.sqrt(blocks.cell))
     return np.concatenate([_light(before[::-1], rows, most)[::-1], held, _light(after, rows, most)])
 
 
@@ -82,13 +88,13 @@ def _light(tail: np.ndarray, rows: float, most: float) -> np.ndarray:
     return np.where(is_end, tail * min(1.0, rows / max(tail[is_end].sum(), 1e-300)), tail)
 
 
-def _parts(noisy: NoisyTable, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _parts(blocks: Blocks, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The rows of the cells before those that clearly hold some, of these, and of those after."""
-    counts, stddev = noisy.counts, float(np.sqrt(noisy.variance))
-    last, high = _last_clear(counts, stddev)
-    first, low = _last_clear(counts[::-1], stddev)
+    counts, stddev = blocks.counts, float(np.sqrt(blocks.cell))
+    last, high = _last_held(blocks)
+    first, low = _last_held(blocks.backwards())
     first = counts.size - 1 - first
-    held = pooled(NoisyTable(counts[first : last + 1], noisy.variance))
+    held = _held(blocks, slice(first, last + 1))
     edges = np.append(starts, 2 * starts[-1] - starts[-2:][0]).astype(np.float64)
     sums = np.append(0.0, np.cumsum(held))
     median = np.interp(sums[-1] / 2, sums, edges[first : last + 2])
@@ -98,6 +104,20 @@ def _parts(noisy: NoisyTable, starts: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return before, held, after
 
 
+def _held(blocks: Blocks, cells: slice) -> np.ndarray:
+    """The rows of cells: as counted, but of those too weak to be seen the mean of their block."""
+    counts, of_cell = blocks.counts[cells], blocks.of_cell[cells]
+    of_cell = of_cell - of_cell[0]
+    if not of_cell[-1]:
+        return pooled(NoisyTable(counts, blocks.cell))
+    weak = counts < _STRONG * np.sqrt(blocks.cell)
+    sizes = np.bincount(of_cell, weights=weak)
+    sums = np.bincount(of_cell, weights=np.where(weak, counts, 0.0))
+    known = np.flatnonzero(sizes)
+    sums[known] = pooled(NoisyTable(sums[known], float(blocks.sums.mean())))
+    return np.where(weak, (sums / np.maximum(sizes, 1))[of_cell], counts)
+
+
 def has_clear(noisy: NoisyTable) -> bool:
     """Whether some neighboring cells clearly hold rows.
 
@@ -105,6 +125,20 @@ def has_clear(noisy: NoisyTable) -> bool:
     False
     """
     return _last_clear(noisy.counts, float(np.sqrt(noisy.variance)))[1] > 0
+
+
+def _last_held(blocks: Blocks) -> tuple[int, float]:
+    """The last of the cells, or of the blocks, whose sum is clear; and the mean of its cells."""
+    last, beside = _last_clear(blocks.counts, float(np.sqrt(blocks.cell)))
+    sizes = np.bincount(blocks.of_cell)
+    if sizes.size == 1:
+        return last, beside
+    sums = np.bincount(blocks.of_cell, weights=blocks.counts)
+    clear = np.flatnonzero(sums > norm.isf(_FALSE_ALARMS / sizes.size) * np.sqrt(blocks.sums))
+    end = int(sizes[: clear[-1] + 1].sum()) - 1 if clear.size else -1
+    if end <= last and beside:
+        return last, beside
+    return (end, float(sums[clear[-1]] / sizes[clear[-1]])) if clear.size else (last, beside)
 
 
 def _last_clear(counts: np.ndarray, stddev: float) -> tuple[int, float]:

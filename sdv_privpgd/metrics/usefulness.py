@@ -26,25 +26,93 @@ _MOST_TABLES = 200
 
 _FOLDS = 2
 
+_TAIL = 0.01
+"""The share of the numbers at either end that are a column's tail."""
+
+_LEVELS = 50
+"""Quantiles of each tail that are compared."""
+
+
+def usefulness(
+    columns: "Sequence[Described]",
+    rows: "Columns",
+    held_out: "Columns",
+    label: str | None = None,
+    *,
+    seed: int = 0,
+) -> dict[str, float]:
+    """All that is measured here, of synthetic rows beside held-out real ones. Not private.
+
+    ``learning_scores`` if there is a label; ``pmse`` (``propensity_error``); ``tv2`` and ``tv3``
+    (``distances``); and ``tail`` (``tail_error``) if a column has numbers.
+
+    >>> import pandas as pd
+    >>> real = {"age": pd.Series([20, 30, 40, 50] * 9), "ward": pd.Series(["A", "B"] * 18)}
+    >>> columns = [Described(name="age", sdtype="numerical"),
+    ...            Described(name="ward", sdtype="categorical")]
+    >>> usefulness(columns, real, real, "ward")["tv2"]
+    0.0
+    """
+    found = {} if label is None else learning_scores(columns, rows, held_out, label, seed=seed)
+    found["pmse"] = propensity_error(columns, held_out, rows, seed=seed)
+    apart = distances(columns, held_out, rows, seed=seed)
+    found |= {f"tv{degree}": value for degree, value in apart.items()}
+    tail = tail_error(columns, held_out, rows)
+    return found if np.isnan(tail) else {**found, "tail": tail}
+
+
+def tail_error(columns: "Sequence[Described]", real: "Columns", synthetic: "Columns") -> float:
+    """How far the smallest and the largest numbers of columns lie off, at least 0. Not private.
+
+    The mean difference of the quantiles below 1 % and above 99 %, over the real ones' mean distance
+    from the median: 1 for a column that is the real median in all rows. The mean over all columns
+    of numbers or dates that vary; not a number if there is none.
+    """
+    levels = _TAIL * (np.arange(_LEVELS) + 0.5) / _LEVELS
+    levels = np.concatenate((levels, 1 - levels))
+    found = []
+    for column in columns:
+        if column.is_numeric:
+            read = [read_numbers(column, table[column.name]) for table in (real, synthetic)]
+            ours, theirs = (values[state == READ] for values, state in read)
+            ours, theirs = ours[np.isfinite(ours)], theirs[np.isfinite(theirs)]
+            if not len(ours) or not len(theirs):
+                continue
+            own, other = (
+                np.quantile(each, levels, method="inverted_cdf") for each in (ours, theirs)
+            )
+            far = np.abs(own - np.median(ours)).mean()
+            if far > 0:
+                found.append(float(np.abs(own - other).mean() / far))
+    return float(np.mean(found)) if found else float("nan")
+
 
 def learning_scores(
-    columns: "Sequence[Described]", train: "Columns", test: "Columns", label: str, *, seed: int = 0
+    columns: "Sequence[Described]",
+    train: "Columns",
+    test: "Columns",
+    label: str,
+    *,
+    models: Mapping[str, Any] | None = None,
+    seed: int = 0,
 ) -> dict[str, float]:
     """How well models trained on ``train`` predict the label of ``test``. Not private.
 
-    scikit-learn's histogram gradient boosting with its defaults, and a linear model (logistic or
-    ridge regression), whose scores are called ``linear_...``. For categories: ``auroc`` (of two
-    classes; the mean over pairs of classes for more), ``f1`` (macro, over the classes of the test
-    rows) and ``accuracy``; for numbers ``r2``. Rows without a label are left out.
-    """
-    # scikit-learn takes seconds to import, and most metrics do without.
-    from sklearn.compose import make_column_transformer
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-    from sklearn.impute import SimpleImputer
-    from sklearn.linear_model import LogisticRegression, Ridge
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    For categories: ``auroc`` (of two classes; the mean over pairs of classes for more), ``f1``
+    (macro, over the classes of the test rows) and ``accuracy``; for numbers ``r2``. Rows without a
+    label are left out.
 
+    Args:
+        columns: How the columns are read. Features are numbers in their order; a category is its
+            place among the values of both tables.
+        train: The rows to learn from.
+        test: The rows to predict.
+        label: The name of the column to predict.
+        models: scikit-learn's estimators by the beginning of their scores' names. By default
+            histogram gradient boosting, and a linear model (logistic or ridge regression) whose
+            scores are called ``linear_...``.
+        seed: Of the models.
+    """
     (target,) = (column for column in columns if column.name == label)
     features = [column for column in columns if column.name != label]
     matrices, labels = _features(features, train, test), _features([target], train, test)
@@ -52,25 +120,12 @@ def learning_scores(
     (rows, test_rows), (known, truth) = (
         [each[those] for each, those in zip(pair, kept, strict=True)] for pair in (matrices, labels)
     )
-    known, truth = known[:, 0], truth[:, 0]
-    numbers = [place for place, column in enumerate(features) if column.is_ordered]
-    others = [place for place in range(len(features)) if place not in numbers]
-    prepared = make_column_transformer(
-        (make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler()), numbers),
-        (OneHotEncoder(handle_unknown="ignore"), others),
-    )
-    if target.is_numeric:
-        models: dict[str, Any] = {
-            "": HistGradientBoostingRegressor(random_state=seed),
-            "linear_": make_pipeline(prepared, Ridge()),
-        }
-        score = _of_numbers
-    else:
-        models = {
-            "": HistGradientBoostingClassifier(random_state=seed),
-            "linear_": make_pipeline(prepared, LogisticRegression(max_iter=1_000)),
-        }
-        score = _of_classes
+    kind = np.float64 if target.is_numeric else np.int64  # some models read floats as texts
+    known, truth = known[:, 0].astype(kind), truth[:, 0].astype(kind)
+    score = _of_numbers if target.is_numeric else _of_classes
+    rows, test_rows = _readable(rows, test_rows)
+    if models is None:
+        models = _models(features, target, seed)
     found = {}
     for prefix, model in models.items():
         scores = score(model, rows, known, test_rows, truth)
@@ -88,22 +143,23 @@ def propensity_error(
     in units of its largest value. 0 where nothing tells them apart.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from sklearn.model_selection import StratifiedKFold
 
     generator = np.random.default_rng(seed)
     matrices = _features(columns, real, synthetic)
     size = min(map(len, matrices))
     if size < _FOLDS:
         raise ValueError(f"Both tables need at least {_FOLDS} rows to be told apart.")
-    drawn = [each[generator.choice(len(each), size=size, replace=False)] for each in matrices]
-    chances = cross_val_predict(
-        HistGradientBoostingClassifier(random_state=seed),
-        np.concatenate(drawn),
-        np.repeat([0, 1], size),
-        cv=StratifiedKFold(_FOLDS, shuffle=True, random_state=seed),
-        method="predict_proba",
+    rows = np.concatenate(
+        [each[generator.choice(len(each), size=size, replace=False)] for each in matrices]
     )
-    return float(4 * np.mean((np.asarray(chances)[:, 1] - 0.5) ** 2))
+    is_synthetic, chances = np.repeat([0, 1], size), np.empty(2 * size)
+    folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed)
+    for learned, judged in folds.split(rows, is_synthetic):
+        own, other = _readable(rows[learned], rows[judged])
+        model = HistGradientBoostingClassifier(random_state=seed).fit(own, is_synthetic[learned])
+        chances[judged] = np.asarray(model.predict_proba(other))[:, 1]
+    return float(4 * np.mean((chances - 0.5) ** 2))
 
 
 def distances(
@@ -140,6 +196,39 @@ def _distance(ours: np.ndarray, theirs: np.ndarray) -> float:
         for each in (ours, theirs)
     ]
     return float(np.abs(shares[0] - shares[1]).sum() / 2)
+
+
+def _readable(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Features without columns of which nothing can be learned, which boosting refuses: all 0."""
+    empty = np.isnan(train).all(axis=0)
+    return np.where(empty, 0.0, train), np.where(empty, 0.0, test)
+
+
+def _models(features: "Sequence[Described]", target: "Described", seed: int) -> dict[str, Any]:
+    """Gradient boosting and a linear model, by the beginning of their scores' names."""
+    # scikit-learn takes seconds to import, and most metrics do without.
+    from sklearn.compose import make_column_transformer
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    numbers = [place for place, column in enumerate(features) if column.is_ordered]
+    others = [place for place in range(len(features)) if place not in numbers]
+    prepared = make_column_transformer(
+        (make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler()), numbers),
+        (OneHotEncoder(handle_unknown="ignore"), others),
+    )
+    if target.is_numeric:
+        return {
+            "": HistGradientBoostingRegressor(random_state=seed),
+            "linear_": make_pipeline(prepared, Ridge()),
+        }
+    return {
+        "": HistGradientBoostingClassifier(random_state=seed),
+        "linear_": make_pipeline(prepared, LogisticRegression(max_iter=1_000)),
+    }
 
 
 def _of_classes(model: Any, rows, known, test_rows, truth) -> dict[str, float]:

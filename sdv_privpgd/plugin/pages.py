@@ -1,5 +1,6 @@
 """What people look at after a fit: the page, the comparison, the books, what is worth a word."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ class ShownFit(FittedState):
     """What a fit shows of itself. Public, but for ``evaluate``."""
 
     adjacency: str
+    target: str | Sequence[str] | None
 
     def report(self, path: str | Path | None = None) -> Report:
         """What was spent, and how well the rows fit the noisy answers. Public.
@@ -54,7 +56,14 @@ class ShownFit(FittedState):
             report.save(path)
         return report
 
-    def evaluate(self, real_data, *, path: str | Path | None = None) -> "Evaluation":
+    def evaluate(
+        self,
+        real_data,
+        *,
+        label: str | None = None,
+        held_out=None,
+        path: str | Path | None = None,
+    ) -> "Evaluation":
         """Compares as many synthetic rows with the real table. Not private.
 
         No budget covers the page, what is returned, or settings that are chosen by them. The rows
@@ -62,20 +71,42 @@ class ShownFit(FittedState):
 
         Args:
             real_data: The real table, as ``fit`` takes it.
+            label: A column that models learn to predict, from synthetic and from real rows. The
+                ``target`` is taken if there is one and no other is named.
+            held_out: Real rows that were not fitted, as ``fit`` takes them, to judge what models
+                have learned. Without them a random fifth of the real table is set aside; the fit
+                has seen it.
             path: Where to write the page as well. Nothing is written without one.
         """
         # Imported late: only this comparison needs scikit-learn and SDMetrics.
         from sdv_privpgd.report.evaluation import compare
 
         self._require_fitted()
-        self._open(real_data)  # raises for a table that does not fit
-        table = real_data[self._table_name] if isinstance(real_data, dict) else real_data
-        schema, names = self._schema(), column_names(table)
-        real = {column.name: table.iloc[:, names.index(column.name)] for column in schema.columns}
+        schema, real = self._schema(), self._columns_of(real_data)
         synthetic = {}
         if self._sampler is not None and real:
             synthetic = self._sampler.first(len(next(iter(real.values()))))
-        return compare(schema, real, synthetic, path=path)
+        modelled = {column.name for column in schema.columns}
+        if label is None and isinstance(self.target, str) and self.target in modelled:
+            label = self.target
+        return compare(
+            schema,
+            real,
+            synthetic,
+            label=label,
+            held_out=None if held_out is None else self._columns_of(held_out),
+            path=path,
+        )
+
+    def _columns_of(self, data) -> "dict[str, pd.Series]":
+        """The modelled columns of a real table. Raises for one that does not fit."""
+        self._open(data)
+        table = data[self._table_name] if isinstance(data, dict) else data
+        names = column_names(table)
+        return {
+            column.name: table.iloc[:, names.index(column.name)]
+            for column in self._schema().columns
+        }
 
     def discovered_domain(self) -> dict[str, dict]:
         """The domain of the last fit: what was declared, and what was found privately. Public.

@@ -15,6 +15,7 @@ from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.discovery.plan import FINE_GRIDS
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     Total,
@@ -57,6 +58,10 @@ enough one.
 On samples of Adult (15 declared columns, epsilon 1) the share is 10 % at 3,000 rows. At about 8,000
 rows the pairs of columns are as far from the true ones as those of independent columns."""
 
+_HIDDEN, _MANY_HIDDEN = 2.0, 0.01
+"""So many standard deviations of rows at the end of a range are hidden by noise, and this share of
+all rows is worth a word."""
+
 _NAMED = 3
 
 
@@ -91,6 +96,7 @@ def advice(fitted: Facts) -> tuple[str, ...]:
         said += of_columns.values()
         said += _of_rare(fitted.schema, tables.keys() - of_columns, tables)
         said += _of_rows(tables, total)
+        said += _of_tails(fitted.ledger, total)
         said += _of_delta(fitted.ledger, total)
     return (*said, *on_repeated_ids(fitted.repeated_ids, fitted.ledger.rows_per_person))
 
@@ -127,7 +133,9 @@ def _missing(column: Column, shares: np.ndarray, error: float, declared: Mapping
     may_be = declared.get("range_is_nullable")
     # Where every value has a category, found or other, no value is unreadable.
     found = column.sdtype != "boolean" and _is_empty(declared.get("range_values"))
-    all_read = isinstance(column.cells, Categories) and (column.cells.has_other or found)
+    cells = column.cells
+    is_category = isinstance(cells, Categories)
+    all_read = is_category and cells.has_other
     least = _MANY_MISSING if may_be is None and not all_read else _MOSTLY_MISSING
     share = shares[-1]
     if share - error < least:
@@ -135,6 +143,12 @@ def _missing(column: Column, shares: np.ndarray, error: float, declared: Mapping
     much = "nearly all" if share - error > _ALL_MISSING else f"about {_percent(share)} of the"
     if all_read:
         return f"Column {column.name!r} is missing in {much} rows."
+    if is_category and found:
+        return (
+            f"Column {column.name!r} is missing in {much} rows, or has a value there that too few "
+            "rows share: what discovery did not find among values of its type counts as missing. "
+            "Declare its range_values."
+        )
     silenced = "" if may_be else " If they are missing indeed, declare range_is_nullable=True."
     return (
         f"Column {column.name!r} is missing in {much} rows, or cannot be read there as what is "
@@ -258,6 +272,19 @@ def _of_rows(tables: Mapping[str, NoisyTable], total: Total) -> Iterator[str]:
             f"{_percent(min(moved / total.value, 1))} of the rows in the counts of a column on "
             f"average. From about {_rounded_up(moved / _FINE):,} rows on it is "
             f"{_percent(_FINE)}. Choose fewer columns or cells, or a larger epsilon."
+        )
+
+
+def _of_tails(ledger: PrivacyLedger, total: Total) -> Iterator[str]:
+    """A sentence if discovery cannot have seen the ends of columns of numbers."""
+    noise = max((each.stddev for each in ledger.charges if each.what == FINE_GRIDS), default=0.0)
+    hidden = _HIDDEN * noise
+    if hidden > _MANY_HIDDEN * total.value:
+        yield (
+            f"What fewer than about {_rounded_up(hidden):,} rows "
+            f"({_percent(min(hidden / total.value, 1))}) have was hidden by noise when ranges were "
+            "looked into: long tails may be cut, and the mean of a column with one may be too low. "
+            "Look into fewer columns, by leaving some out, or spend more."
         )
 
 

@@ -22,6 +22,7 @@ from sdv_privpgd.report.page import (
     long_grid,
     long_table,
 )
+from sdv_privpgd.report.useful import Useful, useful_section
 from sdv_privpgd.report.words import dates, listed, number, share
 
 _MOST_SENTENCES = 12
@@ -48,11 +49,13 @@ def comparison_page(
     pairs: Mapping[Clique, float],
     scores: Mapping[str, float],
     quality: Mapping[str, float],
+    useful: Useful,
 ) -> Page:
     """The page of columns in common cells. Not private.
 
     ``lost`` has the shares of each column's values that the domain does not hold. ``pairs`` has
-    distances, ``scores`` the papers' metrics, and ``quality`` SDMetrics' score and its parts.
+    distances, ``scores`` the papers' metrics, ``quality`` SDMetrics' score and its parts, and
+    ``useful`` what the rows are good for.
     """
     first = next(iter(cells.values()))
     facts = [
@@ -78,7 +81,7 @@ def comparison_page(
             ),
             Facts(facts),
         ],
-        sections=[*sections, _scores_section(scores, quality)],
+        sections=[*sections, useful_section(useful), _scores_section(scores, quality)],
     )
 
 

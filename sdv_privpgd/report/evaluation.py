@@ -23,6 +23,7 @@ from sdv_privpgd.metrics.reading import Described
 from sdv_privpgd.metrics.values import CommonCells, as_codes, common_cells
 from sdv_privpgd.report.comparison import BANNER, comparison_page
 from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.useful import Useful, useful_lines, useful_scores
 from sdv_privpgd.report.words import share
 
 _WORST = 12
@@ -48,6 +49,9 @@ class Evaluation(Report):
             single column.
         quality: SDMetrics' quality score, 0 to 1, not a number where it has none.
         properties: The scores of its parts.
+        usefulness: What models learn from the ``"synthetic"`` rows, whether they are told from real
+            ones, three columns at a time and the ends of numbers, each beside what fresh
+            ``"real"`` rows have. Empty for fewer than 50 rows.
         path: The path of the page, if it was written.
     """
 
@@ -58,6 +62,7 @@ class Evaluation(Report):
     scores: Mapping[str, float]
     quality: float
     properties: Mapping[str, float]
+    usefulness: Useful
     path: Path | None = None
 
 
@@ -67,6 +72,8 @@ def evaluate(
     metadata: Any = None,
     *,
     public_domain: Mapping[str, Mapping] | None = None,
+    label: str | None = None,
+    held_out: pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
     path: str | Path | None = None,
 ) -> Evaluation:
     """Compares synthetic rows with the real table. Not private.
@@ -77,6 +84,10 @@ def evaluate(
         metadata: SDV's metadata or its dictionary, if ``synthetic`` is a table. Ranges and
             categories, here or in ``public_domain``, only serve to find real values outside them.
         public_domain: The declared facts, as ``PrivPGDSynthesizer`` takes them.
+        label: A column that models learn to predict. A synthesizer's target is taken if none is
+            named.
+        held_out: Real rows that were not fitted, to judge what models have learned. Without them
+            a random fifth of the real table is set aside; the fit has seen it.
         path: The path that the page is written to. Nothing is written without one.
 
     Raises:
@@ -96,7 +107,7 @@ def evaluate(
             raise ValueError(
                 "A synthesizer has its own metadata and public_domain: leave both out."
             )
-        return synthetic.evaluate(real, path=path)
+        return synthetic.evaluate(real, label=label, held_out=held_out, path=path)
     if metadata is None:
         raise ValueError("metadata is needed to compare tables; a synthesizer has its own.")
     described, keys = _described(metadata)
@@ -113,7 +124,14 @@ def evaluate(
     ]
     names = [*(column.name for column in schema.columns), *lacking]
     tables = [_columns(table, names) for table in (real, synthetic)]
-    return compare(schema, *tables, without_domain=columns, path=path)
+    return compare(
+        schema,
+        *tables,
+        without_domain=columns,
+        label=label,
+        held_out=None if held_out is None else _columns(held_out, names),
+        path=path,
+    )
 
 
 def compare(
@@ -122,6 +140,8 @@ def compare(
     synthetic: Mapping[str, pd.Series],
     *,
     without_domain: Sequence[Described] = (),
+    label: str | None = None,
+    held_out: Mapping[str, pd.Series] | None = None,
     path: str | Path | None = None,
 ) -> Evaluation:
     """Evaluates columns with and without a domain, and writes the page to a ``path``."""
@@ -132,6 +152,7 @@ def compare(
     lost = outside(schema, real)
     pairs, overall = _by_pairs(cells)
     quality, properties = _quality(columns, real, synthetic)
+    useful = useful_scores(columns, real, synthetic, label=label, held_out=held_out)
     numbers = {
         "outside": {name: each.share for name, each in lost.items()},
         "columns": {name: each.distance for name, each in cells.items()},
@@ -140,11 +161,14 @@ def compare(
         "scores": overall,
         "quality": quality,
         "properties": properties,
+        "usefulness": useful,
     }
     evaluation = Evaluation(
         **numbers,
         text=_text(numbers),
-        page=comparison_page(cells, lost, pairs, overall, {"Overall": quality, **properties}),
+        page=comparison_page(
+            cells, lost, pairs, overall, {"Overall": quality, **properties}, useful
+        ),
         facts={
             "report": "evaluation",
             "public": False,
@@ -182,6 +206,7 @@ def _text(numbers: Mapping[str, Any]) -> str:
             lines += ["", f"{what}:"]
             lines += [f"  {share(part):>12}  {name}"[:100] for name, part in worst[:_WORST]]
             lines += [f"  and {rest:,} more"] if rest > 0 else []
+    lines += useful_lines(numbers["usefulness"])
     return "\n".join(lines)
 
 

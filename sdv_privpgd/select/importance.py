@@ -96,6 +96,15 @@ def clique_weights(cliques: Iterable[Clique], importance: Importance) -> dict[Cl
     return {clique: max(importance.get(name, 1.0) for name in clique) for clique in cliques}
 
 
+def is_for_important(importance: Importance) -> bool:
+    """Whether some attribute is more important than others.
+
+    >>> is_for_important({"age": 1.0}), is_for_important({"income": 6.0})
+    (False, True)
+    """
+    return any(factor > 1 for factor in importance.values())
+
+
 def important_cliques(domain: Domain, degree: int, importance: Importance) -> list[Clique]:
     """The cliques of so many attributes that can vary, one of them important.
 

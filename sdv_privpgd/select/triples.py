@@ -5,23 +5,30 @@ leave open about three attributes. It also locates the mass of each pair far mor
 pair's many cells do for the same budget.
 """
 
+import math
 from fractions import Fraction
+from statistics import fmean
 
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain, Grouping
 from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
 from sdv_privpgd.estimate.denoising import signal_variances
+from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.progress import Progress
 from sdv_privpgd.select.equal_groups import equal_groups
-from sdv_privpgd.select.importance import Importance, important_cliques
+from sdv_privpgd.select.importance import Importance, important_cliques, is_for_important
 
 GROUPS = 4
-"""Groups of each attribute. On Adult four are better than six or eight, whose tables are
-noisier."""
+"""Groups of each attribute. On Adult and ACS Income four are better than six or eight, whose tables
+are noisier."""
+
+FINE_GROUPS = 8
+"""Groups of each attribute where triples with an important attribute alone are asked for, if the
+noise can pay for them: a model that learns from the rows gains by finer conditions."""
 
 MOST = 400
 """The largest number of triples that are measured: about as many as 14 attributes have. The time
@@ -33,8 +40,10 @@ def measure_triples(
 ) -> list[Measurement]:
     """Returns one measurement a triple. The domain must have triples (``has_triples``).
 
-    The groups hold about equal shares of the records. If there are more than 400 triples, those
-    whose pairs depend most on each other are measured. Noisy answers alone decide both.
+    The groups hold about equal shares of the records. There are eight of each attribute if some
+    attribute is important and a cell then still holds, on average, as many records as the noise's
+    standard deviation; else four. If there are more than 400 triples, those whose pairs depend most
+    on each other are measured. Noisy answers alone decide all of this.
 
     >>> from sdv_privpgd.privacy.dataset import Dataset
     >>> from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
@@ -51,8 +60,11 @@ def measure_triples(
     tables = consistent_tables(curator.domain, curator.measurements)
     candidates = important_cliques(curator.domain, 3, importance)
     triples = _strongest(curator.domain, candidates, tables, progress)
+    number = GROUPS
+    if is_for_important(importance) and _can_pay(curator, triples, tables, mu_squared):
+        number = FINE_GROUPS
     grouping = Grouping.of(
-        {name: equal_groups(counts, GROUPS) for name, counts in tables.one_way.items()}
+        {name: equal_groups(counts, number) for name, counts in tables.one_way.items()}
     )
     return curator.measure(
         [GroupedMarginalQuery(triple, grouping) for triple in triples],
@@ -60,6 +72,21 @@ def measure_triples(
         what="3-way marginals in groups",
         progress=progress,
     )
+
+
+def _can_pay(
+    curator: Curator, triples: list[Clique], tables: ConsistentTables, mu_squared: Fraction
+) -> bool:
+    """Whether a cell of fine groups holds as many records as its noise on average."""
+    ledger, domain = curator.ledger, curator.domain
+    squared = sum(
+        MarginalQuery(triple).l2_sensitivity_squared(ledger.adjacency) for triple in triples
+    )
+    stddev = stddev_for(ledger.rows_per_person**2 * squared, mu_squared)
+    cells = [
+        math.prod(min(size, FINE_GROUPS) for size in domain.shape(triple)) for triple in triples
+    ]
+    return tables.total >= stddev * fmean(cells)
 
 
 def has_triples(domain: Domain) -> bool:

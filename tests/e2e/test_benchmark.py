@@ -130,12 +130,16 @@ def test_discovery_prints_what_it_costs_to_declare_nothing(tmp_path):
 @pytest.mark.slow
 def test_learning_prints_the_scores_of_each_arm(tmp_path):
     write_patients(tmp_path)
-    chosen = ["--tables", "diabetes", "--epsilons", "9", "--arms", "target", "Real", "--times", "2"]
+    chosen = ["--tables", "diabetes", "--epsilons", "9", "--times", "2"]
+    chosen += ["--arms", "target", "Real", "DP-EBM"]
     lines = benchmark("learning", "--data", str(tmp_path), *chosen).splitlines()
     names = lines[0].split()
-    rows = [dict(zip(names, line.split(), strict=True)) for line in lines[1:] if "arm" not in line]
+    rows = [dict(zip(names, line.split(), strict=False)) for line in lines[1:3]]
     assert [row["arm"] for row in rows] == ["Real", "target"]
     assert all(0 <= float(row[name]) <= 1 for row in rows for name in ("auroc", "f1", "tv2"))
+    model = dict(zip(lines[3].split(), lines[4].split(), strict=True))
+    assert model["arm"] == "DP-EBM"
+    assert 0.4 < float(model["auroc"]) <= 1
 
 
 @pytest.mark.slow

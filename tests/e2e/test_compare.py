@@ -69,6 +69,12 @@ def test_every_run_is_in_the_file_with_what_it_spent_and_cost(results):
     assert real.loc["l1", "value"] == 0
     assert real.loc["downstream", "value"] <= 0.1  # the label is a function of the age
     assert ours.loc["l1", "value"] > 0
+    # Beside rows that no fit has seen, the fitted real rows are a fresh sample and not perfect.
+    assert 0 < real.loc["decoded_tv3", "value"] < ours.loc["decoded_tv3", "value"]
+    assert real.loc["decoded_auroc", "value"] > 0.95
+    assert 0 < ours.loc["decoded_linear_accuracy", "value"] <= 1
+    assert 0 <= real.loc["decoded_pmse", "value"] < 0.5
+    assert real.loc["decoded_tail", "value"] < 0.5
 
 
 def test_what_the_file_holds_is_skipped_and_a_failure_is_a_row(own, results, tmp_path):
@@ -97,6 +103,7 @@ def test_another_programs_rows_are_scored_and_all_is_shown(own, results, tmp_pat
     copied = held[held["method"] == "a copy"].set_index("metric")["value"]
     assert copied["l1"] == 0  # a CSV file keeps every code
     assert copied["sw1"] == 0
+    assert copied["decoded_auroc"] > 0.95
     assert copied["decoded_l1"] == copied["decoded_w1"] == copied["outside"] == 0
 
     shown = benchmark("show", str(results), "--out", str(tmp_path / "shown"))

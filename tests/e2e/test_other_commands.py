@@ -52,6 +52,12 @@ def test_the_comparison_says_that_it_is_not_private(csv, model, tmp_path, capsys
     assert "NOT PRIVATE" in page.read_text()
     assert run("evaluate", model, csv, "--out", page) == 1
     assert "--force" in capsys.readouterr().err
+    judged = ["--label", "ill", "--held-out", csv, "--force"]
+    assert run("evaluate", model, csv, "--out", page, *judged) == 0
+    assert "area under the ROC curve of gradient boosting" in page.read_text()
+    assert run("evaluate", model, csv, "--out", page, "--label", "wage", "--force") == 1
+    assert "label must be one of the columns" in capsys.readouterr().err
+    assert run("evaluate", model, csv, "--out", csv, "--held-out", csv, "--force") == 1
 
 
 @pytest.mark.parametrize("command", ["plan", "dry run"])

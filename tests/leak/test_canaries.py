@@ -80,6 +80,7 @@ def test_no_canary_leaves_a_fit_that_discovers_the_domain(caplog, capsys, tmp_pa
 
 
 def test_metadata_detected_on_the_table_is_stripped_before_any_fit(caplog):
+    caplog.set_level(logging.DEBUG)
     table = canary_table()
     detected = Metadata.detect_from_dataframes({"table": table})
     assert traces(detected.to_dict()), "SDV's detection no longer reads values: simplify"

@@ -38,6 +38,19 @@ class TestValues:
         rows = drawn(hours, "numerical", {"range_min": 1, "range_max": 99}, epsilon=1.0)
         assert (rows == 40).mean() == pytest.approx((hours == 40).mean(), abs=0.01)
 
+    @pytest.mark.parametrize("seed", range(12))
+    @pytest.mark.parametrize(
+        "facts", [{}, {"range_min": 0, "range_max": 100_000, "decimal_places": 2}]
+    )
+    def test_money_beside_many_zeros_stays_money_under_loud_noise(self, facts, seed):
+        """No cell but zero is seen on its own; their sums over powers of two are."""
+        rng = np.random.default_rng(0)
+        paid = np.where(rng.random(8_000) < 0.6, 0, rng.lognormal(5, 1.3, 8_000).round(2))
+        # As much as a column of twelve has at epsilon 1.
+        rows = drawn(paid, "numerical", facts, epsilon=0.5, seed=seed)
+        assert np.median(rows[rows > 0]) == pytest.approx(np.median(paid[paid > 0]), rel=0.25)
+        assert 0.65 * paid.mean() < rows.mean() < 1.4 * paid.mean()
+
     def test_a_number_that_many_rows_share_is_found_in_a_wide_range(self):
         """A cap of 500,001 on prices, which a power of two is far from."""
         rng = np.random.default_rng(0)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.discovery import tails
+from sdv_privpgd.discovery.searching import Blocks
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 
 STDDEV = 100.0
@@ -90,7 +91,7 @@ def test_where_cells_begin_from_makes_no_difference():
 def test_a_light_end_keeps_its_proportions():
     table = noisy([0] * 30 + [1_000] * 20 + [0] * 50)
     starts = np.arange(100)
-    light, full = tails.with_light_ends(table, starts), thinned(table)
+    light, full = tails.with_light_ends(Blocks.alone(table), starts), thinned(table)
     end = np.flatnonzero(light[50:] < full[50:]) + 50
     assert light[end].sum() < 1e-5 * light.sum()
     assert 0 < full[end].sum() <= 2 * STDDEV
@@ -102,3 +103,18 @@ def test_a_light_end_keeps_its_proportions():
 def test_noise_seldom_looks_like_rows(size):
     seen = [tails.has_clear(noisy(np.zeros(size), seed)) for seed in range(400)]
     assert sum(seen) <= 4
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_blocks_say_where_rows_lie_that_no_cell_shows(seed):
+    """40 % of the rows in 64 cells, each below the noise, far from one cell with all others."""
+    counts = np.array([4_800] + [0] * 127 + [50] * 64 + [0] * 64) + 0.0
+    rng, of_cell = np.random.default_rng(seed), np.repeat(np.arange(16), 16)
+    fine = NoisyTable(counts + rng.normal(0, 150, 256), 150.0**2)
+    sums = np.bincount(of_cell, weights=counts)
+    coarse = NoisyTable(sums + rng.normal(0, 80, 16), 80.0**2)
+    starts = 2.0 ** (np.arange(256) / 16)
+    found = tails.with_light_ends(Blocks.combined(fine, coarse, of_cell), starts)
+    assert found[128:192].sum() == pytest.approx(3_200, rel=0.2)
+    assert found[1:128].sum() < 700
+    assert found[0] == pytest.approx(4_800, rel=0.15)

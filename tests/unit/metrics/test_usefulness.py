@@ -5,7 +5,13 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd.metrics.reading import Described
-from sdv_privpgd.metrics.usefulness import distances, learning_scores, propensity_error
+from sdv_privpgd.metrics.usefulness import (
+    distances,
+    learning_scores,
+    propensity_error,
+    tail_error,
+    usefulness,
+)
 
 COLUMNS = [
     Described(name="age", sdtype="numerical"),
@@ -93,3 +99,37 @@ def test_a_distance_is_that_of_the_two_tables():
     a = pd.Series([False, False, True, True])
     real = {"a": a, "b": pd.Series([False, True, False, True])}
     assert distances(columns, real, {"a": a, "b": a}) == {2: 0.5}
+
+
+def test_the_tails_of_a_constant_median_are_one_apart_and_a_far_value_counts():
+    ages = [Described(name="age", sdtype="numerical")]
+    real = {"age": pd.Series(np.arange(10_001.0))}
+    assert tail_error(ages, real, real) == 0
+    assert tail_error(ages, real, {"age": pd.Series([5_000.0] * 9)}) == pytest.approx(1.0)
+    far = {"age": pd.Series(np.where(np.arange(10_001) > 9_900, 1e6, np.arange(10_001)))}
+    assert tail_error(ages, real, far) > 90
+    # What lies between the tails does not count, nor do categories.
+    middle = real["age"].where((real["age"] < 200) | (real["age"] > 9_800), 5_000)
+    assert tail_error(COLUMNS[1:2] + ages, real | {"ward": real["age"]}, {"age": middle}) == 0
+    assert np.isnan(tail_error(ages, real, {"age": pd.Series([np.nan])}))
+    assert np.isnan(tail_error(COLUMNS[1:2], table(9, 0), table(9, 1)))
+
+
+def test_all_scores_have_names_and_those_of_fresh_rows_are_good():
+    found = usefulness(COLUMNS, table(3_000, 1), table(3_000, 0), "ill")
+    assert set(found) == {
+        *(f"{prefix}{name}" for prefix in ("", "linear_") for name in ("auroc", "f1", "accuracy")),
+        *("pmse", "tv2", "tv3", "tail"),
+    }
+    assert found["auroc"] > 0.85
+    assert found["pmse"] < 0.1
+    without = usefulness(COLUMNS[1:2], table(3_000, 1), table(3_000, 0))
+    assert set(without) == {"pmse"}
+
+
+def test_a_column_of_which_nothing_can_be_read_stops_no_model():
+    train, real = table(500, 1), table(500, 0)
+    train["age"] = pd.Series([np.nan] * 500)
+    assert learning_scores(COLUMNS, train, real, "ill")["auroc"] > 0.5
+    real["age"] = pd.Series([np.nan] * 499 + [0.5])
+    assert 0 <= propensity_error(COLUMNS, train, real) < 0.2

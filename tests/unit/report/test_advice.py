@@ -1,6 +1,9 @@
 """What a fit says of itself: a planted fault is told, a healthy table is met with silence."""
 
+import datetime
 import math
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.discovery.plan import FINE_GRIDS
 from sdv_privpgd.pipeline import Release
-from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.report.advice import Facts, advice
@@ -129,6 +133,16 @@ def test_the_share_that_is_told_is_silenced_by_a_declaration(facts):
     assert advice(fitted({**facts, "range_is_nullable": True}, shares)) == ()
 
 
+def test_values_that_discovery_did_not_find_are_not_said_to_be_missing():
+    """Times and bytes have no category for others."""
+    hours = {"sdtype": "categorical", "range_values": [datetime.time(hour) for hour in range(8)]}
+    facts = fitted(hours, [*[1] * 8, 9])
+    found = Facts(**{**vars(facts), "declared": {"x": {"sdtype": "categorical"}}})
+    (said,) = advice(found)
+    assert "what discovery did not find among values of its type counts as missing" in said
+    assert "Declare its range_values" in said
+
+
 def test_a_found_range_is_not_said_to_be_declared_wrongly():
     facts = fitted(AGE, [*bell(11), 2])
     found = Facts(**{**vars(facts), "declared": {"x": {"sdtype": "numerical"}}})
@@ -201,3 +215,26 @@ def test_no_answer_however_odd_stops_it(facts, data, num_rows):
         isinstance(sentence, str)
         for sentence in advice(Facts(**{**vars(whole), "release": release}))
     )
+
+
+def test_tails_that_discovery_cannot_have_seen_are_told():
+    ledger = PrivacyLedger.open(1.0, 1e-6, Adjacency.REPLACE_ONE)
+    charge = Charge(
+        mechanism="rounded Gaussian",
+        what=FINE_GRIDS,
+        num_queries=1,
+        num_values=200,
+        sensitivity_squared=((Adjacency.REPLACE_ONE, 2),),
+        stddev=100.0,
+        mu_squared=Fraction(1, 100),
+        delta=Fraction(0),
+    )
+    quiet = fitted(AGE, bell(), num_rows=30_000)
+    loud = fitted(AGE, bell(), num_rows=8_000)
+    quiet, loud = (
+        replace(each, ledger=replace(ledger, charges=(charge,))) for each in (quiet, loud)
+    )
+    assert advice(quiet) == ()
+    (said,) = advice(loud)
+    assert "fewer than about 200 rows (2.5 %)" in said
+    assert "long tails may be cut" in said

@@ -65,3 +65,34 @@ def test_errors_say_what_is_missing(tmp_path):
     with pytest.raises(ValueError, match="at least one row"):
         evaluate(rows_of().head(0), rows_of(), METADATA, path=path)
     assert not path.exists()
+
+
+def test_rows_are_judged_beside_fresh_real_ones(tmp_path):
+    rng = np.random.default_rng(0)
+    age = rng.integers(18, 68, 3_000)
+    real = rows_of(3_000).assign(age=age, smoker=rng.random(3_000) < (age - 18) / 50)
+    useless = real.assign(smoker=~real["smoker"])
+    found = evaluate(useless, real, METADATA, label="smoker", path=tmp_path / "page.html")
+    ours, fresh = found.usefulness["synthetic"], found.usefulness["real"]
+    assert fresh["auroc"] > 0.7 > 0.6 > ours["auroc"]
+    assert 0 < fresh["tv2"] < ours["tv2"]
+    assert ours["pmse"] > fresh["pmse"]
+    assert ours["tail"] == pytest.approx(fresh["tail"], abs=0.1)
+    assert found.to_dict()["usefulness"]["real"]["auroc"] == fresh["auroc"]
+    assert "fresh real" in found.text
+    assert "What the rows are good for" in Reader(found.path.read_text(encoding="utf-8")).text
+
+
+def test_rows_that_were_held_out_judge_what_was_learned():
+    rng = np.random.default_rng(0)
+    real = rows_of(400).assign(smoker=rng.random(400) < 0.5)
+    other = rows_of(2_000).assign(age=lambda rows: np.where(rows["smoker"], 60, 20))
+    found = evaluate(other.head(400), real, METADATA, label="smoker", held_out=other)
+    assert found.usefulness["synthetic"]["auroc"] == 1.0
+    assert found.usefulness["real"]["auroc"] < 0.9
+
+
+def test_few_rows_have_no_such_scores_and_an_unknown_label_is_named():
+    assert evaluate(rows_of(40), rows_of(40), METADATA).usefulness == {}
+    with pytest.raises(ValueError, match=r"label must be one of the columns .*, got 'income'"):
+        evaluate(rows_of(), rows_of(), METADATA, label="income")

@@ -53,6 +53,25 @@ def test_what_matters_is_measured_more_in_both_rounds():
     assert sum(spent[True]) / 4 > 2 * sum(spent[False]) / 6
 
 
+@pytest.mark.parametrize(
+    ("importance", "num_rows", "groups"),
+    [({}, 50_000, 4), ({"e": 4}, 50_000, 8), ({"e": 4}, 1_000, 4), ({"e": 1}, 50_000, 4)],
+)
+def test_triples_with_what_matters_are_finer_where_the_noise_can_pay(importance, num_rows, groups):
+    domain = Domain(tuple("abcde"), (12, 12, 12, 12, 2))
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, domain.sizes, (num_rows, len(domain)))
+    books = Books(PrivacyLedger.open(1.0, 1e-6, Adjacency.REPLACE_ONE))
+    curator = Curator(Dataset(domain, codes), books)
+    AllPairs(importance=importance).run(curator, MaximumEntropy())
+    shapes = {
+        each.answer.shape
+        for each in curator.measurements
+        if isinstance(each.query, GroupedMarginalQuery) and "e" in each.query.clique
+    }
+    assert shapes == {(groups, groups, 2)}
+
+
 @pytest.mark.parametrize("importance", [{}, {"e": 4}])
 def test_the_ledger_names_the_pairs_unless_they_are_all(importance):
     books = Books(PrivacyLedger.open(1.0, 1e-6, Adjacency.REPLACE_ONE))
