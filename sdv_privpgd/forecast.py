@@ -6,12 +6,13 @@ proportions, and corrects the time left by the speed of the work so far.
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.progress import Stage
 from sdv_privpgd.select.aim import AIM
@@ -54,13 +55,16 @@ def compiling() -> list[Stage]:
     return [Stage("compile", _COMPILE)]
 
 
-def usual_size(facts: Mapping) -> int:
+def usual_size(facts: ColumnFacts, num_bins: int) -> int:
     """The number of codes that is assumed of a column whose domain is not declared.
 
-    >>> usual_size({"sdtype": "categorical"})
+    >>> from sdv_privpgd.columns.facts import CategoryFacts
+    >>> usual_size(CategoryFacts(), num_bins=32)
     12
     """
-    return facts["num_bins"] if facts["sdtype"] in ("numerical", "datetime") else _CATEGORIES
+    if isinstance(facts, NumberFacts | DateFacts):
+        return num_bins if facts.num_bins is None else facts.num_bins
+    return _CATEGORIES
 
 
 def looking(num_rows: int, num_columns: int) -> list[Stage]:

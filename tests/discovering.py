@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.discovery.plan import discover, reserved_delta
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
@@ -14,22 +16,22 @@ from sdv_privpgd.privacy.queries import Adjacency
 
 
 def found(column, facts, **settings):
-    """What is discovered of one column, and the ledger."""
-    undeclared = {"x": {"num_bins": 32, **facts}}
-    facts, ledger = found_in({"x": pd.Series(column)}, undeclared, **settings)
+    """What is discovered of one column, in SDV's words, and the ledger."""
+    facts, ledger = found_in({"x": pd.Series(column)}, {"x": facts}, **settings)
     return facts["x"], ledger
 
 
 def found_in(
     columns, undeclared, *, epsilon=5.0, adjacency=Adjacency.REPLACE_ONE, rows_per_person=1, seed=0
 ):
-    """What is discovered of some columns, and the ledger."""
+    """What is discovered of some columns, in SDV's words, and the ledger."""
+    undeclared = {name: read_facts(name, words) for name, words in undeclared.items()}
     ledger = PrivacyLedger.open(
         epsilon, 1e-5, adjacency, rows_per_person, reserved=reserved_delta(undeclared, 1e-5)
     )
     books = Books(ledger, words=np.random.default_rng(seed).bytes)
     facts, _ = discover(PrivateTable(columns), undeclared, books, Fraction(1, 20))
-    return facts, books.ledger
+    return {name: words_of(each) for name, each in facts.items()}, books.ledger
 
 
 def described(sdtype, facts):

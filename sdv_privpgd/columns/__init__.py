@@ -1,7 +1,9 @@
 """The public facts on columns, and the way from values to codes and back.
 
-``schema`` describes a table in SDV's words (``parsing`` reads one column's facts), ``column`` and
-``bins`` say which values share a code, and ``encoders`` translate private cells one by one, with
-nothing learned. Public: ``schema.Schema``, ``column.Column``, ``encoders.encode_table``, and the
-declarations in ``declared``.
+``facts`` says what is known of a column, declared or found. ``parsing`` reads facts from SDV's
+words (``declared_ranges`` those on numbers and dates, and ``vocabulary`` knows the words);
+``wording`` writes them in these words again. ``cutting`` makes a ``column`` of them, whose ``bins``
+and ``merging`` say which values share a code, and ``schema`` has all columns of a table.
+``encoders`` translate private cells one by one, with nothing learned. Public: ``schema.Schema``,
+``column.Column``, ``encoders.encode_table``, and the declarations in ``declared``.
 """

@@ -1,27 +1,17 @@
-"""The public description of a table, read from SDV's words."""
+"""The modelled columns of a table, made from facts or from SDV's words."""
 
-from collections.abc import Collection, Iterator, Mapping, Sized
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
-from sdv_privpgd.columns.bins import Interval, Ticks
 from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
+from sdv_privpgd.columns.declared_ranges import check_num_bins
 from sdv_privpgd.columns.differences import Difference
-from sdv_privpgd.columns.parsing import MOST_CATEGORIES, check_bounds, check_num_bins, describe
+from sdv_privpgd.columns.facts import ColumnFacts, without_domain
+from sdv_privpgd.columns.parsing import read_table
+from sdv_privpgd.columns.vocabulary import needed
 from sdv_privpgd.domain import Domain
-
-_RANGE = ("range_min", "range_max")
-_CELLS = (*_RANGE, "range_is_nullable", "num_bins", "cut_points", "frequencies")
-_KEYS = {
-    "numerical": (*_CELLS, "decimal_places", "increment"),
-    "datetime": (*_CELLS, "datetime_format"),
-    "categorical": ("range_values", "other_value", "range_is_nullable", "frequencies"),
-    "ordinal": ("range_values", "other_value", "range_is_nullable", "frequencies"),
-    "boolean": ("range_is_nullable",),
-}
-"""The sdtypes that are modelled, and the keys that describe each of them."""
-
-MODELLED = tuple(_KEYS)
 
 
 class PublicDomainError(ValueError):
@@ -58,13 +48,32 @@ class Schema:
     differences: tuple[Difference, ...] = ()
 
     @classmethod
+    def of(cls, known: Mapping[str, ColumnFacts], num_bins: int = USUAL_BINS) -> "Schema":
+        """The columns that have these facts.
+
+        Args:
+            known: The facts on each column, in order.
+            num_bins: The number of codes of columns that do not name theirs. More codes keep finer
+                differences, but each has fewer rows against the noise; the benchmarks use 32.
+
+        Raises:
+            PublicDomainError: If columns lack their range or categories.
+            ValueError: Unless ``num_bins`` is an integer of at least 1.
+        """
+        check_num_bins("num_bins", num_bins)
+        lacking = without_domain(known)
+        if lacking:
+            _raise_undeclared({name: known[name] for name in lacking})
+        return cls(tuple(column_of(name, facts, num_bins) for name, facts in known.items()))
+
+    @classmethod
     def from_sdv(
         cls,
         columns: Mapping[str, Mapping],
         *,
         keys: Collection[str] = (),
         public_domain: Mapping[str, Mapping] | None = None,
-        num_bins: int = 32,
+        num_bins: int = USUAL_BINS,
     ) -> "Schema":
         """The schema that SDV's metadata and a public domain describe.
 
@@ -74,68 +83,16 @@ class Schema:
             keys: Columns that are primary or alternate keys. They are not modelled.
             public_domain: Facts on columns that take the place of the metadata's, in SDV's words
                 and with ``num_bins`` for a column's number of cells.
-            num_bins: The number of cells of columns that do not name theirs. More cells keep finer
-                differences, but each has fewer rows against the noise; the benchmarks use 32.
-                Numbers and dates may have ``cut_points`` instead, at which all cells but the first
-                begin. If ``frequencies`` of these cells are given and there are many cells, they
-                are merged to ``num_bins``.
+            num_bins: The number of cells of columns that do not name theirs. Numbers and dates may
+                have ``cut_points`` instead, at which all cells but the first begin. If
+                ``frequencies`` of these cells are given and there are many cells, they are merged
+                to ``num_bins``.
 
         Raises:
             PublicDomainError: If modelled columns lack their range or categories.
             ValueError: If a fact is not what its key means, does not apply or contradicts another.
         """
-        check_num_bins("num_bins", num_bins)
-        described = _described(columns, keys, public_domain, num_bins)
-        lacking = [name for name, facts in described.items() if _lacks(facts)]
-        columns_read = [
-            describe(name, facts) for name, facts in described.items() if name not in lacking
-        ]
-        if lacking:
-            _raise_undeclared({name: described[name] for name in lacking})
-        return cls(tuple(columns_read))
-
-    @staticmethod
-    def modelled(
-        columns: Mapping[str, Mapping], keys: Collection[str], public_domain: Mapping[str, Mapping]
-    ) -> list[str]:
-        """The names of the columns that ``from_sdv`` models."""
-        return list(_described(columns, keys, public_domain, 1))
-
-    @staticmethod
-    def undeclared(
-        columns: Mapping[str, Mapping],
-        *,
-        keys: Collection[str] = (),
-        public_domain: Mapping[str, Mapping] | None = None,
-        num_bins: int = 32,
-    ) -> dict[str, dict]:
-        """The facts on each column that discovery should look into.
-
-        These are the columns for which ``from_sdv`` would raise ``PublicDomainError``, and those
-        with a declared domain so large that it matters where in it rows lie: many categories, or a
-        range of more values than cells. An increment is left out, because a range is found first.
-
-        Raises:
-            ValueError: As ``from_sdv``.
-        """
-        described = _described(columns, keys, public_domain, num_bins)
-        return {
-            name: {key: fact for key, fact in facts.items() if key != "increment"}
-            for name, facts in described.items()
-            if _lacks(facts) or _many(facts) or _is_shapeless(name, facts)
-        }
-
-    @staticmethod
-    def problems(
-        columns: Mapping[str, Mapping], keys: Collection[str], public_domain: Mapping
-    ) -> list[str]:
-        """All that ``from_sdv`` would refuse because it names no column, or is no fact on it."""
-        return list(_problems(public_domain, columns, _sdtypes(columns, keys)))
-
-    @staticmethod
-    def blank(facts: Mapping) -> list[str]:
-        """The keys that have to be declared for a column and are not."""
-        return [key for key in _needed(facts) if _is_empty(facts.get(key))] if _lacks(facts) else []
+        return cls.of(read_table(columns, keys, public_domain), num_bins)
 
     @property
     def attributes(self) -> tuple[Column, ...]:
@@ -158,129 +115,9 @@ class Schema:
         )
 
 
-def _described(
-    columns: Mapping[str, Mapping],
-    keys: Collection[str],
-    public_domain: Mapping[str, Mapping] | None,
-    num_bins: int,
-) -> dict[str, dict]:
-    """The facts on each modelled column, in SDV's words; declared facts replace the metadata's."""
-    sdtypes = _sdtypes(columns, keys)
-    public_domain = {} if public_domain is None else public_domain
-    for problem in _problems(public_domain, columns, sdtypes):
-        raise ValueError(problem)
-    described = {
-        name: {"num_bins": num_bins, **columns[name], **public_domain.get(name, {})}
-        for name in sdtypes
-    }
-    for name, facts in described.items():
-        for key in ("cut_points", "frequencies"):
-            if facts.get(key) is not None and _lacks(facts):
-                raise ValueError(
-                    f"{key} of {name!r} are about cells that nobody declared. Declare "
-                    f"{' and '.join(_needed(facts))} as well, or leave {key} out."
-                )
-        if _lacks(facts):
-            check_bounds(name, facts)
-    return described
-
-
-def check_facts(public_domain: object) -> None:
-    """Raises ``ValueError`` unless it maps columns to facts, whatever the facts are.
-
-    >>> check_facts({"age": {"range_min": 0}})
-    """
-    for problem in _unmapped(public_domain):
-        raise ValueError(problem)
-
-
-def _unmapped(public_domain: object) -> Iterator[str]:
-    """Sentences on everything that is not a mapping of columns to facts."""
-    if not isinstance(public_domain, Mapping):
-        yield (
-            "public_domain must map columns to facts, as in {'age': {'range_min': 0, 'range_max': "
-            f"120}}}}, got {public_domain!r}."
-        )
-        return
-    for name, facts in public_domain.items():
-        if not isinstance(facts, Mapping):
-            yield (
-                f"public_domain[{name!r}] must map words to values, as in {{'range_min': 0, "
-                "'range_max': 120} for numbers and dates or {'range_values': ['A', 'B']} for "
-                f"categories, got {facts!r}."
-            )
-
-
-def _sdtypes(columns: Mapping[str, Mapping], keys: Collection[str]) -> dict[str, str]:
-    """The sdtypes of the modelled columns."""
-    return {
-        name: facts["sdtype"]
-        for name, facts in columns.items()
-        if facts.get("sdtype") in _KEYS and name not in keys
-    }
-
-
-def _problems(
-    public_domain: Mapping, columns: Mapping[str, Mapping], sdtypes: Mapping[str, str]
-) -> Iterator[str]:
-    """Sentences on all that names no column, no modelled one, or is no fact on it."""
-    yield from _unmapped(public_domain)
-    if not isinstance(public_domain, Mapping):
-        return
-    for name, facts in public_domain.items():
-        applicable = _KEYS.get(sdtypes.get(name, ""), ())
-        if name not in columns:
-            yield (
-                f"public_domain names {name!r}, which is not a column of the metadata. Its "
-                f"columns are {list(columns)!r}."
-            )
-        elif name not in sdtypes:
-            yield (
-                f"public_domain names {name!r}, which is not modelled: it is a key, or its sdtype "
-                f"{columns[name].get('sdtype')!r} is none of {list(_KEYS)!r}. Remove it from "
-                "public_domain, or correct the metadata."
-            )
-        elif isinstance(facts, Mapping):
-            yield from (
-                f"public_domain[{name!r}] has the key {key!r}, which says nothing about a "
-                f"{sdtypes[name]} column. Use some of {list(applicable)!r}."
-                for key in facts
-                if key not in applicable
-            )
-
-
-def _needed(facts: Mapping) -> list[str]:
-    """The keys that determine a column's cells."""
-    return [key for key in _KEYS[facts["sdtype"]] if key in (*_RANGE, "range_values")]
-
-
-def _lacks(facts: Mapping) -> bool:
-    # A value for everything undeclared is a category, too.
-    return facts.get("other_value") is None and any(
-        _is_empty(facts.get(key)) for key in _needed(facts)
-    )
-
-
-def _many(facts: Mapping) -> bool:
-    """Whether there are so many categories that it pays to ask how frequent each is."""
-    values = facts.get("range_values") if "range_values" in _needed(facts) else None
-    many = isinstance(values, Sized) and len(values) > MOST_CATEGORIES
-    return many and facts.get("frequencies") is None
-
-
-def _is_shapeless(name: str, facts: Mapping) -> bool:
-    """Whether a declared range has more values than cells, and nothing says where rows lie."""
-    if facts["sdtype"] not in ("numerical", "datetime") or facts.get("cut_points") is not None:
-        return False
-    cells = describe(name, facts).cells
-    if isinstance(cells, Ticks):
-        return cells.last - cells.first >= len(cells)
-    return isinstance(cells, Interval) and cells.low < cells.high
-
-
-def _raise_undeclared(lacking: Mapping[str, Mapping]) -> NoReturn:
+def _raise_undeclared(lacking: Mapping[str, ColumnFacts]) -> NoReturn:
     named = [
-        f"{name!r} ({facts['sdtype']}: {' and '.join(_needed(facts))})"
+        f"{name!r} ({facts.sdtype}: {' and '.join(needed(facts.sdtype))})"
         for name, facts in lacking.items()
     ]
     raise PublicDomainError(
@@ -289,7 +126,3 @@ def _raise_undeclared(lacking: Mapping[str, Mapping]) -> NoReturn:
         "the metadata come from documentation and not from the data, pass "
         "public_metadata=True."
     )
-
-
-def _is_empty(fact: Any) -> bool:
-    return fact is None or (hasattr(fact, "__len__") and len(fact) == 0)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from sdv_privpgd.columns.facts import DateFacts, NumberFacts
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.values import Value
 from sdv_privpgd.discovery.grids import POWERS, YEARS
@@ -97,7 +98,7 @@ class FirstLook:
                 utc=name in self.aware,
             )
             for name, look in self.looks.items()
-            if look.sdtype in ("numerical", "datetime")
+            if isinstance(look.known, NumberFacts | DateFacts)
         }
 
     @property
@@ -133,11 +134,11 @@ def _asked(looks: Mapping[str, Look], kind: str) -> list[str]:
 
 
 def _reading_of(look: Look) -> Reading:
-    grid = YEARS if look.sdtype == "datetime" else POWERS
+    grid = YEARS if isinstance(look.known, DateFacts) else POWERS
     return Reading(
         name=look.name,
         asks=look.asks,
         cells=grid.cells,
         groups=grid.groups,
-        datetime_format=look.facts.get("datetime_format"),
+        datetime_format=look.known.datetime_format if isinstance(look.known, DateFacts) else None,
     )

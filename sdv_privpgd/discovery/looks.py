@@ -1,10 +1,17 @@
 """Looks into columns: the facts that discovery has to find, and its questions. Public."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sdv_privpgd.columns.bins import Ticks
-from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.bins import Interval, Ticks
+from sdv_privpgd.columns.cutting import MOST_CATEGORIES, USUAL_BINS, column_of
+from sdv_privpgd.columns.facts import (
+    CategoryFacts,
+    ColumnFacts,
+    DateFacts,
+    NumberFacts,
+    TruthFacts,
+)
 
 SINGLE = 513
 """Up to this many whole numbers have a cell each on the second grid."""
@@ -16,71 +23,89 @@ class Look:
 
     Attributes:
         name: The column's name.
-        facts: The facts that are known of it, in SDV's words.
+        known: The facts that are known of it.
         asks: The questions of the first look: which values many rows have (``categories``,
             ``numbers``), in which groups (``coarse``) and cells (``grid``) of the first grid rows
             lie, and how precise they are (``precision``).
 
-    >>> Look(name="age", facts={"sdtype": "numerical"}, asks=frozenset()).has_domain
+    >>> Look(name="age", known=NumberFacts(low=0), asks=frozenset()).has_range
     False
     """
 
     name: str
-    facts: Mapping
+    known: ColumnFacts
     asks: frozenset[str]
-
-    @property
-    def sdtype(self) -> str:
-        return self.facts["sdtype"]
 
     @property
     def has_range(self) -> bool:
         """Whether both ends of the range of numbers or dates are declared."""
-        return all(self.facts.get(key) is not None for key in ("range_min", "range_max"))
-
-    @property
-    def has_domain(self) -> bool:
-        """Whether the range or the categories are declared, so that only a shape is to be found."""
-        if self.sdtype in ("numerical", "datetime"):
-            return self.has_range
-        values = self.facts.get("range_values")
-        return values is not None and len(values) > 0
+        return isinstance(self.known, NumberFacts | DateFacts) and not self.known.lacks_domain
 
 
-def look_into(name: str, facts: Mapping) -> Look:
+def worth_a_look(
+    known: Mapping[str, ColumnFacts], num_bins: int = USUAL_BINS
+) -> dict[str, ColumnFacts]:
+    """The facts on each column that discovery should look into.
+
+    These are columns without a domain, and those whose domain is so large that it matters where in
+    it rows lie: many categories, or a range of more values than cells. An increment is left out,
+    because a range is found first.
+
+    >>> list(worth_a_look({"age": NumberFacts(low=0), "ill": TruthFacts()}))
+    ['age']
+    """
+    return {
+        name: replace(facts, increment=None) if isinstance(facts, NumberFacts) else facts
+        for name, facts in known.items()
+        if facts.lacks_domain or _is_shapeless(name, facts, num_bins)
+    }
+
+
+def look_into(name: str, known: ColumnFacts) -> Look:
     """Decides what the first look has to ask to find what is not known of a column.
 
-    >>> sorted(look_into("age", {"sdtype": "numerical", "decimal_places": 0}).asks)
+    >>> sorted(look_into("age", NumberFacts(decimal_places=0)).asks)
     ['coarse', 'grid', 'numbers']
     """
-    look = Look(name=name, facts=facts, asks=frozenset())
-    if look.sdtype not in ("numerical", "datetime"):
-        asks = set() if look.has_domain else {"categories"}
-    elif look.has_range:
-        asks = _of_declared(look)
-    else:
-        asks = {"coarse", "grid", "numbers", "precision"}
-        if not _lacks_precision(look):
-            asks -= {"precision"}
-    if look.sdtype == "datetime":
+    asks: set[str] = set()
+    if isinstance(known, CategoryFacts) and known.lacks_domain:
+        asks = {"categories"}
+    elif isinstance(known, NumberFacts | DateFacts) and known.lacks_domain:
+        asks = {"coarse", "grid", "numbers", *({"precision"} if _lacks_precision(known) else ())}
+    elif isinstance(known, NumberFacts | DateFacts):
+        asks = _of_declared(name, known)
+    if isinstance(known, DateFacts):
         asks -= {"numbers"}
-    return Look(name=name, facts=facts, asks=frozenset(asks))
+    return Look(name=name, known=known, asks=frozenset(asks))
 
 
-def _of_declared(look: Look) -> set[str]:
+def _is_shapeless(name: str, facts: ColumnFacts, num_bins: int) -> bool:
+    """Whether a domain has more values than cells, and nothing says where in it rows lie."""
+    if isinstance(facts, CategoryFacts):
+        return facts.frequencies is None and len(facts.values or ()) > MOST_CATEGORIES
+    if isinstance(facts, TruthFacts) or facts.cuts is not None:
+        return False
+    cells = column_of(name, facts, num_bins).cells
+    if isinstance(cells, Ticks):
+        return cells.last - cells.first >= len(cells)
+    return isinstance(cells, Interval) and cells.low < cells.high
+
+
+def _of_declared(name: str, known: NumberFacts | DateFacts) -> set[str]:
     """The questions about a declared range: a wide one is looked into twice.
 
     A narrow one has cells that are fine enough at once. Whether it is narrow is not known if its
     precision is not.
     """
-    if look.sdtype == "numerical" and _lacks_precision(look):
-        low, high = (float(look.facts[key]) for key in ("range_min", "range_max"))
+    if isinstance(known, NumberFacts) and _lacks_precision(known):
+        low, high = map(float, known.ends)
         return {"precision", "grid"} | ({"numbers"} if high - low >= SINGLE else set())
-    cells = describe(look.name, look.facts).cells
+    cells = column_of(name, known).cells
     is_wide = not isinstance(cells, Ticks) or cells.last - cells.first >= SINGLE
     return {"grid", "numbers"} if is_wide else set()
 
 
-def _lacks_precision(look: Look) -> bool:
-    key = "datetime_format" if look.sdtype == "datetime" else "decimal_places"
-    return look.facts.get(key) is None
+def _lacks_precision(known: NumberFacts | DateFacts) -> bool:
+    if isinstance(known, NumberFacts):
+        return known.decimal_places is None
+    return known.datetime_format is None

@@ -14,20 +14,17 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
-import pandas as pd
-
-from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.dates import has_zone
-from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.cutting import can_write, column_of
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.discovery.first_look import FirstLook, has_others
 from sdv_privpgd.discovery.looks import SINGLE, Look, look_into
 from sdv_privpgd.discovery.ranges import Rough, categories, frequencies, looked_into
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books
-from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.progress import Progress, silent
 
@@ -42,22 +39,17 @@ _FIRST_SHARE = Fraction(1, 2)
 """Part of discovery's budget that the first look takes. A fifth to three fifths gave errors, over
 3 seeds, within 4 % of each other on Adult and within 10 % on Bank."""
 
-_NOT_LOOKED = Rough({})
-"""Of a column that the first look left out."""
-
-_FORMATTED = ("datetime_format", "range_min", "range_max")
-"""What is no longer known of dates whose format is given up."""
-
 
 class Discovery(NamedTuple):
     """What was found. Public.
 
     Attributes:
-        facts: What takes the place of a declaration of each column, in SDV's words.
+        facts: What was found of each column; what was declared of it, but for its range, is not
+            said again.
         doubts: For each column whose range did not stand out from the noise a sentence on it.
     """
 
-    facts: dict[str, dict]
+    facts: dict[str, ColumnFacts]
     doubts: dict[str, str]
 
 
@@ -68,19 +60,14 @@ class _Others(NamedTuple):
     names: list[str]
 
 
-def reserved_delta(undeclared: Mapping[str, Mapping], delta: float) -> Fraction:
+def reserved_delta(undeclared: Mapping[str, ColumnFacts], delta: float) -> Fraction:
     """The part of delta that discovery needs for the thresholds."""
     return Fraction(delta) * _DELTA_SHARE * _thresholds(_looks(undeclared))
 
 
-def without_domain(undeclared: Mapping[str, Mapping]) -> list[str]:
-    """The columns of which neither a range nor the categories are declared."""
-    return [name for name, look in _looks(undeclared).items() if not look.has_domain]
-
-
 def discover(
     table: PrivateTable,
-    undeclared: Mapping[str, Mapping],
+    undeclared: Mapping[str, ColumnFacts],
     books: Books,
     share: Fraction,
     *,
@@ -93,9 +80,8 @@ def discover(
 
     Args:
         table: The private columns.
-        undeclared: For each column to look into what is known of it, in SDV's words: its sdtype,
-            and perhaps its ``decimal_places`` or ``datetime_format``; or its range or
-            ``range_values``, if it is to find where in it rows lie.
+        undeclared: For each column to look into what is known of it: perhaps its precision or its
+            format; or its range or its categories, if it is to find where in it rows lie.
         books: Of the fit.
         share: Of the budget, for all columns together. A first look at all of them finds what is
             frequent and how large numbers are; the second is at what that left open.
@@ -114,14 +100,14 @@ def discover(
         what = "rarer categories of undeclared columns"
         more = others.curator.discover(part, delta, what=what, names=others.names)
         found |= {name: [*found[name], *values] for name, values in more.items()}
-    facts = {name: categories(values) for name, values in found.items()}
-    doubts = {name: _doubt(name, each.facts) for name, each in rough.items() if not each.is_clear}
+    facts: dict[str, ColumnFacts] = {
+        name: categories(_categories(looks[name]), values) for name, values in found.items()
+    }
+    doubts = {name: _doubt(name, each.known) for name, each in rough.items() if not each.is_clear}
     if not measured:
         return Discovery(facts, doubts)
-    fine = {
-        name: _fine(name, {**look.facts, **rough.get(name, _NOT_LOOKED).facts})
-        for name, look in measured.items()
-    }
+    rough = {name: rough.get(name, Rough(look.known)) for name, look in measured.items()}
+    fine = {name: _fine(name, each.known) for name, each in rough.items()}
     schema = Schema(tuple(fine.values()))
     curator = table.curator(schema, books, progress=progress)
     answers = curator.measure(
@@ -131,12 +117,22 @@ def discover(
         progress=progress,
     )
     for (name, column), answer in zip(fine.items(), answers, strict=True):
-        facts[name] = _second(column, answer, looks[name], rough.get(name, _NOT_LOOKED))
+        look = looks[name]
+        facts[name] = (
+            frequencies(look.known, answer)
+            if isinstance(look.known, CategoryFacts)
+            else looked_into(column, answer, look, rough[name])
+        )
     return Discovery(facts, doubts)
 
 
-def _looks(undeclared: Mapping[str, Mapping]) -> dict[str, Look]:
-    return {name: look_into(name, facts) for name, facts in undeclared.items()}
+def _looks(undeclared: Mapping[str, ColumnFacts]) -> dict[str, Look]:
+    return {name: look_into(name, known) for name, known in undeclared.items()}
+
+
+def _categories(look: Look) -> CategoryFacts:
+    assert isinstance(look.known, CategoryFacts)
+    return look.known
 
 
 def _thresholds(looks: Mapping[str, Look]) -> int:
@@ -174,41 +170,20 @@ def _first(
     return look.rough(answers, rows, numbers), found, others, budget - part
 
 
-def _second(column: Column, answer: Measurement, look: Look, rough: Rough) -> dict:
-    """What the fine grid said of a column, with the precision that the first look found."""
-    known = look.facts
-    if isinstance(column.cells, Categories):
-        return {"frequencies": frequencies(answer, len(known["range_values"]))}
-    if column.sdtype == "datetime":
-        if column.datetime_format != known.get("datetime_format"):
-            known = {key: fact for key, fact in known.items() if key not in _FORMATTED}
-        precision = {"datetime_format": column.datetime_format}
-    else:
-        places = column.decimal_places
-        found_out = places is not None and known.get("decimal_places") is None
-        precision = {"decimal_places": places} if found_out else {}
-    return {**precision, **looked_into(column, answer, replace(look, facts=known), rough)}
-
-
-def _doubt(name: str, facts: Mapping) -> str:
+def _doubt(name: str, known: ColumnFacts) -> str:
+    words = words_of(known)
     return (
         f"No range of {name!r} stood out from the noise: it was taken to be at most "
-        f"{facts['range_min']} to {facts['range_max']}. Declare it, or allow a larger epsilon."
+        f"{words['range_min']} to {words['range_max']}. Declare it, or allow a larger epsilon."
     )
 
 
-def _fine(name: str, facts: Mapping) -> Column:
+def _fine(name: str, known: ColumnFacts) -> Column:
     """A column on the fine grid; without a format that cannot write all of its dates."""
-    known = {**facts, "num_bins": SINGLE, "range_is_nullable": True}
-    try:
-        return replace(describe(name, known), merging=None)
-    except ValueError:
-        written = facts.get("datetime_format")
-        if written is None:
-            raise
-        zone = "UTC" if has_zone(written) else None
-        ends = {
-            key: str(pd.to_datetime(facts[key], format=written, utc=True).tz_convert(zone))
-            for key in ("range_min", "range_max")
-        }
-        return describe(name, {**known, **ends, "datetime_format": None})
+    if isinstance(known, NumberFacts | DateFacts):
+        known = replace(known, num_bins=SINGLE)
+    known = replace(known, nullable=True)
+    column = column_of(name, known)
+    if isinstance(known, DateFacts) and not can_write(column):
+        column = column_of(name, replace(known, datetime_format=None, aware=known.utc))
+    return replace(column, merging=None)

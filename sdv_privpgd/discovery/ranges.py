@@ -1,19 +1,21 @@
 """The range, precision and categories of a column, as noisy answers show them. Public."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.parsing import MOST_CATEGORIES
+from sdv_privpgd.columns.cutting import MOST_CATEGORIES
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.values import Value, in_order
+from sdv_privpgd.discovery.bounds import inside, numbers_at, range_of, starts_of, within
 from sdv_privpgd.discovery.grids import POWERS, YEARS
-from sdv_privpgd.discovery.looks import SINGLE, Look
+from sdv_privpgd.discovery.looks import Look
 from sdv_privpgd.discovery.rough_ranges import Precision, rough_dates, rough_numbers
 from sdv_privpgd.discovery.searching import Blocks, likeliest_end, searched, trimmed
 from sdv_privpgd.discovery.tails import with_light_ends
-from sdv_privpgd.discovery.wording import inside, numbers_at, range_of, starts_of, within
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.estimate.support import pooled
 from sdv_privpgd.privacy.measurement import Measurement
@@ -23,15 +25,15 @@ class Rough(NamedTuple):
     """The findings of the first look on a column. Public.
 
     Attributes:
-        facts: The facts found, in SDV's words.
+        known: What is known of the column now.
         is_clear: Whether its range was more than noise.
         counts: The counts of numbers between powers of two, if they were asked for.
 
-    >>> Rough({"range_min": 0, "range_max": 128}).is_clear
+    >>> Rough(NumberFacts(low=0, high=128)).is_clear
     True
     """
 
-    facts: dict
+    known: ColumnFacts
     is_clear: bool = True
     counts: NoisyTable | None = None
 
@@ -54,10 +56,8 @@ def roughly(
         utc: Whether dates without a format have a time zone.
 
     >>> from sdv_privpgd.discovery.looks import look_into
-    >>> look = look_into("age", {"sdtype": "numerical", "range_min": 0, "range_max": 99})
-    >>> found = roughly(look, {}, None, []).facts
-    >>> found["range_min"], found["range_max"]
-    (0, 99)
+    >>> roughly(look_into("age", NumberFacts(low=0, high=99)), {}, None, []).known.high
+    99
     """
     tables = {kind: _of_values(answer) for kind, answer in answers.items()}
     precision, stretch = None, None
@@ -65,7 +65,7 @@ def roughly(
         total = _total([answers["precision"]], rows)
         precision = Precision(*likeliest_end(tables["precision"], total))
     if "coarse" in answers:
-        grid = YEARS if look.sdtype == "datetime" else POWERS
+        grid = YEARS if isinstance(look.known, DateFacts) else POWERS
         stretch = searched(
             tables["coarse"],
             tables["grid"],
@@ -73,55 +73,66 @@ def roughly(
             groups=grid.groups,
             dearness=grid.dearness,
         )
-    found = (
-        rough_dates(look, stretch, tables.get("grid"), precision, utc)
-        if look.sdtype == "datetime"
-        else rough_numbers(look, stretch, tables.get("grid"), precision, alone)
-    )
-    counts = tables.get("grid") if look.sdtype == "numerical" else None
-    return Rough({**found, "num_bins": SINGLE}, stretch is None or stretch.is_clear, counts)
+    is_clear, counts = stretch is None or stretch.is_clear, tables.get("grid")
+    if isinstance(look.known, DateFacts):
+        return Rough(rough_dates(look.known, stretch, counts, precision, utc), is_clear)
+    assert isinstance(look.known, NumberFacts)
+    known = rough_numbers(look.known, stretch, counts, precision, alone)
+    return Rough(known, is_clear, counts)
 
 
-def looked_into(column: Column, answer: Measurement, look: Look, rough: Rough) -> dict:
-    """The range of the fine cells that hold rows, where to cut it, and whether values are missing.
+def looked_into(
+    column: Column, answer: Measurement, look: Look, rough: Rough
+) -> NumberFacts | DateFacts:
+    """What the fine cells say of a column: its precision, its range and where to cut that.
 
-    >>> from sdv_privpgd.columns.parsing import describe
+    And whether values are missing. A precision that was declared is not found.
+
+    >>> from sdv_privpgd.columns.cutting import column_of
     >>> from sdv_privpgd.discovery.looks import look_into
     >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 3, "decimal_places": 0}
-    >>> facts["num_bins"] = 4
-    >>> column, query = describe("age", facts), MarginalQuery(("age",))
+    >>> known = NumberFacts(low=0, high=3, decimal_places=0)
+    >>> column, query = column_of("age", known), MarginalQuery(("age",))
     >>> answer = Measurement(query=query, answer=np.array([80, 10, 9, 1, 0]), stddev=2.0)
-    >>> found = looked_into(column, answer, look_into("age", facts), Rough({}))
-    >>> found["cut_points"]
-    [1.0, 2.0, 3.0]
+    >>> looked_into(column, answer, look_into("age", known), Rough(known)).cuts
+    (1.0, 2.0, 3.0)
     """
-    size, facts = column.num_values, look.facts
+    known, has_range = look.known, look.has_range
+    assert isinstance(known, NumberFacts | DateFacts)
+    if isinstance(known, DateFacts) and column.datetime_format != known.datetime_format:
+        # The bounds were given up with the format that they were written in.
+        known, has_range = replace(known, low=None, high=None), False
+    size = column.num_values
     table, missing = _of_values(answer), float(answer.answer[size])
     blocks = _blocks(column, table, rough)
     ends = 0, size - 1  # all cells if there is only noise
     if rough.is_clear:
         ends = trimmed(blocks, max(float(table.counts.sum()), 1.0))
-    first = 0 if facts.get("range_min") is not None else ends[0]
-    last = size - 1 if facts.get("range_max") is not None else ends[1]
-    found = within(facts, range_of(column, (first, last)))
-    if facts.get("range_is_nullable") is None and not look.has_range:
-        found["range_is_nullable"] = missing > answer.stddev
+    first = 0 if known.low is not None else ends[0]
+    last = size - 1 if known.high is not None else ends[1]
+    held = within(known, *range_of(column, (first, last)))
+    nullable = None
+    if known.nullable is None and not has_range:
+        nullable = missing > answer.stddev
     cuts = starts_of(column)[first + 1 : last + 1]
-    found["cut_points"] = inside({**facts, **found}, cuts)
-    if cuts and found["cut_points"] == cuts:
-        found["frequencies"] = with_light_ends(blocks, numbers_at(column))[
-            first : last + 1
-        ].tolist()
-    return found
+    shape: dict[str, Any] = {"nullable": nullable, "cuts": inside(cuts, held)}
+    if cuts and len(shape["cuts"]) == len(cuts):
+        often = with_light_ends(blocks, numbers_at(column))[first : last + 1]
+        shape["frequencies"] = tuple(often.tolist())
+    if isinstance(held, DateFacts):
+        written, aware = column.datetime_format, column.datetime_format is None and column.utc
+        return DateFacts(
+            low=held.low, high=held.high, datetime_format=written, aware=aware, **shape
+        )
+    places = column.decimal_places if held.decimal_places is None else None
+    return NumberFacts(low=held.low, high=held.high, decimal_places=places, **shape)
 
 
 def _blocks(column: Column, table: NoisyTable, rough: Rough) -> Blocks:
     """The fine cells, in blocks where the first look has counted powers of two."""
     if rough.counts is None:
         return Blocks.alone(table)
-    starts = np.array(starts_of(column)[: column.num_values], dtype=np.float64)
-    powers, _ = POWERS.cells.locate(starts)
+    powers, _ = POWERS.cells.locate(np.array(starts_of(column), dtype=np.float64))
     held, of_cell = np.unique(powers, return_inverse=True)
     known = NoisyTable(rough.counts.counts[held], rough.counts.variance)
     return Blocks.combined(table, known, of_cell)
@@ -139,49 +150,59 @@ def _total(answers: Sequence[Measurement], rows: Measurement | None) -> float:
     return max(float(rows.answer[0]) - max(missing, 0.0), 1.0)
 
 
-def categories(found: list[tuple[Value | None, int]]) -> dict:
+def categories(known: CategoryFacts, found: list[tuple[Value | None, int]]) -> CategoryFacts:
     """The distinct categories among the values found, and one more for all other values.
 
     Of two values that Python finds equal the more frequent one is kept. Booleans and bytes have no
     further category: there, other values are missing.
 
-    >>> categories([("B", 40), ("A", 60), (None, 3)])
-    {'range_values': ['A', 'B'], 'other_value': 'other'}
+    >>> found = categories(CategoryFacts(), [("B", 40), ("A", 60), (None, 3)])
+    >>> found.values, found.other
+    (('A', 'B'), 'other')
     """
     most: dict[Any, tuple[int, Value]] = {}
     for key, number in found:
         if key is not None and (key not in most or number > most[key][0]):
             most[key] = number, key
     values = in_order(key for _, key in most.values())
+    frequencies = None
     if len(values) > MOST_CATEGORIES:
         number = {key: number for number, key in most.values()}
-        return {**_named(values), "frequencies": [float(max(number[key], 0)) for key in values]}
-    return _named(values)
+        frequencies = tuple(float(max(number[key], 0)) for key in values)
+    return CategoryFacts(
+        values=tuple(values),
+        other=_other(values),
+        is_ordered=known.is_ordered,
+        frequencies=frequencies,
+    )
 
 
-def _named(values: list[Value]) -> dict:
-    """The values, and one more for all others: a word, or nines among numbers, as in codebooks."""
+def _other(values: list[Value]) -> Value | None:
+    """A value for all others: a word, or nines among numbers, as in codebooks."""
     if not values or any(isinstance(value, str) for value in values):
         other = "other"
         while other in values:
             other = f"any {other}"
-        return {"range_values": values, "other_value": other}
+        return other
     numbers = [value for value in values if isinstance(value, int | float)]
     if len(numbers) < len(values) or any(isinstance(value, bool) for value in values):
-        return {"range_values": values}
+        return None
     nines = 9
     while nines <= max(numbers):
         nines = 10 * nines + 9
-    return {"range_values": values, "other_value": nines}
+    return nines
 
 
-def frequencies(answer: Measurement, size: int) -> list[float]:
-    """The frequency of each of the first ``size`` codes, with little noise.
+def frequencies(known: CategoryFacts, answer: Measurement) -> CategoryFacts:
+    """The frequency of each declared category, with little noise.
 
     >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> query = MarginalQuery(("ward",))
-    >>> frequencies(Measurement(query=query, answer=np.array([60, 40, 1]), stddev=2.0), size=2)
-    [60.0, 40.0]
+    >>> answer = Measurement(
+    ...     query=MarginalQuery(("ward",)), answer=np.array([60, 40, 1]), stddev=2.0
+    ... )
+    >>> frequencies(CategoryFacts(values=("A", "B")), answer).frequencies
+    (60.0, 40.0)
     """
-    counts = answer.answer[:size].astype(np.float64)
-    return pooled(NoisyTable(counts, answer.stddev**2)).tolist()
+    counts = answer.answer[: len(known.values or ())].astype(np.float64)
+    held = pooled(NoisyTable(counts, answer.stddev**2)).tolist()
+    return CategoryFacts(is_ordered=known.is_ordered, frequencies=tuple(held))

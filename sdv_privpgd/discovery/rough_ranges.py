@@ -1,21 +1,23 @@
 """A rough range of numbers or dates from the first look, and where to cut it finely. Public."""
 
 import math
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from sdv_privpgd.columns.bins import Ticks
+from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.dates import has_zone, survive_writing, to_ticks
-from sdv_privpgd.columns.parsing import describe, unit_of_format
+from sdv_privpgd.columns.facts import DateFacts, NumberFacts
 from sdv_privpgd.columns.readings import MOST_PLACES, UNITS
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
+from sdv_privpgd.columns.units import unit_of_format
+from sdv_privpgd.discovery.bounds import counted_in, inside, within
 from sdv_privpgd.discovery.grids import DAY, POWERS, YEARS
-from sdv_privpgd.discovery.looks import SINGLE, Look
+from sdv_privpgd.discovery.looks import SINGLE
 from sdv_privpgd.discovery.searching import Stretch
-from sdv_privpgd.discovery.wording import dated, inside, within
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 
 _NEAR = 16
@@ -50,38 +52,31 @@ class Precision(NamedTuple):
 
 
 def rough_numbers(
-    look: Look,
+    known: NumberFacts,
     stretch: Stretch | None,
     noisy: NoisyTable | None,
     precision: Precision | None,
     alone: Sequence[float],
-) -> dict:
-    """The range of numbers, its cuts and its precision.
+) -> NumberFacts:
+    """What is known of numbers with their range, its cuts and their precision.
 
     The range is the declared one, or one of powers of two that reaches one further at each end.
 
-    >>> facts = {"sdtype": "numerical", "decimal_places": 0}
-    >>> look = Look(name="age", facts=facts, asks=frozenset())
     >>> zero = len(POWERS.cells.edges) // 2 - 1
     >>> stretch = Stretch(zero, zero + 26, is_clear=True)
-    >>> found = rough_numbers(look, stretch, None, None, [])
-    >>> found["range_min"], found["range_max"]
-    (0, 128)
+    >>> rough_numbers(NumberFacts(decimal_places=0), stretch, None, None, []).ends
+    (Fraction(0, 1), Fraction(128, 1))
     """
-    facts = look.facts
-    places = facts.get("decimal_places")
+    places = known.decimal_places
     if precision is not None:
         places = None if precision.code > MOST_PLACES else precision.code
-    bounds = facts
-    if stretch is not None:
-        ends = zip(("range_min", "range_max"), _ends_of_powers(stretch, places), strict=True)
-        bounds = within(facts, dict(ends))
-    low, high = bounds["range_min"], bounds["range_max"]
+    ranged = known if stretch is None else within(known, *_ends_of_powers(stretch, places))
+    low, high = (float(end) if end.denominator > 1 else int(end) for end in ranged.ends)
     if precision is not None and not precision.is_clear:
         places = _places_of_width(float(high) - float(low))
-    if places is not None and not _has_number(low, high, places):
+    if places is not None and not _has_number(ranged, places):
         places = None
-    found = {"range_min": low, "range_max": high, "decimal_places": places, "cut_points": None}
+    found = replace(ranged, decimal_places=places, cuts=None, frequencies=None)
     scale = math.inf if places is None else 10**places
     if noisy is None or low == high or (high - low) * scale < SINGLE:  # each number has a cell
         return found
@@ -90,40 +85,39 @@ def rough_numbers(
     parts = np.clip(edges[[*held, held[-1] + 1]], float(low), float(high))
     parts[[0, -1]] = float(low), float(high)
     cuts = {*_fine_cuts(parts, _part(noisy, held), scale), *_around(alone[:_MOST_ALONE], scale)}
-    return {**found, "cut_points": inside({**facts, **found}, sorted(cuts)) or None}
+    return replace(found, cuts=inside(sorted(cuts), found) or None)
 
 
 def rough_dates(
-    look: Look,
+    known: DateFacts,
     stretch: Stretch | None,
     noisy: NoisyTable | None,
     precision: Precision | None,
     utc: bool,
-) -> dict:
-    """The range of dates, declared or of the first grid's cells, and its cuts.
+) -> DateFacts:
+    """What is known of dates with their range, declared or of the first grid's cells, and its cuts.
 
-    The format is left out if it cannot write all dates of the range.
+    The format is left out if it cannot write the ends of the range.
 
-    >>> look = Look(name="born", facts={"sdtype": "datetime"}, asks=frozenset())
-    >>> found = rough_dates(look, Stretch(100, 120, is_clear=True), None, None, utc=False)
-    >>> found["range_min"][:4], found["range_max"][:4]
-    ('1991', '2011')
+    >>> found = rough_dates(DateFacts(), Stretch(100, 120, is_clear=True), None, None, utc=False)
+    >>> [str(np.datetime64(end, "ns"))[:4] for end in found.ends]
+    ['1991', '2011']
     """
-    found = {} if stretch is None else _found_dates(look.facts, stretch, precision, utc)
-    known = {**look.facts, **found, "cut_points": None, "frequencies": None}
+    found = known if stretch is None else _found_dates(known, stretch, precision, utc)
+    found = replace(found, cuts=None, frequencies=None)
     if noisy is None:
         return found
-    column = describe(look.name, known)
+    column = column_of("", found)
     assert isinstance(column.cells, Ticks)
     assert column.unit is not None
     ends = column.cells.first, column.cells.last + 1
     days = np.append(YEARS.cells.starts, YEARS.cells.last + 1)
     edges = np.clip(to_ticks(days * DAY, column.unit), *ends)
     cuts = _cut_ticks(edges, noisy, column.unit)
-    return {**found, "cut_points": inside(known, cuts) or None}
+    return replace(found, cuts=inside(cuts, found) or None)
 
 
-def _ends_of_powers(stretch: Stretch, places: int | None) -> tuple[Any, Any]:
+def _ends_of_powers(stretch: Stretch, places: int | None) -> tuple[int | float, int | float]:
     """Returns a range of cells of ``SignedPowers``, one wider at each end for what noise hides."""
     edges = POWERS.cells.edges
     zero = len(edges) // 2 - 1
@@ -147,10 +141,10 @@ def _places_of_width(width: float) -> int:
     return min(max(3 - math.floor(math.log10(width)), 0), MOST_PLACES)
 
 
-def _has_number(low: Any, high: Any, places: int) -> bool:
-    """Whether a number with this many decimal places lies in a range."""
-    scale = 10**places
-    return math.ceil(Fraction(str(low)) * scale) <= math.floor(Fraction(str(high)) * scale)
+def _has_number(facts: NumberFacts, places: int) -> bool:
+    """Whether a number with this many decimal places lies in the range."""
+    (low, high), scale = facts.ends, 10**places
+    return math.ceil(low * scale) <= math.floor(high * scale)
 
 
 def _around(alone: Sequence[float], scale: float) -> list[float]:
@@ -193,26 +187,33 @@ def _exactly(edge: float) -> float | int:
     return max(int(edge), 1 - LARGEST_WHOLE) if edge == int(edge) else float(edge)
 
 
-def _found_dates(facts: Mapping, stretch: Stretch, precision: Precision | None, utc: bool) -> dict:
-    """The range of cells of the first grid, and the format if it can write that range."""
+def _found_dates(
+    known: DateFacts, stretch: Stretch, precision: Precision | None, utc: bool
+) -> DateFacts:
+    """What is known with the range of cells of the first grid.
+
+    A format that cannot write that range is given up, and with it all bounds.
+    """
     starts = np.append(YEARS.cells.starts, YEARS.cells.last + 1)
     low, high = int(starts[stretch.first]) * DAY, int(starts[stretch.last + 1] - 1) * DAY
     unit = "D" if precision is None else UNITS[min(precision.code, len(UNITS) - 1)]
-    written = facts.get("datetime_format")
+    written = known.datetime_format
     if written is not None:
         utc, own = utc or has_zone(written), unit_of_format(written)
         if not survive_writing(to_ticks(np.array([low, high]), own), own, written):
-            written = None
-    found = {**dated(low, high, unit, written, utc), "datetime_format": written}
-    return within(facts, found) if written == facts.get("datetime_format") else found
+            low, high = counted_in(low, high, unit, None)
+            return replace(known, low=low, high=high, datetime_format=None, aware=utc)
+    aware = written is None and (utc or known.aware)
+    return replace(within(known, *counted_in(low, high, unit, written)), aware=aware)
 
 
-def _cut_ticks(edges: np.ndarray, noisy: NoisyTable, unit: str) -> list[np.datetime64]:
+def _cut_ticks(edges: np.ndarray, noisy: NoisyTable, unit: str) -> list[int]:
     """Cuts of times between edges into cells of whole units, which are not below seconds.
 
-    There are none if there are so few dates that each has a cell.
+    There are none if there are so few dates that each has a cell. They are in nanoseconds.
     """
     if edges[-1] - edges[0] < SINGLE:
         return []
     cuts = np.ceil(_fine_cuts(edges.astype(np.float64), noisy, 1.0)).astype(np.int64)
-    return list(np.unique(cuts).astype(f"datetime64[{unit}]").astype("datetime64[ns]"))
+    moments = np.unique(cuts).astype(f"datetime64[{unit}]").astype("datetime64[ns]")
+    return moments.astype(np.int64).tolist()

@@ -11,8 +11,8 @@ import numpy as np
 
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.discovery.bounds import numbers_at
 from sdv_privpgd.discovery.tails import has_clear, thinned
-from sdv_privpgd.discovery.wording import numbers_at
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books

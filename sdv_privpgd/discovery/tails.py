@@ -28,6 +28,10 @@ _NEAR, _SEEN = 2.0, 8.0
 """So they do from this many times the distance of the cells that clearly hold rows; from the second
 number on where the tail's own count says that it is not empty, and its cells do not widen."""
 
+_FARTHEST = 1e100
+"""No end of a tail counts as farther away than so many times the distance where the tail begins:
+powers of it would be lost in float64."""
+
 _LIKELY = 2.0
 """So many standard deviations a tail's count must be for that."""
 
@@ -182,8 +186,9 @@ def _tail(counts: np.ndarray, stddev: float, beside: float, away: np.ndarray) ->
     falling = (room / (room + beside)) ** np.arange(1, counts.size + 1)
     widths = np.diff(away)
     is_seen = counted > _LIKELY * noise and widths[-1] < 2 * widths[0]
-    begin = int(np.searchsorted(away, (_SEEN if is_seen else _NEAR) * away[0]))
+    near = max(float(away[0]), float(away[-1]) / _FARTHEST)
+    begin = int(np.searchsorted(away, (_SEEN if is_seen else _NEAR) * near))
     if away[0] > 0 and begin < counts.size:
-        held = -np.diff((away[begin:] / away[0]) ** -_FALL)
+        held = -np.diff((away[begin:] / near) ** -_FALL)
         falling[begin:] *= held / held[0]
     return beside * np.maximum(falling, _LEAST)

@@ -4,21 +4,17 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from sdv_privpgd.columns.ids import on_repeated_ids, repeated_ids
-from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.scalars import plain
-from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.vocabulary import blank, modelled, problems
 from sdv_privpgd.drafting.template import format_of, named_by_text, table_of
 
 if TYPE_CHECKING:
     from sdv.metadata import Metadata
 
-_LOWEST = {"numerical": -1e300, "datetime": pd.Timestamp("1700-01-01")}
-"""Lower bounds that are valid with any upper one."""
-
-_OF_RANGES = {"sdtype", "increment", "cut_points", "frequencies"}
+_OF_RANGES = {"sdtype", "cut_points", "frequencies"}
 """Facts that mean nothing without the right range."""
 
 _SHOWN = 3
@@ -48,9 +44,9 @@ def check_domain(
     """
     columns, keys = table_of(metadata)
     domain = named_by_text(domain)
-    said = Schema.problems(columns, keys, domain)
+    said = list(problems(columns, keys, domain))
     if isinstance(domain, Mapping):
-        for name in Schema.modelled(columns, keys, {}):
+        for name in modelled(columns, keys):
             own = domain.get(name, {})
             if isinstance(own, Mapping):
                 said += _column_problems(name, columns[name], own)
@@ -67,11 +63,11 @@ def _column_problems(name: str, known: Mapping, own: Mapping) -> Iterator[str]:
             f"datetime_format of {name!r} is blank, which takes the place of the metadata's "
             f"{written!r} and says that dates are no text. Remove the key, or fill it in."
         )
-    facts = {"num_bins": 1, "sdtype": known["sdtype"], **format_of(known), **own}
-    blank = Schema.blank(facts)
-    if blank:
+    facts = {"sdtype": known["sdtype"], **format_of(known), **own}
+    left = blank(facts)
+    if left:
         yield (
-            f"{' and '.join(blank)} of {name!r} {'is' if len(blank) == 1 else 'are'} not "
+            f"{' and '.join(left)} of {name!r} {'is' if len(left) == 1 else 'are'} not "
             "declared: a part of the budget finds the column's domain privately."
         )
     yield from _refused(name, facts)
@@ -79,32 +75,22 @@ def _column_problems(name: str, known: Mapping, own: Mapping) -> Iterator[str]:
 
 
 def _applies(known: Mapping, key: str) -> bool:
-    return not Schema.problems({"x": known}, (), {"x": {key: None}})
+    return not list(problems({"x": known}, (), {"x": {key: None}}))
 
 
 def _refused(name: str, facts: Mapping) -> Iterator[str]:
-    """Sentences on what the synthesizer refuses: each fact beside valid ones, then all together."""
-    lowest = _LOWEST.get(facts["sdtype"])
-    if lowest is not None:
-        good = {"num_bins": 1, "range_min": lowest, "range_max": lowest}
-        kept = {key: facts[key] for key in ("sdtype", "datetime_format") if key in facts}
-        for key in sorted(facts.keys() - _OF_RANGES):
-            if facts[key] is not None:
-                yield from _raised(name, {**good, **kept, **_both(key, facts)}, key)
-    if not Schema.blank(facts):
-        yield from _raised(name, facts)
-
-
-def _both(key: str, facts: Mapping) -> dict:
-    """A fact; a lower bound is used as the upper one, too, so that it is not above it."""
-    keys = ("range_min", "range_max") if key == "range_min" else (key,)
-    return dict.fromkeys(keys, facts[key])
+    """Sentences on what the synthesizer refuses: each fact by itself, then all together."""
+    kept = {key: facts[key] for key in ("sdtype", "datetime_format") if key in facts}
+    for key in sorted(facts.keys() - _OF_RANGES):
+        if facts[key] is not None:
+            yield from _raised(name, {**kept, key: facts[key]}, key)
+    yield from _raised(name, facts)
 
 
 def _raised(name: str, facts: Mapping, about: str = "") -> Iterator[str]:
-    """The message that describing the column raises, if it is about the key."""
+    """The message that reading the facts raises, if it is about the key."""
     try:
-        describe(name, facts)
+        read_facts(name, facts)
     except ValueError as error:
         if str(error).startswith(f"{about} of" if about else ""):
             yield str(error)

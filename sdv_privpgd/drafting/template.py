@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.vocabulary import modelled
 from sdv_privpgd.drafting.codebook import read_codebook
 from sdv_privpgd.drafting.types import is_whole, listed, sdtype_of
 
@@ -55,7 +55,7 @@ def draft_domain(source: "Metadata | Mapping | pd.Series | pd.DataFrame") -> dic
         columns, keys = table_of(facts)
         return {
             name: _draft(columns[name]["sdtype"], format_of(columns[name]))
-            for name in Schema.modelled(columns, keys, {})
+            for name in modelled(columns, keys)
         }
     return {name: _from_dtype(name, dtype) for name, dtype in listed(facts).items()}
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.ordered import OrderedPair
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.repair import Predicate
@@ -35,7 +36,7 @@ class Constraints(Protocol):
         """The columns that are in order."""
         ...
 
-    def widened(self, schema: Schema, undeclared: Mapping[str, Mapping]) -> Schema:
+    def widened(self, schema: Schema, undeclared: Mapping[str, ColumnFacts]) -> Schema:
         """The schema with room for rows in order, where discovered ranges leave none."""
         ...
 
@@ -43,7 +44,7 @@ class Constraints(Protocol):
         """What they say of the rows of a schema."""
         ...
 
-    def require_possible(self, declared: Schema, undeclared: Mapping[str, Mapping]) -> None:
+    def require_possible(self, declared: Schema, undeclared: Mapping[str, ColumnFacts]) -> None:
         """Raises for a constraint that nothing discovered could make possible."""
         ...
 
@@ -59,7 +60,7 @@ class Unconstrained:
     def pairs(self) -> list[OrderedPair]:
         return []
 
-    def widened(self, schema: Schema, undeclared: Mapping[str, Mapping]) -> Schema:
+    def widened(self, schema: Schema, undeclared: Mapping[str, ColumnFacts]) -> Schema:
         del undeclared
         return schema
 
@@ -67,5 +68,5 @@ class Unconstrained:
         del schema
         return Limits((), (), ())
 
-    def require_possible(self, declared: Schema, undeclared: Mapping[str, Mapping]) -> None:
+    def require_possible(self, declared: Schema, undeclared: Mapping[str, ColumnFacts]) -> None:
         """Nothing is asked, so nothing is impossible."""

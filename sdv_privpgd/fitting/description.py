@@ -7,30 +7,37 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.dtypes import facts_of_dtype, is_whole
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.ids import repeated_ids
 from sdv_privpgd.columns.ordered import OrderedPair, chosen, differences_of, told_apart
-from sdv_privpgd.columns.schema import Schema, check_facts
-from sdv_privpgd.discovery.plan import without_domain
+from sdv_privpgd.columns.parsing import read_facts, read_table
+from sdv_privpgd.columns.scalars import LARGEST_WHOLE
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.vocabulary import check_facts, modelled
+from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.discovery.bounds import inside
+from sdv_privpgd.discovery.looks import worth_a_look
 from sdv_privpgd.domain import FieldsAlone
 from sdv_privpgd.fitting.constraining import Constraints, Limits, Unconstrained
 
 
 @dataclass(frozen=True, kw_only=True)
 class Description(FieldsAlone):
-    """The columns of a table in SDV's words, and what follows from them.
+    """What is declared of a table's columns in SDV's words, what was found, and what follows.
 
     Attributes:
-        columns: Facts on each column, in order; at least its sdtype.
+        columns: Facts on each column in SDV's words, in order; at least its sdtype.
         keys: Columns that are keys. They are not modelled.
-        public_domain: Facts that go before those.
+        public_domain: Facts in the same words that go before those.
         constraints: What is declared of several columns together.
         num_bins: Cells of a number or date that does not name its own.
         discovers: Whether what is not declared may be found privately.
         enforce_rounding: Whether values have their decimal places.
         kept: Columns of which rows must have just what the model says.
         dtypes: Those of the table that no cell chose.
-        discovered: What was found of columns, in the same words.
+        discovered: What was found of columns.
         shapes: How frequent the cells of differences are, as far as that was found.
     """
 
@@ -43,13 +50,13 @@ class Description(FieldsAlone):
     enforce_rounding: bool = True
     kept: frozenset[str] = frozenset()
     dtypes: Mapping[str, Any] = field(default_factory=dict)
-    discovered: Mapping[str, Mapping] = field(default_factory=dict)
+    discovered: Mapping[str, ColumnFacts] = field(default_factory=dict)
     shapes: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @cached_property
     def modelled(self) -> list[str]:
         """The columns that are measured; the others are generated."""
-        return Schema.modelled(self.columns, self.keys, self.public_domain)
+        return modelled(self.columns, self.keys)
 
     @property
     def repeated_ids(self) -> tuple[str, ...]:
@@ -59,7 +66,7 @@ class Description(FieldsAlone):
     @cached_property
     def schema(self) -> Schema:
         """The modelled columns. Raises ``PublicDomainError`` where a domain is not known."""
-        schema = Schema.from_sdv(**self.known, num_bins=self.num_bins).typed(self._written)
+        schema = Schema.of(self.known, self.num_bins).typed(self._written)
         return self.constraints.widened(schema, self.undeclared) if self.discovered else schema
 
     @cached_property
@@ -80,27 +87,23 @@ class Description(FieldsAlone):
     @cached_property
     def declared_schema(self) -> Schema:
         """The modelled columns whose domain is declared."""
-        known = dict(self.declared.known)
-        lacking = without_domain(Schema.undeclared(**known, num_bins=self.num_bins))
-        for key in ("columns", "public_domain"):
-            known[key] = {name: facts for name, facts in known[key].items() if name not in lacking}
-        return Schema.from_sdv(**known, num_bins=self.num_bins)
+        whole = {name: facts for name, facts in self.stated.items() if not facts.lacks_domain}
+        return Schema.of(whole, self.num_bins)
 
     @cached_property
-    def undeclared(self) -> dict[str, dict]:
+    def undeclared(self) -> dict[str, ColumnFacts]:
         """What is known of each column that is to be looked into privately."""
         return self.lacking if self.discovers else {}
 
     @cached_property
-    def lacking(self) -> dict[str, dict]:
+    def lacking(self) -> dict[str, ColumnFacts]:
         """What is known of each column that it would help to look into."""
-        return Schema.undeclared(**self.declared.known, num_bins=self.num_bins)
+        return worth_a_look(self.stated, self.num_bins)
 
     @cached_property
     def facts(self) -> dict[str, dict]:
-        """What is declared of each modelled column."""
-        known = self.declared.known
-        columns, domain = known["columns"], known["public_domain"]
+        """What is declared of each modelled column, in SDV's words."""
+        columns, domain = self._columns, self.domain
         return {name: {**columns[name], **domain.get(name, {})} for name in self.modelled}
 
     @cached_property
@@ -110,17 +113,38 @@ class Description(FieldsAlone):
         return chosen(pair for pair in pairs if not {pair.low, pair.high} & self.kept)
 
     @cached_property
-    def known(self) -> dict[str, Any]:
-        """What is known of the columns, declared or discovered, as ``Schema`` takes it."""
-        columns = _with_dtypes(self.columns, self.dtypes)
+    def domain(self) -> dict[str, dict]:
+        """The public domain in SDV's words, with what constraints declare of single columns."""
         check_facts(self.public_domain)
-        domain = self.constraints.facts(columns, self.public_domain)
-        # Discovery has kept what was declared, but for a format that cannot write the dates.
-        for name, facts in self.discovered.items():
-            domain[name] = _rounded_out({**domain.get(name, {}), **facts})
-        if not self.enforce_rounding:
-            columns, domain = _without_rounding(columns), _without_rounding(domain)
-        return {"columns": columns, "keys": self.keys, "public_domain": domain}
+        domain = self.constraints.facts(self._columns, self.public_domain)
+        return domain if self.enforce_rounding else _without_rounding(domain)
+
+    @cached_property
+    def stated(self) -> dict[str, ColumnFacts]:
+        """What is declared of each modelled column."""
+        return read_table(self._columns, self.keys, self.domain)
+
+    @cached_property
+    def known(self) -> dict[str, ColumnFacts]:
+        """What is known of each modelled column, declared or found."""
+        return {
+            name: stated.and_found(self._found[name]) if name in self._found else stated
+            for name, stated in self.stated.items()
+        }
+
+    @cached_property
+    def in_words(self) -> dict[str, dict]:
+        """The public domain in SDV's words, with what was found."""
+        found = {
+            name: {**self.domain.get(name, {}), **self._in_words(name, facts)}
+            for name, facts in self._found.items()
+        }
+        return {**self.domain, **found}
+
+    @property
+    def found_in_words(self) -> dict[str, dict]:
+        """What was found of columns in SDV's words, just as it was found."""
+        return {name: self._in_words(name, facts) for name, facts in self.discovered.items()}
 
     @cached_property
     def limits(self) -> Limits:
@@ -136,6 +160,57 @@ class Description(FieldsAlone):
         """What part of the columns is looked into. Truths have nothing to be found."""
         asked = sum(self.columns[name]["sdtype"] != "boolean" for name in self.modelled)
         return Fraction(len(self.undeclared), max(asked, 1))
+
+    @cached_property
+    def _columns(self) -> Mapping[str, Mapping]:
+        """SDV's facts on columns, with what their dtypes say."""
+        columns = _with_dtypes(self.columns, self.dtypes)
+        return columns if self.enforce_rounding else _without_rounding(columns)
+
+    @cached_property
+    def _found(self) -> dict[str, ColumnFacts]:
+        """What was found, as far as it is to be used."""
+        return {name: self._used(name, facts) for name, facts in self.discovered.items()}
+
+    def _in_words(self, name: str, found: ColumnFacts) -> dict[str, Any]:
+        """What was found in SDV's words; a bound that was declared is written as it was."""
+        words, stated = words_of(found), self.stated[name]
+        if isinstance(stated, DateFacts) and isinstance(found, DateFacts):
+            if stated.datetime_format != found.datetime_format:
+                return words
+            stated = replace(stated, aware=found.aware)
+        known = words_of(stated)
+        kept = [key for key in ("range_min", "range_max") if key in words.keys() & known.keys()]
+        return {
+            **words,
+            **{key: self.facts[name][key] for key in kept if words[key] == known[key]},
+        }
+
+    def _used(self, name: str, found: ColumnFacts) -> ColumnFacts:
+        stated = self.stated[name]
+        if not (isinstance(found, NumberFacts) and isinstance(stated, NumberFacts)):
+            return found
+        if not self.enforce_rounding:
+            found = replace(found, decimal_places=None)
+        return found if stated.increment is None else _rounded_out(found, stated)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Also of files in which what was found stands in SDV's words."""
+        vars(self).update(state, discovered={})
+        found = {
+            name: self._from_words(name, facts) if isinstance(facts, Mapping) else facts
+            for name, facts in state["discovered"].items()
+        }
+        vars(self).update(discovered=found)
+
+    def _from_words(self, name: str, words: Mapping) -> ColumnFacts:
+        """What was found of a column, of which a file has the words."""
+        stated = self.stated[name]
+        if isinstance(stated, CategoryFacts) and "range_values" not in words:
+            return CategoryFacts(
+                is_ordered=stated.is_ordered, frequencies=tuple(words["frequencies"])
+            )
+        return read_facts(name, {"sdtype": stated.sdtype, **words})
 
     @property
     def _written(self) -> Mapping[str, Any]:
@@ -153,13 +228,24 @@ class Description(FieldsAlone):
         return Schema(columns, found)
 
 
-def _rounded_out(facts: Mapping) -> dict:
-    """The facts on a discovered column, its range widened to multiples of an increment."""
-    if facts.get("increment") is None:
-        return dict(facts)
-    low, high, step = facts["range_min"], facts["range_max"], int(facts["increment"])
-    ends = {"range_min": math.floor(low / step) * step, "range_max": math.ceil(high / step) * step}
-    return {**facts, **ends}
+def _rounded_out(found: NumberFacts, stated: NumberFacts) -> NumberFacts:
+    """What was found of numbers, its range widened to multiples of the stated increment.
+
+    It ends where multiples cannot be told from other numbers any more.
+    """
+    (low, high), step = found.ends, stated.increment
+    assert step is not None
+    places = found.decimal_places if stated.decimal_places is None else stated.decimal_places
+    largest = (LARGEST_WHOLE - 1 if places == 0 else EXACT_IN_FLOAT) // step
+    first, last = (
+        max(-largest, min(rounded(end / step), largest))
+        for rounded, end in ((math.floor, low), (math.ceil, high))
+    )
+    ranged = replace(found, low=first * step, high=last * step)
+    cuts = inside(found.cuts or (), ranged)
+    if len(cuts) == len(found.cuts or ()):
+        return ranged
+    return replace(ranged, cuts=cuts, frequencies=None)
 
 
 def _with_dtypes(columns: Mapping[str, Mapping], dtypes: Mapping[str, Any]) -> dict[str, Mapping]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from sdv_privpgd.columns.schema import MODELLED
+from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.drafting.files import plain_domain
 from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.description import Description
@@ -54,7 +54,7 @@ class FittedTable:
     @property
     def domain(self) -> dict[str, dict]:
         """What was declared and what was found of each column, as ``fit_table`` takes it."""
-        return plain_domain(self.fitted.description.known["public_domain"])
+        return plain_domain(self.fitted.description.in_words)
 
     def sample(self, num_rows: int) -> pd.DataFrame:
         """The next synthetic rows: any number of them, at no cost."""

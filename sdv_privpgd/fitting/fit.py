@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from sdv_privpgd import forecast, pipeline
+from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.rules import possible_of
-from sdv_privpgd.discovery.plan import discover, reserved_delta, without_domain
+from sdv_privpgd.discovery.plan import discover, reserved_delta
 from sdv_privpgd.discovery.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
@@ -175,7 +176,7 @@ class Fit:
         known = description.declared_schema if lacking else description.schema
         sizes = {column.name: column.size for column in known.columns}
         for name in lacking:
-            sizes[name] = forecast.usual_size(undeclared[name])
+            sizes[name] = forecast.usual_size(undeclared[name], description.num_bins)
         domain = Domain(tuple(sizes), tuple(sizes.values()))
         strategy, engine = self.settings.strategy, self.settings.engine
         return [

@@ -40,8 +40,8 @@ def report_of(
         engine=settings.engine,
         columns=description.columns,
         keys=tuple(description.keys),
-        declared=description.declared.known["public_domain"],
-        discovered=description.discovered,
+        declared=description.domain,
+        discovered=description.found_in_words,
         settings=told,
     )
     return release_report(fitted.release, ledger, fitted.schema, about, notes=notes)

@@ -17,7 +17,8 @@ import pandas as pd
 from sdv.errors import SynthesizerInputError, VersionError
 from sdv.metadata import Metadata
 
-from sdv_privpgd.columns.schema import PublicDomainError, Schema
+from sdv_privpgd.columns.schema import PublicDomainError
+from sdv_privpgd.columns.vocabulary import modelled
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.drafting.template import named_by_text
 from sdv_privpgd.fitting.account import Account
@@ -221,7 +222,7 @@ class PrivateSynthesizer(
             return frozenset()
         metadata = self._get_table_metadata()
         keys = metadata._get_primary_and_alternate_keys()
-        names = tuple(Schema.modelled(metadata.columns, keys, self.public_domain or {}))
+        names = tuple(modelled(metadata.columns, keys))
         domain = Domain(names, (1,) * len(names))
         return {name for penalty in penalties for name in penalty.attributes(domain)}
 

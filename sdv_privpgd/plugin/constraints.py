@@ -6,8 +6,7 @@ from what the user declared are enforced on synthetic rows; the others are refus
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -21,13 +20,17 @@ from sdv.metadata import Metadata
 
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.encoders import encode_table, encoder_for
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, single
 from sdv_privpgd.columns.ordered import OrderedPair
-from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.orders import Order
 from sdv_privpgd.constraints.rules import Combinations, OneHot, Rule
 from sdv_privpgd.fitting.constraining import Limits
+
+_IN_2000 = 946_684_800 * 10**9
+"""The first of January 2000, in nanoseconds since 1970."""
 
 
 class FixedCombinations(cag.FixedCombinations):
@@ -169,14 +172,14 @@ class SdvConstraints:
     def pairs(self) -> list[OrderedPair]:
         return ordered_pairs(self.constraints)
 
-    def widened(self, schema: Schema, undeclared: Mapping[str, Mapping]) -> Schema:
+    def widened(self, schema: Schema, undeclared: Mapping[str, ColumnFacts]) -> Schema:
         return widened(self.constraints, schema, undeclared)
 
     def limits(self, schema: Schema) -> Limits:
         met, refusals = met_by(self.constraints, schema)
         return Limits(rules_of(met, schema), checks_of(met, schema), refusals)
 
-    def require_possible(self, declared: Schema, undeclared: Mapping[str, Mapping]) -> None:
+    def require_possible(self, declared: Schema, undeclared: Mapping[str, ColumnFacts]) -> None:
         rules_of(self.constraints, declared)
         require_possible(self.constraints, declared, undeclared)
 
@@ -214,7 +217,7 @@ def declared(
 
 
 def widened(
-    constraints: Sequence[BaseConstraint], schema: Schema, undeclared: Mapping[str, Mapping]
+    constraints: Sequence[BaseConstraint], schema: Schema, undeclared: Mapping[str, ColumnFacts]
 ) -> Schema:
     """The schema with room for rows in order, where no row of the discovered ranges is.
 
@@ -225,9 +228,9 @@ def widened(
         if not isinstance(constraint, cag.Inequality | cag.Range):
             continue
         for low, high in combinations(_names(constraint), 2):
-            for name, bound in ((high, "range_max"), (low, "range_min")):
+            for name, end in ((high, "high"), (low, "low")):
                 order = Order(columns[low], columns[high], bool(constraint.strict_boundaries))
-                is_free = name in undeclared and undeclared[name].get(bound) is None
+                is_free = name in undeclared and getattr(undeclared[name], end) is None
                 if is_free and not order.possible()[order.names].any():
                     columns[name] = order.widened(name)
     return Schema(tuple(columns.values()))
@@ -297,7 +300,7 @@ def _refusal(constraint: BaseConstraint, schema: Schema) -> str | None:
 
 
 def require_possible(
-    constraints: Sequence[BaseConstraint], declared: Schema, undeclared: Mapping[str, Mapping]
+    constraints: Sequence[BaseConstraint], declared: Schema, undeclared: Mapping[str, ColumnFacts]
 ) -> None:
     """Raises ``SynthesizerInputError`` for what no columns with these declared facts can meet.
 
@@ -308,8 +311,8 @@ def require_possible(
     for constraint in constraints:
         if isinstance(constraint, cag.Inequality | cag.Range):
             for low, high in combinations(_names(constraint), 2):
-                lowest = known.get(low) or _only(low, undeclared[low], "range_min")
-                highest = known.get(high) or _only(high, undeclared[high], "range_max")
+                lowest = known.get(low) or _only(low, undeclared[low], "low")
+                highest = known.get(high) or _only(high, undeclared[high], "high")
                 if lowest is not None and highest is not None:
                     _require_order(constraint, lowest, highest)
     boxes = [each for each in constraints if isinstance(each, ProgrammableConstraintHarness)]
@@ -330,31 +333,30 @@ def _require_order(constraint: cag.Inequality | cag.Range, low: Column, high: Co
         )
 
 
-def _only(name: str, facts: Mapping, bound: str) -> Column | None:
+def _only(name: str, facts: ColumnFacts, end: str) -> Column | None:
     """A column with one declared bound as its only value; ``None`` if that is not declared."""
-    if facts.get(bound) is None:
+    assert isinstance(facts, NumberFacts | DateFacts)
+    if getattr(facts, end) is None:
         return None
-    ends = dict.fromkeys(("range_min", "range_max"), facts[bound])
-    nullable = facts.get("range_is_nullable") is True
-    return describe(name, {**facts, **ends, "range_is_nullable": nullable})
+    return column_of(name, replace(single(facts, end), nullable=facts.nullable is True))
 
 
 def _made_up(
-    known: Mapping[str, Column], undeclared: Mapping[str, Mapping], values: list
+    known: Mapping[str, Column], undeclared: Mapping[str, ColumnFacts], values: list
 ) -> list[Column]:
     """Columns of the undeclared ones' sdtypes, which hold some values of their own or these."""
     found = []
     for name, facts in undeclared.items():
         if name in known:
             continue
-        own: dict[str, Any] = {"range_values": values}
-        if facts["sdtype"] in ("numerical", "datetime"):
-            start = 0 if facts["sdtype"] == "numerical" else "2000-01-01"
-            if facts.get("datetime_format") is not None:
-                start = date(2000, 1, 1).strftime(facts["datetime_format"])
-            ends = [facts[key] for key in ("range_min", "range_max") if facts.get(key) is not None]
-            own = dict.fromkeys(("range_min", "range_max"), (ends or [start])[0])
-        found.append(describe(name, {**facts, **own, "range_is_nullable": True}))
+        own: ColumnFacts = facts
+        if isinstance(facts, CategoryFacts):
+            own = replace(facts, values=tuple(values))
+        elif isinstance(facts, NumberFacts | DateFacts):
+            start = _IN_2000 if isinstance(facts, DateFacts) else 0
+            known_end = replace(facts, low=start) if facts.low is facts.high is None else facts
+            own = single(known_end, "high" if known_end.low is None else "low")
+        found.append(column_of(name, replace(own, nullable=True)))
     return found
 
 

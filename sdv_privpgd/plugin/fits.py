@@ -16,7 +16,7 @@ from sdv.errors import (
     SynthesizerInputError,
 )
 
-from sdv_privpgd.discovery.plan import without_domain
+from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, check

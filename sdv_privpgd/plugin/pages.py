@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sdv_privpgd.discovery.plan import without_domain
+from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.drafting.files import plain_domain
 from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.plugin.arguments import column_names
@@ -116,7 +116,7 @@ class ShownFit(FittedState):
         and ``frequencies`` say where the cells of a column begin and how full they are.
         """
         self._require_fitted()
-        found = plain_domain(self._description().known["public_domain"])
+        found = plain_domain(self._description().in_words)
         return {name: found[name] for name in self._described if name in found}
 
     def value_sources(self) -> dict[str, str]:

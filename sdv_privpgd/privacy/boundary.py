@@ -18,7 +18,8 @@ from sdv_privpgd.columns.encoders import encode_table
 from sdv_privpgd.columns.mismatch import mismatches
 from sdv_privpgd.columns.readings import Reading, finite_numbers
 from sdv_privpgd.columns.scalars import key_counts, quiet, without_sdtype
-from sdv_privpgd.columns.schema import MODELLED, Schema
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset

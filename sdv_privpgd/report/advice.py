@@ -138,8 +138,9 @@ def _missing(column: Column, shares: np.ndarray, error: float, declared: Mapping
     may_be = declared.get("range_is_nullable")
     # Where every value has a category, found or other, no value is unreadable.
     found = column.sdtype != "boolean" and _is_empty(declared.get("range_values"))
-    is_category = isinstance(column.cells, Categories)
-    all_read = is_category and column.cells.has_other
+    cells = column.cells
+    is_category = isinstance(cells, Categories)
+    all_read = is_category and cells.has_other
     least = _MANY_MISSING if may_be is None and not all_read else _MOSTLY_MISSING
     share = shares[-1]
     if share - error < least:

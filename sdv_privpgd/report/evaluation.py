@@ -13,8 +13,9 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_privpgd.columns.facts import without_domain
+from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.discovery.plan import without_domain
 from sdv_privpgd.domain import Clique
 from sdv_privpgd.metrics import l1_by_pair, scores
 from sdv_privpgd.metrics.outside import outside
@@ -110,13 +111,9 @@ def evaluate(
     if metadata is None:
         raise ValueError("metadata is needed to compare tables; a synthesizer has its own.")
     described, keys = _described(metadata)
-    domain = {} if public_domain is None else public_domain
-    lacking = without_domain(Schema.undeclared(described, keys=keys, public_domain=domain))
-    schema = Schema.from_sdv(
-        {name: facts for name, facts in described.items() if name not in lacking},
-        keys=keys,
-        public_domain={name: facts for name, facts in domain.items() if name not in lacking},
-    )
+    known = read_table(described, keys, public_domain)
+    lacking = without_domain(known)
+    schema = Schema.of({name: facts for name, facts in known.items() if name not in lacking})
     columns = [
         Described(
             name=name,

@@ -29,7 +29,7 @@ class TestCategories:
             "y": pd.Series(rng.choice(["a", "b"], ROWS)),
             "z": pd.Series(rng.choice(["a", None], ROWS)),
         }
-        undeclared = {name: {"sdtype": "categorical", "num_bins": 32} for name in columns}
+        undeclared = {name: {"sdtype": "categorical"} for name in columns}
         facts, ledger = found_in(columns, undeclared, epsilon=2.0)
         first, second = (charge for charge in ledger.charges if charge.threshold)
         assert first.threshold > 160

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from discovering import drawn, found, found_in
 
+from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.discovery.looks import look_into
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.value_counts import ValueCounts
@@ -103,7 +104,7 @@ class TestSmallTables:
         """Four columns share the budget: noise of one and a half hundred, and more."""
         ages = pd.Series(np.random.default_rng(0).integers(18, 90, rows))
         columns = {f"x{index}": ages for index in range(4)}
-        undeclared = {name: {"sdtype": "numerical", "num_bins": 32} for name in columns}
+        undeclared = {name: {"sdtype": "numerical"} for name in columns}
         for seed in range(5):
             facts, _ = found_in(columns, undeclared, epsilon=1.0, seed=seed)
             for each in facts.values():
@@ -113,7 +114,7 @@ class TestSmallTables:
 
 class TestLooks:
     def asks(self, **facts):
-        return look_into("x", {"num_bins": 32, **facts}).asks
+        return look_into("x", read_facts("x", facts)).asks
 
     def test_what_is_declared_is_not_asked_for(self):
         ends = {"range_min": 0, "range_max": 10**6}
@@ -136,7 +137,7 @@ class TestLooks:
     @pytest.mark.parametrize("rows_per_person", [1, 3])
     def test_shapes_fit_the_books(self, adjacency, rows_per_person):
         ends = {"range_min": 0, "range_max": 10**6}
-        undeclared = {"x": {"sdtype": "numerical", "num_bins": 32, **ends}}
+        undeclared = {"x": {"sdtype": "numerical", **ends}}
         columns = {"x": pd.Series(incomes(500))}
         _, ledger = found_in(
             columns, undeclared, adjacency=adjacency, rows_per_person=rows_per_person

@@ -327,6 +327,21 @@ def test_all_that_does_not_fit_is_told_at_once():
     assert len(sentences) == len(SAID)
 
 
+def test_facts_are_checked_where_others_are_wrong_or_left_out():
+    columns = {"steps": {"sdtype": "numerical"}, "code": {"sdtype": "categorical"}}
+    wrong = {
+        "steps": {"range_min": 0, "increment": 0.5, "cut_points": [1]},
+        "code": {"range_values": ["a", "a"], "other_value": ["b"]},
+    }
+    told = check_domain(sdv_tables.metadata_of(columns), wrong)
+    for start in (
+        "range_max of 'steps' is not declared", "increment of 'steps'", "cut_points of 'steps'",
+        "range_values of 'code' must differ", "other_value of 'code'",
+    ):  # fmt: skip
+        assert sum(each.startswith(start) for each in told) == 1, start
+    assert len(told) == 5
+
+
 def test_the_first_thing_that_a_synthesizer_refuses_is_among_what_is_told():
     for name in WRONG.keys() - {"grade"}:
         facts = WRONG[name]

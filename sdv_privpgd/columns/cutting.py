@@ -1,0 +1,195 @@
+"""The column that facts make: its cells, and which of them share a code. Public."""
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sdv_privpgd.columns.bins import Categories, Interval, Ticks
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.dates import survive_writing, to_ticks
+from sdv_privpgd.columns.facts import (
+    CategoryFacts,
+    ColumnFacts,
+    DateFacts,
+    NumberFacts,
+    TruthFacts,
+    exactly,
+)
+from sdv_privpgd.columns.merging import Merging, merged_neighbors, merged_rare
+
+MOST_CATEGORIES = 256
+"""The largest number of codes of a column of categories; further categories share them."""
+
+USUAL_BINS = 32
+"""The number of codes of numbers and dates, unless someone says otherwise."""
+
+_EXACT_DIGITS = 15
+"""Decimal digits that float64 always keeps."""
+
+_MOST_PLACES = 300
+"""10**-300 is above the smallest normal float64."""
+
+_FEW = 2
+"""Cells of known frequencies are merged if there are more than this many times ``num_bins``."""
+
+
+def column_of(name: str, facts: ColumnFacts, num_bins: int = USUAL_BINS) -> Column:
+    """The column of a name that has these facts, among them its domain.
+
+    ``num_bins`` is the number of codes of numbers and dates whose facts do not name theirs.
+
+    >>> column_of("age", NumberFacts(low=0, high=99, decimal_places=0), num_bins=10).cells
+    Ticks(first=0, last=99, num_bins=10, cuts=())
+    """
+    nullable = facts.nullable is None or facts.nullable
+    return Column(name=name, sdtype=facts.sdtype, nullable=nullable, **_made(facts, num_bins))
+
+
+def tick_of(facts: NumberFacts) -> Fraction | None:
+    """The distance between neighboring numbers; ``None`` if they have no precision.
+
+    >>> tick_of(NumberFacts(low=0, high=1, decimal_places=2))
+    Fraction(1, 100)
+    """
+    if facts.increment is not None:
+        return Fraction(facts.increment)
+    places = _kept_places(facts)
+    return None if places is None else Fraction(1, 10**places)
+
+
+def can_write(column: Column) -> bool:
+    """Whether the format of a column of dates, if it has one, writes all of them.
+
+    Dates are tried out that begin and end its cells.
+
+    >>> days = Ticks(19_723, 20_088, 12)  # the year 2024
+    >>> facts = {"sdtype": "datetime", "unit": "D", "datetime_format": "%d.%m."}
+    >>> can_write(Column(name="admitted", cells=days, **facts))
+    False
+    """
+    if column.datetime_format is None:
+        return True
+    cells, unit = column.cells, column.unit
+    assert isinstance(cells, Ticks)
+    assert unit is not None
+    ends = np.concatenate((cells.starts, cells.starts + cells.widths - 1))
+    return survive_writing(ends, unit, column.datetime_format)
+
+
+def _made(facts: ColumnFacts, num_bins: int) -> dict[str, Any]:
+    if isinstance(facts, TruthFacts):
+        return {"cells": Categories((False, True))}
+    if isinstance(facts, CategoryFacts):
+        return _categories(facts)
+    codes = num_bins if facts.num_bins is None else facts.num_bins
+    return _numbers(facts, codes) if isinstance(facts, NumberFacts) else _dates(facts, codes)
+
+
+def _categories(facts: CategoryFacts) -> dict[str, Any]:
+    values = facts.values or ()
+    merging = _merged_categories(facts, len(values))
+    if facts.other is None:
+        return {"cells": Categories(values), "merging": merging}
+    if merging is not None:  # the other value has a code of its own
+        codes, frequencies = (*merging.codes, len(merging)), (*merging.frequencies, 1.0)
+        merging = Merging(codes, frequencies)
+    return {"cells": Categories((*values, facts.other), has_other=True), "merging": merging}
+
+
+def _merged_categories(facts: CategoryFacts, number: int) -> Merging | None:
+    """The codes that categories share, if there are too many categories.
+
+    Rare categories share one code; neighbors share codes if the order has a meaning or no
+    frequencies are known.
+    """
+    if number <= MOST_CATEGORIES:
+        return None
+    if facts.frequencies is None:
+        return merged_neighbors([1.0] * number, MOST_CATEGORIES)
+    merged = merged_neighbors if facts.is_ordered else merged_rare
+    return merged(facts.frequencies, MOST_CATEGORIES)
+
+
+def _numbers(facts: NumberFacts, num_bins: int) -> dict[str, Any]:
+    (low, high), tick = facts.ends, tick_of(facts)
+    written = {"dtype": Decimal} if _are_decimals(facts) else {}
+    exact = [exactly(cut) for cut in facts.cuts or ()]
+    if tick is None:
+        cuts = [float(cut) for cut in exact]
+        inner = tuple(cut for cut in cuts if cut < float(high))
+        cells = Interval(float(low), float(high), num_bins, inner)
+        merging = _merging(cells, cuts, facts.frequencies, num_bins)
+        return {**written, "cells": cells, "merging": merging}
+    first, last = math.ceil(low / tick), math.floor(high / tick)
+    # A cell holds the numbers from its cut on, so cuts are rounded up to ticks.
+    cut_ticks = [math.ceil(cut / tick) for cut in exact]
+    kept = facts.decimal_places if facts.increment is not None else _kept_places(facts)
+    return {
+        **_ticks(first, last, cut_ticks, facts.frequencies, num_bins),
+        **written,
+        "decimal_places": kept,
+        "increment": facts.increment,
+    }
+
+
+def _are_decimals(facts: NumberFacts) -> bool:
+    """Whether the numbers are Python's ``Decimal``, as both bounds then are."""
+    return isinstance(facts.low, Decimal) and isinstance(facts.high, Decimal)
+
+
+def _kept_places(facts: NumberFacts) -> int | None:
+    """The decimal places that float64 keeps in all numbers of the range.
+
+    ``None`` if none are known, or if it cannot keep even one: then the numbers have no precision.
+    """
+    if not facts.decimal_places:
+        return facts.decimal_places
+    largest = max(map(abs, facts.ends))
+    places = min(facts.decimal_places, _MOST_PLACES)
+    while places and largest * 10**places > 10**_EXACT_DIGITS:
+        places -= 1
+    return places or None
+
+
+def _dates(facts: DateFacts, num_bins: int) -> dict[str, Any]:
+    unit = facts.unit
+    first, last = to_ticks(np.array(facts.ends), unit).tolist()
+    moments = np.array(facts.cuts or (), dtype=np.int64)
+    cuts = (to_ticks(moments - 1, unit) + 1).tolist()  # rounded up, as those of numbers
+    return {
+        **_ticks(first, last, cuts, facts.frequencies, num_bins),
+        "unit": unit,
+        "datetime_format": facts.datetime_format,
+        "utc": facts.utc,
+    }
+
+
+def _ticks(
+    first: int, last: int, cuts: list[int], frequencies: Sequence[float] | None, num_bins: int
+) -> dict[str, Any]:
+    """The cells of whole numbers that begin with the cuts, and which of them share a code."""
+    inner = tuple(sorted({cut for cut in cuts if first < cut <= last}))
+    cells = Ticks(first, last, num_bins, inner)
+    return {"cells": cells, "merging": _merging(cells, cuts, frequencies, num_bins)}
+
+
+def _merging(
+    cells: Ticks | Interval,
+    cuts: Sequence[float],
+    frequencies: Sequence[float] | None,
+    num_bins: int,
+) -> Merging | None:
+    """The codes that neighbors share, if it is known how frequent the cells of the cuts are."""
+    if frequencies is None:
+        return None
+    # Cuts that are equal after rounding begin one cell.
+    places = np.searchsorted(np.asarray(cells.cuts), cuts, side="right")
+    merged = np.bincount([0, *places], weights=frequencies, minlength=len(cells))
+    size = len(cells)
+    # A few more cells keep their codes, but for those that hardly ever occur.
+    merging = merged_neighbors(merged.tolist(), num_bins if size > _FEW * num_bins else size)
+    return merging if len(merging) < size else None

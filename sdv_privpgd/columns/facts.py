@@ -1,0 +1,211 @@
+"""What is known of a column: declared, found privately, or not known yet. Public.
+
+A fact that is ``None`` is not known. ``parsing`` reads facts from SDV's words, ``wording`` writes
+them in these words, and ``cutting`` makes a column of them.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, ClassVar, TypeVar
+
+from sdv_privpgd.columns.dates import has_zone
+from sdv_privpgd.columns.scalars import Number
+from sdv_privpgd.columns.units import unit_of_bounds, unit_of_format
+
+Kind = TypeVar("Kind", bound="_Facts")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Facts:
+    nullable: bool | None = None
+
+    def and_found(self: Kind, found: Any) -> Kind:
+        """The same facts, with those that were found of the column in their place."""
+        told = {each.name: getattr(found, each.name) for each in fields(found)}
+        return replace(self, **{name: fact for name, fact in told.items() if fact is not None})
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberFacts(_Facts):
+    """What is known of a column of numbers.
+
+    Attributes:
+        low: The smallest number, as it is written: 0.1 is a tenth. If both bounds are Python's
+            ``Decimal``, so are the column's numbers.
+        high: The largest one.
+        decimal_places: The number of decimal places.
+        increment: A whole number that all numbers are multiples of.
+        cuts: The numbers at which a new cell begins, ascending; without any the cells have equal
+            widths.
+        frequencies: How often each cell occurs.
+        num_bins: The number of codes.
+        nullable: Whether values may be missing.
+
+    >>> NumberFacts(low=0).and_found(NumberFacts(high=99, decimal_places=0)).ends
+    (Fraction(0, 1), Fraction(99, 1))
+    """
+
+    low: Number | None = None
+    high: Number | None = None
+    decimal_places: int | None = None
+    increment: int | None = None
+    cuts: tuple[Number, ...] | None = None
+    frequencies: tuple[float, ...] | None = None
+    num_bins: int | None = None
+
+    sdtype: ClassVar[str] = "numerical"
+
+    @property
+    def lacks_domain(self) -> bool:
+        """Whether an end of the range is not known."""
+        return self.low is None or self.high is None
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """Both ends of the range, exactly."""
+        assert self.low is not None
+        assert self.high is not None
+        return exactly(self.low), exactly(self.high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DateFacts(_Facts):
+    """What is known of a column of dates or moments, in nanoseconds since 1970 in UTC.
+
+    Attributes:
+        low: The earliest moment.
+        high: The latest one.
+        datetime_format: How dates are written; ``None`` if they are no text, or in ISO 8601.
+        aware: Whether dates without a format carry a time zone.
+        cuts: The moments at which a new cell begins, ascending; without any the cells have equal
+            widths.
+        frequencies: How often each cell occurs.
+        num_bins: The number of codes.
+        nullable: Whether values may be missing.
+
+    >>> DateFacts(low=0, high=86_400 * 10**9).unit
+    'D'
+    """
+
+    low: int | None = None
+    high: int | None = None
+    datetime_format: str | None = None
+    aware: bool = False
+    cuts: tuple[int, ...] | None = None
+    frequencies: tuple[float, ...] | None = None
+    num_bins: int | None = None
+
+    sdtype: ClassVar[str] = "datetime"
+
+    @property
+    def lacks_domain(self) -> bool:
+        """Whether an end of the range is not known."""
+        return self.low is None or self.high is None
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Both ends of the range."""
+        assert self.low is not None
+        assert self.high is not None
+        return self.low, self.high
+
+    @property
+    def unit(self) -> str:
+        """The unit in which the dates are counted."""
+        if self.datetime_format is not None:
+            return unit_of_format(self.datetime_format)
+        return unit_of_bounds(*self.ends)
+
+    @property
+    def utc(self) -> bool:
+        """Whether dates carry a time zone, which is UTC."""
+        return self.aware if self.datetime_format is None else has_zone(self.datetime_format)
+
+    def and_found(self, found: Any) -> "DateFacts":
+        """The same facts, with those that were found. A format that was given up is gone."""
+        return replace(super().and_found(found), datetime_format=found.datetime_format)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CategoryFacts(_Facts):
+    """What is known of a column of categories.
+
+    Attributes:
+        values: The categories, in order if that has a meaning.
+        other: The value that stands for all others.
+        is_ordered: Whether the order of the categories has a meaning.
+        frequencies: How often each category occurs.
+        nullable: Whether values may be missing.
+
+    >>> CategoryFacts(values=("A", "B")).lacks_domain, CategoryFacts().lacks_domain
+    (False, True)
+    """
+
+    values: tuple | None = None
+    other: Any = None
+    is_ordered: bool = False
+    frequencies: tuple[float, ...] | None = None
+
+    @property
+    def sdtype(self) -> str:
+        return "ordinal" if self.is_ordered else "categorical"
+
+    @property
+    def lacks_domain(self) -> bool:
+        """Whether no category is known, and none for all others."""
+        return not self.values and self.other is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TruthFacts(_Facts):
+    """What is known of a column of true and false: whether values may be missing.
+
+    >>> TruthFacts().lacks_domain
+    False
+    """
+
+    sdtype: ClassVar[str] = "boolean"
+    lacks_domain: ClassVar[bool] = False
+
+
+Ranged = TypeVar("Ranged", bound=NumberFacts | DateFacts)
+ColumnFacts = NumberFacts | DateFacts | CategoryFacts | TruthFacts
+
+
+def without_domain(known: Mapping[str, ColumnFacts]) -> list[str]:
+    """The columns of which neither a range nor the categories are known.
+
+    >>> without_domain({"age": NumberFacts(low=0), "ill": TruthFacts()})
+    ['age']
+    """
+    return [name for name, facts in known.items() if facts.lacks_domain]
+
+
+def single(facts: Ranged, end: str) -> Ranged:
+    """The facts on a column that holds one of its declared ends, and nothing else.
+
+    An end between two numbers of the declared decimal places is the next one inside the range.
+
+    >>> single(NumberFacts(low=0.5, decimal_places=0), "low").ends
+    (Fraction(1, 1), Fraction(1, 1))
+    """
+    bound = getattr(facts, end)
+    if isinstance(facts, NumberFacts) and facts.decimal_places is not None:
+        scale, inwards = 10**facts.decimal_places, math.ceil if end == "low" else math.floor
+        tick = Fraction(inwards(exactly(bound) * scale), scale)
+        if tick != exactly(bound):
+            bound = int(tick) if tick.denominator == 1 else float(tick)
+    return replace(facts, low=bound, high=bound)
+
+
+def exactly(number: Number) -> Fraction:
+    """A number exactly as it is written.
+
+    >>> exactly(0.1)
+    Fraction(1, 10)
+    """
+    is_written = isinstance(number, float) and not number.is_integer()
+    return Fraction(Decimal(repr(number)) if is_written else number)

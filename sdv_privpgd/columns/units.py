@@ -1,0 +1,45 @@
+"""The unit in which a column's dates are counted: that of their format, or of their bounds."""
+
+import re
+
+import numpy as np
+
+_WRITTEN = {
+    "us": "f",
+    "s": "STXcs",
+    "m": "M",
+    "h": "HI",
+    "D": "djuwaAxDUWV",
+    "M": "mbB",
+    "Y": "YyG",
+}
+"""NumPy's units of time, the finest first, and the directives that write them."""
+
+
+def unit_of_format(datetime_format: str) -> str:
+    """The finest unit that a format writes.
+
+    >>> unit_of_format("%d.%m.%Y %H:%M")
+    'm'
+    """
+    directives = re.findall("%[-#]?(.)", datetime_format)
+    for unit, letters in _WRITTEN.items():
+        if any(letter in letters for letter in directives):
+            return unit
+    return "D"
+
+
+def unit_of_bounds(low: int, high: int) -> str:
+    """Days or seconds if both bounds are whole ones, else nanoseconds.
+
+    It is microseconds for a range of more nanoseconds than int64 can count. The bounds are in
+    nanoseconds since 1970.
+
+    >>> unit_of_bounds(0, 86_400 * 10**9), unit_of_bounds(0, 10**9)
+    ('D', 's')
+    """
+    moments = np.array([low, high]).astype("datetime64[ns]")
+    for unit in ("D", "s"):
+        if np.array_equal(moments, moments.astype(f"datetime64[{unit}]")):
+            return unit
+    return "ns" if high - low < np.iinfo(np.int64).max else "us"

@@ -1,0 +1,112 @@
+"""SDV's words for facts on columns: which of them say something about which column. Public."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+_RANGE = ("range_min", "range_max")
+_CELLS = (*_RANGE, "range_is_nullable", "num_bins", "cut_points", "frequencies")
+_KEYS = {
+    "numerical": (*_CELLS, "decimal_places", "increment"),
+    "datetime": (*_CELLS, "datetime_format"),
+    "categorical": ("range_values", "other_value", "range_is_nullable", "frequencies"),
+    "ordinal": ("range_values", "other_value", "range_is_nullable", "frequencies"),
+    "boolean": ("range_is_nullable",),
+}
+"""The sdtypes that are modelled, and the keys that describe each of them."""
+
+MODELLED = tuple(_KEYS)
+
+
+def modelled(columns: Mapping[str, Mapping], keys: Collection[str]) -> list[str]:
+    """The names of the columns that are modelled, of which SDV's facts are given.
+
+    >>> modelled({"age": {"sdtype": "numerical"}, "mail": {"sdtype": "email"}}, keys=())
+    ['age']
+    """
+    return [
+        name for name, facts in columns.items() if facts.get("sdtype") in _KEYS and name not in keys
+    ]
+
+
+def needed(sdtype: str) -> list[str]:
+    """The keys that determine the cells of a column.
+
+    >>> needed("numerical"), needed("boolean")
+    (['range_min', 'range_max'], [])
+    """
+    return [key for key in _KEYS[sdtype] if key in (*_RANGE, "range_values")]
+
+
+def blank(facts: Mapping) -> list[str]:
+    """The keys that have to be declared for a column and are not.
+
+    >>> blank({"sdtype": "numerical", "range_min": 0})
+    ['range_max']
+    """
+    if facts.get("other_value") is not None:  # it is a category, too
+        return []
+    return [key for key in needed(facts["sdtype"]) if _is_empty(facts.get(key))]
+
+
+def check_facts(public_domain: object) -> None:
+    """Raises ``ValueError`` unless it maps columns to facts, whatever the facts are.
+
+    >>> check_facts({"age": {"range_min": 0}})
+    """
+    for problem in _unmapped(public_domain):
+        raise ValueError(problem)
+
+
+def problems(
+    columns: Mapping[str, Mapping], keys: Collection[str], public_domain: object
+) -> Iterator[str]:
+    """Sentences on all that names no column, no modelled one, or is no fact on it.
+
+    >>> next(problems({"age": {"sdtype": "numerical"}}, (), {"agee": {}}))[:47]
+    "public_domain names 'agee', which is not a colu"
+    """
+    yield from _unmapped(public_domain)
+    if not isinstance(public_domain, Mapping):
+        return
+    known = modelled(columns, keys)
+    for name, facts in public_domain.items():
+        if name not in columns:
+            yield (
+                f"public_domain names {name!r}, which is not a column of the metadata. Its "
+                f"columns are {list(columns)!r}."
+            )
+        elif name not in known:
+            yield (
+                f"public_domain names {name!r}, which is not modelled: it is a key, or its sdtype "
+                f"{columns[name].get('sdtype')!r} is none of {list(_KEYS)!r}. Remove it from "
+                "public_domain, or correct the metadata."
+            )
+        elif isinstance(facts, Mapping):
+            sdtype = columns[name]["sdtype"]
+            yield from (
+                f"public_domain[{name!r}] has the key {key!r}, which says nothing about a "
+                f"{sdtype} column. Use some of {list(_KEYS[sdtype])!r}."
+                for key in facts
+                if key not in _KEYS[sdtype]
+            )
+
+
+def _unmapped(public_domain: object) -> Iterator[str]:
+    """Sentences on everything that is not a mapping of columns to facts."""
+    if not isinstance(public_domain, Mapping):
+        yield (
+            "public_domain must map columns to facts, as in {'age': {'range_min': 0, 'range_max': "
+            f"120}}}}, got {public_domain!r}."
+        )
+        return
+    for name, facts in public_domain.items():
+        if not isinstance(facts, Mapping):
+            yield (
+                f"public_domain[{name!r}] must map words to values, as in {{'range_min': 0, "
+                "'range_max': 120} for numbers and dates or {'range_values': ['A', 'B']} for "
+                f"categories, got {facts!r}."
+            )
+
+
+def _is_empty(fact: Any) -> bool:
+    return fact is None or (hasattr(fact, "__len__") and len(fact) == 0)

@@ -1,0 +1,74 @@
+"""Facts written in SDV's words, as people declare them: the way back from ``parsing``. Public."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sdv_privpgd.columns.dates import write_dates
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
+
+
+def words_of(facts: ColumnFacts) -> dict[str, Any]:
+    """The facts that are known, by SDV's words; reading them again gives the same facts.
+
+    Dates become text: in their format, or in ISO 8601. So a date should not be finer than what its
+    format writes. Whether dates have a format is always said. Frequencies of categories are read
+    beside these categories alone.
+
+    >>> words_of(NumberFacts(low=0, high=99, decimal_places=0))
+    {'decimal_places': 0, 'range_min': 0, 'range_max': 99}
+    >>> words_of(DateFacts(low=0))
+    {'datetime_format': None, 'range_min': '1970-01-01 00:00:00'}
+    """
+    if isinstance(facts, NumberFacts):
+        own = {"decimal_places": facts.decimal_places, "increment": facts.increment}
+        return {**_known(own), **_known(_range(facts, facts.low, facts.high, facts.cuts))}
+    if isinstance(facts, DateFacts):
+        low, high = (None if each is None else _dates(facts, [each])[0] for each in _ends(facts))
+        cuts = None if facts.cuts is None else _dates(facts, facts.cuts)
+        return {
+            "datetime_format": facts.datetime_format,
+            **_known(_range(facts, low, high, cuts)),
+        }
+    if isinstance(facts, CategoryFacts):
+        return _known(
+            {
+                "range_values": _listed(facts.values),
+                "other_value": facts.other,
+                "range_is_nullable": facts.nullable,
+                "frequencies": _listed(facts.frequencies),
+            }
+        )
+    return _known({"range_is_nullable": facts.nullable})
+
+
+def _range(
+    facts: NumberFacts | DateFacts, low: Any, high: Any, cuts: Sequence | None
+) -> dict[str, Any]:
+    return {
+        "range_min": low,
+        "range_max": high,
+        "range_is_nullable": facts.nullable,
+        "cut_points": _listed(cuts),
+        "frequencies": _listed(facts.frequencies),
+        "num_bins": facts.num_bins,
+    }
+
+
+def _ends(facts: DateFacts) -> tuple[int | None, int | None]:
+    return facts.low, facts.high
+
+
+def _dates(facts: DateFacts, moments: Sequence[int]) -> list[str]:
+    """Moments as they are declared, with an offset if they have a time zone."""
+    ticks = np.array(moments, dtype=np.int64)
+    return [str(date) for date in write_dates(ticks, "ns", facts.datetime_format, facts.utc)]
+
+
+def _listed(facts: Sequence | None) -> list | None:
+    return None if facts is None else list(facts)
+
+
+def _known(words: dict[str, Any]) -> dict[str, Any]:
+    return {word: fact for word, fact in words.items() if fact is not None}
