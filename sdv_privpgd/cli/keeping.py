@@ -115,9 +115,10 @@ class Purchase:
                 f"{PROGRAM} describe {model} --report FILE its page."
             )
         if kept.has_tables:
+            more = " With --table TABLE it first spends what is left of the budget."
             return (
                 f"The noisy answers are in {path}: {PROGRAM} finish {model} --out FILE makes rows "
-                "of them, and spends nothing."
+                f"of them, and spends nothing.{more if kept.ledger.remaining else ''}"
             )
         return (
             f"What was found is in {path}: {PROGRAM} finish {model} --table TABLE --out FILE goes "

@@ -61,7 +61,7 @@ class Settings:
         if self.adjacency is Adjacency.ADD_REMOVE:
             return USUAL_ROWS
         known = None if table is None else table.known_rows(self.adjacency)
-        return 0 if known is None else known
+        return USUAL_ROWS if known is None else known
 
     def objections(self, table: PrivateTable | EncodedTable) -> list[str]:
         """A sentence if the table has no rows, and that is public. Ask before anything is spent."""

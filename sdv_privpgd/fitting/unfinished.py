@@ -11,7 +11,7 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +52,12 @@ class Unfinished:
         """Whether a model can be made of the answers."""
         tables = MarginalQuery | GroupedMarginalQuery
         return any(isinstance(answer.query, tables) for answer in self.answers)
+
+    @property
+    def known_rows(self) -> int | None:
+        """The number of rows, where the fit had released it as it is."""
+        counts = [answer for answer in self.answers if isinstance(answer.query, CountQuery)]
+        return next((int(each.answer[0]) for each in counts if not each.stddev), None)
 
     def remedy(self) -> str:
         """What can be done with it."""

@@ -145,7 +145,7 @@ class FitsOfTables(FittedState):
             kept.require(description.attributes, with_data=data is not None)
             fit = Fit(settings, description, doubts=kept.doubts, begun=kept.ledger)
             with self._shown() as progress, self._account.charged(fit, kept.names, goes_on=True):
-                num_rows = settings.foretold_rows(table)
+                num_rows = kept.known_rows or settings.foretold_rows(table)
                 begin(progress, fit.settings.engine, lambda: fit.stages(num_rows))
                 self._run(fit, kept.names, table, progress, kept.answers)
             self._speak_up()

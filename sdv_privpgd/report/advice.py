@@ -216,9 +216,10 @@ def _at_bounds(column: Column, shares: np.ndarray, error: float, declared: Mappi
         piled = shares[end] - error
         if piled > _AT_BOUND and piled / widths[end] > _ABOVE_NEIGHBOR * neighbor:
             return (
-                f"Column {column.name!r} has {_percent(min(shares[end], 1))} of the rows at {labels[end]}, "
-                f"the end of its declared {key}={bound!r}, and few beside it: values beyond were "
-                "probably clipped. Declare a wider range, unless that is how the column is."
+                f"Column {column.name!r} has {_percent(min(shares[end], 1))} of the rows at "
+                f"{labels[end]}, the end of its declared {key}={bound!r}, and few beside it: values "
+                "beyond were probably clipped. Declare a wider range, unless that is how the column "
+                "is."
             )
     return None
 

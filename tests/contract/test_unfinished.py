@@ -11,7 +11,13 @@ import pytest
 import sdv_tables
 from sdv.errors import NotFittedError, SamplingError
 
-from sdv_privpgd import AIMSynthesizer, MSTSynthesizer, PrivPGDSynthesizer, ProtectedThreshold
+from sdv_privpgd import (
+    AIMSynthesizer,
+    MSTSynthesizer,
+    ParticleGradientDescent,
+    PrivPGDSynthesizer,
+    ProtectedThreshold,
+)
 from sdv_privpgd.synthesize.particles import warmup
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
@@ -214,3 +220,24 @@ class TestWhatIsPaidForIsKept:
         synthesizer.public_domain = domain
         synthesizer.finish()
         assert synthesizer.sample(50)["x"].dropna().between(0, 9).all()
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_a_fit_is_finished_with_a_bar_and_without_a_table(monkeypatch, capsys, adjacency):
+    synthesizer = PrivPGDSynthesizer(
+        BOOLEANS, 1.0, verbose=True, adjacency=adjacency, **sdv_tables.SMALL
+    )
+
+    def fails(self, *args, **settings):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patch.setattr(ParticleGradientDescent, "fit", fails)
+        with pytest.raises(KeyboardInterrupt):
+            synthesizer.fit(TABLE)
+    spent = synthesizer.ledger.spent()
+    synthesizer.finish()
+    assert synthesizer.ledger.spent() == spent
+    assert len(synthesizer.sample(10)) == 10
+    assert "100%" in capsys.readouterr().err

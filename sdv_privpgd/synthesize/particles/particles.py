@@ -25,7 +25,7 @@ def default_number(total: float, num_tables: int) -> int:
     (48842, 100000, 5000)
     """
     most = min(max(_WORK // max(num_tables, 1), _FEW), _MOST)
-    decks = math.ceil(total / most)
+    decks = max(math.ceil(total / most), 1)
     return max(math.ceil(total / decks), _LEAST)
 
 
