@@ -45,6 +45,9 @@ class Case:
         table: The function that makes it, given the folder of the tables.
         columns: SDV's description of each column, with ranges.
         constraint: The function that makes the constraint.
+
+    >>> sorted(CASES)[2]
+    'Inequality: bedrooms, rooms'
     """
 
     table: "Callable[[Path], pd.DataFrame]"

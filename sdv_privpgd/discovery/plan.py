@@ -52,6 +52,9 @@ class Discovery(NamedTuple):
     Attributes:
         facts: What takes the place of a declaration of each column, in SDV's words.
         doubts: For each column whose range did not stand out from the noise a sentence on it.
+
+    >>> Discovery(facts={"age": {"range_min": 0, "range_max": 99}}, doubts={}).facts
+    {'age': {'range_min': 0, 'range_max': 99}}
     """
 
     facts: dict[str, dict]
@@ -66,12 +69,20 @@ class _Others(NamedTuple):
 
 
 def reserved_delta(undeclared: Mapping[str, Mapping], delta: float) -> Fraction:
-    """The part of delta that discovery needs for the thresholds."""
+    """The part of delta that discovery needs for the thresholds.
+
+    >>> float(reserved_delta({"job": {"sdtype": "categorical"}}, 1e-5)) < 1e-6
+    True
+    """
     return Fraction(delta) * _DELTA_SHARE * _thresholds(_looks(undeclared))
 
 
 def without_domain(undeclared: Mapping[str, Mapping]) -> list[str]:
-    """The columns of which neither a range nor the categories are declared."""
+    """The columns of which neither a range nor the categories are declared.
+
+    >>> without_domain({"job": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"}})
+    ['job', 'age']
+    """
     return [name for name, look in _looks(undeclared).items() if not look.has_domain]
 
 
@@ -97,6 +108,17 @@ def discover(
         share: Of the budget, for all columns together. A first look at all of them finds what is
             frequent and how large numbers are; the second is at what that left open.
         progress: Told of the measurements.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.privacy.ledger import PrivacyLedger
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> jobs = {"job": {"sdtype": "categorical"}}
+    >>> table = PrivateTable({"job": pd.Series(["nurse", "clerk"] * 5_000)})
+    >>> kept = reserved_delta(jobs, 1e-5)
+    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE, reserved=kept))
+    >>> found = discover(table, jobs, books, Fraction(1, 2))
+    >>> "nurse" in found.facts["job"]["range_values"]
+    True
     """
     if not undeclared:
         return Discovery({}, {})

@@ -38,6 +38,14 @@ class FittedTable:
         ledger: What it spent.
         warnings: What is worth a look before the rows are used, a sentence each.
         date: When it was fitted.
+
+    >>> from sdv_privpgd import Boolean
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
+    >>> fitted.num_rows, fitted.sample(3).shape
+    (1000, (3, 1))
+    >>> fitted.ledger.spent() <= 1.0
+    True
     """
 
     fitted: Fitted

@@ -36,6 +36,14 @@ def learning_scores(
     ridge regression), whose scores are called ``linear_...``. For categories: ``auroc`` (of two
     classes; the mean over pairs of classes for more), ``f1`` (macro, over the classes of the test
     rows) and ``accuracy``; for numbers ``r2``. Rows without a label are left out.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics.reading import Described
+    >>> kinds = [Described(name="age", sdtype="numerical"), Described(name="old", sdtype="boolean")]
+    >>> ages = pd.Series(range(100))
+    >>> rows = {"age": ages, "old": ages >= 50}
+    >>> learning_scores(kinds, rows, rows, "old")["accuracy"]
+    1.0
     """
     # scikit-learn takes seconds to import, and most metrics do without.
     from sklearn.compose import make_column_transformer
@@ -86,6 +94,13 @@ def propensity_error(
     Four times the mean square of (the predicted chance that a row is synthetic - 1/2), over equally
     many rows of both, each predicted by a model that has not seen it: the pMSE of Snoke et al. 2018
     in units of its largest value. 0 where nothing tells them apart.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics.reading import Described
+    >>> kinds = [Described(name="age", sdtype="numerical")]
+    >>> real, synthetic = {"age": pd.Series(range(100))}, {"age": pd.Series(range(200, 300))}
+    >>> round(propensity_error(kinds, real, synthetic), 2)
+    1.0
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -117,6 +132,14 @@ def distances(
     """The mean total variation distance of the tables of so many columns: 0 to 1. Not private.
 
     In the cells of ``common_cells``. Of more than 200 tables of a degree, 200 at random.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.metrics.reading import Described
+    >>> kinds = [Described(name=name, sdtype="boolean") for name in ("ill", "old")]
+    >>> real = {"ill": pd.Series([True, False]), "old": pd.Series([True, False])}
+    >>> synthetic = {"ill": pd.Series([True, False]), "old": pd.Series([False, True])}
+    >>> distances(kinds, real, synthetic)
+    {2: 1.0}
     """
     domain, ours, theirs = as_codes(common_cells(columns, real, synthetic))
     generator = np.random.default_rng(seed)

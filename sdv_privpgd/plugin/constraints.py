@@ -41,6 +41,11 @@ class FixedCombinations(cag.FixedCombinations):
             write it from documentation. A column whose categories are not declared has those that
             occur here.
         table_name: As in SDV.
+
+    >>> import pandas as pd
+    >>> towns = FixedCombinations(["country", "town"], [("AT", "Graz"), ("DE", "Ulm")])
+    >>> towns.are_listed(pd.DataFrame({"country": ["AT", "AT"], "town": ["Graz", "Ulm"]})).tolist()
+    [True, False]
     """
 
     def __init__(
@@ -86,7 +91,12 @@ class FixedCombinations(cag.FixedCombinations):
 
 @dataclass(frozen=True)
 class RowCheck:
-    """What a constraint says of rows, under the name of its class."""
+    """What a constraint says of rows, under the name of its class.
+
+    >>> check = RowCheck("Adults", lambda rows: rows["age"] >= 18)
+    >>> check({"age": pd.Series([17, 18])})
+    array([False,  True])
+    """
 
     name: str
     is_valid: Callable[[pd.DataFrame], Any]
@@ -106,6 +116,11 @@ def taken(constraint: Any, metadata: Metadata, modelled: Sequence[str]) -> BaseC
         SynthesizerInputError: For one that would have to be learned from the table, that is about
             columns which are not modelled, or that is none of SDV's.
         ConstraintNotMetError: SDV's, for one that does not fit the metadata.
+
+    >>> days = {"came": {"sdtype": "numerical"}, "left": {"sdtype": "numerical"}}
+    >>> metadata = Metadata.load_from_dict({"tables": {"stays": {"columns": days}}})
+    >>> type(taken(cag.Inequality("came", "left"), metadata, ["came", "left"])).__name__
+    'Inequality'
     """
     if isinstance(constraint, cag.ProgrammableConstraint):
         constraint = ProgrammableConstraintHarness(constraint)
@@ -159,7 +174,12 @@ def _names(constraint: BaseConstraint) -> list[str]:
 
 @dataclass(frozen=True)
 class SdvConstraints:
-    """SDV's constraints, as a fit asks what they say (``fitting.constraining.Constraints``)."""
+    """SDV's constraints, as a fit asks what they say (``fitting.constraining.Constraints``).
+
+    >>> (pair,) = SdvConstraints((cag.Inequality("came", "left"),)).pairs()
+    >>> pair.low, pair.high
+    ('came', 'left')
+    """
 
     constraints: tuple[BaseConstraint, ...] = ()
 
@@ -184,7 +204,12 @@ class SdvConstraints:
 def declared(
     constraints: Sequence[BaseConstraint], described: Mapping[str, Mapping], domain: Mapping
 ) -> dict[str, dict]:
-    """The public domain with what the constraints declare of single columns. In SDV's words."""
+    """The public domain with what the constraints declare of single columns. In SDV's words.
+
+    >>> described = {"a": {"sdtype": "numerical"}, "b": {"sdtype": "numerical"}}
+    >>> declared([cag.OneHotEncoding(["a", "b"])], described, {})["a"]
+    {'range_is_nullable': False, 'increment': 1, 'range_min': 0, 'range_max': 1}
+    """
     found = {name: dict(facts) for name, facts in domain.items()}
     for constraint in constraints:
         for name in _names(constraint):
@@ -219,6 +244,13 @@ def widened(
     """The schema with room for rows in order, where no row of the discovered ranges is.
 
     ``undeclared`` says of the columns that were looked into what was known: a declared bound stays.
+
+    >>> day = {"sdtype": "numerical", "decimal_places": 0, "range_is_nullable": False}
+    >>> came, left = ({**day, "range_min": low, "range_max": low + 9} for low in (20, 0))
+    >>> schema = Schema.from_sdv({"came": came, "left": left})
+    >>> wider = widened([cag.Inequality("came", "left")], schema, {"came": {}, "left": {}})
+    >>> met_by([cag.Inequality("came", "left")], wider)[1]  # no refusals any more
+    []
     """
     columns = {column.name: column for column in schema.columns}
     for constraint in constraints:
@@ -234,7 +266,11 @@ def widened(
 
 
 def ordered_pairs(constraints: Sequence[BaseConstraint]) -> list[OrderedPair]:
-    """The columns that constraints put in order, each with the next one."""
+    """The columns that constraints put in order, each with the next one.
+
+    >>> [(pair.low, pair.high) for pair in ordered_pairs([cag.Range("came", "moved", "left")])]
+    [('came', 'moved'), ('moved', 'left')]
+    """
     return [
         OrderedPair(low, high, bool(constraint.strict_boundaries))
         for constraint in constraints
@@ -247,6 +283,11 @@ def rules_of(constraints: Sequence[BaseConstraint], schema: Schema) -> list[Rule
     """What the constraints say of the cells of the columns, if the schema has all of theirs.
 
     Raises ``SynthesizerInputError`` for one that no row of the declared values can meet.
+
+    >>> day = {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0}
+    >>> schema = Schema.from_sdv({"came": day, "left": day})
+    >>> [type(rule).__name__ for rule in rules_of([cag.Inequality("came", "left")], schema)]
+    ['Order']
     """
     columns = {column.name: column for column in schema.columns}
     found: list[Rule] = []
@@ -280,7 +321,15 @@ def rules_of(constraints: Sequence[BaseConstraint], schema: Schema) -> list[Rule
 def met_by(
     constraints: Sequence[BaseConstraint], schema: Schema
 ) -> tuple[list[BaseConstraint], list[str]]:
-    """The constraints that rows of the schema can meet, and of each other one why not. Public."""
+    """The constraints that rows of the schema can meet, and of each other one why not. Public.
+
+    >>> day = {"sdtype": "numerical", "decimal_places": 0, "range_is_nullable": False}
+    >>> came, left = ({**day, "range_min": low, "range_max": low + 9} for low in (20, 0))
+    >>> schema = Schema.from_sdv({"came": came, "left": left})
+    >>> met, refusals = met_by([cag.Inequality("came", "left")], schema)
+    >>> met, len(refusals)
+    ([], 1)
+    """
     reasons = [_refusal(constraint, schema) for constraint in constraints]
     pairs = list(zip(constraints, reasons, strict=True))
     met = [constraint for constraint, reason in pairs if reason is None]
@@ -303,6 +352,10 @@ def require_possible(
 
     ``undeclared`` says what is known of columns to look into. An order with a declared end at each
     side is possible for these or not at all; a black box must decide rows of text or of numbers.
+
+    >>> day = {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0}
+    >>> schema = Schema.from_sdv({"came": day, "left": day})
+    >>> require_possible([cag.Inequality("came", "left")], schema, {})  # some rows can meet it
     """
     known = {column.name: column for column in declared.columns}
     for constraint in constraints:
@@ -363,6 +416,11 @@ def checks_of(constraints: Sequence[BaseConstraint], schema: Schema) -> list[Row
 
     That is what programmable constraints say, and combinations of values that share a code.
     Raises ``SynthesizerInputError`` for one that cannot decide them.
+
+    >>> day = {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0}
+    >>> schema = Schema.from_sdv({"came": day, "left": day})
+    >>> checks_of([cag.Inequality("came", "left")], schema)  # cells decide all of it
+    []
     """
     merged = {column.name for column in schema.columns if column.merging is not None}
     found = []
@@ -397,7 +455,14 @@ def _try_out(check: RowCheck, rows: Mapping[str, pd.Series]) -> None:
 
 
 def valid_rows(constraint: BaseConstraint, table: pd.DataFrame, metadata: Metadata) -> np.ndarray:
-    """Which rows of a table meet a constraint, bool. For synthetic rows."""
+    """Which rows of a table meet a constraint, bool. For synthetic rows.
+
+    >>> days = {"came": {"sdtype": "numerical"}, "left": {"sdtype": "numerical"}}
+    >>> metadata = Metadata.load_from_dict({"tables": {"stays": {"columns": days}}})
+    >>> rows = pd.DataFrame({"came": [1, 5], "left": [3, 4]})
+    >>> valid_rows(cag.Inequality("came", "left", table_name="stays"), rows, metadata)
+    array([ True, False])
+    """
     if isinstance(constraint, cag.Range):
         # Unfitted, SDV's compares dates that are written as text letter by letter.
         low, middle, high = _names(constraint)

@@ -71,6 +71,18 @@ class Facts:
         declared: What was declared of each column, in SDV's words.
         doubts: A sentence on each column whose domain the noise has left uncertain.
         repeated_ids: Columns of ids that are no keys, so that several rows may have one.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> facts = Facts(
+    ...     schema=Schema.from_sdv({"ill": {"sdtype": "boolean"}}),
+    ...     release=None,
+    ...     ledger=PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE),
+    ...     declared={"ill": {}},
+    ...     doubts={"age": "The range of age is uncertain."},
+    ...     repeated_ids=(),
+    ... )
+    >>> advice(facts)
+    ('The range of age is uncertain.',)
     """
 
     schema: Schema
@@ -82,7 +94,15 @@ class Facts:
 
 
 def advice(fitted: Facts) -> tuple[str, ...]:
-    """Sentences on what seems to be wrong with a fit. Public."""
+    """Sentences on what seems to be wrong with a fit. Public.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Categorical, fit_table
+    >>> wards = pd.DataFrame({"ward": ["a"] * 2_000})  # a wrong spelling
+    >>> fitted = fit_table(wards, {"ward": Categorical(["A", "B"])}, epsilon=1.0, engine="pgm")
+    >>> "missing in nearly all rows" in fitted.warnings[0]
+    True
+    """
     said = list(fitted.doubts.values())
     if fitted.release is not None:
         total = estimate_total(fitted.release.domain, fitted.release.measurements)

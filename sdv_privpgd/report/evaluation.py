@@ -48,6 +48,13 @@ class Evaluation(Report):
         quality: SDMetrics' quality score, 0 to 1, not a number where it has none.
         properties: The scores of its parts.
         path: The path of the page, if it was written.
+
+    >>> import pandas as pd
+    >>> ill = {"ill": pd.Series([True, False] * 50)}
+    >>> well = {"ill": pd.Series([False] * 100)}
+    >>> found = compare(Schema.from_sdv({"ill": {"sdtype": "boolean"}}), ill, well)
+    >>> found.columns
+    {'ill': 0.5}
     """
 
     outside: Mapping[str, float]
@@ -127,7 +134,16 @@ def compare(
     without_domain: Sequence[Described] = (),
     path: str | Path | None = None,
 ) -> Evaluation:
-    """Evaluates columns with and without a domain, and writes the page to a ``path``."""
+    """Evaluates columns with and without a domain, and writes the page to a ``path``.
+
+    >>> import pandas as pd
+    >>> schema = Schema.from_sdv({"ward": {"sdtype": "categorical", "range_values": ["A", "B"]}})
+    >>> real = {"ward": pd.Series(["A", "B", "B", "C"])}
+    >>> synthetic = {"ward": pd.Series(["A", "B", "B", "B"])}
+    >>> found = compare(schema, real, synthetic)
+    >>> found.columns, found.outside
+    ({'ward': 0.25}, {'ward': 0.25})
+    """
     columns = [*map(Described.of, schema.columns), *without_domain]
     if not columns:
         raise ValueError("There is nothing to compare: no column of the metadata is modelled.")
