@@ -115,7 +115,7 @@ def _differences(constraint: Any, schema: Any, rows: "pd.DataFrame") -> list[np.
     """The differences between columns in order, in their own steps, for each pair."""
     from sdv_privpgd.columns.encoders import encoder_for
     from sdv_privpgd.columns.ordered import differences_of
-    from sdv_privpgd.plugin.constraints import ordered_pairs
+    from sdv_privpgd.plugin.constraint_facts import ordered_pairs
 
     pairs = ordered_pairs([constraint])
     found = []

@@ -10,7 +10,8 @@ from sdv.cag._utils import _validate_constraints_single_table
 from sdv.errors import RefitWarning, SynthesizerInputError
 
 from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.plugin import constraints as _constraints
+from sdv_privpgd.plugin.constraint_kinds import taken
+from sdv_privpgd.plugin.constraints import valid_rows
 from sdv_privpgd.plugin.state import FittedState
 
 
@@ -50,7 +51,7 @@ class ConstrainedRows(FittedState):
         """
         modelled = self._description().modelled
         added = [
-            _constraints.taken(constraint, self.metadata, modelled)
+            taken(constraint, self.metadata, modelled)
             for constraint in _validate_constraints_single_table(constraints, False)
         ]
         if self._fitted:
@@ -81,7 +82,7 @@ class ConstrainedRows(FittedState):
     def validate_constraints(self, synthetic_data) -> None:
         """Checks synthetic rows. Raises SDV's ``ConstraintNotMetError`` with the rows' numbers."""
         for constraint in self._reject_sampling_constraints:
-            wrong = ~_constraints.valid_rows(constraint, synthetic_data, self.metadata)
+            wrong = ~valid_rows(constraint, synthetic_data, self.metadata)
             if wrong.any():
                 raise ConstraintNotMetError(
                     f"{constraint!r} is not met by {wrong.sum()} rows; the first of them are "

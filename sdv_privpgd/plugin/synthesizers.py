@@ -6,7 +6,7 @@ With ``base.py`` they are all that a user of SDV needs to know.
 from importlib import import_module
 
 from sdv_privpgd.plugin.base import PrivateSynthesizer
-from sdv_privpgd.plugin.constraints import FixedCombinations
+from sdv_privpgd.plugin.constraint_kinds import FixedCombinations
 
 
 class PrivPGDSynthesizer(PrivateSynthesizer, strategy="all_pairs", engine="particles"):
