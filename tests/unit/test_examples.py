@@ -51,6 +51,7 @@ WITHOUT = {
     "synthesize/particles/cuda/distributed.py": (
         "SharedDisplacement", "from_first_process", "require_same_answers",
     ),
+    "synthesize/particles/cuda/exchange_kernels.py": ("crowd", "join", "move", "propose", "weigh"),
     "synthesize/particles/cuda/triton_exchange.py": ("Buffers", "View", "launch_batch"),
     "synthesize/particles/cuda/triton_kernels.py": (
         "QuantileStairs", "launch_displacement", "launch_goals", "launch_transport",
