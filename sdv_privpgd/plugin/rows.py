@@ -54,7 +54,19 @@ class SampledRows(FittedState):
     """
 
     def reset_sampling(self) -> None:
-        """Starts the sequence of sampled rows again."""
+        """Starts the sequence of sampled rows again.
+
+        >>> import pandas as pd
+        >>> from sdv.metadata import Metadata
+        >>> from sdv_privpgd import MSTSynthesizer
+        >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
+        >>> synthesizer = MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)
+        >>> synthesizer.fit(pd.DataFrame({"ill": [True, False] * 500}))
+        >>> first = synthesizer.sample(5)
+        >>> synthesizer.reset_sampling()
+        >>> synthesizer.sample(5).equals(first)
+        True
+        """
         generators.restart(self._data_processor)
         if self._sampler is not None:
             self._sampler.restart()

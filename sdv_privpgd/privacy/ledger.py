@@ -177,7 +177,12 @@ class PrivacyLedger:
         return replace(self, charges=(*self.charges, charge))
 
     def followed_by(self, later: "PrivacyLedger") -> "PrivacyLedger":
-        """The composition of two ledgers over the same table. Raises ``ValueError`` if unlike."""
+        """The composition of two ledgers over the same table. Raises ``ValueError`` if unlike.
+
+        >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+        >>> round(ledger.followed_by(ledger).epsilon, 2)  # of two fits of the same people
+        1.47
+        """
         if (self.adjacency, self.rows_per_person) != (later.adjacency, later.rows_per_person):
             raise ValueError(
                 "Ledgers compose only under one adjacency and one rows_per_person, got "
