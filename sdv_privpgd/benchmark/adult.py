@@ -72,7 +72,11 @@ PUBLIC_DOMAIN = {name: {"range_values": values} for name, values in CATEGORIES.i
 
 
 def columns(names) -> dict:
-    """SDV's description of the columns: sdtypes only."""
+    """SDV's description of the columns: sdtypes only.
+
+    >>> columns(["age", "education"])
+    {'age': {'sdtype': 'numerical'}, 'education': {'sdtype': 'ordinal'}}
+    """
     kinds = dict.fromkeys(CATEGORIES, "categorical") | dict.fromkeys(RANGES, "numerical")
     return {name: {"sdtype": "ordinal" if name == "education" else kinds[name]} for name in names}
 

@@ -90,7 +90,11 @@ def _settings(arguments: argparse.Namespace) -> dict:
 
 
 def name_of(arguments: argparse.Namespace, table: str) -> str:
-    """The name of a table in the results."""
+    """The name of a table in the results.
+
+    >>> name_of(argparse.Namespace(metadata=None), "adult")
+    'adult'
+    """
     return table if arguments.metadata is None else Path(table).stem
 
 

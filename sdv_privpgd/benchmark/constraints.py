@@ -45,6 +45,9 @@ class Case:
         table: The function that makes it, given the folder of the tables.
         columns: SDV's description of each column, with ranges.
         constraint: The function that makes the constraint.
+
+    >>> sorted(CASES)[2]
+    'Inequality: bedrooms, rooms'
     """
 
     table: "Callable[[Path], pd.DataFrame]"
@@ -112,7 +115,7 @@ def _differences(constraint: Any, schema: Any, rows: "pd.DataFrame") -> list[np.
     """The differences between columns in order, in their own steps, for each pair."""
     from sdv_privpgd.columns.encoders import encoder_for
     from sdv_privpgd.columns.ordered import differences_of
-    from sdv_privpgd.plugin.constraints import ordered_pairs
+    from sdv_privpgd.plugin.constraint_facts import ordered_pairs
 
     pairs = ordered_pairs([constraint])
     found = []

@@ -79,6 +79,10 @@ class HeavyBallStep:
 
     A coordinate moves by a running mean of the ways to the targets of the visited tables.
     ``momentum`` is the factor of the mean before a visit.
+
+    >>> step = HeavyBallStep(momentum=0.5)
+    >>> callable(step.begin(torch.rand(2, 3)))
+    True
     """
 
     momentum: float

@@ -21,6 +21,11 @@ def log_ratios(rows: pd.DataFrame, baseline: str) -> pd.DataFrame:
 
     The mean is that of the same table, epsilon and metric. Rows without such a mean, and errors
     of 0, are left out.
+
+    >>> rows = pd.DataFrame({"method": ["PrivPGD", "MST"], "value": [0.1, 0.2]})
+    >>> rows = rows.assign(table="adult", epsilon=1.0, metric="L1")
+    >>> log_ratios(rows, "PrivPGD")["ratio"].tolist()
+    [0.0, 1.0]
     """
     keys = ["table", "epsilon", "metric"]
     means: Any = rows[rows["method"] == baseline].groupby(keys)["value"].mean()
@@ -34,6 +39,13 @@ def draw_ratios(rows: pd.DataFrame, metrics: Sequence[str], baseline: str, path:
 
     Each metric has a panel with the mean and standard deviation of the log2 ratio over runs.
     Methods beyond the cut are named above it, the smallest ratio first.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> rows = pd.DataFrame({"method": ["PrivPGD", "MST"], "value": [0.1, 0.2]})
+    >>> rows = rows.assign(table="adult", epsilon=1.0, metric="L1")
+    >>> with TemporaryDirectory() as folder:
+    ...     draw_ratios(rows, ["L1"], "PrivPGD", Path(folder, "ratios.png"))
+    True
     """
     ratios = log_ratios(rows, baseline)
     panels_of = [name for name in metrics if (ratios["metric"] == name).any()]
@@ -84,6 +96,11 @@ def draw_protection(rows: pd.DataFrame, labels: Mapping[str, str], path: Path) -
     """Draws Figure 3 of Donhauser et al. 2024, with a panel over ``weight`` for each label.
 
     It shows means and standard deviations over runs; dashed lines are without a penalty (weight 0).
+
+    >>> from tempfile import TemporaryDirectory
+    >>> rows = pd.DataFrame({"weight": [0.0, 0.1, 1.0], "error": [0.3, 0.2, 0.1]})
+    >>> with TemporaryDirectory() as folder:
+    ...     draw_protection(rows, {"error": "Error"}, Path(folder, "protection.png"))
     """
     figure, panels = plt.subplots(
         1, len(labels), figsize=(3.6 * len(labels), 3.4), squeeze=False, layout="constrained"

@@ -189,7 +189,12 @@ def step_bytes(
 
 
 def simulated_targets(dataset: Dataset) -> PackedTargets:
-    """The pairs of a simulated table, or the first hundred of them."""
+    """The pairs of a simulated table, or the first hundred of them.
+
+    >>> from sdv_privpgd.benchmark.simulated import simulated_table
+    >>> len(simulated_targets(Dataset(*simulated_table(1_000, 3))).dims)
+    3
+    """
     domain = dataset.domain
     cliques = domain.cliques(2)[:_TABLES]
     return PackedTargets.of(

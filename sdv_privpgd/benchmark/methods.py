@@ -45,6 +45,10 @@ class Method:
         num_particles: The number of particles; ``None`` takes the configuration's own number.
         published_epochs: The epochs of the published configuration; ``None`` takes 1,000.
         max_megabytes: The largest size of AIM's model; the paper has 80.
+
+    >>> method = Method(name="MST")
+    >>> method.has_particles, type(method.strategy()).__name__
+    (False, 'MST')
     """
 
     name: str
@@ -136,6 +140,9 @@ def published_epsilon(epsilon: float, delta: float) -> float:
     Its code calibrates through epsilon = rho + 2 sqrt(rho log(1/delta)) (Bun & Steinke 2016,
     Proposition 1.3), which asks for 1.24 to 1.48 times the noise that suffices at the paper's
     budgets. A Gaussian of rho-zCDP has mu^2 = 2 rho, whose epsilon is known exactly.
+
+    >>> published_epsilon(1.0, 1e-5) < 1.0
+    True
     """
     log = math.log(1 / delta)
     root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))  # of rho, without cancelling

@@ -65,7 +65,12 @@ def _projection(arguments: argparse.Namespace) -> None:
 
 
 def simulated_targets(num_columns: int, num_cells: int, epsilon: float) -> list[SignedTable]:
-    """Signed measures of all pairs on their supported cells."""
+    """Signed measures of all pairs on their supported cells.
+
+    >>> tables = simulated_targets(num_columns=3, num_cells=4, epsilon=1.0)
+    >>> len(tables)
+    3
+    """
     dataset = Dataset(*simulated_table(_NUM_ROWS, num_columns, num_cells=num_cells))
     ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
     curator = Curator(dataset, Books(ledger))

@@ -58,6 +58,10 @@ def simulated_table(
     Three standard normal factors with seeded loadings explain four fifths of each attribute's
     latent variance; the quantiles, raised to a power from 0.5 to 3 for skew, are cut into cells.
     The first rows of a longer table are those of a shorter one up to whole blocks.
+
+    >>> domain, codes = simulated_table(100, 3, num_cells=4)
+    >>> domain.sizes, codes.shape
+    ((4, 4, 4), (100, 3))
     """
     generator = np.random.default_rng(seed)
     loadings = generator.standard_normal((3, num_columns))
@@ -80,6 +84,9 @@ def mixed_table(num_rows: int, *, seed: int = 0) -> "pd.DataFrame":
     """A table of ``MIXED_COLUMNS``: twelve dependent columns of all kinds, and a key.
 
     One cell in twenty is missing in columns that may have missing values.
+
+    >>> mixed_table(100).shape
+    (100, 13)
     """
     import pandas as pd
 

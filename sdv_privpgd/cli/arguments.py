@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser. Its result has a function ``run``, which takes the result."""
+    """The parser. Its result has a function ``run``, which takes the result.
+
+    >>> parsed = parser().parse_args(["sample", "model.pkl", "--rows", "500", "--out", "more.csv"])
+    >>> parsed.rows, parsed.out.name
+    (500, 'more.csv')
+    """
     whole = argparse.ArgumentParser(
         prog=PROGRAM, description="Differentially private synthetic tables.", allow_abbrev=False
     )

@@ -27,6 +27,10 @@ class Reading:
         header: Whether the first record holds names; ``None`` decides by the record itself.
         names: The names of the columns.
         dtypes: The pandas dtypes of columns, by name.
+
+    >>> how = Reading(decimal=",", names=("age", "ward"))
+    >>> how.has_header, how.signs.plain("3,5")
+    (False, '3.5')
     """
 
     sep: str | None = None

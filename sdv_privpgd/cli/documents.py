@@ -15,7 +15,16 @@ _TABLE = "table"
 
 
 def read_metadata(path: Path) -> "Metadata":
-    """Reads SDV's metadata of one table."""
+    """Reads SDV's metadata of one table.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "metadata.json")
+    ...     _ = path.write_text('{"columns": {"age": {"sdtype": "numerical"}}}')
+    ...     metadata = read_metadata(path)
+    >>> columns_of(metadata)
+    {'age': {'sdtype': 'numerical'}}
+    """
     from sdv.metadata import Metadata
 
     facts = read_json(path)
@@ -29,7 +38,13 @@ def read_metadata(path: Path) -> "Metadata":
 
 
 def detected_metadata(table: "pd.DataFrame") -> "Metadata":
-    """Metadata with the types that SDV detects. They become public."""
+    """Metadata with the types that SDV detects. They become public.
+
+    >>> import pandas as pd
+    >>> metadata = detected_metadata(pd.DataFrame({"age": [34.5, 71.0, 25.0] * 10}))
+    >>> columns_of(metadata)["age"]["sdtype"]
+    'numerical'
+    """
     from sdv.metadata import Metadata
 
     say(
@@ -46,7 +61,12 @@ def detected_metadata(table: "pd.DataFrame") -> "Metadata":
 
 
 def columns_of(metadata: "Metadata") -> Mapping[str, Mapping]:
-    """SDV's facts on each column of one table."""
+    """SDV's facts on each column of one table.
+
+    >>> import numpy as np
+    >>> columns_of(metadata_of_types({"age": np.dtype("int64")}))
+    {'age': {'sdtype': 'numerical'}}
+    """
     tables = list(metadata.tables.values())
     if len(tables) != 1:
         raise CommandError(f"The metadata must be of one table, not of {len(tables)}.")
@@ -54,7 +74,15 @@ def columns_of(metadata: "Metadata") -> Mapping[str, Mapping]:
 
 
 def read_facts(path: Path | None) -> dict[str, dict] | None:
-    """Reads the public domain, a mapping from columns to facts, from JSON or YAML."""
+    """Reads the public domain, a mapping from columns to facts, from JSON or YAML.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "domain.json")
+    ...     _ = path.write_text('{"age": {"range_min": 0, "range_max": 110}}')
+    ...     read_facts(path)
+    {'age': {'range_min': 0, 'range_max': 110}}
+    """
     from sdv_privpgd import read_domain
 
     if path is None:
@@ -68,7 +96,12 @@ def read_facts(path: Path | None) -> dict[str, dict] | None:
 
 
 def metadata_of_types(types: Mapping[str, Any]) -> "Metadata":
-    """Metadata that follows from the dtypes of columns, which no cell has decided."""
+    """Metadata that follows from the dtypes of columns, which no cell has decided.
+
+    >>> import numpy as np
+    >>> metadata_of_types({"age": np.dtype("int64")}).to_dict()["tables"]
+    {'table': {'columns': {'age': {'sdtype': 'numerical'}}}}
+    """
     from sdv_privpgd import draft_metadata
 
     try:
@@ -78,7 +111,15 @@ def metadata_of_types(types: Mapping[str, Any]) -> "Metadata":
 
 
 def read_json(path: Path) -> Any:
-    """Reads a document in JSON."""
+    """Reads a document in JSON.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "facts.json")
+    ...     _ = path.write_text('{"rows": 3}')
+    ...     read_json(path)
+    {'rows': 3}
+    """
     try:
         return json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:

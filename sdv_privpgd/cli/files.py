@@ -22,6 +22,9 @@ class Kind:
         form: The form of its rows.
         sep: The separator of columns in text, unless the user names another.
         compression: pandas' word for its compression.
+
+    >>> Kind(form="text", sep=";", compression="gzip").form
+    'text'
     """
 
     form: Literal["text", "parquet", "excel"]
@@ -30,7 +33,11 @@ class Kind:
 
 
 def kind_read(path: Path) -> Kind:
-    """The kind of a table's file. Raises ``CommandError`` for a kind that cannot be read."""
+    """The kind of a table's file. Raises ``CommandError`` for a kind that cannot be read.
+
+    >>> kind_read(Path("table.csv.gz"))
+    Kind(form='text', sep=',', compression='gzip')
+    """
     kind = _kind(path)
     if kind is None:
         raise CommandError(f"Cannot tell what {path} is: tables end in {_KNOWN}, or .xlsx.")
@@ -38,7 +45,11 @@ def kind_read(path: Path) -> Kind:
 
 
 def kind_written(path: Path) -> Kind:
-    """The kind of a file for rows. Raises ``CommandError`` for a kind that cannot be written."""
+    """The kind of a file for rows. Raises ``CommandError`` for a kind that cannot be written.
+
+    >>> kind_written(Path("synthetic.parquet")).form
+    'parquet'
+    """
     kind = _kind(path)
     if kind is None or kind.form == "excel":
         raise CommandError(f"Cannot write rows to {path}: give a name that ends in {_KNOWN}.")

@@ -15,7 +15,17 @@ if TYPE_CHECKING:
 
 
 def described(arguments: Namespace, synthesizer: "PrivateSynthesizer") -> str:
-    """A table of the columns: their types, who says so, and what is known of their values."""
+    """A table of the columns: their types, who says so, and what is known of their values.
+
+    >>> from argparse import Namespace
+    >>> from sdv.metadata import Metadata
+    >>> from sdv_privpgd import PrivPGDSynthesizer
+    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
+    >>> synthesizer = PrivPGDSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)
+    >>> print(described(Namespace(metadata="metadata.json"), synthesizer))
+    column  type     type from   values
+    ill     boolean  --metadata  declared
+    """
     says = "--metadata"
     if arguments.metadata is None:
         says = "dtype" if arguments.types == "dtypes" else "detected"
@@ -31,7 +41,13 @@ def described(arguments: Namespace, synthesizer: "PrivateSynthesizer") -> str:
 
 
 def say_before(synthesizer: "PrivateSynthesizer") -> None:
-    """Says what the metadata and the settings alone make worth a look."""
+    """Says what the metadata and the settings alone make worth a look.
+
+    >>> from sdv.metadata import Metadata
+    >>> from sdv_privpgd import PrivPGDSynthesizer
+    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
+    >>> say_before(PrivPGDSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0))  # all is well
+    """
     metadata = synthesizer.get_metadata()
     table = next(iter(metadata.tables.values()))
     keys = {table.primary_key, *table.alternate_keys}
@@ -41,6 +57,11 @@ def say_before(synthesizer: "PrivateSynthesizer") -> None:
 
 
 def require_rows(arguments: Namespace, table: "pd.DataFrame") -> None:
-    """Raises ``CommandError`` for a table without rows, where their number is public."""
+    """Raises ``CommandError`` for a table without rows, where their number is public.
+
+    >>> from argparse import Namespace
+    >>> import pandas as pd
+    >>> require_rows(Namespace(adjacency="replace_one", table="a.csv"), pd.DataFrame({"age": [34]}))
+    """
     if arguments.adjacency == Adjacency.REPLACE_ONE.value and table.empty:
         raise CommandError(f"{arguments.table} has no rows. Nothing was spent.")

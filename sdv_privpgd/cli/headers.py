@@ -73,7 +73,11 @@ def names_of(fields: Sequence[Any], known: Sequence[str] | None, *, trusted: boo
 
 
 def looks_like_data(field: str) -> bool:
-    """Whether a field of a header looks like a cell and not like a name."""
+    """Whether a field of a header looks like a cell and not like a name.
+
+    >>> looks_like_data("34.5"), looks_like_data("age")
+    (True, False)
+    """
     return field.lower() in _WORDS or _DATA.fullmatch(field.lower()) is not None
 
 

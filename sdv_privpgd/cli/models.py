@@ -10,7 +10,22 @@ if TYPE_CHECKING:
 
 
 def fitted(path: Path) -> "PrivateSynthesizer":
-    """Loads a synthesizer that can make rows. Raises ``CommandError`` for any other file."""
+    """Loads a synthesizer that can make rows. Raises ``CommandError`` for any other file.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import pandas as pd
+    >>> from sdv.metadata import Metadata
+    >>> from sdv_privpgd import PrivPGDSynthesizer
+    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
+    >>> metadata = Metadata.load_from_dict(facts)
+    >>> own = {"epsilon": 1.0, "engine": "pgm", "verbose": False}
+    >>> synthesizer = PrivPGDSynthesizer(metadata, **own)
+    >>> synthesizer.fit(pd.DataFrame({"ill": [True, False] * 500}))
+    >>> with TemporaryDirectory() as folder:
+    ...     synthesizer.save(Path(folder, "model.pkl"))
+    ...     fitted(Path(folder, "model.pkl")).sample(3).shape
+    (3, 1)
+    """
     synthesizer = _loaded(path)
     if synthesizer.get_info()["is_fit"]:
         return synthesizer
@@ -23,7 +38,12 @@ def fitted(path: Path) -> "PrivateSynthesizer":
 
 
 def unfinished(path: Path) -> "PrivateSynthesizer":
-    """Loads a synthesizer whose fit can be finished."""
+    """Loads a synthesizer whose fit can be finished.
+
+    >>> unfinished(Path("none.pkl"))
+    Traceback (most recent call last):
+    sdv_privpgd.cli.saying.CommandError: There is no file none.pkl.
+    """
     synthesizer = _loaded(path)
     if synthesizer.unfinished is not None:
         return synthesizer
@@ -33,7 +53,12 @@ def unfinished(path: Path) -> "PrivateSynthesizer":
 
 
 def require_file(path: Path) -> None:
-    """Raises ``CommandError`` if there is no file of a synthesizer."""
+    """Raises ``CommandError`` if there is no file of a synthesizer.
+
+    >>> from tempfile import NamedTemporaryFile
+    >>> with NamedTemporaryFile(suffix=".pkl") as file:
+    ...     require_file(Path(file.name))
+    """
     if not path.is_file():
         raise CommandError(f"There is no file {path}.")
 

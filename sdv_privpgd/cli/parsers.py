@@ -25,12 +25,31 @@ Read = TypeVar("Read")
 
 
 def first_record(path: Path, how: Reading, kind: Kind) -> list[str]:
-    """The fields of the first record of text."""
+    """The fields of the first record of text.
+
+    >>> from sdv_privpgd.cli.files import kind_read
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "table.csv")
+    ...     pd.DataFrame({"age": [34], "ward": ["A"]}).to_csv(path, index=False)
+    ...     first_record(path, Reading(), kind_read(path))
+    ['age', 'ward']
+    """
     return parsed_text(path, how, kind, header=None, nrows=1, dtype=str).iloc[0].tolist()
 
 
 def parsed_text(path: Path, how: Reading, kind: Kind, **options: Any) -> pd.DataFrame:
-    """Reads text by pandas, without an index. No record may be shorter than the first data row."""
+    """Reads text by pandas, without an index. No record may be shorter than the first data row.
+
+    >>> from sdv_privpgd.cli.files import kind_read
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "table.csv")
+    ...     pd.DataFrame({"age": [34], "ward": ["A"]}).to_csv(path, index=False)
+    ...     parsed_text(path, Reading(), kind_read(path))
+       age ward
+    0   34    A
+    """
     encoding = _encoding(path, how, kind)
 
     def parse() -> pd.DataFrame:
@@ -70,12 +89,28 @@ def parsed_sheet(path: Path, how: Reading) -> pd.DataFrame:
 
 
 def parsed_parquet(path: Path) -> pd.DataFrame:
-    """The table of a Parquet file, with the index that pandas stored in it."""
+    """The table of a Parquet file, with the index that pandas stored in it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "table.parquet")
+    ...     pd.DataFrame({"age": [34, 71]}).to_parquet(path)
+    ...     parsed_parquet(path)["age"].tolist()
+    [34, 71]
+    """
     return _withheld(path, "Parquet", lambda: pd.read_parquet(path))
 
 
 def parsed_schema(path: Path) -> pd.DataFrame:
-    """The table of a Parquet file without its rows."""
+    """The table of a Parquet file without its rows.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "table.parquet")
+    ...     pd.DataFrame({"age": [34, 71]}).to_parquet(path)
+    ...     parsed_schema(path)["age"].dtype
+    dtype('int64')
+    """
     import pyarrow.parquet
 
     return _withheld(

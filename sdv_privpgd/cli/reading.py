@@ -26,7 +26,15 @@ _SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 
 
 def check_table(path: Path) -> Kind:
-    """The kind of a file that holds a table. Raises ``CommandError`` where there is none."""
+    """The kind of a file that holds a table. Raises ``CommandError`` where there is none.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "table.csv")
+    ...     pd.DataFrame({"age": [34], "ward": ["A"]}).to_csv(path, index=False)
+    ...     check_table(path).form
+    'text'
+    """
     if str(path) == "-":
         raise CommandError("The table must be a file: it is looked at more than once.")
     kind = kind_read(path)
@@ -45,6 +53,14 @@ def read_table(path: Path, how: Reading, facts: Facts | None) -> pd.DataFrame:
         how: The user's options for reading it.
         facts: The public facts on its columns. With ``None`` they are read as pandas would, so
             that types can be detected.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> facts = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "table.csv")
+    ...     pd.DataFrame({"age": [34], "ward": ["01"]}).to_csv(path, index=False, sep=";")
+    ...     read_table(path, Reading(sep=";"), facts)["ward"].tolist()
+    ['01']
     """
     readers = {"parquet": _read_parquet, "excel": _read_workbook, "text": _read_text}
     form = kind_read(path).form
@@ -60,6 +76,13 @@ def types_in(path: Path, how: Reading) -> dict[str, Any]:
 
     A Parquet file has a schema with dtypes. Text and workbooks have names only, and the user names
     the dtypes.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "table.csv")
+    ...     pd.DataFrame({"age": [34], "ward": ["A"]}).to_csv(path, index=False)
+    ...     types_in(path, Reading(dtypes={"age": "int8", "ward": "str"}))
+    {'age': 'int8', 'ward': 'str'}
     """
     if kind_read(path).form == "parquet":
         return {**_with_index(parsed_schema(path)).dtypes.to_dict(), **how.dtypes}

@@ -29,11 +29,19 @@ _OPTIONS = (
 
 
 class CommandError(Exception):
-    """An error that is shown to the user in one line. Public."""
+    """An error that is shown to the user in one line. Public.
+
+    >>> error = CommandError("--rows must be 0 or more, got -1.")
+    >>> str(error)
+    '--rows must be 0 or more, got -1.'
+    """
 
 
 def say(text: str) -> None:
-    """Prints one line to stderr."""
+    """Prints one line to stderr.
+
+    >>> say("Nothing was spent.")  # on stderr, behind the program's name
+    """
     print(f"{PROGRAM}: {' '.join(text.split())}", file=sys.stderr)
 
 
@@ -50,7 +58,11 @@ def in_options(error: Exception | Warning | str) -> str:
 
 
 def reason(error: OSError) -> str:
-    """The operating system's own reason for an error."""
+    """The operating system's own reason for an error.
+
+    >>> reason(FileNotFoundError(2, "No such file or directory", "secret.csv"))
+    'No such file or directory'
+    """
     return error.strerror or type(error).__name__
 
 
@@ -58,6 +70,8 @@ def say_warning(message: Warning | str, category: type, filename: str, *_: Any) 
     """Prints a warning if it is ours. Other libraries' warnings may hold a value of the table.
 
     Their warnings may also name a file of ours as their place, so the category is checked, too.
+
+    >>> say_warning("of another library", UserWarning, "/lib/other.py")  # is not shown
     """
     ours = category is UserWarning or category.__module__.startswith("sdv_privpgd")
     if ours and Path(filename).is_relative_to(_PACKAGE):

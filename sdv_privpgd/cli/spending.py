@@ -11,7 +11,11 @@ from sdv_privpgd.privacy.ledger_file import read_ledger
 
 
 def earlier_ledger(path: Path | None) -> PrivacyLedger | None:
-    """The ledger in a file; ``None`` if there is no file yet."""
+    """The ledger in a file; ``None`` if there is no file yet.
+
+    >>> earlier_ledger(None) is None
+    True
+    """
     if path is None or not path.exists():
         return None
     try:
@@ -33,6 +37,10 @@ def check_spending(
         earlier: The ledger of what was spent on the same people.
         planned: The empty ledger of the fit.
         most: The largest epsilon.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> planned = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> check_spending(None, planned, most=2.0)  # there is enough
     """
     together = planned if earlier is None else after(closed(earlier), planned)
     if most is None or together.epsilon <= _checked(most):
@@ -47,7 +55,13 @@ def check_spending(
 
 
 def after(earlier: PrivacyLedger | None, later: PrivacyLedger) -> PrivacyLedger:
-    """Both ledgers together. Raises ``CommandError`` if they do not protect the same unit."""
+    """Both ledgers together. Raises ``CommandError`` if they do not protect the same unit.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> after(None, ledger) is ledger
+    True
+    """
     if earlier is None:
         return later
     try:
@@ -57,7 +71,12 @@ def after(earlier: PrivacyLedger | None, later: PrivacyLedger) -> PrivacyLedger:
 
 
 def spent(ledger: PrivacyLedger) -> str:
-    """The charges in words."""
+    """The charges in words.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> spent(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    'Nothing was spent.'
+    """
     if not ledger.charges:
         return "Nothing was spent."
     return (
@@ -66,7 +85,12 @@ def spent(ledger: PrivacyLedger) -> str:
 
 
 def closed(ledger: PrivacyLedger) -> PrivacyLedger:
-    """The same charges with nothing left: an ended fit cannot use the rest of its budget."""
+    """The same charges with nothing left: an ended fit cannot use the rest of its budget.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> closed(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)).remaining
+    Fraction(0, 1)
+    """
     deltas = sum((charge.delta for charge in ledger.charges), Fraction(0))
     return replace(ledger, budget=ledger.mu_squared, reserved=deltas)
 

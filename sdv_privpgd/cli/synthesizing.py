@@ -132,7 +132,13 @@ def plan(arguments: Namespace) -> None:
 
 
 def reading(arguments: Namespace) -> Reading:
-    """The options for reading the table."""
+    """The options for reading the table.
+
+    >>> asked = {"sep": ";", "decimal": ",", "thousands": None, "encoding": None, "sheet": None}
+    >>> asked |= {"header": None, "names": None, "dtype": [("age", "int8")]}
+    >>> reading(Namespace(**asked)).dtypes
+    {'age': 'int8'}
+    """
     return Reading(
         sep=arguments.sep,
         decimal=arguments.decimal,
@@ -146,7 +152,14 @@ def reading(arguments: Namespace) -> Reading:
 
 
 def facts_of(synthesizer: "PrivateSynthesizer") -> Facts:
-    """The public facts on each column: the metadata, without ranges that are not used."""
+    """The public facts on each column: the metadata, without ranges that are not used.
+
+    >>> from sdv.metadata import Metadata
+    >>> from sdv_privpgd import MSTSynthesizer
+    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
+    >>> facts_of(MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0))
+    {'ill': {'sdtype': 'boolean'}}
+    """
     domain = synthesizer.public_domain or {}
     return {
         name: {**known, **domain.get(name, {})}
@@ -155,7 +168,17 @@ def facts_of(synthesizer: "PrivateSynthesizer") -> Facts:
 
 
 def write_as_asked(arguments: Namespace, rows: "pd.DataFrame", part: Path) -> None:
-    """Writes rows to ``--out``, with the options of text."""
+    """Writes rows to ``--out``, with the options of text.
+
+    >>> import pandas as pd
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "rows.csv")
+    ...     asked = Namespace(out=path, sep=";", decimal=",", encoding=None)
+    ...     write_as_asked(asked, pd.DataFrame({"weight": [3.5]}), path)
+    ...     path.read_text().split()
+    ['weight', '3,5']
+    """
     write_rows(
         rows,
         part,
@@ -180,7 +203,10 @@ def typed(arguments: Namespace) -> "Metadata":
 
 
 def check_rows(arguments: Namespace) -> None:
-    """Raises ``CommandError`` for a number of rows that cannot be."""
+    """Raises ``CommandError`` for a number of rows that cannot be.
+
+    >>> check_rows(Namespace(rows=500))
+    """
     if arguments.rows is not None and arguments.rows < 0:
         raise CommandError(f"--rows must be 0 or more, got {arguments.rows}.")
 
@@ -239,7 +265,11 @@ def _fit(synthesizer: "PrivateSynthesizer", table: "pd.DataFrame") -> None:
 
 @contextmanager
 def own_errors() -> Iterator[None]:
-    """Passes on only our own errors, which speak of public facts."""
+    """Passes on only our own errors, which speak of public facts.
+
+    >>> with own_errors():
+    ...     pass  # a fit, of whose errors only ours are shown
+    """
     from sdv.errors import InvalidDataError, SynthesizerInputError
 
     from sdv_privpgd import PrivacyBudgetError, PublicDomainError
@@ -258,7 +288,11 @@ def own_errors() -> Iterator[None]:
 def num_rows(
     arguments: Namespace, synthesizer: "PrivateSynthesizer", table: "pd.DataFrame | None"
 ) -> int:
-    """The number of rows to write. It is never the true number of rows if that is private."""
+    """The number of rows to write. It is never the true number of rows if that is private.
+
+    >>> num_rows(Namespace(rows=500), None, None)
+    500
+    """
     if arguments.rows is not None:
         return arguments.rows
     if table is not None and synthesizer.adjacency == Adjacency.REPLACE_ONE.value:

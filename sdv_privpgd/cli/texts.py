@@ -31,6 +31,9 @@ class Signs:
     Attributes:
         decimal: The sign before decimals.
         thousands: The sign between groups of three digits; ``None`` allows none.
+
+    >>> Signs(decimal=",", thousands=".").plain("1.234,5")
+    '1234.5'
     """
 
     decimal: str = "."
@@ -62,7 +65,11 @@ class Signs:
 
 
 def is_number(facts: Mapping) -> bool:
-    """Whether a column holds numbers, so that a parser may read it at once."""
+    """Whether a column holds numbers, so that a parser may read it at once.
+
+    >>> is_number({"sdtype": "numerical"}), is_number({"sdtype": "id"})
+    (True, False)
+    """
     return facts.get("sdtype") == "numerical"
 
 
@@ -71,6 +78,9 @@ def numbers(column: pd.Series, signs: Signs) -> pd.Series:
 
     The parser gives a dtype of numbers only if all cells are numbers. So each cell is decided here
     by itself.
+
+    >>> numbers(pd.Series(["34", "1,5", "?"]), Signs(decimal=",")).tolist()
+    [34, 1.5, None]
     """
     if column.dtype.kind in "iuf":
         return column
@@ -79,7 +89,11 @@ def numbers(column: pd.Series, signs: Signs) -> pd.Series:
 
 
 def meanings(column: pd.Series, facts: Mapping, signs: Signs) -> pd.Series:
-    """A column of text with the meanings of its texts, as objects. Other objects stay."""
+    """A column of text with the meanings of its texts, as objects. Other objects stay.
+
+    >>> meanings(pd.Series(["yes", "no"]), {"sdtype": "boolean"}, Signs()).tolist()
+    ['yes', 'no']
+    """
     means = _meaning(facts, signs)
     # Each text is read once: long columns have few different ones.
     texts = {cell for cell in column if isinstance(cell, str)}
@@ -89,30 +103,50 @@ def meanings(column: pd.Series, facts: Mapping, signs: Signs) -> pd.Series:
 
 
 def written_with_zeros(column: pd.Series) -> bool:
-    """Whether some text of a column begins with a zero that a number would lose."""
+    """Whether some text of a column begins with a zero that a number would lose.
+
+    >>> written_with_zeros(pd.Series(["01234", "7"])), written_with_zeros(pd.Series(["0.5", "7"]))
+    (True, False)
+    """
     return any(_WITH_ZEROS.match(cell) is not None for cell in column if isinstance(cell, str))
 
 
 def are_numbers(column: pd.Series, signs: Signs) -> bool:
-    """Whether all texts of a column, which may lack some, are numbers."""
+    """Whether all texts of a column, which may lack some, are numbers.
+
+    >>> are_numbers(pd.Series(["34", None]), Signs()), are_numbers(pd.Series(["34", "?"]), Signs())
+    (True, False)
+    """
     cells = column.dropna()
     return len(cells) > 0 and all(_number(cell, signs) is not None for cell in cells)
 
 
 def texts(column: pd.Series) -> pd.Series:
-    """A column of a workbook, whose cells have types of their own, with numbers as text."""
+    """A column of a workbook, whose cells have types of their own, with numbers as text.
+
+    >>> texts(pd.Series([34, "A", None], dtype=object)).tolist()
+    ['34', 'A', None]
+    """
     return column.map(lambda cell: str(cell) if _is_plain(cell) else cell).astype(object)
 
 
 def declared_values(facts: Mapping) -> list:
-    """The declared categories of a column, with the one for all others if there is one."""
+    """The declared categories of a column, with the one for all others if there is one.
+
+    >>> declared_values({"range_values": ["A", "B"], "other_value": "other"})
+    ['A', 'B', 'other']
+    """
     values = facts.get("range_values")
     listed = list(values) if isinstance(values, list | tuple | range) else []
     return listed + [value for value in (facts.get("other_value"),) if value is not None]
 
 
 def convert(column: pd.Series, dtype: Any) -> pd.Series:
-    """The column in the dtype that the user names. Raises ``CommandError``, without a cell."""
+    """The column in the dtype that the user names. Raises ``CommandError``, without a cell.
+
+    >>> convert(pd.Series(["34", "71"]), pd.api.types.pandas_dtype("int8")).tolist()
+    [34, 71]
+    """
     try:
         if dtype.kind == "M" and column.dtype == object:
             return column  # dates are read one by one, as the metadata says

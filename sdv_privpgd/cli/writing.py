@@ -32,6 +32,10 @@ class Output:
         is_whole: Whether all of it is written.
         is_placed: Whether it is whole and in its place.
         is_astray: Whether it could not be moved to its place and stays beside it.
+
+    >>> output = Output("--out", Path("a.csv"), Path("a.csv"), is_paid=True, is_new=True)
+    >>> output.part.suffix
+    '.csv'
     """
 
     option: str
@@ -58,6 +62,15 @@ class Outputs:
     Attributes:
         after_failure: Is called after a failure, when what is whole is in its place and half files
             are gone. It is handed the error, or ``None`` if the files alone are to blame.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "more.csv")
+    ...     with Outputs(inputs=[], force=False) as outputs:
+    ...         out = outputs.open("--out", path)
+    ...         outputs.write(out, lambda part: part.write_text("age,34"))
+    ...     path.read_text()
+    'age,34'
     """
 
     def __init__(self, *, inputs: Sequence[Path | None], force: bool) -> None:
@@ -200,6 +213,15 @@ def write_rows(
 
     Characters that the encoding lacks are escaped and raise no error, because the rows are paid
     for.
+
+    >>> import pandas as pd
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "rows.csv")
+    ...     own = {"sep": ";", "decimal": ",", "encoding": "utf-8"}
+    ...     write_rows(pd.DataFrame({"weight": [3.5]}), path, path, **own)
+    ...     path.read_text().split()
+    ['weight', '3,5']
     """
     kind = kind_written(path)
     with part.open("wb") as file:

@@ -171,9 +171,9 @@ def _fitted(series: pd.Series, dtype: np.dtype) -> pd.Series:
     if dtype.kind == "f":
         most = float(np.finfo(dtype).max)
         if own.kind == "f":
-            return series.clip(-most, most)
+            return series.clip(-most, most).astype(dtype)
         held = np.iinfo(own)
-        return series.clip(max(int(-most), held.min), min(int(most), held.max))
+        return series.clip(max(int(-most), held.min), min(int(most), held.max)).astype(dtype)
     ends = np.iinfo(dtype)
     if own.kind != "f":
         low, high = max(ends.min, np.iinfo(own).min), min(ends.max, np.iinfo(own).max)

@@ -18,23 +18,15 @@ import pandas as pd
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.ordered import put_differences
+from sdv_privpgd.constraints.moving import move, nearest
 from sdv_privpgd.constraints.orders import Order, settle
 from sdv_privpgd.constraints.rules import Rule, groups
 
 _TRIES = 4
 """The number of times that values are placed anew before a row takes another row's values."""
 
-_DONORS = 2048
-"""The number of donor rows that are examined."""
-
 _BESIDE = 256
 """The number of donor rows that are tried together with held values."""
-
-_CHUNK = 256
-"""Rows that are compared with all donors at a time."""
-
-_GRID = 1 << 16
-"""The largest number of cells of some columns that are examined if there is no donor."""
 
 _FEWEST = 1000
 """One row in this many must obey: rows made from fewer would be copies of a few rows."""
@@ -215,7 +207,7 @@ class Repair:
         """Gives rows the codes of their nearest donors in the columns of rules, in place."""
         names = self._constrained()
         free = self._at(name for name in names if name not in held)
-        taken = self._nearest(rows.codes, donors.codes, self._at(names), generator)
+        taken = nearest(rows.codes, donors.codes, self._at(names), self._scales, generator)
         rows.codes[:, free] = donors.codes[np.ix_(taken, free)]
         if with_values:
             rows.positions[:, free] = donors.positions[np.ix_(taken, free)]
@@ -233,7 +225,16 @@ class Repair:
         """
         self._put_differences(rows, held)
         for group in groups(self._rules):
-            self._move(rows, group, held, donors, generator)
+            move(
+                rows.codes,
+                group,
+                None if donors is None else donors.codes,
+                self._axes,
+                held,
+                sizes=self._sizes,
+                scales=self._scales,
+                generator=generator,
+            )
         self._settle(rows, held, generator)
 
     def _names(self) -> str:
@@ -293,85 +294,3 @@ class Repair:
             self._settle(tried, held, generator)
             obeys[bad] = self._obeys(tried)
             rows.put(bad, tried)
-
-    def _move(
-        self,
-        rows: _Rows,
-        group: Sequence[Rule],
-        held: Collection[str],
-        donors: _Rows | None,
-        generator: np.random.Generator,
-    ) -> None:
-        """Moves codes to cells that can hold rows which obey the group, if there are any."""
-        names = list(dict.fromkeys(name for rule in group for name in rule.names))
-        axes = self._at(names)
-        others = self._at(name for name in self._axes if name not in names)
-        fixed = [at for at, name in enumerate(names) if name in held]
-
-        def allowed(own: np.ndarray) -> np.ndarray:
-            codes = dict(zip(names, own.T, strict=True))
-            return np.all([rule.allows(codes) for rule in group], axis=0)
-
-        is_allowed = allowed(rows.codes[:, axes])
-        bad = np.flatnonzero(~is_allowed)
-        if not bad.size:
-            return
-        pool = rows.codes[is_allowed] if donors is None else donors.codes
-        pool = pool[generator.permutation(len(pool))[:_DONORS]]
-        distinct, which = np.unique(rows.codes[np.ix_(bad, axes)], axis=0, return_inverse=True)
-        for index, own in enumerate(distinct):
-            taking = bad[which.reshape(-1) == index]
-            options = pool.copy()
-            options[:, axes[fixed]] = own[fixed]
-            options = options[allowed(options[:, axes])]
-            if not len(options):
-                options = self._grid(axes, fixed, own)
-                options = options[allowed(options[:, axes])]
-            if not len(options):
-                continue
-            costs = _costs(own[None], options[:, axes], self._scales[axes])[0]
-            best = options[costs <= costs.min() + 1e-6]
-            near = self._nearest(rows.codes[taking], best, others, generator)
-            rows.codes[np.ix_(taking, axes)] = best[near][:, axes]
-
-    def _grid(self, axes: np.ndarray, fixed: list[int], own: np.ndarray) -> np.ndarray:
-        """Rows with all codes of some axes but the fixed ones; none if there are too many."""
-        sizes = self._sizes[axes]
-        sizes[fixed] = 1
-        if np.prod(sizes, dtype=float) > _GRID:
-            sizes[:] = 0
-        every = np.indices(tuple(sizes)).reshape(len(axes), -1).T
-        every[:, fixed] = own[fixed]
-        rows = np.zeros((len(every), len(self._axes)), dtype=np.int64)
-        rows[:, axes] = every
-        return rows
-
-    def _nearest(
-        self,
-        wanted: np.ndarray,
-        pool: np.ndarray,
-        axes: np.ndarray,
-        generator: np.random.Generator,
-    ) -> np.ndarray:
-        """The index of each row's nearest row among those examined in the pool."""
-        looked = generator.permutation(len(pool))[:_DONORS]
-        near = pool[np.ix_(looked, axes)]
-        found = np.empty(len(wanted), dtype=np.int64)
-        for start in range(0, len(wanted), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            costs = _costs(wanted[part][:, axes], near, self._scales[axes])
-            # Ties are broken at random, not always by the first.
-            costs += generator.random(len(near), dtype=np.float32) * 1e-3
-            found[part] = looked[costs.argmin(axis=1)]
-        return found
-
-
-def _costs(rows: np.ndarray, pool: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """The distance of each row to each of a pool: 1 for a wrong code, plus its scaled distance."""
-    costs = np.zeros((len(rows), len(pool)), dtype=np.float32)
-    for own, other, scale in zip(rows.T, pool.T, scales, strict=True):
-        apart = np.abs(own[:, None] - other)
-        costs += apart > 0
-        if scale:
-            costs += np.float32(scale) * apart
-    return costs

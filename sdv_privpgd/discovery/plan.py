@@ -47,6 +47,10 @@ class Discovery(NamedTuple):
         facts: What was found of each column; what was declared of it, but for its range, is not
             said again.
         doubts: For each column whose range did not stand out from the noise a sentence on it.
+
+    >>> from sdv_privpgd.columns.facts import NumberFacts
+    >>> Discovery(facts={"age": NumberFacts(low=0, high=99)}, doubts={}).facts["age"].high
+    99
     """
 
     facts: dict[str, ColumnFacts]
@@ -61,7 +65,12 @@ class _Others(NamedTuple):
 
 
 def reserved_delta(undeclared: Mapping[str, ColumnFacts], delta: float) -> Fraction:
-    """The part of delta that discovery needs for the thresholds."""
+    """The part of delta that discovery needs for the thresholds.
+
+    >>> from sdv_privpgd.columns.facts import CategoryFacts
+    >>> float(reserved_delta({"job": CategoryFacts()}, 1e-5)) < 1e-6
+    True
+    """
     return Fraction(delta) * _DELTA_SHARE * _thresholds(_looks(undeclared))
 
 
@@ -86,6 +95,18 @@ def discover(
         share: Of the budget, for all columns together. A first look at all of them finds what is
             frequent and how large numbers are; the second is at what that left open.
         progress: Told of the measurements.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.columns.facts import CategoryFacts
+    >>> from sdv_privpgd.privacy.ledger import PrivacyLedger
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> jobs = {"job": CategoryFacts()}
+    >>> table = PrivateTable({"job": pd.Series(["nurse", "clerk"] * 5_000)})
+    >>> kept = reserved_delta(jobs, 1e-5)
+    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE, reserved=kept))
+    >>> found = discover(table, jobs, books, Fraction(1, 2))
+    >>> "nurse" in found.facts["job"].values
+    True
     """
     if not undeclared:
         return Discovery({}, {})

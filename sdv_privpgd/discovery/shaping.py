@@ -30,7 +30,11 @@ _HARDLY = 1e-6
 
 
 def part_for_shapes(number: int, others: int) -> Fraction:
-    """The part of discovery's budget for so many differences, beside other columns."""
+    """The part of discovery's budget for so many differences, beside other columns.
+
+    >>> part_for_shapes(1, others=9) < part_for_shapes(2, others=9)
+    True
+    """
     return Fraction(_PARTS * number, max(_PARTS * number + others, 1))
 
 
@@ -53,6 +57,12 @@ def find_shapes(
         books: Of the fit.
         mu_squared: For all differences together.
         progress: Told of the measurements.
+
+    >>> from sdv_privpgd.privacy.ledger import PrivacyLedger
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> find_shapes(PrivateTable({}), [], books, Fraction(1, 100))  # no columns are in order
+    {}
     """
     if not differences or not mu_squared:
         return {}

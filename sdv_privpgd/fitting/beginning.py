@@ -9,7 +9,11 @@ from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 
 def begin(progress: Progress, engine: Engine, foretold: Callable[[], Sequence[Stage]]) -> None:
-    """Says what is to come, before a row is read. An engine's loops are compiled at once."""
+    """Says what is to come, before a row is read. An engine's loops are compiled at once.
+
+    >>> from sdv_privpgd.progress import silent
+    >>> begin(silent, PrivatePGM(), lambda: [])
+    """
     if not isinstance(engine, PrivatePGM):
         # Imported late: Private-PGM needs no torch.
         from sdv_privpgd.synthesize.particles import warmup

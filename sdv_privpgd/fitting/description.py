@@ -39,6 +39,11 @@ class Description(FieldsAlone):
         dtypes: Those of the table that no cell chose.
         discovered: What was found of columns.
         shapes: How frequent the cells of differences are, as far as that was found.
+
+    >>> columns = {"ill": {"sdtype": "boolean"}, "job": {"sdtype": "categorical"}}
+    >>> description = Description(columns=columns)
+    >>> description.modelled, list(description.undeclared)
+    (['ill', 'job'], ['job'])
     """
 
     columns: Mapping[str, Mapping]

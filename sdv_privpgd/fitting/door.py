@@ -38,6 +38,14 @@ class FittedTable:
         ledger: What it spent.
         warnings: What is worth a look before the rows are used, a sentence each.
         date: When it was fitted.
+
+    >>> from sdv_privpgd import Boolean
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
+    >>> fitted.num_rows, fitted.sample(3).shape
+    (1000, (3, 1))
+    >>> fitted.ledger.spent() <= 1.0
+    True
     """
 
     fitted: Fitted
@@ -53,7 +61,14 @@ class FittedTable:
 
     @property
     def domain(self) -> dict[str, dict]:
-        """What was declared and what was found of each column, as ``fit_table`` takes it."""
+        """What was declared and what was found of each column, as ``fit_table`` takes it.
+
+        >>> from sdv_privpgd import Categorical
+        >>> table = pd.DataFrame({"ward": ["A", "B"] * 500})
+        >>> fitted = fit_table(table, {"ward": Categorical(["A", "B"])}, epsilon=1.0, engine="pgm")
+        >>> fitted.domain["ward"]["range_values"]
+        ['A', 'B']
+        """
         return plain_domain(self.fitted.description.in_words)
 
     def sample(self, num_rows: int) -> pd.DataFrame:
@@ -64,7 +79,16 @@ class FittedTable:
         return pd.DataFrame(columns, index=None if columns else range(num_rows))
 
     def reset_sampling(self) -> None:
-        """Starts the sequence of rows again."""
+        """Starts the sequence of rows again.
+
+        >>> from sdv_privpgd import Boolean
+        >>> table = pd.DataFrame({"ill": [True, False] * 500})
+        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
+        >>> first = fitted.sample(5)
+        >>> fitted.reset_sampling()
+        >>> fitted.sample(5).equals(first)
+        True
+        """
         if self.fitted.sampler is not None:
             self.fitted.sampler.restart()
 
@@ -74,6 +98,15 @@ class FittedTable:
         Args:
             path: Where to save it as well: the page, or the text (``.txt``) or the numbers
                 (``.json``). Nothing is written without one.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from sdv_privpgd import Boolean
+        >>> table = pd.DataFrame({"ill": [True, False] * 500})
+        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
+        >>> with TemporaryDirectory() as folder:
+        ...     report = fitted.report(Path(folder, "report.txt"))
+        >>> report.to_dict()["num_rows"]
+        1000.0
         """
         description = self.fitted.description
         report = report_of(

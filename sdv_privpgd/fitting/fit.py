@@ -45,6 +45,13 @@ class Fitted:
         sampler: Makes rows, where there is a model.
         doubts: For columns whose range did not stand out from the noise a sentence.
         refusals: Sentences on constraints that the found columns cannot meet.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm").fitted
+    >>> fitted.num_rows, fitted.schema.domain().sizes
+    (1000, (3,))
     """
 
     description: Description
@@ -82,6 +89,16 @@ class Fit:
         description: What is public of the table.
         doubts: Of a discovery that the description holds already. None is made then.
         begun: The books of a fit that failed, to go on with them.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Independent, PrivatePGM
+    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
+    >>> fit = Fit(settings, Description(columns={"ill": {"sdtype": "boolean"}}))
+    >>> table = PrivateTable({"ill": pd.Series([True, False] * 500)})
+    >>> fit.discover(table)  # nothing: all values are known
+    >>> fit.ask(table)
+    >>> fit.model().num_rows
+    1000
     """
 
     def __init__(
@@ -195,7 +212,12 @@ class Fit:
 
 
 def check(settings: Settings, description: Description) -> None:
-    """Raises for what no fit can ask of these columns, before a row is read."""
+    """Raises for what no fit can ask of these columns, before a row is read.
+
+    >>> from sdv_privpgd import Independent, PrivatePGM
+    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
+    >>> check(settings, Description(columns={"ill": {"sdtype": "boolean"}}))  # nothing is wrong
+    """
     names = description.modelled
     codes = Domain(tuple(names), (1,) * len(names))
     pipeline.require_room(settings.engine.statistics(codes))

@@ -36,6 +36,9 @@ def strategy_of(strategy: Any, *, max_megabytes: float | None = None) -> Strateg
 
     Raises:
         ValueError: For anything else, and for a size that the strategy does not ask for.
+
+    >>> strategy_of("aim", max_megabytes=10).max_megabytes
+    10
     """
     own = {} if max_megabytes is None else {"max_megabytes": max_megabytes}
     if isinstance(strategy, str) and strategy in STRATEGIES:
@@ -68,6 +71,9 @@ def engine_of(engine: Any, *, seed: int, **own: Any) -> Engine:
 
     Raises:
         ValueError: For anything else, and for settings of particles where there are none.
+
+    >>> type(engine_of("pgm", seed=0)).__name__
+    'PrivatePGM'
     """
     if isinstance(engine, str) and engine == "particles":
         # Imported late: settings, metadata and rows from a file need no torch.
@@ -92,6 +98,11 @@ def confined(engine: Engine, possible: Possible) -> Engine:
     """The engine, told which cells can hold rows, if it asks for that in a field ``possible``.
 
     Rows of any other engine are repaired all the same.
+
+    >>> from sdv_privpgd.synthesize.pgm import PrivatePGM
+    >>> adults = np.array([[True, False], [True, True]])  # no child is married
+    >>> confined(PrivatePGM(), {("adult", "married"): adults}) is not None
+    True
     """
     if not possible or not is_dataclass(engine) or isinstance(engine, type):
         return engine

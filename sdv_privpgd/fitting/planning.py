@@ -11,7 +11,15 @@ from sdv_privpgd.report.plan import plan_report
 
 
 def planned(settings: Settings, description: Description, num_rows: int) -> Report:
-    """What a fit to so many rows would ask, and how loud its answers would be."""
+    """What a fit to so many rows would ask, and how loud its answers would be.
+
+    >>> from sdv_privpgd import AllPairs, PrivatePGM
+    >>> columns = {"ill": {"sdtype": "boolean"}, "old": {"sdtype": "boolean"}}
+    >>> settings = Settings(epsilon=1.0, strategy=AllPairs(), engine=PrivatePGM())
+    >>> report = planned(settings, Description(columns=columns), num_rows=1_000)
+    >>> report.to_dict()["num_rows"]
+    1000
+    """
     num_rows = check_count("num_rows", num_rows, least=0)
     missing = pd.Series([None] * num_rows, dtype=object)
     table = PrivateTable(dict.fromkeys(description.columns, missing))

@@ -21,7 +21,11 @@ _BLOCK = 1 << 13
 
 
 class Errors(NamedTuple):
-    """The mean and the maximum of queries' absolute errors, each in [0, 1]. Not private."""
+    """The mean and the maximum of queries' absolute errors, each in [0, 1]. Not private.
+
+    >>> Errors(mean=0.01, max=0.05).max
+    0.05
+    """
 
     mean: float
     max: float

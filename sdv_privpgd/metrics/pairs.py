@@ -121,7 +121,8 @@ def covariance_error(
     0.445
     """
     ours, theirs = (
-        np.atleast_2d(np.cov(embedded(domain, columns(domain, codes)), rowvar=False, ddof=0))
+        # Transposed here, because NumPy before 2.2 leaves a single row as it is.
+        np.atleast_2d(np.cov(embedded(domain, columns(domain, codes)).T, ddof=0))
         for codes in (real, synthetic)
     )
     scale = ours if relative_to == "real" else theirs

@@ -38,6 +38,13 @@ class Bar:
     Stages that nobody expected are named, and take no part; those that do not come leave theirs
     to the others. The time left is what is foretold, by how much slower or faster than foretold
     the work has been so far.
+
+    >>> from sdv_privpgd.progress import Stage
+    >>> with Bar("Fit") as bar:
+    ...     bar.expect([Stage("measure", 1.0)])
+    ...     done = list(bar(range(3), "measure"))
+    >>> bar.position
+    1.0
     """
 
     def __init__(self, title: str) -> None:

@@ -10,12 +10,28 @@ from sdv.cag._utils import _validate_constraints_single_table
 from sdv.errors import RefitWarning, SynthesizerInputError
 
 from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.plugin import constraints as _constraints
+from sdv_privpgd.plugin.constraint_kinds import taken
+from sdv_privpgd.plugin.constraints import valid_rows
 from sdv_privpgd.plugin.state import FittedState
 
 
 class ConstrainedRows(FittedState):
-    """Constraints of ``sdv.cag`` that rows will meet."""
+    """Constraints of ``sdv.cag`` that rows will meet.
+
+    >>> import pandas as pd
+    >>> from sdv.cag import Inequality
+    >>> from sdv.metadata import Metadata
+    >>> from sdv_privpgd import MSTSynthesizer
+    >>> day = {"sdtype": "numerical", "range_min": 0, "range_max": 30, "decimal_places": 0}
+    >>> facts = {"tables": {"stays": {"columns": {"came": day, "left": day}}}}
+    >>> metadata = Metadata.load_from_dict(facts)
+    >>> synthesizer = MSTSynthesizer(metadata, epsilon=1.0, public_metadata=True)
+    >>> synthesizer.add_constraints([Inequality("came", "left")])
+    >>> synthesizer.fit(pd.DataFrame({"came": [1, 2, 3] * 300, "left": [3, 9, 4] * 300}))
+    >>> rows = synthesizer.sample(100)
+    >>> bool((rows["came"] <= rows["left"]).all())
+    True
+    """
 
     epsilon: float
     delta: float
@@ -35,7 +51,7 @@ class ConstrainedRows(FittedState):
         """
         modelled = self._description().modelled
         added = [
-            _constraints.taken(constraint, self.metadata, modelled)
+            taken(constraint, self.metadata, modelled)
             for constraint in _validate_constraints_single_table(constraints, False)
         ]
         if self._fitted:
@@ -66,7 +82,7 @@ class ConstrainedRows(FittedState):
     def validate_constraints(self, synthetic_data) -> None:
         """Checks synthetic rows. Raises SDV's ``ConstraintNotMetError`` with the rows' numbers."""
         for constraint in self._reject_sampling_constraints:
-            wrong = ~_constraints.valid_rows(constraint, synthetic_data, self.metadata)
+            wrong = ~valid_rows(constraint, synthetic_data, self.metadata)
             if wrong.any():
                 raise ConstraintNotMetError(
                     f"{constraint!r} is not met by {wrong.sum()} rows; the first of them are "

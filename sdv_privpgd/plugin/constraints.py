@@ -1,13 +1,13 @@
-"""SDV's constraints, taken apart: what each declares of columns, of cells and of rows.
+"""SDV's constraints as a fit asks for them, and what they say of whole rows.
 
 A constraint is never fitted and never sees the private table. Those that can be decided row by row
 from what the user declared are enforced on synthetic rows; the others are refused.
+``constraint_kinds`` has the kinds, and ``constraint_facts`` what they say of columns and cells.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,151 +18,29 @@ from sdv.cag.programmable_constraint import ProgrammableConstraintHarness
 from sdv.errors import SynthesizerInputError
 from sdv.metadata import Metadata
 
-from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import column_of
-from sdv_privpgd.columns.encoders import encode_table, encoder_for
+from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, single
 from sdv_privpgd.columns.ordered import OrderedPair
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.orders import Order
-from sdv_privpgd.constraints.rules import Combinations, OneHot, Rule
 from sdv_privpgd.fitting.constraining import Limits
+from sdv_privpgd.plugin.constraint_facts import declared, ordered_pairs, rules_of, widened
+from sdv_privpgd.plugin.constraint_kinds import FixedCombinations, names_of
 
 _IN_2000 = 946_684_800 * 10**9
 """The first of January 2000, in nanoseconds since 1970."""
 
 
-class FixedCombinations(cag.FixedCombinations):
-    """Some columns together take only the combinations of values that are declared here.
-
-    SDV's own class learns them from the table, which would not be private.
-
-    Args:
-        column_names: At least two categorical, ordinal or boolean columns.
-        combinations: A DataFrame with these columns, or a list of one tuple a combination. Public:
-            write it from documentation. A column whose categories are not declared has those that
-            occur here.
-        table_name: As in SDV.
-    """
-
-    def __init__(
-        self,
-        column_names: list[str],
-        combinations: pd.DataFrame | Sequence[Sequence],
-        table_name: str | None = None,
-    ) -> None:
-        super().__init__(column_names, table_name)
-        table = pd.DataFrame(combinations)
-        if not isinstance(combinations, pd.DataFrame) and len(table.columns) == len(column_names):
-            table.columns = column_names
-        lacking = [name for name in column_names if name not in table.columns]
-        if lacking or table.empty:
-            raise ValueError(
-                f"combinations must be a DataFrame with the columns {column_names!r} or a list of "
-                f"tuples of {len(column_names)} values, with at least one entry; it lacks "
-                f"{lacking!r}."
-            )
-        own = table[column_names].astype(object)
-        self.combinations = own.where(own.notna(), None).drop_duplicates().to_numpy().tolist()
-
-    def columns(self) -> dict[str, pd.Series]:
-        """The listed values of each column, one entry a combination."""
-        values = zip(*self.combinations, strict=True)
-        return {
-            name: pd.Series(own, dtype=object)
-            for name, own in zip(self.column_names, values, strict=True)
-        }
-
-    def are_listed(self, table: pd.DataFrame) -> pd.Series:
-        """Which rows of a table have a declared combination."""
-        listed = set(map(tuple, self.combinations))
-        own = table[self.column_names].astype(object)
-        rows = own.where(own.notna(), None).itertuples(index=False, name=None)
-        return pd.Series([row in listed for row in rows], index=own.index, dtype=bool)
-
-    def _is_valid(self, data: Mapping[str, pd.DataFrame], metadata: Metadata) -> dict:
-        valid = {name: pd.Series(True, index=table.index) for name, table in data.items()}
-        name = str(self._get_single_table_name(metadata))
-        return {**valid, name: self.are_listed(data[name])}
-
-
-@dataclass(frozen=True)
-class RowCheck:
-    """What a constraint says of rows, under the name of its class."""
-
-    name: str
-    is_valid: Callable[[pd.DataFrame], Any]
-
-    def __call__(self, columns: Mapping[str, pd.Series]) -> np.ndarray:
-        """Which rows are valid, bool."""
-        valid = pd.Series(self.is_valid(pd.DataFrame(dict(columns))))
-        if len(valid) != len(next(iter(columns.values()))):
-            raise ValueError(f"is_valid gave {len(valid)} answers, not one a row")
-        return valid.eq(True).to_numpy(dtype=bool, na_value=False)
-
-
-def taken(constraint: Any, metadata: Metadata, modelled: Sequence[str]) -> BaseConstraint:
-    """The constraint as SDV keeps it.
-
-    Raises:
-        SynthesizerInputError: For one that would have to be learned from the table, that is about
-            columns which are not modelled, or that is none of SDV's.
-        ConstraintNotMetError: SDV's, for one that does not fit the metadata.
-    """
-    if isinstance(constraint, cag.ProgrammableConstraint):
-        constraint = ProgrammableConstraintHarness(constraint)
-    elif type(constraint) is cag.FixedCombinations:
-        raise SynthesizerInputError(
-            "sdv.cag.FixedCombinations learns the combinations from the private table, outside the "
-            "privacy budget. Declare them with sdv_privpgd.FixedCombinations(column_names, "
-            "combinations)."
-        )
-    elif not isinstance(constraint, _KINDS):
-        raise SynthesizerInputError(
-            f"{type(constraint).__name__} is not supported: it may have to learn from the private "
-            f"table. Supported are {[kind.__name__ for kind in _KINDS]} and subclasses of "
-            "SingleTableProgrammableConstraint."
-        )
-    constraint.validate(metadata=metadata)
-    generated = [name for name in _names(constraint) if name not in modelled]
-    if generated:
-        raise SynthesizerInputError(
-            f"{type(constraint).__name__} is about {generated!r}, which are not modelled but "
-            "generated: they are keys, ids or personal data."
-        )
-    return constraint
-
-
-_KINDS = (
-    cag.Inequality,
-    cag.Range,
-    cag.FixedIncrements,
-    cag.OneHotEncoding,
-    FixedCombinations,
-)
-
-
-def _names(constraint: BaseConstraint) -> list[str]:
-    """The columns of a constraint that is no black box."""
-    if isinstance(constraint, cag.Inequality):
-        return [constraint._low_column_name, constraint._high_column_name]
-    if isinstance(constraint, cag.Range):
-        return [
-            constraint._low_column_name,
-            constraint._middle_column_name,
-            constraint._high_column_name,
-        ]
-    if isinstance(constraint, cag.FixedIncrements):
-        return [constraint.column_name]
-    if isinstance(constraint, cag.OneHotEncoding):
-        return constraint._column_names
-    return constraint.column_names if isinstance(constraint, FixedCombinations) else []
-
-
 @dataclass(frozen=True)
 class SdvConstraints:
-    """SDV's constraints, as a fit asks what they say (``fitting.constraining.Constraints``)."""
+    """SDV's constraints, as a fit asks what they say (``fitting.constraining.Constraints``).
+
+    >>> (pair,) = SdvConstraints((cag.Inequality("came", "left"),)).pairs()
+    >>> pair.low, pair.high
+    ('came', 'left')
+    """
 
     constraints: tuple[BaseConstraint, ...] = ()
 
@@ -184,106 +62,38 @@ class SdvConstraints:
         require_possible(self.constraints, declared, undeclared)
 
 
-def declared(
-    constraints: Sequence[BaseConstraint], described: Mapping[str, Mapping], domain: Mapping
-) -> dict[str, dict]:
-    """The public domain with what the constraints declare of single columns. In SDV's words."""
-    found = {name: dict(facts) for name, facts in domain.items()}
-    for constraint in constraints:
-        for name in _names(constraint):
-            facts = found.setdefault(name, {})
-            known = {**described[name], **facts}
-            numerical = described[name]["sdtype"] == "numerical"
-            if isinstance(constraint, cag.FixedIncrements):
-                step = int(constraint.increment_value)
-                facts["increment"] = math.lcm(step, int(facts.get("increment") or 1))
-            elif isinstance(constraint, cag.OneHotEncoding):
-                facts["range_is_nullable"] = False
-                if numerical:
-                    facts.setdefault("increment", 1)
-                    for key, value in (("range_min", 0), ("range_max", 1)):
-                        if known.get(key) is None:
-                            facts[key] = value
-            if known.get("range_values") is None and not numerical:
-                if isinstance(constraint, cag.OneHotEncoding):
-                    values = [0, 1]
-                elif isinstance(constraint, FixedCombinations):
-                    values = list(constraint.columns()[name].dropna().unique())
-                else:
-                    continue
-                if described[name]["sdtype"] in ("categorical", "ordinal"):
-                    facts["range_values"] = values
-    return {name: facts for name, facts in found.items() if facts or name in domain}
+@dataclass(frozen=True)
+class RowCheck:
+    """What a constraint says of rows, under the name of its class.
 
-
-def widened(
-    constraints: Sequence[BaseConstraint], schema: Schema, undeclared: Mapping[str, ColumnFacts]
-) -> Schema:
-    """The schema with room for rows in order, where no row of the discovered ranges is.
-
-    ``undeclared`` says of the columns that were looked into what was known: a declared bound stays.
+    >>> check = RowCheck("Adults", lambda rows: rows["age"] >= 18)
+    >>> check({"age": pd.Series([17, 18])})
+    array([False,  True])
     """
-    columns = {column.name: column for column in schema.columns}
-    for constraint in constraints:
-        if not isinstance(constraint, cag.Inequality | cag.Range):
-            continue
-        for low, high in combinations(_names(constraint), 2):
-            for name, end in ((high, "high"), (low, "low")):
-                order = Order(columns[low], columns[high], bool(constraint.strict_boundaries))
-                is_free = name in undeclared and getattr(undeclared[name], end) is None
-                if is_free and not order.possible()[order.names].any():
-                    columns[name] = order.widened(name)
-    return Schema(tuple(columns.values()))
 
+    name: str
+    is_valid: Callable[[pd.DataFrame], Any]
 
-def ordered_pairs(constraints: Sequence[BaseConstraint]) -> list[OrderedPair]:
-    """The columns that constraints put in order, each with the next one."""
-    return [
-        OrderedPair(low, high, bool(constraint.strict_boundaries))
-        for constraint in constraints
-        if isinstance(constraint, cag.Inequality | cag.Range)
-        for low, high in pairwise(_names(constraint))
-    ]
-
-
-def rules_of(constraints: Sequence[BaseConstraint], schema: Schema) -> list[Rule]:
-    """What the constraints say of the cells of the columns, if the schema has all of theirs.
-
-    Raises ``SynthesizerInputError`` for one that no row of the declared values can meet.
-    """
-    columns = {column.name: column for column in schema.columns}
-    found: list[Rule] = []
-    for constraint in constraints:
-        if not columns.keys() >= set(_names(constraint)):
-            continue
-        own = [columns[name] for name in _names(constraint)]
-        rules: list[Rule] = []
-        if isinstance(constraint, cag.Inequality | cag.Range):
-            strict = bool(constraint.strict_boundaries)
-            rules = [Order(low, high, strict) for low, high in combinations(own, 2)]
-        elif isinstance(constraint, cag.OneHotEncoding):
-            rules = [
-                OneHot(
-                    tuple(column.name for column in own),
-                    tuple(_single(column, 0) for column in own),
-                    tuple(_single(column, 1) for column in own),
-                )
-            ]
-        elif isinstance(constraint, FixedCombinations):
-            rules = [_combinations(constraint, own)]
-        if not all(cells.any() for rule in rules for cells in rule.possible().values()):
-            raise SynthesizerInputError(
-                f"{constraint!r} cannot be met by the declared values of "
-                f"{[column.name for column in own]!r}."
-            )
-        found += rules
-    return found
+    def __call__(self, columns: Mapping[str, pd.Series]) -> np.ndarray:
+        """Which rows are valid, bool."""
+        valid = pd.Series(self.is_valid(pd.DataFrame(dict(columns))))
+        if len(valid) != len(next(iter(columns.values()))):
+            raise ValueError(f"is_valid gave {len(valid)} answers, not one a row")
+        return valid.eq(True).to_numpy(dtype=bool, na_value=False)
 
 
 def met_by(
     constraints: Sequence[BaseConstraint], schema: Schema
 ) -> tuple[list[BaseConstraint], list[str]]:
-    """The constraints that rows of the schema can meet, and of each other one why not. Public."""
+    """The constraints that rows of the schema can meet, and of each other one why not. Public.
+
+    >>> day = {"sdtype": "numerical", "decimal_places": 0, "range_is_nullable": False}
+    >>> came, left = ({**day, "range_min": low, "range_max": low + 9} for low in (20, 0))
+    >>> schema = Schema.from_sdv({"came": came, "left": left})
+    >>> met, refusals = met_by([cag.Inequality("came", "left")], schema)
+    >>> met, len(refusals)
+    ([], 1)
+    """
     reasons = [_refusal(constraint, schema) for constraint in constraints]
     pairs = list(zip(constraints, reasons, strict=True))
     met = [constraint for constraint, reason in pairs if reason is None]
@@ -306,11 +116,15 @@ def require_possible(
 
     ``undeclared`` says what is known of columns to look into. An order with a declared end at each
     side is possible for these or not at all; a black box must decide rows of text or of numbers.
+
+    >>> day = {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0}
+    >>> schema = Schema.from_sdv({"came": day, "left": day})
+    >>> require_possible([cag.Inequality("came", "left")], schema, {})  # some rows can meet it
     """
     known = {column.name: column for column in declared.columns}
     for constraint in constraints:
         if isinstance(constraint, cag.Inequality | cag.Range):
-            for low, high in combinations(_names(constraint), 2):
+            for low, high in combinations(names_of(constraint), 2):
                 lowest = known.get(low) or _only(low, undeclared[low], "low")
                 highest = known.get(high) or _only(high, undeclared[high], "high")
                 if lowest is not None and highest is not None:
@@ -365,6 +179,11 @@ def checks_of(constraints: Sequence[BaseConstraint], schema: Schema) -> list[Row
 
     That is what programmable constraints say, and combinations of values that share a code.
     Raises ``SynthesizerInputError`` for one that cannot decide them.
+
+    >>> day = {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0}
+    >>> schema = Schema.from_sdv({"came": day, "left": day})
+    >>> checks_of([cag.Inequality("came", "left")], schema)  # cells decide all of it
+    []
     """
     merged = {column.name for column in schema.columns if column.merging is not None}
     found = []
@@ -399,10 +218,17 @@ def _try_out(check: RowCheck, rows: Mapping[str, pd.Series]) -> None:
 
 
 def valid_rows(constraint: BaseConstraint, table: pd.DataFrame, metadata: Metadata) -> np.ndarray:
-    """Which rows of a table meet a constraint, bool. For synthetic rows."""
+    """Which rows of a table meet a constraint, bool. For synthetic rows.
+
+    >>> days = {"came": {"sdtype": "numerical"}, "left": {"sdtype": "numerical"}}
+    >>> metadata = Metadata.load_from_dict({"tables": {"stays": {"columns": days}}})
+    >>> rows = pd.DataFrame({"came": [1, 5], "left": [3, 4]})
+    >>> valid_rows(cag.Inequality("came", "left", table_name="stays"), rows, metadata)
+    array([ True, False])
+    """
     if isinstance(constraint, cag.Range):
         # Unfitted, SDV's compares dates that are written as text letter by letter.
-        low, middle, high = _names(constraint)
+        low, middle, high = names_of(constraint)
         parts = [
             cag.Inequality(*pair, strict_boundaries=constraint.strict_boundaries)
             for pair in ((low, middle), (middle, high), (low, high))
@@ -411,31 +237,3 @@ def valid_rows(constraint: BaseConstraint, table: pd.DataFrame, metadata: Metada
     if isinstance(constraint, cag.ProgrammableConstraint):
         constraint = ProgrammableConstraintHarness(constraint)
     return pd.Series(constraint.is_valid(table, metadata)).to_numpy(dtype=bool)
-
-
-def _single(column: Column, value: int) -> np.ndarray:
-    """Which codes of a column are cells of one value alone, this one; bool."""
-    codes, transformer = np.arange(column.num_values), encoder_for(column)
-    first, last = (
-        transformer.decode(codes, np.full(codes.shape, position)).astype(object)
-        for position in (0.0, BELOW_ONE)
-    )
-    is_value = (first.eq(value) & last.eq(value)).to_numpy(dtype=bool)
-    return np.append(is_value, np.zeros(column.size - column.num_values, dtype=bool))
-
-
-def _combinations(constraint: FixedCombinations, columns: Sequence[Column]) -> Combinations:
-    values = constraint.columns()
-    for column in columns:
-        known = encoder_for(column).holds(values[column.name])
-        has_other = getattr(column.cells, "has_other", False)
-        if not (known.all() or has_other):
-            unknown = list(dict.fromkeys(values[column.name][~known]))
-            raise SynthesizerInputError(
-                f"The combinations have {unknown!r} of {column.name!r}, which its declared values "
-                "do not hold. Add them to its range_values (or range_is_nullable)."
-            )
-    own = Schema(tuple(columns))
-    return Combinations(
-        own.domain().attributes, own.domain().sizes, encode_table(values, own).astype(np.int64)
-    )

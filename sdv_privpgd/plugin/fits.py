@@ -37,7 +37,19 @@ from sdv_privpgd.report.document import Report
 
 
 class FitsOfTables(FittedState):
-    """SDV's methods that fit. What they are handed goes to ``sdv_privpgd.fitting`` alone."""
+    """SDV's methods that fit. What they are handed goes to ``sdv_privpgd.fitting`` alone.
+
+    >>> import pandas as pd
+    >>> from sdv.metadata import Metadata
+    >>> from sdv_privpgd import MSTSynthesizer
+    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
+    >>> synthesizer = MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)
+    >>> synthesizer.plan(num_rows=1_000).to_dict()["num_rows"]
+    1000
+    >>> synthesizer.fit(pd.DataFrame({"ill": [True, False] * 500}))
+    >>> synthesizer.unfinished is None
+    True
+    """
 
     discovery_share: float
 

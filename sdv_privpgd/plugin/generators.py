@@ -33,7 +33,14 @@ _STAND_INS = {
 def public_frame(
     names: Iterable[str], transformers: Mapping[str, ColumnTransformer]
 ) -> pd.DataFrame:
-    """Two rows of public values: the first and last cell of modelled columns, labels elsewhere."""
+    """Two rows of public values: the first and last cell of modelled columns, labels elsewhere.
+
+    >>> from sdv_privpgd.columns.schema import Schema
+    >>> from sdv_privpgd.plugin.transformers import transformer_for
+    >>> (column,) = Schema.from_sdv({"ill": {"sdtype": "boolean"}}).columns
+    >>> public_frame(["ill", "town"], {"ill": transformer_for(column)})["town"].tolist()
+    ['town-0', 'town-1']
+    """
     columns = {}
     for name in names:
         if name in transformers:
@@ -73,7 +80,11 @@ def assign(
 def with_stand_ins(
     known: Mapping[str, ColumnTransformer], described: Mapping[str, Mapping], modelled: list[str]
 ) -> dict[str, ColumnTransformer]:
-    """A transformer for each modelled column: of any domain, where none is known yet."""
+    """A transformer for each modelled column: of any domain, where none is known yet.
+
+    >>> list(with_stand_ins({}, {"job": {"sdtype": "categorical"}}, ["job"]))
+    ['job']
+    """
     stand_ins = {
         name: transformer_for(
             describe(name, {"sdtype": sdtype, "num_bins": 1, **_STAND_INS.get(sdtype, {})})
@@ -135,7 +146,11 @@ def _in_dtype(values: pd.Series, dtype: Any) -> pd.Series:
 
 
 def check_generator(name: str, transformer: BaseTransformer | None) -> None:
-    """Raises ``SynthesizerInputError`` for what is no generator, or would learn from the table."""
+    """Raises ``SynthesizerInputError`` for what is no generator, or would learn from the table.
+
+    >>> from rdt.transformers import AnonymizedFaker
+    >>> check_generator("town", AnonymizedFaker(provider_name="address", function_name="city"))
+    """
     if not isinstance(transformer, BaseTransformer):
         raise SynthesizerInputError(
             f"Column '{name}' needs a generator such as AnonymizedFaker, got {transformer!r}."

@@ -32,6 +32,11 @@ class _FormerModules(MetaPathFinder):
 
 
 def refuse_old_files() -> None:
-    """Makes reading such a file a ``VersionError``."""
+    """Makes reading such a file a ``VersionError``.
+
+    >>> refuse_old_files()
+    >>> sum(isinstance(finder, _FormerModules) for finder in sys.meta_path)
+    1
+    """
     if not any(isinstance(finder, _FormerModules) for finder in sys.meta_path):
         sys.meta_path.append(_FormerModules())

@@ -6,7 +6,7 @@ With ``base.py`` they are all that a user of SDV needs to know.
 from importlib import import_module
 
 from sdv_privpgd.plugin.base import PrivateSynthesizer
-from sdv_privpgd.plugin.constraints import FixedCombinations
+from sdv_privpgd.plugin.constraint_kinds import FixedCombinations
 
 
 class PrivPGDSynthesizer(PrivateSynthesizer, strategy="all_pairs", engine="particles"):
@@ -76,6 +76,16 @@ class PrivPGDSynthesizer(PrivateSynthesizer, strategy="all_pairs", engine="parti
     Raises:
         ValueError: For an argument outside its range; the message names value and remedy.
         SynthesizerInputError: For metadata of several tables, of sequences or composite keys.
+
+    >>> import pandas as pd
+    >>> from sdv.metadata import Metadata
+    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
+    >>> synthesizer = PrivPGDSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)
+    >>> synthesizer.fit(pd.DataFrame({"ill": [True, False] * 500}))
+    >>> synthesizer.sample(3).shape
+    (3, 1)
+    >>> synthesizer.ledger.spent() <= 1.0
+    True
     """
 
 
@@ -85,6 +95,15 @@ class MSTSynthesizer(PrivateSynthesizer, strategy="mst", engine="pgm"):
     Measures each column and the pairs of a privately chosen spanning tree, and fits the graphical
     model of these tables (McKenna, Miklau & Sheldon 2021, NIST-MST). The guarantee and the
     arguments are those of ``PrivPGDSynthesizer``.
+
+    >>> import pandas as pd
+    >>> from sdv.metadata import Metadata
+    >>> kinds = {"ill": {"sdtype": "boolean"}, "old": {"sdtype": "boolean"}}
+    >>> metadata = Metadata.load_from_dict({"tables": {"people": {"columns": kinds}}})
+    >>> synthesizer = MSTSynthesizer(metadata, epsilon=1.0)
+    >>> synthesizer.fit(pd.DataFrame({"ill": [True, False] * 500, "old": [True, True] * 500}))
+    >>> synthesizer.sample(3).columns.tolist()
+    ['ill', 'old']
     """
 
 
@@ -94,6 +113,15 @@ class AIMSynthesizer(PrivateSynthesizer, strategy="aim", engine="pgm"):
     Measures each column, then round by round the table that the graphical model so far gets most
     wrong (McKenna et al. 2022, AIM; all pairs are its workload). The guarantee and the arguments
     are those of ``PrivPGDSynthesizer``; ``max_megabytes`` is the one that matters most.
+
+    >>> import pandas as pd
+    >>> from sdv.metadata import Metadata
+    >>> kinds = {"ill": {"sdtype": "boolean"}, "old": {"sdtype": "boolean"}}
+    >>> metadata = Metadata.load_from_dict({"tables": {"people": {"columns": kinds}}})
+    >>> synthesizer = AIMSynthesizer(metadata, epsilon=1.0, max_megabytes=1)
+    >>> synthesizer.fit(pd.DataFrame({"ill": [True, False] * 500, "old": [True, True] * 500}))
+    >>> synthesizer.sample(3).columns.tolist()
+    ['ill', 'old']
     """
 
 

@@ -35,6 +35,13 @@ class PrivateTable:
 
     Its ``repr`` says nothing and pickling is refused, so that no log, message or file can come to
     hold a cell.
+
+    >>> import pandas as pd
+    >>> table = PrivateTable({"age": pd.Series([34, 71, 25])})
+    >>> table
+    PrivateTable()
+    >>> table.known_rows(Adjacency.REPLACE_ONE), table.known_rows(Adjacency.ADD_REMOVE)
+    (3, None)
     """
 
     __slots__ = ("_columns",)
@@ -161,6 +168,10 @@ class EncodedTable:
     """The codes of a private table, as its owner got them from SDV's ``preprocess``.
 
     As opaque as a ``PrivateTable`` is.
+
+    >>> import pandas as pd
+    >>> EncodedTable(pd.DataFrame({"age": [3, 7, 2]})).known_rows(Adjacency.REPLACE_ONE)
+    3
     """
 
     __slots__ = ("_table",)
@@ -196,13 +207,23 @@ class EncodedTable:
 
 
 def without_table(schema: Schema, books: Books, known: Sequence[Measurement]) -> Curator:
-    """Who knows what was answered earlier of a table that is not there any more."""
+    """Who knows what was answered earlier of a table that is not there any more.
+
+    >>> from sdv_privpgd.privacy.ledger import PrivacyLedger
+    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> without_table(Schema.from_sdv({"ill": {"sdtype": "boolean"}}), books, []).measurements
+    ()
+    """
     domain = schema.domain()
     return Curator(Dataset(domain, np.empty((0, len(domain)), np.uint8)), books, known=known)
 
 
 def attribute_of(kind: str, name: str) -> str:
-    """The attribute of one kind of codes of a column, in a first look. Public."""
+    """The attribute of one kind of codes of a column, in a first look. Public.
+
+    >>> attribute_of("fine", "age")
+    'fine age'
+    """
     return f"{kind} {name}"
 
 

@@ -16,6 +16,12 @@ class Dataset:
 
     It has no public view of itself: ``repr`` names the domain alone and pickling is refused, so
     that no log, message or file can come to hold a record.
+
+    >>> dataset = Dataset(Domain(("age", "ill"), (3, 2)), np.array([[0, 1], [2, 1], [2, 0]]))
+    >>> dataset
+    Dataset(Domain(attributes=('age', 'ill'), sizes=(3, 2)))
+    >>> dataset.counts(("ill",))
+    array([1, 2])
     """
 
     __slots__ = ("_codes", "domain")

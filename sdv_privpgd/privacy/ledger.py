@@ -25,7 +25,11 @@ to change a digit of epsilon."""
 
 
 class PrivacyBudgetError(ValueError):
-    """A plan needs more than is left. Nothing was read and nothing was released."""
+    """A plan needs more than is left. Nothing was read and nothing was released.
+
+    >>> issubclass(PrivacyBudgetError, ValueError)
+    True
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +43,14 @@ class Charge:
     ``stddev``; a choice, with probabilities proportional to exp(score / temperature), has a
     ``temperature`` instead; of values that nobody declared only those are released whose noisy
     number of rows reaches a ``threshold``.
+
+    >>> charge = Charge(
+    ...     mechanism="Gaussian, rounded", what="marginal of age", num_queries=1, num_values=10,
+    ...     sensitivity_squared=((Adjacency.REPLACE_ONE, 2), (Adjacency.ADD_REMOVE, 1)),
+    ...     stddev=10.0, mu_squared=Fraction(2, 100), delta=Fraction(0),
+    ... )
+    >>> charge.mu_squared_under(Adjacency.ADD_REMOVE)
+    Fraction(1, 100)
     """
 
     mechanism: str
@@ -82,6 +94,13 @@ class PrivacyLedger:
 
     Gaussian-DP events compose by adding mu^2 (Dong, Roth & Su 2022, Corollary 2), also when later
     ones depend on earlier answers (Smith & Thakurta 2022), and deltas add.
+
+    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> ledger.spent(), ledger.remaining == ledger.budget
+    (0.0, True)
+    >>> twice = ledger.followed_by(ledger)  # two fits of the same people
+    >>> round(twice.epsilon, 2), twice.delta
+    (1.47, 1e-05)
     """
 
     adjacency: Adjacency
@@ -158,7 +177,12 @@ class PrivacyLedger:
         return replace(self, charges=(*self.charges, charge))
 
     def followed_by(self, later: "PrivacyLedger") -> "PrivacyLedger":
-        """The composition of two ledgers over the same table. Raises ``ValueError`` if unlike."""
+        """The composition of two ledgers over the same table. Raises ``ValueError`` if unlike.
+
+        >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+        >>> round(ledger.followed_by(ledger).epsilon, 2)  # of two fits of the same people
+        1.47
+        """
         if (self.adjacency, self.rows_per_person) != (later.adjacency, later.rows_per_person):
             raise ValueError(
                 "Ledgers compose only under one adjacency and one rows_per_person, got "
@@ -247,6 +271,10 @@ class Books:
     Args:
         ledger: Empty, or that of a fit that goes on.
         words: The randomness: the operating system's, but in tests.
+
+    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> books.ledger.charges
+    ()
     """
 
     __slots__ = ("_ledger", "_lock", "words")

@@ -21,6 +21,10 @@ def read_ledger(text: str) -> PrivacyLedger:
     Raises:
         ValueError: For any other text, and for charges that do not cost what their noise says: no
             release is forgotten because somebody has edited a file.
+
+    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> read_ledger(ledger.to_json()) == ledger
+    True
     """
     facts = json.loads(text)
     if not isinstance(facts, Mapping):

@@ -15,7 +15,11 @@ from sdv_privpgd.privacy.value_counts import ValueCounts
 
 
 class Adjacency(Enum):
-    """Which pairs of tables must be hard to tell apart."""
+    """Which pairs of tables must be hard to tell apart.
+
+    >>> Adjacency.parse("add_remove")
+    <Adjacency.ADD_REMOVE: 'add_remove'>
+    """
 
     REPLACE_ONE = "replace_one"
     """One record's values may change; the number of records is public."""
@@ -34,7 +38,11 @@ class Adjacency(Enum):
 
 @runtime_checkable
 class Query(Protocol):
-    """An integer-valued function of a table with a known sensitivity."""
+    """An integer-valued function of a table with a known sensitivity.
+
+    >>> isinstance(CountQuery(), Query)
+    True
+    """
 
     def describe(self) -> str:
         """What is asked, in words for the ledger. Public."""
@@ -55,7 +63,12 @@ class Query(Protocol):
 
 @dataclass(frozen=True)
 class MarginalQuery:
-    """The table of counts of a clique."""
+    """The table of counts of a clique.
+
+    >>> query = MarginalQuery(("age", "ill"))
+    >>> query.describe(), query.l2_sensitivity_squared(Adjacency.REPLACE_ONE)
+    ('marginal of age x ill', 2)
+    """
 
     clique: Clique
 
@@ -75,7 +88,12 @@ class MarginalQuery:
 
 @dataclass(frozen=True)
 class GroupedMarginalQuery:
-    """The table of counts of a clique, over the groups of its codes."""
+    """The table of counts of a clique, over the groups of its codes.
+
+    >>> grouping = Grouping.of({"age": np.array([0, 0, 1])})
+    >>> GroupedMarginalQuery(("age",), grouping).shape(Domain(("age",), (3,)))
+    (2,)
+    """
 
     clique: Clique
     grouping: Grouping
@@ -103,6 +121,10 @@ class ModelErrorQuery:
 
     The expected counts, the bias and the weight are integers and public; so the answer is an
     integer, and its sensitivity is exact.
+
+    >>> query = ModelErrorQuery(clique=("ill",), expected=np.array([60, 40]), bias=5)
+    >>> query.of_counts(np.array([50, 50]))
+    15
     """
 
     clique: Clique
@@ -155,7 +177,13 @@ class ModelErrorQuery:
 
 @dataclass(frozen=True)
 class CountQuery:
-    """The number of records."""
+    """The number of records.
+
+    >>> CountQuery().l2_sensitivity_squared(Adjacency.REPLACE_ONE)
+    0
+    >>> CountQuery().l2_sensitivity_squared(Adjacency.ADD_REMOVE)
+    1
+    """
 
     def describe(self) -> str:
         return "number of rows"
@@ -178,6 +206,9 @@ class ValueCountsQuery:
 
     Its answer has no shape that is known beforehand: only values above a threshold are released
     (``privacy/thresholding.py``).
+
+    >>> ValueCountsQuery("job").l2_sensitivity_squared(Adjacency.REPLACE_ONE)
+    2
     """
 
     name: str
@@ -199,6 +230,10 @@ class SigmoidSumQuery:
     2024, Eq. 4 and appendix B). A record's value depends on that record alone, to the last bit:
     the scores are sums of integers, and the sigmoid is read from a public table over a grid of
     scores. Each value is an integer from 0 to ``GRID``, which bounds the sensitivity.
+
+    >>> query = SigmoidSumQuery.of({"age": 1.0, "ill": -0.5}, b=0.2, slope=8.0)
+    >>> query.describe()
+    'smoothed threshold over age, ill'
     """
 
     theta: tuple[tuple[str, float], ...]
@@ -260,7 +295,12 @@ class SigmoidSumQuery:
 
 
 def answers(queries: Sequence[Query], dataset: Dataset) -> list[np.ndarray]:
-    """The exact answer of each query, int64. Private. Marginals of one grouping take one pass."""
+    """The exact answer of each query, int64. Private. Marginals of one grouping take one pass.
+
+    >>> dataset = Dataset(Domain(("age", "ill"), (3, 2)), np.array([[0, 1], [2, 1], [2, 0]]))
+    >>> answers([CountQuery(), MarginalQuery(("age",))], dataset)
+    [array([3]), array([1, 0, 2])]
+    """
     asked: dict[Grouping | None, list[Clique]] = {}
     for query in queries:
         if isinstance(query, MarginalQuery | GroupedMarginalQuery):

@@ -40,7 +40,11 @@ _RELATIVE_ERROR = 2.0**-40
 def threshold_for(
     stddev: float, delta: Fraction, num_columns: int, rows_per_person: int, adjacency: Adjacency
 ) -> int:
-    """The smallest threshold of noisy counts that adds at most ``delta``, from 0 to 1/2."""
+    """The smallest threshold of noisy counts that adds at most ``delta``, from 0 to 1/2.
+
+    >>> threshold_for(5.0, Fraction(1, 10**6), 3, 1, Adjacency.REPLACE_ONE)
+    28
+    """
     sides = 2 if adjacency is Adjacency.REPLACE_ONE else 1
     tail = float(delta) / (sides * num_columns * rows_per_person)
     start = rows_per_person + stddev * math.sqrt(2) * float(erfcinv(2 * tail))
@@ -53,7 +57,11 @@ def threshold_for(
 def thresholded_delta(
     stddev: float, threshold: int, num_columns: int, rows_per_person: int, adjacency: Adjacency
 ) -> Fraction:
-    """An upper bound of what such a release adds to delta on its own."""
+    """An upper bound of what such a release adds to delta on its own.
+
+    >>> float(thresholded_delta(5.0, 28, 3, 1, Adjacency.REPLACE_ONE)) < 1e-6
+    True
+    """
     # P(R + round(N) >= T) = P(N >= T - R - 1/2).
     beyond = float(erfc((threshold - rows_per_person - 0.5) / (stddev * math.sqrt(2)))) / 2
     chance = Fraction(beyond * (1 + _RELATIVE_ERROR)) * rows_per_person * num_columns

@@ -16,6 +16,10 @@ class ValueCounts:
     """One value or ``None`` a record, for each of some columns. Private: for the curator alone.
 
     It has no public view of itself, as ``Dataset`` has none.
+
+    >>> values = ValueCounts({"job": [("nurse", 12), ("clerk", 3), (None, 1)]})
+    >>> values.counts("job")
+    [('clerk', 3), ('nurse', 12), (None, 1)]
     """
 
     __slots__ = ("_listed", "names")

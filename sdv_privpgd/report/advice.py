@@ -80,6 +80,18 @@ class Facts:
         declared: What was declared of each column, in SDV's words.
         doubts: A sentence on each column whose domain the noise has left uncertain.
         repeated_ids: Columns of ids that are no keys, so that several rows may have one.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> facts = Facts(
+    ...     schema=Schema.from_sdv({"ill": {"sdtype": "boolean"}}),
+    ...     release=None,
+    ...     ledger=PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE),
+    ...     declared={"ill": {}},
+    ...     doubts={"age": "The range of age is uncertain."},
+    ...     repeated_ids=(),
+    ... )
+    >>> advice(facts)
+    ('The range of age is uncertain.',)
     """
 
     schema: Schema
@@ -91,7 +103,15 @@ class Facts:
 
 
 def advice(fitted: Facts) -> tuple[str, ...]:
-    """Sentences on what seems to be wrong with a fit. Public."""
+    """Sentences on what seems to be wrong with a fit. Public.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Categorical, fit_table
+    >>> wards = pd.DataFrame({"ward": ["a"] * 2_000})  # a wrong spelling
+    >>> fitted = fit_table(wards, {"ward": Categorical(["A", "B"])}, epsilon=1.0, engine="pgm")
+    >>> "missing in nearly all rows" in fitted.warnings[0]
+    True
+    """
     said = list(fitted.doubts.values())
     if fitted.release is not None:
         total = estimate_total(fitted.release.domain, fitted.release.measurements)
@@ -217,9 +237,9 @@ def _at_bounds(column: Column, shares: np.ndarray, error: float, declared: Mappi
         if piled > _AT_BOUND and piled / widths[end] > _ABOVE_NEIGHBOR * neighbor:
             return (
                 f"Column {column.name!r} has {_percent(min(shares[end], 1))} of the rows at "
-                f"{labels[end]}, the end of its declared {key}={bound!r}, and few beside it: values "
-                "beyond were probably clipped. Declare a wider range, unless that is how the column "
-                "is."
+                f"{labels[end]}, the end of its declared {key}={bound!r}, and few beside it: "
+                "values beyond were probably clipped. Declare a wider range, unless that is how "
+                "the column is."
             )
     return None
 

@@ -32,6 +32,13 @@ class Report:
         text: Lines of at most 100 characters.
         page: What the page shows.
         facts: What ``to_dict`` gives, by name.
+
+    >>> page = Page(title="Report", lead=[], sections=[])
+    >>> report = Report(text="Nothing was spent.", page=page, facts={"epsilon_spent": 0.0})
+    >>> print(report)
+    Nothing was spent.
+    >>> report.to_dict()
+    {'epsilon_spent': 0.0}
     """
 
     text: str

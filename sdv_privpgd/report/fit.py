@@ -35,6 +35,12 @@ class PairFit:
 
     ``distance`` is half their L1 distance. ``expected`` is the distance between the noisy table and
     the true one that the noise alone would cause.
+
+    >>> even = np.array([[0.25, 0.25], [0.25, 0.25]])
+    >>> noisy = np.array([[0.3, 0.2], [0.2, 0.3]])
+    >>> fit = PairFit(clique=("age", "ill"), synthetic=even, noisy=noisy, expected=0.05)
+    >>> round(fit.distance, 6), round(fit.ratio, 6)
+    (0.1, 2.0)
     """
 
     clique: Clique
@@ -53,7 +59,16 @@ class PairFit:
 
 
 def pair_fits(release: Release) -> list[PairFit]:
-    """All pairs in measured tables, those with the largest excess over the noise first."""
+    """All pairs in measured tables, those with the largest excess over the noise first.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> table = pd.DataFrame({"ill": [True, False] * 500, "old": [True, True] * 500})
+    >>> kinds = {"ill": Boolean(), "old": Boolean()}
+    >>> fitted = fit_table(table, kinds, epsilon=1.0, engine="pgm").fitted
+    >>> [fit.clique for fit in pair_fits(fitted.release)]
+    [('ill', 'old')]
+    """
     noisy = noisy_tables(release.domain, release.measurements)
     estimates = margin_estimates(noisy, 2)
     total = estimate_total(release.domain, release.measurements).value if noisy else 1.0
@@ -70,7 +85,16 @@ def pair_fits(release: Release) -> list[PairFit]:
 
 
 def fit_sections(release: Release, schema: Schema) -> list[Section]:
-    """The sections on the noise beside the signal, on each column, and on the pairs."""
+    """The sections on the noise beside the signal, on each column, and on the pairs.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> table = pd.DataFrame({"ill": [True, False] * 500, "old": [True, True] * 500})
+    >>> kinds = {"ill": Boolean(), "old": Boolean()}
+    >>> fitted = fit_table(table, kinds, epsilon=1.0, engine="pgm").fitted
+    >>> [section.heading for section in fit_sections(fitted.release, fitted.schema)]
+    ['How loud the noise is', 'Columns one by one', 'Columns in pairs']
+    """
     names = {column.name: code_names(column) for column in schema.attributes}
     noisy = noisy_tables(release.domain, release.measurements)
     if not noisy:

@@ -26,7 +26,12 @@ def most_caught(false_alarms: float, mu: float) -> float:
 
 
 def guarantee_parts(ledger: PrivacyLedger) -> list:
-    """The promise at a glance, which stands above everything else."""
+    """The promise at a glance, which stands above everything else.
+
+    >>> parts = guarantee_parts(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> dict(parts[1].facts)["protected"]
+    'one row'
+    """
     unit = _unit(ledger)
     secret = (
         f"what the values of {unit} were"
@@ -58,7 +63,12 @@ def guarantee_parts(ledger: PrivacyLedger) -> list:
 
 
 def meaning_section(ledger: PrivacyLedger) -> Section:
-    """Explains epsilon as odds, and the whole promise as the success of the best attacker."""
+    """Explains epsilon as odds, and the whole promise as the success of the best attacker.
+
+    >>> section = meaning_section(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> section.heading
+    'What an attacker can gain'
+    """
     epsilon, mu = ledger.spent(), math.sqrt(ledger.mu_squared)
     odds = math.exp(epsilon) if epsilon < 700 else math.inf
     even = 1 / (1 + math.exp(-epsilon))
@@ -97,7 +107,12 @@ def meaning_section(ledger: PrivacyLedger) -> Section:
 
 
 def ledger_section(ledger: PrivacyLedger) -> Section:
-    """Each use of the budget, and the limits of the promise."""
+    """Each use of the budget, and the limits of the promise.
+
+    >>> section = ledger_section(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> section.heading
+    'What was asked of the table'
+    """
     other = next(member for member in Adjacency if member is not ledger.adjacency)
     condition = (
         " given the answers without noise, which that reading would count as private"
@@ -138,7 +153,15 @@ def ledger_section(ledger: PrivacyLedger) -> Section:
 
 
 def ledger_table(ledger: PrivacyLedger) -> Table:
-    """Each use of the budget: the question, how it was answered and what that cost."""
+    """Each use of the budget: the question, how it was answered and what that cost.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> ill = pd.DataFrame({"ill": [True, False] * 500})
+    >>> fitted = fit_table(ill, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
+    >>> [row[:3] for row in ledger_table(fitted.ledger).rows]
+    [('number of rows', 'exact (public)', '1'), ('all 1-way marginals', 'Gaussian, rounded', '3')]
+    """
     rows = [
         (
             asked(charge),

@@ -30,6 +30,11 @@ def plan_report(
         num_rows: The number of rows that was assumed.
         tables: The marginals that were asked for, over codes or groups of them.
         repeated_ids: Columns of ids that are no keys, so that several rows may have one.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> report = plan_report(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE), 1_000, [])
+    >>> report.to_dict()["num_rows"]
+    1000
     """
     displaced = _displaced(num_rows, tables)
     notes = on_repeated_ids(repeated_ids, ledger.rows_per_person)

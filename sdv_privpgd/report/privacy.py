@@ -114,14 +114,31 @@ def _entry(charge: Charge, adjacency: Adjacency) -> tuple[str, ...]:
 
 
 def asked(charge: Charge) -> str:
-    """The purpose of a charge, and its number of questions."""
+    """The purpose of a charge, and its number of questions.
+
+    >>> charge = Charge(
+    ...     mechanism="Gaussian, rounded", what="all pairs", num_queries=3, num_values=12,
+    ...     sensitivity_squared=((Adjacency.REPLACE_ONE, 6),), stddev=10.0,
+    ...     mu_squared=Fraction(6, 100), delta=Fraction(0),
+    ... )
+    >>> asked(charge)
+    'all pairs (3 questions)'
+    """
     if charge.num_queries == 1 or charge.temperature is not None:
         return charge.what
     return f"{charge.what} ({charge.num_queries:,} questions)"
 
 
 def events(ledger: PrivacyLedger) -> str:
-    """A table of the charges with its legend; equal charges share an entry."""
+    """A table of the charges with its legend; equal charges share an entry.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> ill = pd.DataFrame({"ill": [True, False] * 500})
+    >>> ledger = fit_table(ill, {"ill": Boolean()}, epsilon=1.0, engine="pgm").ledger
+    >>> "number of rows" in events(ledger)
+    True
+    """
     alike: dict[tuple[str, ...], list[Fraction]] = {}
     for charge in ledger.charges:
         alike.setdefault(_entry(charge, ledger.adjacency), []).append(charge.mu_squared)

@@ -60,7 +60,16 @@ def release_report(
     *,
     notes: Sequence[str] = (),
 ) -> Report:
-    """What a fit is of, what was spent and how well its rows fit the noisy answers. Public."""
+    """What a fit is of, what was spent and how well its rows fit the noisy answers. Public.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> ill = pd.DataFrame({"ill": [True, False] * 500})
+    >>> fitted = fit_table(ill, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
+    >>> report = fitted.report()  # calls it
+    >>> report.to_dict()["epsilon_spent"] <= 1.0
+    True
+    """
     return Report(
         text=privacy_report(ledger, notes=notes),
         page=release_page(release, ledger, schema, about, notes=notes),

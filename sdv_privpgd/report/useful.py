@@ -70,6 +70,12 @@ def useful_scores(
 
     Raises:
         ValueError: If the label is no column.
+
+    >>> import pandas as pd
+    >>> ages = {"age": pd.Series(range(100))}
+    >>> found = useful_scores([Described(name="age", sdtype="numerical")], ages, ages)
+    >>> sorted(found["real"])
+    ['pmse', 'tail']
     """
     names = [column.name for column in columns]
     if label is not None and label not in names:
@@ -94,7 +100,11 @@ def useful_scores(
 
 
 def useful_section(found: Useful) -> Section:
-    """The table of the scores."""
+    """The table of the scores.
+
+    >>> useful_section({}).heading
+    'What the rows are good for'
+    """
     if not found:
         return Section("What the rows are good for", [Text(f"Fewer than {_FEWEST} rows.")])
     ours, fresh = found["synthetic"], found["real"]
@@ -121,7 +131,11 @@ def useful_section(found: Useful) -> Section:
 
 
 def useful_lines(found: Useful) -> list[str]:
-    """The same as lines of text."""
+    """The same as lines of text.
+
+    >>> useful_lines({"synthetic": {"tv2": 0.25}, "real": {"tv2": 0.125}})[-1].split()[:2]
+    ['0.25', '0.125']
+    """
     if not found:
         return []
     lines = ["", "What the rows are good for:", f"  {'synthetic':>12}  {'fresh real':>12}"]

@@ -24,6 +24,14 @@ class GraphicalModel:
         tables: For each clique the probabilities of its cells, all positive, float64.
         potentials: Log-potentials of the cliques that were measured, in the order of the tree's
             domain. A later fit starts from them.
+
+    >>> domain = Domain(("age", "ill"), (3, 2))
+    >>> tree = JunctionTree.of(domain, [("age", "ill")])
+    >>> model = GraphicalModel.of_potentials(domain, tree, {("age", "ill"): np.zeros((3, 2))})
+    >>> model.marginal(("ill",))
+    array([0.5, 0.5])
+    >>> model.sample(4, seed=0).shape
+    (4, 2)
     """
 
     domain: Domain

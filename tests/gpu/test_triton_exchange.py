@@ -243,7 +243,7 @@ import re
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from sdv_privpgd.synthesize.particles.cuda import triton_exchange
+from sdv_privpgd.synthesize.particles.cuda import exchange_kernels
 
 types = {"changes": "*i64", "seed": "i64"}
 names = "lacks proposals subsets flow nested moved codes starts rows strides maps levels "
@@ -251,7 +251,7 @@ names += "weights cell_weights"
 types |= dict.fromkeys(names.split(), "*i32")
 sizes = {"SUBSETS": 4, "TERMS": 2, "CODES": 32, "BLOCK": 128}
 for name in ("propose", "crowd", "join", "weigh", "move"):
-    kernel = getattr(triton_exchange, "_" + name)
+    kernel = getattr(exchange_kernels, name)
     constants = {each: sizes[each] for each in kernel.arg_names if each in sizes}
     signature = {each: types.get(each, "i32") for each in kernel.arg_names}
     source = ASTSource(kernel, signature | dict.fromkeys(constants, "constexpr"), constants)

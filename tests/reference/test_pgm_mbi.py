@@ -17,7 +17,7 @@ TOTAL = 5_000
 @pytest.fixture(scope="module")
 def mbi():
     """The package; it warns of settings of jax that we make in a context."""
-    pytest.importorskip("mbi", reason="mbi 2 needs Python 3.11", exc_type=ImportError)
+    pytest.importorskip("mbi", reason="mbi 2 needs Python 3.11 and NumPy 2", exc_type=ImportError)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import mbi

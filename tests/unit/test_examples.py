@@ -17,19 +17,58 @@ MODULES = sorted(
     for path in ROOT.rglob("*.py")
     if ">>> " in path.read_text()
 )
-FOLDERS = ("columns", "constraints", "discovery", "drafting", "estimate", "sampling", "select")
-WITHOUT = (
-    "first_look.py",
-    "plan.py",
-    "readings.py",
-    "shaping.py",
-)  # parts of a fit: `fit_table` has an example
-DOCUMENTED = [
-    *(path for path in sorted(ROOT.glob("*.py"))),
-    *(path for each in FOLDERS for path in sorted((ROOT / each).glob("*.py"))),
-]
+DOCUMENTED = sorted(ROOT.rglob("*.py"))
+COMMANDS = ("add_command", "main", "run_once")
+"""Functions of the benchmark that are called from a shell: ``--help`` says how."""
+WITHOUT = {
+    # Commands, and what they are made of: ``cli.program.main`` has an example.
+    "cli/commands.py": ("describe", "draft_domain", "evaluate", "sample"),
+    "cli/finishing.py": ("finish",),
+    "cli/keeping.py": ("Purchase",),
+    "cli/synthesizing.py": (
+        "plan", "print_report", "sampled", "synthesize", "typed", "write_results",
+    ),
+    # These need a package that the tests do without: openpyxl, SDGym.
+    "cli/parsers.py": ("parsed_sheet",),
+    "plugin/sdgym.py": ("variant",),
+    # Parts of a fit, on what SDV or a curator hands them: ``fit_table`` has an example.
+    "discovery/first_look.py": ("FirstLook", "has_others"),
+    "plugin/generators.py": ("assign", "fit", "generate", "restart"),
+    "synthesize/particles/pulls.py": ("advance_by_pulls",),
+    # What numba compiles, and what says so.
+    "synthesize/particles/compiled_exchange.py": ("sweep_blocks",),
+    "synthesize/particles/compiler.py": ("is_compiled", "njit"),
+    "synthesize/particles/kernels/numba_kernels.py": ("follow", "sort_cells"),
+    "synthesize/particles/primal_dual.py": ("improve",),
+    "synthesize/particles/published/adam_kernel.py": ("adam_step",),
+    "synthesize/particles/published/softmax_descent.py": ("descend",),
+    "synthesize/particles/warmup.py": ("compile_all",),
+    # These need a device, or several processes.
+    "benchmark/gpu.py": ("stage_seconds", "step_bytes", "step_costs"),
+    "synthesize/particles/cuda/batched_finish.py": ("BatchedFinish",),
+    "synthesize/particles/cuda/check.py": ("displaces_and_descends", "exchanges", "faults"),
+    "synthesize/particles/cuda/displacement.py": ("descend", "displacement"),
+    "synthesize/particles/cuda/distributed.py": (
+        "SharedDisplacement", "from_first_process", "require_same_answers",
+    ),
+    "synthesize/particles/cuda/exchange_kernels.py": ("crowd", "join", "move", "propose", "weigh"),
+    "synthesize/particles/cuda/triton_exchange.py": ("Buffers", "View", "launch_batch"),
+    "synthesize/particles/cuda/triton_kernels.py": (
+        "QuantileStairs", "launch_displacement", "launch_goals", "launch_transport",
+    ),
+    # Parts of a run of the benchmark, which needs tables that are downloaded.
+    "benchmark/compare.py": ("add_table_arguments", "method_of"),
+    "benchmark/meters.py": ("in_fresh_process",),
+    "benchmark/private_models.py": ("scores_of_dp_ebm",),
+    "benchmark/single.py": ("scores_of", "table_of"),
+    "benchmark/tables.py": ("load", "read_rows", "rows_and_facts"),
+    "benchmark/values.py": ("clipped", "useful_scores", "value_scores"),
+}  # fmt: skip
+"""All public classes and functions without an example, by file."""
 PUBLIC_HOMES = {
-    "sdv_privpgd.metrics._sdmetrics": "sdv_privpgd.metrics",
+    "sdv_privpgd.metrics._classes": "sdv_privpgd.metrics",
+    "sdv_privpgd.metrics._on_cells": "sdv_privpgd.metrics",
+    "sdv_privpgd.metrics._on_values": "sdv_privpgd.metrics",
     "sdv_privpgd.plugin.synthesizers": "sdv_privpgd.synthesizer",
 }
 """Modules whose classes say that they come from another one, which pickles name."""
@@ -63,5 +102,8 @@ def test_each_public_class_and_function_has_an_example(path):
         for each in defined
         if isinstance(each, ast.ClassDef | ast.FunctionDef) and not each.name.startswith("_")
     ]
-    lacking = [each.name for each in public if ">>> " not in (ast.get_docstring(each) or "")]
-    assert not lacking or path.name in WITHOUT
+    lacking = {each.name for each in public if ">>> " not in (ast.get_docstring(each) or "")}
+    name = str(path.relative_to(ROOT))
+    if name.startswith("benchmark/"):
+        lacking -= {*COMMANDS}
+    assert lacking == {*WITHOUT.get(name, ())}

@@ -15,7 +15,12 @@ from sdv_privpgd.synthesize.particles.projection import Projection
 
 
 class BackEnd(NamedTuple):
-    """The code for the three steps of a fit. On a CUDA device all three work in batches."""
+    """The code for the three steps of a fit. On a CUDA device all three work in batches.
+
+    >>> back_end = back_end_of("reference", default_projection(), None, enable_gpu=False)
+    >>> back_end.kernel.device, back_end.finish
+    (device(type='cpu'), None)
+    """
 
     kernel: Kernel
     projection: Projection
@@ -29,6 +34,9 @@ def back_end_of(
 
     Triton's kernels are checked first (``cuda.check``): where they disagree with the reference,
     one warning says so, and the fit goes on in torch and on the processor.
+
+    >>> back_end_of("reference", default_projection(), None, enable_gpu=False).kernel.is_triton
+    False
     """
     kernel = choose_kernel(name, enable_gpu=enable_gpu)
     exchanges = kernel.device.type == "cuda" and find_spec("triton") is not None
@@ -52,7 +60,11 @@ def back_end_of(
 
 
 def default_projection() -> Projection:
-    """``CompiledProjection``, or ``BatchedProjection`` where numba is not installed."""
+    """``CompiledProjection``, or ``BatchedProjection`` where numba is not installed.
+
+    >>> type(default_projection()).__name__
+    'CompiledProjection'
+    """
     if find_spec("numba") is None:
         return BatchedProjection()
     from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
@@ -61,7 +73,11 @@ def default_projection() -> Projection:
 
 
 def projection_on(device: torch.device, projection: Projection) -> Projection:
-    """The projection for a device: the default one is solved in batches on CUDA."""
+    """The projection for a device: the default one is solved in batches on CUDA.
+
+    >>> projection_on(torch.device("cpu"), BatchedProjection()).device
+    'cpu'
+    """
     if isinstance(projection, BatchedProjection):
         return replace(projection, device=str(device))
     if device.type == "cuda" and find_spec("numba") is not None:

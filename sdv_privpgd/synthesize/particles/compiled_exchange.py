@@ -35,6 +35,12 @@ class Residuals(NamedTuple):
     that its codes are neighbors in memory. The cell of a particle lies at offsets[t] + the sum of
     strides * codes over the view's terms; the terms' ``axes`` are rows of ``codes``, the attribute
     itself last. Views are ordered by attribute and level. The views of one table are siblings.
+
+    >>> domain = Domain(("age", "ill"), (2, 2))
+    >>> codes = np.array([[0, 1], [0, 1]], dtype=np.int32)  # of two particles
+    >>> even = {("age", "ill"): np.full((2, 2), 0.25)}
+    >>> Residuals.of(codes, domain, even, [np.arange(2), np.arange(2)]).widths
+    array([[2, 2]])
     """
 
     codes: np.ndarray

@@ -115,7 +115,13 @@ _FEWEST_BLOCKS = 24
 def emptied_targets(
     targets: Mapping[Clique, np.ndarray], possible: Possible
 ) -> dict[Clique, np.ndarray]:
-    """The targets, with ``STAYS_EMPTY`` in cells that no row can be in and where few others are."""
+    """The targets, with ``STAYS_EMPTY`` in cells that no row can be in and where few others are.
+
+    >>> pair = ("age", "job")
+    >>> emptied = emptied_targets({pair: np.full((3, 3), 1 / 9)}, {pair: np.eye(3, dtype=bool)})
+    >>> int((emptied[pair] == STAYS_EMPTY).sum())
+    6
+    """
     emptied = dict(targets)
     for clique in targets.keys() & possible.keys():
         if few_choices(possible[clique]):
@@ -126,7 +132,13 @@ def emptied_targets(
 def supported_codes(
     domain: Domain, targets: Mapping[Clique, np.ndarray], fixed: Collection[str]
 ) -> list[np.ndarray | None]:
-    """The codes that may be proposed for each attribute; None for an attribute that stays."""
+    """The codes that may be proposed for each attribute; None for an attribute that stays.
+
+    >>> domain = Domain(("age", "ill"), (3, 2))
+    >>> target = np.array([[0.5, 0.2], [0.0, 0.0], [0.3, 0.0]])
+    >>> supported_codes(domain, {("age", "ill"): target}, fixed=["ill"])
+    [array([0, 2]), None]
+    """
     supports: list[np.ndarray | None] = []
     for attribute, size in zip(domain.attributes, domain.sizes, strict=True):
         supported = np.zeros(size, dtype=bool)
@@ -140,7 +152,11 @@ def supported_codes(
 
 
 def nearest(codes: np.ndarray, support: np.ndarray) -> np.ndarray:
-    """The index of the supported code nearest to each code; of two equally near, the lower."""
+    """The index of the supported code nearest to each code; of two equally near, the lower.
+
+    >>> nearest(np.array([0, 4, 9]), support=np.array([1, 5, 7]))
+    array([0, 1, 2])
+    """
     upper = np.searchsorted(support, codes).clip(0, len(support) - 1)
     lower = (upper - 1).clip(0)
     return np.where(np.abs(codes - support[lower]) <= np.abs(support[upper] - codes), lower, upper)
@@ -149,7 +165,11 @@ def nearest(codes: np.ndarray, support: np.ndarray) -> np.ndarray:
 def require_tables(
     domain: Domain, targets: Mapping[Clique, np.ndarray], grouped: GroupedTargets
 ) -> None:
-    """Raises ``ValueError`` for a target that does not have its clique's shape."""
+    """Raises ``ValueError`` for a target that does not have its clique's shape.
+
+    >>> domain = Domain(("age", "ill"), (3, 2))
+    >>> require_tables(domain, {("age", "ill"): np.full((3, 2), 1 / 6)}, {})  # it fits
+    """
     for grouping in grouped:
         grouping.require(domain)
     shapes = [(domain, clique, table.shape) for clique, table in targets.items()]

@@ -13,6 +13,11 @@ class Pull(NamedTuple):
 
     In these units the gradient of one table's SW2 squared is minus the displacement, and its
     curvature in one coordinate is 1 / (dimension of the table).
+
+    >>> import torch
+    >>> pull = Pull([0], torch.tensor([[0.1, -0.1]]), torch.tensor([1.0]), moving=None)
+    >>> pull.columns
+    [0]
     """
 
     columns: list[int]
@@ -28,7 +33,12 @@ Move = Callable[[Pull, float], Float[Tensor, "column particle"]]
 
 @runtime_checkable
 class StepRule(Protocol):
-    """A first-order optimizer of the particles."""
+    """A first-order optimizer of the particles.
+
+    >>> from sdv_privpgd.synthesize.particles.published.adam import AdamStep
+    >>> isinstance(AdamStep(), StepRule)
+    True
+    """
 
     def begin(self, positions: Float[Tensor, "attribute particle"]) -> Move:
         """A move for these positions, with a state of its own."""

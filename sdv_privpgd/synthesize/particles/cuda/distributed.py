@@ -26,7 +26,13 @@ _Value = TypeVar("_Value")
 
 
 def split_over_processes(kernel: Kernel) -> Kernel:
-    """The kernel shared out over the processes, if ``torch.distributed`` has been initialized."""
+    """The kernel shared out over the processes, if ``torch.distributed`` has been initialized.
+
+    >>> from sdv_privpgd.synthesize.particles.kernels import choose_kernel
+    >>> kernel = choose_kernel("reference", enable_gpu=False)
+    >>> split_over_processes(kernel) is kernel  # there is one process
+    True
+    """
     if not _is_distributed():
         return kernel
     shared = SharedDisplacement(kernel.displacement)

@@ -18,7 +18,11 @@ KERNELS = ("auto", "reference", "numba", "triton")
 
 
 class Kernel(NamedTuple):
-    """A back end and the device that it works on."""
+    """A back end and the device that it works on.
+
+    >>> choose_kernel("reference", enable_gpu=False).device
+    device(type='cpu')
+    """
 
     device: torch.device
     displacement: Callable[
@@ -35,7 +39,11 @@ class Kernel(NamedTuple):
 
 
 def choose_kernel(name: str, *, enable_gpu: bool) -> Kernel:
-    """The kernel of this name; for "auto", the fastest one that this machine can run."""
+    """The kernel of this name; for "auto", the fastest one that this machine can run.
+
+    >>> choose_kernel("reference", enable_gpu=False).is_triton
+    False
+    """
     device = torch.device("cuda" if enable_gpu and torch.cuda.is_available() else "cpu")
     if name == "auto":
         package = "triton" if device.type == "cuda" else "numba"

@@ -23,6 +23,12 @@ def displacement(
 
     A table's loss is the mean over slices and particles of the squared way. It is SW2^2 without
     the variance of the target within each particle's share, which no move changes.
+
+    >>> centers = torch.tensor([[0.25], [0.75]])
+    >>> targets = PackedTargets.of([[0]], [centers], [torch.tensor([1.0, 1.0])])
+    >>> positions = torch.tensor([[0.2, 0.3]])  # one of the particles has to move
+    >>> displacement(positions, targets, torch.tensor([0]), torch.ones(1, 1, 1))[0]
+    tensor([[0.0500, 0.4500]])
     """
     total = torch.zeros_like(positions)
     losses = torch.zeros(len(tables), dtype=torch.float64, device=positions.device)
@@ -51,7 +57,14 @@ def descend(
     targets: PackedTargets,
     visits: Iterable[Visit],
 ) -> Float[Tensor, "attribute particle"]:
-    """The positions after all visits: each moves them by rate * displacement, into the cube."""
+    """The positions after all visits: each moves them by rate * displacement, into the cube.
+
+    >>> centers = torch.tensor([[0.25], [0.75]])
+    >>> targets = PackedTargets.of([[0]], [centers], [torch.tensor([1.0, 1.0])])
+    >>> visit = Visit(torch.tensor([0]), torch.ones(1, 1, 1), rates=torch.tensor([1.0]))
+    >>> descend(torch.tensor([[0.2, 0.3]]), targets, [visit])
+    tensor([[0.2500, 0.7500]])
+    """
     positions = positions.clone()
     for tables, directions, rates in visits:
         total, _ = displacement(positions, targets, tables, directions)
