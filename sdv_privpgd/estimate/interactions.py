@@ -159,7 +159,9 @@ def _known_margins(
 
     found = {}
     for clique in cliques:
-        parts = {(axis,): (name,) for axis, name in enumerate(clique)}
+        parts: dict[tuple[int, ...], Clique] = {
+            (axis,): (clique[axis],) for axis in range(len(clique))
+        }
         for first, second in combinations(range(len(clique)), 2):
             if (clique[first], clique[second]) in pairs:
                 parts[first, second] = (clique[first], clique[second])
