@@ -33,15 +33,15 @@ _CATEGORIES = 12
 _COMPILE = 15.0
 _LOOK, _ENCODE, _DATE = 1e-7, 1.5e-7, 1e-6  # seconds a cell; dates are usually text
 _COUNT, _NOISE = 4e-9, 5e-7  # seconds a row of a table; seconds a cell
-_PAIR, _PRODUCT = 1e-3, 3e-7  # seconds for a pair's denoising; for each of its a * b * (a + b)
-_PROJECT = 6e-5  # seconds a cell, on one core
+_PAIR, _PRODUCT = 1e-3, 1e-7  # seconds for a pair's denoising; for each of its a * b * (a + b)
+_PROJECT = 1e-5  # seconds a cell, on one core
 _DESCEND = 1.7e-8  # seconds a particle of a table and epoch, on one core
 _START = 0.5
 """Seconds before a descent's first step."""
-_FINISH, _MOST_READ = 7e-9, 20_000
+_FINISH, _MOST_READ = 4.5e-9, 20_000
 """Seconds for a residual that a particle reads in a sweep. Of more residuals than
 ``_MOST_READ``, fewer lead to a move, and they are read on all cores."""
-_GROUPED = 4e-3  # seconds a triple, before the first sweep
+_GROUPED = 6e-4  # seconds a triple, before the first sweep
 _LOTS, _STEP, _CELL = 8, 6e-5, 1e-8  # lots of 50 steps; seconds a clique; a cell of a model
 _ROUND = 0.35  # seconds a round of AIM or MWEM, for each MiB its model may have at the end
 
@@ -180,7 +180,7 @@ def _particles(
     cores = min(os.cpu_count() or 1, 8)
     number = engine.num_particles or default_number(float(num_rows), len(cliques))
     cells = sum(domain.size(clique) for clique in cliques)
-    steps = len(cliques) * number * engine.epochs * engine.num_slices
+    steps = len(cliques) * number * engine.num_epochs * engine.num_slices
     stages = [
         Stage("denoise", _comparing(domain)) if engine.targets == "denoised" else None,
         Stage("project", 0.1 + _PROJECT * cells / cores),

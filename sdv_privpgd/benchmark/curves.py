@@ -242,7 +242,7 @@ def _draw(rows: Sequence[dict], path: Path) -> None:
                 panel.plot(seconds, errors, ".-", color=colors(index % 20), label=family)
                 for row in those:
                     if default.finish is not None and (family, row["sweeps"]) == (
-                        f"{default.epochs} epochs",
+                        f"{default.num_epochs} epochs",
                         default.finish.sweeps,
                     ):
                         panel.plot(row["seconds"], row[error], "k*", ms=12, label="default")

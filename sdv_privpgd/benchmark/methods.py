@@ -19,6 +19,7 @@ ABLATIONS: dict[str, dict] = {
     "PrivPGD-without-denoising": {"targets": "consistent"},
     "PrivPGD-without-consistency": {"targets": "raw"},
     "PrivPGD-without-descent": {"epochs": 0},
+    "PrivPGD-with-100-epochs": {"epochs": 100},
     "PrivPGD-without-finish": {"finish": None},
     "PrivPGD-without-columns": {},
     "PrivPGD-without-second-round": {},

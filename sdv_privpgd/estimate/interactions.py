@@ -11,7 +11,7 @@ Everything here is post-processing of noisy answers: public and free.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import combinations
 from typing import NamedTuple
 
@@ -83,6 +83,10 @@ class _Beyond(NamedTuple):
     freedom: int
 
 
+_Margins = dict[tuple[int, ...], np.ndarray]
+"""The marginals of one table, or of several stacked ones, by the axes of a table they are over."""
+
+
 def _targets(
     tables: ConsistentTables,
     pairs: Mapping[Clique, np.ndarray],
@@ -90,35 +94,39 @@ def _targets(
     measured: Mapping[Clique, NoisyTable],
 ) -> dict[Clique, GroupedTarget]:
     """The signed measures on the groups of all cliques of at least three attributes."""
-    found = {
-        clique: _beyond(tables, _known_margins(tables, pairs, grouping, clique), table)
-        for clique, table in measured.items()
-        if len(clique) > 2
-    }
+    wanted = {clique: table for clique, table in measured.items() if len(clique) > 2}
+    found = _all_beyond(tables.total, _known_margins(tables, pairs, grouping, wanted), wanted)
     kept = signal_shares(
-        np.array([_square(each) for each in found.values()]),
-        np.array([max(each.freedom, 1) for each in found.values()]),
+        np.array([_square(found[clique]) for clique in wanted]),
+        np.array([max(found[clique].freedom, 1) for clique in wanted]),
     )
     return {
         clique: GroupedTarget(
-            (each.expected + share * each.values) / tables.total,
-            _weight(tables, clique, each.measured.variance),
+            (found[clique].expected + share * found[clique].values) / tables.total,
+            _weight(tables, clique, table.variance),
         )
-        for (clique, each), share in zip(found.items(), kept.tolist(), strict=True)
+        for (clique, table), share in zip(wanted.items(), kept.tolist(), strict=True)
     }
 
 
-def _beyond(
-    tables: ConsistentTables, margins: Mapping[tuple[int, ...], np.ndarray], measured: NoisyTable
-) -> _Beyond:
-    """A table beside its margins, which are given by their axes."""
-    shape = measured.counts.shape
-    expected = _of_largest_entropy(margins, shape, tables.total)
-    values = measured.counts - expected
-    for axes in _subsets(margins, len(shape)):
-        others = tuple(axis for axis in range(len(shape)) if axis not in axes)
-        values = values - values.mean(axis=others, keepdims=True)
-    return _Beyond(measured, expected, values, _freedom(margins, shape))
+def _all_beyond(
+    total: float, margins: Mapping[Clique, _Margins], measured: Mapping[Clique, NoisyTable]
+) -> dict[Clique, _Beyond]:
+    """Each table beside its marginals. Tables of one shape are worked on together."""
+    alike: dict[tuple, list[Clique]] = {}
+    for clique, table in measured.items():
+        alike.setdefault((table.counts.shape, tuple(margins[clique])), []).append(clique)
+    found = {}
+    for (shape, known), cliques in alike.items():
+        stacked = {axes: np.stack([margins[each][axes] for each in cliques]) for axes in known}
+        expected = _of_largest_entropy(stacked, shape, total)
+        values = np.stack([measured[each].counts for each in cliques]) - expected
+        for axes in _subsets(stacked, len(shape)):
+            values = values - values.mean(axis=_others(axes, len(shape)), keepdims=True)
+        freedom = _freedom(stacked, shape)
+        for place, each in enumerate(cliques):
+            found[each] = _Beyond(measured[each], expected[place], values[place], freedom)
+    return found
 
 
 def _square(beyond: _Beyond) -> float:
@@ -138,34 +146,48 @@ def _known_margins(
     tables: ConsistentTables,
     pairs: Mapping[Clique, np.ndarray],
     grouping: Grouping,
-    clique: Clique,
-) -> dict[tuple[int, ...], np.ndarray]:
+    cliques: Iterable[Clique],
+) -> dict[Clique, _Margins]:
     """The counts of groups that pairs and single attributes give, by the axes they are over."""
-    margins: dict[tuple[int, ...], np.ndarray] = {
-        (axis,): grouping.sums(tables.one_way[name], (name,)) for axis, name in enumerate(clique)
-    }
-    for axes in combinations(range(len(clique)), 2):
-        pair = tuple(clique[axis] for axis in axes)
-        if pair in pairs:
-            margins[axes] = tables.total * grouping.sums(pairs[pair], pair)
-    return margins
+    sums: dict[Clique, np.ndarray] = {}
+
+    def known(part: Clique) -> np.ndarray:
+        if part not in sums:
+            counts = tables.one_way[part[0]] if len(part) == 1 else tables.total * pairs[part]
+            sums[part] = grouping.sums(counts, part)
+        return sums[part]
+
+    found = {}
+    for clique in cliques:
+        parts: dict[tuple[int, ...], Clique] = {
+            (axis,): (clique[axis],) for axis in range(len(clique))
+        }
+        for first, second in combinations(range(len(clique)), 2):
+            if (clique[first], clique[second]) in pairs:
+                parts[first, second] = (clique[first], clique[second])
+        found[clique] = {axes: known(part) for axes, part in parts.items()}
+    return found
 
 
-def _of_largest_entropy(
-    margins: Mapping[tuple[int, ...], np.ndarray], shape: tuple[int, ...], total: float
-) -> np.ndarray:
-    """The counts of largest entropy that have these margins."""
-    counts = np.full(shape, total / math.prod(shape))
+def _of_largest_entropy(margins: _Margins, shape: tuple[int, ...], total: float) -> np.ndarray:
+    """The stacked counts of largest entropy that have these marginals."""
+    number = len(next(iter(margins.values())))
+    counts = np.full((number, *shape), total / math.prod(shape))
     for _ in range(_SWEEPS):
         for axes, margin in margins.items():
-            others = tuple(axis for axis in range(len(shape)) if axis not in axes)
+            others = _others(axes, len(shape))
             sums = counts.sum(axis=others)
             ratio = np.divide(margin, sums, out=np.zeros_like(sums), where=sums > 0)
-            counts = counts * np.expand_dims(ratio, others)
+            counts *= np.expand_dims(ratio, others)
     return counts
 
 
-def _subsets(margins: Mapping[tuple[int, ...], np.ndarray], degree: int) -> list[tuple[int, ...]]:
+def _others(axes: tuple[int, ...], degree: int) -> tuple[int, ...]:
+    """The axes of stacked tables that are not among these axes of each table."""
+    return tuple(axis + 1 for axis in range(degree) if axis not in axes)
+
+
+def _subsets(margins: _Margins, degree: int) -> list[tuple[int, ...]]:
     """All sets of axes that lie within the axes of some margin, by size: the empty one first."""
     return [
         subset
@@ -175,7 +197,7 @@ def _subsets(margins: Mapping[tuple[int, ...], np.ndarray], degree: int) -> list
     ]
 
 
-def _freedom(margins: Mapping[tuple[int, ...], np.ndarray], shape: tuple[int, ...]) -> int:
+def _freedom(margins: _Margins, shape: tuple[int, ...]) -> int:
     """The number of dimensions in which a table with given margins can vary."""
     given = sum(
         math.prod(shape[axis] - 1 for axis in axes) for axes in _subsets(margins, len(shape))

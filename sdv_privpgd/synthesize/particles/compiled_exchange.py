@@ -32,9 +32,11 @@ class Residuals(NamedTuple):
     ``codes``, ``maps`` and ``widths`` are those of ``Levels``.
 
     View t is a table of one level that serves one attribute. The attribute is its last axis, so
-    that its codes are neighbors in memory. The cell of a particle lies at offsets[t] + the sum of
-    strides * codes over the view's terms; the terms' ``axes`` are rows of ``codes``, the attribute
-    itself last. Views are ordered by attribute and level. The views of one table are siblings.
+    that its codes are neighbors in memory. They begin, for a particle, at offsets[t] + the sum of
+    strides[t] * codes over the other attributes, whose ``axes`` are rows of ``codes``; strides of
+    0 fill up where there are fewer than elsewhere. The attribute itself has the row ``own_axes``.
+    Views are ordered by attribute and level. The views of one table are siblings. All that is
+    added to a place in memory is unsigned: a signed index would be checked for its sign.
 
     >>> domain = Domain(("age", "ill"), (2, 2))
     >>> codes = np.array([[0, 1], [0, 1]], dtype=np.int32)  # of two particles
@@ -51,9 +53,9 @@ class Residuals(NamedTuple):
     offsets: np.ndarray
     weights: np.ndarray
     levels: np.ndarray
-    first_term: np.ndarray
     axes: np.ndarray
     strides: np.ndarray
+    own_axes: np.ndarray
     first_sibling: np.ndarray
     siblings: np.ndarray
     own_strides: np.ndarray
@@ -109,14 +111,14 @@ class Residuals(NamedTuple):
             widths=levels.widths,
             values=np.concatenate([np.empty(0), *values]).astype(np.float32),
             first_view=np.searchsorted(owners, np.arange(len(domain) * num_levels + 1)),
-            offsets=np.array(offsets, dtype=np.int64),
+            offsets=np.array(offsets, dtype=np.uint64),
             weights=np.array([tables[number].weight for _, number in views], np.float32),
             levels=levels_of,
-            first_term=_starts(terms),
-            axes=_flat(terms),
-            strides=_flat(strides),
+            axes=_padded([own[:-1] for own in terms]),
+            strides=_padded([own[:-1] for own in strides]),
+            own_axes=np.array([own[-1] for own in terms], dtype=np.uint64),
             first_sibling=_starts(siblings),
-            siblings=_flat([[other for other, _ in those] for those in siblings]),
+            siblings=_flat([[other for other, _ in those] for those in siblings]).astype(np.int64),
             own_strides=_flat([[stride for _, stride in those] for those in siblings]),
         )
 
@@ -167,9 +169,9 @@ def sweep_blocks(
     offsets,
     weights,
     levels,
-    first_term,
     axes,
     strides,
+    own_axes,
     first_sibling,
     siblings,
     own_strides,
@@ -177,7 +179,7 @@ def sweep_blocks(
     """Sweeps a stretch of the particles, block by block, with the attributes in this order."""
     num_moved = 0
     num_levels, num_axes, _ = maps.shape
-    places = (offsets, first_term, axes, strides)
+    places = (offsets, axes, strides)
     views = (first_view, weights, maps, widths)
     for first in range(start, stop, len(proposals)):
         last = min(stop, first + len(proposals))
@@ -195,7 +197,8 @@ def sweep_blocks(
                 old = codes[axis, i]
                 gain = np.float32(0)
                 for t in range(begin, end):
-                    there, here = maps[levels[t], axis, new], maps[levels[t], axis, old]
+                    there = np.uint64(maps[levels[t], axis, new])
+                    here = np.uint64(maps[levels[t], axis, old])
                     if there != here:
                         row = _row(codes, i, t, places)
                         gain += values[row + there] - values[row + here] - weights[t]
@@ -203,15 +206,16 @@ def sweep_blocks(
                     continue
                 num_moved += 1
                 for t in range(begin, end):
-                    there, here = maps[levels[t], axis, new], maps[levels[t], axis, old]
+                    there = np.uint64(maps[levels[t], axis, new])
+                    here = np.uint64(maps[levels[t], axis, old])
                     if there == here:
                         continue
                     for place in range(first_sibling[t], first_sibling[t + 1]):
-                        sibling = siblings[place]
+                        sibling, stride = siblings[place], own_strides[place]
                         at = _row(codes, i, sibling, places)
-                        at += codes[axes[first_term[sibling + 1] - 1], i]
+                        at += np.uint64(codes[own_axes[sibling], i])
                         values[at] += weights[t]
-                        values[at + (there - here) * own_strides[place]] -= weights[t]
+                        values[at + there * stride - here * stride] -= weights[t]
                 for level in range(num_levels):
                     codes[level * num_axes + axis, i] = maps[level, axis, new]
     return num_moved
@@ -240,37 +244,62 @@ def _score(codes, values, places, views, key, block, start, stop, scores, propos
     score, part = scores[0], scores[1]
     for i in range(start, stop):
         old = codes[axis, i]
-        for b in range(size):
-            score[b] = 0
         for level in range(num_levels):
             begin = first_view[axis * num_levels + level]
             end = first_view[axis * num_levels + level + 1]
-            own, width = maps[level, axis], widths[level, axis]
-            if begin == end:
+            if level > 0 and begin == end:
                 continue
-            for b in range(width):
-                part[b] = 0
-            need = np.float32(0)
-            for t in range(begin, end):
-                row = _row(codes, i, t, places)
-                for b in range(width):
-                    part[b] += values[row + b]
-                need += weights[t]
+            own, width = maps[level, axis], widths[level, axis]
+            into = part if level > 0 else score  # the codes of level 0 are the codes
+            need = _sum_rows(codes, values, i, begin, end, width, places, weights, into)
             # Only a move to another code of the level takes the particle out of its cell.
-            part[own[old]] += need
-            for b in range(size):
-                score[b] += part[own[b]]
+            into[own[old]] += need
+            if level > 0:
+                for b in range(size):
+                    score[b] += part[own[b]]
         proposals[i - first] = _improving(score[:size], score[old], _mixed(key, i, axis))
+
+
+@njit()
+@no_type_check
+def _sum_rows(codes, values, i, begin, end, width, places, weights, part):
+    """Adds a particle's rows of the views of one level, and returns the sum of their weights."""
+    need = np.float32(0)
+    if width == 4:
+        # Sums over four groups, of which there are most, stay in registers.
+        a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
+        for t in range(begin, end):
+            row = _row(codes, i, t, places)
+            a += values[row]
+            b += values[row + np.uint64(1)]
+            c += values[row + np.uint64(2)]
+            d += values[row + np.uint64(3)]
+            need += weights[t]
+        part[0], part[1], part[2], part[3] = a, b, c, d
+    else:
+        for b in range(width):
+            part[b] = 0
+        for t in range(begin, end):
+            row = np.int64(_row(codes, i, t, places))
+            line = values[row : row + width]
+            for b in range(width):
+                part[b] += line[b]
+            need += weights[t]
+    return need
 
 
 @njit()
 @no_type_check
 def _row(codes, particle, view, places):
     """The place in a view where a particle's residuals begin, one for each code."""
-    offsets, first_term, axes, strides = places
-    at = offsets[view]
-    for term in range(first_term[view], first_term[view + 1] - 1):
-        at += strides[term] * codes[axes[term], particle]
+    offsets, axes, strides = places
+    i, t = np.uint64(particle), np.uint64(view)
+    at = offsets[t]
+    if axes.shape[1] == 2:
+        at += strides[t, 0] * np.uint64(codes[axes[t, 0], i])
+        return at + strides[t, 1] * np.uint64(codes[axes[t, 1], i])
+    for term in range(axes.shape[1]):
+        at += strides[t, term] * np.uint64(codes[axes[t, term], i])
     return at
 
 
@@ -313,4 +342,12 @@ def _starts(parts: Sequence[Sequence]) -> np.ndarray:
 
 
 def _flat(parts: Sequence[Sequence[int]]) -> np.ndarray:
-    return np.array([value for part in parts for value in part], dtype=np.int64)
+    return np.array([value for part in parts for value in part], dtype=np.uint64)
+
+
+def _padded(parts: Sequence[Sequence[int]]) -> np.ndarray:
+    """The parts as rows of two columns or more, filled up with zeros."""
+    found = np.zeros((len(parts), max([2, *map(len, parts)])), dtype=np.uint64)
+    for row, part in zip(found, parts, strict=True):
+        row[: len(part)] = part
+    return found

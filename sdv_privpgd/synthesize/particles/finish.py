@@ -33,10 +33,11 @@ class ExchangeFinish:
     of -1, which the sums leave out. Particles leave it for any code with the same chance.
 
     Attributes:
-        sweeps: The largest number of sweeps. It ends earlier when a sweep moves nothing. After a
-            descent two sweeps reach the noise of the targets, and more fit that noise: on Adult
-            at epsilon 1 the mean 2-way error is lowest after one or two. With exact targets it
-            falls until the 15th.
+        sweeps: The largest number of sweeps. It ends earlier when a sweep moves nothing. After 30
+            epochs of a descent, three sweeps reach the noise of the targets. On ten tables a third
+            one changes the mean error of pairs by less than 1 %; on ACS Income at epsilon 1 it
+            lowers their sliced W1 by 2 %. With exact targets the mean 2-way error falls until the
+            15th.
 
     >>> from sdv_privpgd.domain import Domain
     >>> domain = Domain(("a", "b"), (2, 2))
@@ -47,7 +48,7 @@ class ExchangeFinish:
     [(0, 0), (0, 0), (1, 1), (1, 1)]
     """
 
-    sweeps: int = 2
+    sweeps: int = 3
 
     def __post_init__(self) -> None:
         if not isinstance(self.sweeps, int) or self.sweeps < 0:

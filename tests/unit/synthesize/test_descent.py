@@ -311,6 +311,19 @@ def test_errors_name_the_argument_the_value_and_the_remedy(changes, message):
         ParticleGradientDescent(**changes)
 
 
+def test_a_descent_is_longer_where_nothing_moves_the_particles_afterwards():
+    few = {"num_particles": 50, "enable_gpu": False}
+    penalty = DifferentiablePenalty(function=pull_up, weight=0.1)
+    for changes, expected in (
+        ({}, 30),
+        ({"finish": None}, 100),
+        ({"penalties": (penalty,)}, 100),
+        ({"penalties": (penalty,), "epochs": 7}, 7),
+    ):
+        model = ParticleGradientDescent(**few, **changes).fit(DOMAIN, measured(joint()))
+        assert max(model.losses) == expected
+
+
 @given(st.integers(1, 10**8), st.integers(1, 5_000))
 def test_by_default_as_many_rows_use_each_particle_equally_often(total, num_tables):
     number = default_number(float(total), num_tables)
