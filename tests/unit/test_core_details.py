@@ -165,6 +165,38 @@ def test_a_number_so_near_an_end_that_the_margin_of_all_scores_holds_it_is_decid
     assert drawn == [8, 128]
 
 
+class TestDatasets:
+    def test_tables_that_begin_alike_are_counted_apart(self):
+        """After a table of two attributes comes one of three that begins with the same one."""
+        codes = np.array([[1, 2, 0], [0, 1, 1], [1, 0, 1]])
+        dataset = Dataset(Domain(("a", "b", "c"), (2, 3, 2)), codes)
+        cliques = [("a", "b"), ("a", "b", "c"), ("a", "c"), ("a",), ("b", "a", "c"), ()]
+        for table, clique in zip(dataset.counts_of(cliques), cliques, strict=True):
+            np.testing.assert_array_equal(table, dataset.counts(clique))
+            assert table.sum() == 3
+
+    def test_attributes_of_one_value_are_taken_over_without_a_copy_too(self):
+        codes = np.array([[0, 0, 0], [0, 2, 1]], dtype=np.uint8)
+        codes.setflags(write=False)
+        dataset = Dataset(Domain(("a", "b"), (1, 3)), codes.T)
+        assert np.shares_memory(dataset._codes, codes)
+
+    def test_a_code_one_beyond_the_last_is_clipped_though_nobody_can_change_it(self):
+        codes = np.array([[0, 1, 2]], dtype=np.uint8)
+        codes.setflags(write=False)
+        assert Dataset(Domain(("a",), (2,)), codes.T).counts(("a",)).tolist() == [1, 2]
+
+    def test_each_attribute_needs_its_contributions(self):
+        dataset = Dataset(Domain(("a", "b"), (2, 2)), np.array([[0, 1]]))
+        with pytest.raises(ValueError, match="zip"):
+            dataset.lookup_sum(("a", "b"), [np.array([1, 2])])
+
+    def test_they_are_refused_to_pickle(self):
+        said = r"^A Dataset is private and cannot be pickled or copied\.$"
+        with pytest.raises(TypeError, match=said):
+            Dataset(Domain(("a",), (2,)), np.array([[0]])).__reduce__()
+
+
 class TestValueCounts:
     def test_missing_cells_are_counted(self):
         values = ValueCounts({"x": [(None, 3), ("a", 2), (None, 4)]})
