@@ -107,6 +107,19 @@ class TestCurators:
         assert _usable_stddev(2**80, Fraction(1), "the most") == MAX_STDDEV
         assert curator.ledger.charges == ()
 
+    def test_a_bar_is_told_what_goes_on_and_cannot_leave_a_query_out(self):
+        told = []
+
+        def bar(blocks, name):
+            told.append((list(blocks), name))
+            return blocks
+
+        query = MarginalQuery(("a",))
+        assert len(curator_of().measure([query] * 65, PART, what="a", progress=bar)) == 65
+        assert told == [([0, 1, 2], "measure")]
+        with pytest.raises(ValueError, match="shorter"):
+            curator_of().measure([query], PART, what="a", progress=lambda blocks, name: blocks[1:])
+
     def test_without_values_there_is_nothing_to_find(self):
         assert curator_of().discover(PART, Fraction(1e-6), what="values") == {}
 
@@ -118,6 +131,12 @@ class TestCurators:
         said = r"^A Curator holds a private table and cannot be pickled or copied\.$"
         with pytest.raises(TypeError, match=said):
             curator_of().__reduce__()
+
+
+def test_what_was_measured_cannot_be_changed():
+    (measured,) = curator_of().measure([MarginalQuery(("a",))], PART, what="a")
+    with pytest.raises(ValueError, match="read-only"):
+        measured.answer[0] = 7
 
 
 class TestQueries:
