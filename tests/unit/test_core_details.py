@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.domain import Domain, Grouping
-from sdv_privpgd.privacy import selection
+from sdv_privpgd.privacy import accounting, ledger, selection
 from sdv_privpgd.privacy.curator import Curator, _usable_stddev
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyBudgetError, PrivacyLedger
@@ -34,6 +34,16 @@ def curator_of(columns=None, adjacency=REPLACE):
 
 def error(clique=("a",), expected=(1, 1), **settings):
     return ModelErrorQuery(clique=clique, expected=np.array(expected), **settings)
+
+
+def test_margins_and_limits_are_those_that_the_docstrings_argue_with():
+    assert accounting._RELATIVE_MARGIN == 1e-13
+    assert accounting._ABSOLUTE_MARGIN == 2.0**-50
+    assert selection._ERROR == 2.0**-45
+    assert Fraction(1, 2**60) == ledger._EVENTS_SHARE
+    assert ModelErrorQuery._LIMIT == 2**60
+    assert SigmoidSumQuery.GRID == 2**20
+    assert SigmoidSumQuery._SCORES == 2**16
 
 
 class TestCharges:
