@@ -161,7 +161,8 @@ def test_a_scale_that_is_none_is_refused(stddev):
 
 def test_noise_of_a_trillion_is_the_most():
     assert MAX_STDDEV == 2.0**40
-    assert abs(rounded_gaussian(2.0**40, 1)[0]) < 39 * 2**40
+    # Every third or so is decided by further bits, here of the operating system.
+    assert np.abs(rounded_gaussian(2.0**40, 60)).max() < 39 * 2**40
     with pytest.raises(
         ValueError, match=r"^stddev must be in \(0, 1\.09951e\+12\], got 1099511627776\.000"
     ):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.domain import Domain, Grouping
-from sdv_privpgd.privacy import accounting, ledger, selection
+from sdv_privpgd.privacy import accounting, ledger, selection, thresholding
 from sdv_privpgd.privacy.curator import Curator, _usable_stddev
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyBudgetError, PrivacyLedger
@@ -40,6 +40,7 @@ def test_margins_and_limits_are_those_that_the_docstrings_argue_with():
     assert accounting._RELATIVE_MARGIN == 1e-13
     assert accounting._ABSOLUTE_MARGIN == 2.0**-50
     assert selection._ERROR == 2.0**-45
+    assert thresholding._RELATIVE_ERROR == 2.0**-40
     assert Fraction(1, 2**60) == ledger._EVENTS_SHARE
     assert ModelErrorQuery._LIMIT == 2**60
     assert SigmoidSumQuery.GRID == 2**20
@@ -170,6 +171,7 @@ class TestQueries:
     def test_an_error_is_one_number(self):
         domain = Domain(("a", "b"), (2, 3))
         assert error().shape(domain) == (1,)
+        assert error().of_counts(np.array([1, 3])) == 2
 
 
 @pytest.mark.parametrize("weight", [1e-6, 0.01, 3.0])
