@@ -7,9 +7,9 @@ and a test that looks into running fits (``tests/leak/test_boundary.py``) keep i
 An auditor reads these files, in this order, with their lines of code:
 
     ``privacy/accounting.py``     95  epsilon and delta as mu, and back
-    ``privacy/noise.py``          54  rounded Gaussian noise
+    ``privacy/noise.py``          45  rounded Gaussian noise
     ``privacy/selection.py``      47  the exponential mechanism
-    ``privacy/thresholding.py``   23  values that nobody declared
+    ``privacy/thresholding.py``   22  values that nobody declared
     ``privacy/queries.py``       160  what can be asked, and its sensitivity
     ``privacy/dataset.py``        74  codes, and their counting
     ``privacy/value_counts.py``   36  values, and their counting
@@ -22,7 +22,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``columns/scalars.py``       170  numbers, truths and text of cells
     ``columns/dates.py``         117  dates of cells
 
-These are 1,577 lines of code. What they call besides holds no record: ``domain`` and the cells of
+These are 1,567 lines of code. What they call besides holds no record: ``domain`` and the cells of
 ``columns/`` are public facts. The first ten need numpy, scipy and mpmath alone. ``boundary`` is the
 one exception of the rule that the core is free of pandas: it calls the encoders, who read pandas'
 columns, on columns that it does not look into. ``ledger_file`` and ``opacus`` read ledgers, which

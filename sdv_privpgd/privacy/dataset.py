@@ -118,6 +118,6 @@ def _clipped(columns: np.ndarray, domain: Domain) -> np.ndarray:
         for start in range(0, columns.shape[1], _BLOCK):
             with np.errstate(invalid="ignore"):  # a warning would depend on the private values
                 part = columns[axis, start : start + _BLOCK].astype(np.int64)
-            own[axis, start : start + _BLOCK] = np.clip(part, 0, size - 1, out=part)
+            own[axis, start : start + _BLOCK] = np.clip(part, 0, size - 1)
     own.setflags(write=False)
     return own

@@ -168,7 +168,7 @@ class PrivacyLedger:
                 f"but {float(self.remaining):.6g} of {float(self.budget):.6g} is left. "
                 "Ask for less or allow a larger epsilon."
             )
-        deltas = charge.delta + sum((earlier.delta for earlier in self.charges), Fraction(0))
+        deltas = charge.delta + sum(earlier.delta for earlier in self.charges)
         if deltas > self.reserved + Fraction(self.delta) * _EVENTS_SHARE:
             raise PrivacyBudgetError(
                 f"{charge.mechanism} on {charge.what} adds {float(charge.delta):.3g} to delta, "
@@ -211,7 +211,7 @@ class PrivacyLedger:
         events' own deltas use up ``delta``.
         """
         delta = check_delta(self.delta if delta is None else delta)
-        left = Fraction(delta) - sum((charge.delta for charge in self.charges), Fraction(0))
+        left = Fraction(delta) - sum(charge.delta for charge in self.charges)
         if left <= 0:
             return math.inf
         adjacency = self.adjacency if adjacency is None else Adjacency.parse(adjacency)

@@ -14,6 +14,7 @@ width gives, and without the minutes that building one for a large sigma takes.
 
 import math
 import os
+from bisect import bisect_left
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -36,6 +37,9 @@ MAX_STDDEV = 2.0**40
 
 _MAGNITUDE_BITS = 63  # of a 64-bit word; the last bit is the sign
 _EXTRA_BITS = 1024
+_PRECISION = 1280
+_REACH = 39
+"""So many standard deviations no magnitude exceeds: the tail beyond is below 2^-1087."""
 _RELATIVE_ERROR = 2.0**-44
 """Generous bound on the relative error of ``erfc`` and of the arithmetic around it."""
 
@@ -47,29 +51,19 @@ def _tail(magnitude: np.ndarray, stddev: float) -> tuple[np.ndarray, np.ndarray]
     return scaled - margin, scaled + margin
 
 
-def _magnitude_exactly(word: int, stddev: float, near: int, words: WordSource) -> int:
-    """The magnitude of a word that double precision cannot place, looked for from ``near``."""
+def _magnitude_exactly(word: int, stddev: float, words: WordSource) -> int:
+    """The magnitude of a word that double precision cannot place."""
     bits = _MAGNITUDE_BITS + _EXTRA_BITS
     uniform = (word << _EXTRA_BITS) | int.from_bytes(words(_EXTRA_BITS // 8), "little")
-    with _exact.workprec(1280):
+    with _exact.workprec(_PRECISION):
         scale = _exact.mpf(stddev) * _exact.sqrt(2)
 
-        def above(k: int) -> bool:
-            """Whether the magnitude exceeds k: the uniform lies below the tail beyond k."""
-            tail = _exact.erfc((_exact.mpf(k) + _exact.mpf(1) / 2) / scale)
-            return uniform < int(_exact.floor(_exact.ldexp(tail, bits)))
+        def is_most(k: int) -> bool:
+            """Whether the magnitude is at most k: the uniform is not below the tail beyond k."""
+            tail = _exact.erfc((k + _exact.mpf(1) / 2) / scale)
+            return uniform >= int(_exact.ldexp(tail, bits))
 
-        low = high = near
-        step = 1
-        while above(high):
-            low, high, step = high + 1, high + step, 2 * step
-        step = 1
-        while low > 0 and not above(low - 1):
-            low, high, step = max(0, low - step), low - 1, 2 * step
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if above(middle) else (low, middle)
-    return low
+        return bisect_left(range(math.ceil(_REACH * stddev)), True, key=is_most)
 
 
 def rounded_gaussian(stddev: float, size: int, words: WordSource = os.urandom) -> np.ndarray:
@@ -94,7 +88,5 @@ def rounded_gaussian(stddev: float, size: int, words: WordSource = os.urandom) -
     before, _ = _tail(magnitude - 1, stddev)
     certain = (real >= beyond) & ((magnitude == 0) | (real < before))
     for index in np.flatnonzero(~certain):
-        magnitude[index] = _magnitude_exactly(
-            int(uniform[index]), stddev, int(magnitude[index]), words
-        )
+        magnitude[index] = _magnitude_exactly(int(uniform[index]), stddev, words)
     return np.where(drawn & np.uint64(1), -magnitude, magnitude)

@@ -47,8 +47,8 @@ def threshold_for(
     """
     sides = 2 if adjacency is Adjacency.REPLACE_ONE else 1
     tail = float(delta) / (sides * num_columns * rows_per_person)
-    start = rows_per_person + stddev * math.sqrt(2) * float(erfcinv(2 * tail))
-    threshold = math.floor(start) - 1
+    # Half a row below what has this tail, and what is sought is at or above that.
+    threshold = math.floor(rows_per_person + stddev * math.sqrt(2) * float(erfcinv(2 * tail)))
     while thresholded_delta(stddev, threshold, num_columns, rows_per_person, adjacency) > delta:
         threshold += 1
     return threshold

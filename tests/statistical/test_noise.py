@@ -159,6 +159,16 @@ def test_a_scale_that_is_none_is_refused(stddev):
         rounded_gaussian(stddev, 1)
 
 
+def test_noise_of_a_trillion_is_the_most():
+    assert MAX_STDDEV == 2.0**40
+    # Every third or so is decided by further bits, here of the operating system.
+    assert np.abs(rounded_gaussian(2.0**40, 60)).max() < 39 * 2**40
+    with pytest.raises(
+        ValueError, match=r"^stddev must be in \(0, 1\.09951e\+12\], got 1099511627776\.000"
+    ):
+        rounded_gaussian(math.nextafter(2.0**40, math.inf), 1)
+
+
 # The law bit by bit, against arithmetic in 1,600 bits
 
 
@@ -231,6 +241,24 @@ def test_words_next_to_a_boundary_fall_on_their_side(stddev, k, offset):
     # At 2^21 words, beyond any margin of 2^-44 of 2^63, no further bits are asked for.
     if abs(offset) == 2**21:
         assert words.asked == [8]
+
+
+@pytest.mark.parametrize(
+    ("stddev", "k", "inside", "outside"),
+    [
+        (50.3, 0, (-430_000, 430_000), (-600_000, 600_000)),  # 2^19 is 2^-44 of nearly 2^63
+        (50.3, 10, (-370_000, 370_000), (-500_000, 500_000)),  # and 2^18.7 of the tail there
+        (13.9, 111, (-1, 2), (-2, 3)),  # where 2^-44 of the tail is nothing: two words
+        (350.0, 2800, (-1, 2), (-2, 3)),
+    ],
+)
+def test_further_bits_are_asked_for_within_the_margin_and_not_beyond(stddev, k, inside, outside):
+    edge = boundary(stddev, k, 63)
+    for offsets, asked in ((inside, [8, 128]), (outside, [8])):
+        for offset in offsets:
+            words = Words(edge + offset)
+            rounded_gaussian(stddev, 1, words)
+            assert words.asked == asked
 
 
 @pytest.mark.parametrize("stddev", [0.3, 2.8, 350.0, 1e6])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.domain import Domain, Grouping
-from sdv_privpgd.privacy import selection
+from sdv_privpgd.privacy import accounting, ledger, selection, thresholding
 from sdv_privpgd.privacy.curator import Curator, _usable_stddev
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyBudgetError, PrivacyLedger
@@ -34,6 +34,17 @@ def curator_of(columns=None, adjacency=REPLACE):
 
 def error(clique=("a",), expected=(1, 1), **settings):
     return ModelErrorQuery(clique=clique, expected=np.array(expected), **settings)
+
+
+def test_margins_and_limits_are_those_that_the_docstrings_argue_with():
+    assert accounting._RELATIVE_MARGIN == 1e-13
+    assert accounting._ABSOLUTE_MARGIN == 2.0**-50
+    assert selection._ERROR == 2.0**-45
+    assert thresholding._RELATIVE_ERROR == 2.0**-40
+    assert Fraction(1, 2**60) == ledger._EVENTS_SHARE
+    assert ModelErrorQuery._LIMIT == 2**60
+    assert SigmoidSumQuery.GRID == 2**20
+    assert SigmoidSumQuery._SCORES == 2**16
 
 
 class TestCharges:
@@ -107,6 +118,19 @@ class TestCurators:
         assert _usable_stddev(2**80, Fraction(1), "the most") == MAX_STDDEV
         assert curator.ledger.charges == ()
 
+    def test_a_bar_is_told_what_goes_on_and_cannot_leave_a_query_out(self):
+        told = []
+
+        def bar(blocks, name):
+            told.append((list(blocks), name))
+            return blocks
+
+        query = MarginalQuery(("a",))
+        assert len(curator_of().measure([query] * 65, PART, what="a", progress=bar)) == 65
+        assert told == [([0, 1, 2], "measure")]
+        with pytest.raises(ValueError, match="shorter"):
+            curator_of().measure([query], PART, what="a", progress=lambda blocks, name: blocks[1:])
+
     def test_without_values_there_is_nothing_to_find(self):
         assert curator_of().discover(PART, Fraction(1e-6), what="values") == {}
 
@@ -118,6 +142,12 @@ class TestCurators:
         said = r"^A Curator holds a private table and cannot be pickled or copied\.$"
         with pytest.raises(TypeError, match=said):
             curator_of().__reduce__()
+
+
+def test_what_was_measured_cannot_be_changed():
+    (measured,) = curator_of().measure([MarginalQuery(("a",))], PART, what="a")
+    with pytest.raises(ValueError, match="read-only"):
+        measured.answer[0] = 7
 
 
 class TestQueries:
@@ -141,6 +171,7 @@ class TestQueries:
     def test_an_error_is_one_number(self):
         domain = Domain(("a", "b"), (2, 3))
         assert error().shape(domain) == (1,)
+        assert error().of_counts(np.array([1, 3])) == 2
 
 
 @pytest.mark.parametrize("weight", [1e-6, 0.01, 3.0])
@@ -163,6 +194,38 @@ def test_a_number_so_near_an_end_that_the_margin_of_all_scores_holds_it_is_decid
 
     assert selection.exponential_choice([5, 5, 5, 5], Fraction(1), words) == 1
     assert drawn == [8, 128]
+
+
+class TestDatasets:
+    def test_tables_that_begin_alike_are_counted_apart(self):
+        """After a table of two attributes comes one of three that begins with the same one."""
+        codes = np.array([[1, 2, 0], [0, 1, 1], [1, 0, 1]])
+        dataset = Dataset(Domain(("a", "b", "c"), (2, 3, 2)), codes)
+        cliques = [("a", "b"), ("a", "b", "c"), ("a", "c"), ("a",), ("b", "a", "c"), ()]
+        for table, clique in zip(dataset.counts_of(cliques), cliques, strict=True):
+            np.testing.assert_array_equal(table, dataset.counts(clique))
+            assert table.sum() == 3
+
+    def test_attributes_of_one_value_are_taken_over_without_a_copy_too(self):
+        codes = np.array([[0, 0, 0], [0, 2, 1]], dtype=np.uint8)
+        codes.setflags(write=False)
+        dataset = Dataset(Domain(("a", "b"), (1, 3)), codes.T)
+        assert np.shares_memory(dataset._codes, codes)
+
+    def test_a_code_one_beyond_the_last_is_clipped_though_nobody_can_change_it(self):
+        codes = np.array([[0, 1, 2]], dtype=np.uint8)
+        codes.setflags(write=False)
+        assert Dataset(Domain(("a",), (2,)), codes.T).counts(("a",)).tolist() == [1, 2]
+
+    def test_each_attribute_needs_its_contributions(self):
+        dataset = Dataset(Domain(("a", "b"), (2, 2)), np.array([[0, 1]]))
+        with pytest.raises(ValueError, match="zip"):
+            dataset.lookup_sum(("a", "b"), [np.array([1, 2])])
+
+    def test_they_are_refused_to_pickle(self):
+        said = r"^A Dataset is private and cannot be pickled or copied\.$"
+        with pytest.raises(TypeError, match=said):
+            Dataset(Domain(("a",), (2,)), np.array([[0]])).__reduce__()
 
 
 class TestValueCounts:

@@ -5,6 +5,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
+from sdv_privpgd.privacy import thresholding
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 
@@ -41,6 +42,14 @@ def test_where_all_may_be_told_delta_is_one(adjacency):
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
+def test_a_chance_of_one_half_is_too_much(adjacency, monkeypatch):
+    monkeypatch.setattr(thresholding, "_RELATIVE_ERROR", 0.0)
+    monkeypatch.setattr(thresholding, "erfc", lambda x: 0.5)
+    assert thresholded_delta(1.0, 3, 2, 1, adjacency) == 1
+    assert thresholded_delta(1.0, 3, 1, 1, ADD) == Fraction(1, 4)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("stddev", [0.5, 7.3, 250.0])
 @pytest.mark.parametrize(
@@ -50,3 +59,26 @@ def test_the_threshold_is_the_smallest_that_keeps_delta(delta, stddev, shape, ad
     threshold = threshold_for(stddev, delta, *shape, adjacency)
     assert thresholded_delta(stddev, threshold, *shape, adjacency) <= delta
     assert thresholded_delta(stddev, threshold - 1, *shape, adjacency) > delta
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_search_begins_where_it_ends(shape, adjacency, monkeypatch):
+    """Else it would take as long as the noise is large."""
+    tried = []
+
+    def counted(stddev, threshold, *shape):
+        tried.append(threshold)
+        return thresholded_delta(stddev, threshold, *shape)
+
+    monkeypatch.setattr(thresholding, "thresholded_delta", counted)
+    for stddev in (0.5, 7.3, 1e4, 2.0**40):
+        tried.clear()
+        assert threshold_for(stddev, Fraction(1e-9), *shape, adjacency) == tried[-1]
+        assert len(tried) <= (3 if stddev < 1e5 else 2_000)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_a_threshold_that_adds_delta_exactly_will_do(adjacency):
+    delta = thresholded_delta(7.3, 40, 3, 5, adjacency)
+    assert threshold_for(7.3, delta, 3, 5, adjacency) == 40

@@ -245,3 +245,8 @@ def test_a_root_that_overshoots_is_lowered_until_it_fits(epsilon, monkeypatch):
     assert log_delta(epsilon, math.sqrt(mu_squared)) <= math.log(1e-5)
     monkeypatch.undo()
     assert float(mu_squared) == pytest.approx(float(mu_squared_of(epsilon, 1e-5)), rel=1e-10)
+
+
+def test_a_small_root_is_found_to_its_digits_by_halving_alone():
+    found = accounting._root(lambda x: math.copysign(1.0, x - 1e-9), 0.0, 1.0)
+    assert abs(found - 1e-9) < 1e-14
