@@ -84,24 +84,27 @@ def write_domain(domain: Mapping[str, Mapping], path: str | Path) -> Path:
     return path
 
 
-def plain_domain(domain: Mapping[str, Mapping]) -> dict[str, dict]:
+def plain_domain(domain: Mapping[str, Mapping], *, keeps: bool = False) -> dict[str, dict]:
     """The same domain in lists, text, numbers, booleans and ``None``, which files can hold.
+
+    What has no such form, as a time of the day among the categories, raises ``ValueError``, unless
+    it ``keeps`` such values as they are.
 
     >>> plain_domain({"day": {"range_min": datetime.date(2024, 1, 31)}})
     {'day': {'range_min': '2024-01-31 00:00:00'}}
     """
     return {
         str(name): {
-            str(key): _plain(f"{key} of {name!r}", fact, facts.get("datetime_format"))
+            str(key): _plain(f"{key} of {name!r}", fact, facts.get("datetime_format"), keeps)
             for key, fact in facts.items()
         }
         for name, facts in domain.items()
     }
 
 
-def _plain(what: str, fact: Any, datetime_format: str | None) -> Any:
+def _plain(what: str, fact: Any, datetime_format: str | None, keeps: bool) -> Any:
     if isinstance(fact, list | tuple | range | np.ndarray | pd.Index | pd.Series):
-        return [_plain(what, each, datetime_format) for each in fact]
+        return [_plain(what, each, datetime_format, keeps) for each in fact]
     if isinstance(fact, datetime.date | np.datetime64):
         moment = pd.Timestamp(fact)
         if datetime_format is None or isinstance(moment, NaTType):
@@ -112,6 +115,8 @@ def _plain(what: str, fact: Any, datetime_format: str | None) -> Any:
         return int(read) if read == int(read) else float(read)
     if not isinstance(read, bytes) and (read is not None or _is_missing(fact)):
         return read
+    if keeps:
+        return fact
     raise ValueError(f"{what} cannot be written to a file, got {fact!r}. Write it as text.")
 
 

@@ -69,7 +69,7 @@ class FittedTable:
         >>> fitted.domain["ward"]["range_values"]
         ['A', 'B']
         """
-        return plain_domain(self.fitted.description.in_words)
+        return plain_domain(self.fitted.description.in_words, keeps=True)
 
     def sample(self, num_rows: int) -> pd.DataFrame:
         """The next synthetic rows: any number of them, at no cost."""

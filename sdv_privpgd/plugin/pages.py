@@ -124,7 +124,8 @@ class ShownFit(FittedState):
         """The domain of the last fit: what was declared, and what was found privately. Public.
 
         It has the form that ``public_domain`` takes: given to another synthesizer of the same
-        metadata, nothing has to be found again. ``write_domain`` keeps it in a file. ``cut_points``
+        metadata, nothing has to be found again. ``write_domain`` keeps it in a file, unless it has
+        values that files cannot hold, such as times of the day. ``cut_points``
         and ``frequencies`` say where the cells of a column begin and how full they are.
 
         >>> import pandas as pd
@@ -137,7 +138,7 @@ class ShownFit(FittedState):
         True
         """
         self._require_fitted()
-        found = plain_domain(self._description().in_words)
+        found = plain_domain(self._description().in_words, keeps=True)
         return {name: found[name] for name in self._described if name in found}
 
     def value_sources(self) -> dict[str, str]:

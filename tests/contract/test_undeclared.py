@@ -1,5 +1,6 @@
 """Columns whose domain nobody declared (``tests/unit/discovery`` has the mechanism)."""
 
+import datetime
 import warnings
 
 import cloudpickle
@@ -9,9 +10,7 @@ import pytest
 import sdv_tables
 from sdv.sampling import Condition
 
-from sdv_privpgd import (
-    PrivPGDSynthesizer,
-)
+from sdv_privpgd import MSTSynthesizer, PrivPGDSynthesizer, write_domain
 
 
 class TestDiscovery:
@@ -127,3 +126,16 @@ class TestDiscovery:
     def test_a_wrong_share_is_refused(self, share):
         with pytest.raises(ValueError, match="discovery_share"):
             PrivPGDSynthesizer(self.METADATA, 1.0, discovery_share=share)
+
+
+def test_found_times_of_the_day_are_shown_as_they_are():
+    hours = [datetime.time(hour) for hour in (8, 12, 18)]
+    table = pd.DataFrame({"seen": pd.Series(hours * 2_000, dtype=object)})
+    synthesizer = MSTSynthesizer(sdv_tables.metadata_of({"seen": {"sdtype": "categorical"}}), 5.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        synthesizer.fit(table)
+    found = synthesizer.discovered_domain()
+    assert found["seen"]["range_values"] == hours
+    with pytest.raises(ValueError, match="range_values of 'seen' cannot be written to a file"):
+        write_domain(found, "domain.json")
