@@ -8,11 +8,10 @@ import math
 import os
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.progress import Stage
 from sdv_privpgd.select.aim import AIM
@@ -24,6 +23,9 @@ from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.select.triples import GROUPS, MOST
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.synthesize.pgm import PrivatePGM
+
+if TYPE_CHECKING:
+    from sdv_privpgd.columns.facts import ColumnFacts
 
 USUAL_ROWS = 50_000
 """The number of rows that is assumed where it is private."""
@@ -55,13 +57,16 @@ def compiling() -> list[Stage]:
     return [Stage("compile", _COMPILE)]
 
 
-def usual_size(facts: ColumnFacts, num_bins: int) -> int:
+def usual_size(facts: "ColumnFacts", num_bins: int) -> int:
     """The number of codes that is assumed of a column whose domain is not declared.
 
     >>> from sdv_privpgd.columns.facts import CategoryFacts
     >>> usual_size(CategoryFacts(), num_bins=32)
     12
     """
+    # Imported here: facts need pandas, and codes alone are fitted without it.
+    from sdv_privpgd.columns.facts import DateFacts, NumberFacts
+
     if isinstance(facts, NumberFacts | DateFacts):
         return num_bins if facts.num_bins is None else facts.num_bins
     return _CATEGORIES
