@@ -271,7 +271,8 @@ def _signals(
     scales = [
         _likeliest_scale(
             residual,
-            *(covariances[attribute] for attribute in residual.clique),
+            covariances[residual.clique[0]],
+            covariances[residual.clique[1]],
             sums.get(residual.clique, ()),
         )
         for residual in residuals
