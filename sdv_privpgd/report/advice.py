@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Set, Sized
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
@@ -157,7 +158,8 @@ def _missing(column: Column, shares: np.ndarray, error: float, declared: Mapping
         return None
     may_be = declared.get("range_is_nullable")
     # Where every value has a category, found or other, no value is unreadable.
-    found = column.sdtype != "boolean" and _is_empty(declared.get("range_values"))
+    domain = ("range_values", "range_min", "range_max")
+    found = column.sdtype != "boolean" and all(_is_empty(declared.get(key)) for key in domain)
     cells = column.cells
     is_category = isinstance(cells, Categories)
     all_read = is_category and cells.has_other
@@ -176,13 +178,14 @@ def _missing(column: Column, shares: np.ndarray, error: float, declared: Mapping
         )
     silenced = "" if may_be else " If they are missing indeed, declare range_is_nullable=True."
     return (
-        f"Column {column.name!r} is missing in {much} rows, or cannot be read there as what is "
-        f"declared. {_to_check(column)}{silenced}"
+        f"Column {column.name!r} is missing in {much} rows, or cannot be read there as "
+        f"{'a ' + column.sdtype + ' value' if found else 'what is declared'}. "
+        f"{_to_check(column)}{silenced}"
     )
 
 
-def _is_empty(values: Sized | None) -> bool:
-    return values is None or len(values) == 0
+def _is_empty(fact: Any) -> bool:
+    return fact is None or (isinstance(fact, Sized) and len(fact) == 0)
 
 
 def _to_check(column: Column) -> str:

@@ -152,6 +152,14 @@ def test_values_that_discovery_did_not_find_are_not_said_to_be_missing():
     assert "Declare its range_values" in said
 
 
+def test_nothing_is_said_to_be_declared_of_a_column_of_which_nothing_is():
+    facts = fitted(AGE, [*np.ones(12), 6.0])
+    found = Facts(**{**vars(facts), "declared": {"x": {"sdtype": "numerical"}}})
+    for each, told in ((facts, "as what is declared"), (found, "as a numerical value")):
+        (said,) = advice(each)
+        assert told in said
+
+
 def test_a_found_range_is_not_said_to_be_declared_wrongly():
     facts = fitted(AGE, [*bell(11), 2])
     found = Facts(**{**vars(facts), "declared": {"x": {"sdtype": "numerical"}}})
