@@ -108,6 +108,9 @@ def useful_section(found: Useful) -> Section:
     if not found:
         return Section("What the rows are good for", [Text(f"Fewer than {_FEWEST} rows.")])
     ours, fresh = found["synthetic"], found["real"]
+    more = "Models learn with their defaults."
+    if not any(name.removeprefix("linear_") in _LEARNED for name in fresh):
+        more = "Name a label to see what models learn."
     rows = [
         (name, _MEANINGS[name], *(f"{each.get(name, np.nan):.3g}" for each in (ours, fresh)))
         for name in fresh
@@ -117,8 +120,7 @@ def useful_section(found: Useful) -> Section:
         [
             Text(
                 "Both kinds of rows are compared with real rows that were set aside. What fresh "
-                "real rows reach is the best that rows of a table of this size could. Models learn "
-                "from the rows with their defaults; name a label to see what they predict."
+                f"real rows reach is the best that rows of a table of this size could. {more}"
             ),
             Table(
                 "In the values that a user gets",
