@@ -42,14 +42,33 @@ def signal_shares(squares: np.ndarray, freedoms: np.ndarray) -> np.ndarray:
     ratios = np.append(0.0, 2.0 ** np.arange(_FINEST, np.log2(largest) + 1, 0.5))
     # The density of (1 + ratio) times a chi-squared number, but for what no ratio changes.
     logs = -0.5 * (freedoms[:, None] * np.log1p(ratios) + squares[:, None] / (1 + ratios))
+    chances = shared_chances(logs, ratios == 0)
+    shares[noisy] = chances @ (ratios / (1 + ratios))
+    return shares
+
+
+def shared_chances(logs: np.ndarray, is_none: np.ndarray) -> np.ndarray:
+    """How likely each size of signal is for each effect, as all effects show it together.
+
+    Args:
+        logs: The log-likelihood of each size for each effect, shape (effect, size), but for a
+            constant of each effect.
+        is_none: Which of the sizes is no signal.
+
+    Returns:
+        Probabilities, shape (effect, size).
+
+    >>> logs = np.log([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.5, 0.5]])
+    >>> shared_chances(logs, np.array([True, False])).round(2)[3]
+    array([1., 0.])
+    """
     likelihoods = np.exp(logs - logs.max(axis=1, keepdims=True))
-    added = _NO_SIGNAL * (ratios == 0)
-    spread = np.full(ratios.size, 1 / ratios.size)
+    added = _NO_SIGNAL * is_none
+    spread = np.full(len(is_none), 1 / len(is_none))
     for _ in range(_STEPS):
         spread = _posterior(likelihoods, spread).sum(axis=0) + added
         spread /= spread.sum()
-    shares[noisy] = _posterior(likelihoods, spread) @ (ratios / (1 + ratios))
-    return shares
+    return _posterior(likelihoods, spread)
 
 
 def _posterior(likelihoods: np.ndarray, spread: np.ndarray) -> np.ndarray:

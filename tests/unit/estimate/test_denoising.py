@@ -1,5 +1,8 @@
 """Denoising: marginals stay, noise goes, signal stays, and a table without noise is itself."""
 
+from dataclasses import replace
+from itertools import combinations
+
 import numpy as np
 import pytest
 from answers import noisy_answers, number_of_rows
@@ -159,3 +162,30 @@ def test_a_smooth_dependence_never_vanishes_in_the_noise_of_many_cells(groups):
         found.append(centered @ table @ centered / (4_000 * np.square(centered).mean()))
     assert min(found) > 0.2
     assert 0.35 < np.mean(found) < 0.7
+
+
+def test_pairs_that_look_like_noise_are_taken_for_noise():
+    """Of 120 yes/no pairs one depends: what looks large among the others is not believed."""
+    names = tuple("abcdefghijklmnop")
+    pairs = list(combinations(names, 2))
+    rng = np.random.default_rng(3)
+    tables = {}
+    for pair in pairs:
+        shift = 4000.0 if pair == ("a", "b") else rng.normal(0.0, 50.0)
+        tables[pair] = 2500.0 + shift / 2 * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    noisy = ConsistentTables(
+        total=10_000.0,
+        one_way={name: np.array([5000.0, 5000.0]) for name in names},
+        tables=tables,
+        variances=dict.fromkeys(pairs, 2500.0),
+        grouped={},
+    )
+    found = denoised(noisy).tables
+    assert abs(found["a", "b"][0, 0] - tables["a", "b"][0, 0]) < 50
+    left = [abs(found[pair][0, 0] - 2500.0) for pair in pairs[1:]]
+    seen = [abs(tables[pair][0, 0] - 2500.0) for pair in pairs[1:]]
+    assert np.mean(left) < 0.2 * np.mean(seen)
+    alone = denoised(
+        replace(noisy, tables={pairs[1]: tables["a", "b"]}, variances={pairs[1]: 2500.0})
+    )
+    assert alone.tables[pairs[1]][0, 0] > 0.9 * tables["a", "b"][0, 0]

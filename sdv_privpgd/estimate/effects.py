@@ -1,0 +1,149 @@
+"""What noisy pairs say beyond their marginals: residuals, and the residuals' sums over groups.
+
+They are in coordinates without the zero sums that all residuals have. Public, and free:
+post-processing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_privpgd.domain import Clique
+from sdv_privpgd.estimate.consistency import ConsistentTables
+from sdv_privpgd.estimate.noisy_tables import margin_estimates
+
+
+@dataclass(frozen=True)
+class Residual:
+    """The table of a pair less that of independent attributes, on the supported codes.
+
+    Attributes:
+        clique: The pair.
+        values: The residual in the ``contrasts`` of both attributes.
+        variance: That of the noise of each value.
+
+    >>> Residual(("a", "b"), np.array([[3.0]]), variance=4.0).values.shape
+    (1, 1)
+    """
+
+    clique: Clique
+    values: np.ndarray
+    variance: float
+
+
+@dataclass(frozen=True)
+class GroupSums:
+    """Noisy values of ``rows @ R @ columns.T``, with R as ``Residual.values`` without its noise.
+
+    They are the residual's sums over groups, in coordinates without their zero sums.
+
+    >>> one = np.array([[1.0]])
+    >>> GroupSums(rows=one, columns=one, values=np.array([[3.0]]), variance=1.0).variance
+    1.0
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    variance: float
+
+
+def contrast_bases(tables: ConsistentTables) -> dict[str, np.ndarray]:
+    """The ``contrasts`` of each attribute's supported codes.
+
+    >>> tables = ConsistentTables(
+    ...     total=9.0, one_way={"a": np.array([4.0, 0.0, 5.0])}, tables={}, variances={}, grouped={}
+    ... )
+    >>> contrast_bases(tables)["a"].shape
+    (2, 1)
+    """
+    return {
+        name: contrasts(int(np.count_nonzero(counts))) for name, counts in tables.one_way.items()
+    }
+
+
+def contrasts(size: int) -> np.ndarray:
+    """An orthonormal basis of the vectors that sum to zero, shape (size, size - 1) (Helmert).
+
+    >>> contrasts(2).round(2)
+    array([[ 0.71],
+           [-0.71]])
+    """
+    rank = np.arange(1, size)
+    basis = (np.arange(size)[:, None] < rank).astype(np.float64)
+    basis[rank, rank - 1] = -rank
+    return basis / np.sqrt(rank * (rank + 1))
+
+
+def residuals_of(tables: ConsistentTables, bases: Mapping[str, np.ndarray]) -> list[Residual]:
+    """The residuals of all pairs that were measured with noise and can have one.
+
+    >>> counts = np.array([[30.0, 20.0], [10.0, 40.0]])
+    >>> tables = ConsistentTables(
+    ...     total=100.0, one_way={"a": counts.sum(axis=1), "b": counts.sum(axis=0)},
+    ...     tables={("a", "b"): counts}, variances={("a", "b"): 4.0}, grouped={},
+    ... )
+    >>> residuals_of(tables, contrast_bases(tables))[0].values.round(2)
+    array([[20.]])
+    """
+    found = []
+    for clique, counts in tables.tables.items():
+        # Where an attribute has one value left, the marginals say it all.
+        if len(clique) == 2 and tables.variances[clique] > 0 and _vary(bases, clique):
+            rows, columns = (bases[name] for name in clique)
+            apart = (counts - independent(tables, clique))[np.ix_(*tables.support(clique))]
+            found.append(Residual(clique, rows.T @ apart @ columns, tables.variances[clique]))
+    return found
+
+
+def group_sums_of(
+    tables: ConsistentTables, bases: Mapping[str, np.ndarray]
+) -> dict[Clique, list[GroupSums]]:
+    """The sums that tables over groups give for each pair's residual: one set a grouping.
+
+    >>> tables = ConsistentTables(total=9.0, one_way={}, tables={}, variances={}, grouped={})
+    >>> group_sums_of(tables, {})  # nothing was asked over groups
+    {}
+    """
+    found: dict[Clique, list[GroupSums]] = {}
+    for grouping, measured in tables.grouped.items():
+        for clique, sums in margin_estimates(measured, 2).items():
+            if not _vary(bases, clique) or min(sums.counts.shape) < 2:
+                continue
+            apart = sums.counts - grouping.sums(independent(tables, clique), clique)
+            own = [contrasts(size).T for size in sums.counts.shape]
+            maps = []
+            for name, those in zip(clique, own, strict=True):
+                groups = grouping[name][np.flatnonzero(tables.one_way[name])]
+                member = (groups == np.arange(those.shape[1])[:, None]).astype(np.float64)
+                maps.append(those @ member @ bases[name])
+            found.setdefault(clique, []).append(
+                GroupSums(
+                    rows=maps[0],
+                    columns=maps[1],
+                    values=own[0] @ apart @ own[1].T,
+                    variance=sums.variance,
+                )
+            )
+    return found
+
+
+def independent(tables: ConsistentTables, clique: Clique) -> np.ndarray:
+    """The counts of a pair if its attributes were independent.
+
+    >>> tables = ConsistentTables(
+    ...     total=10.0, one_way={"a": np.array([4.0, 6.0]), "b": np.array([5.0, 5.0])}, tables={},
+    ...     variances={}, grouped={},
+    ... )
+    >>> independent(tables, ("a", "b"))
+    array([[2., 2.],
+           [3., 3.]])
+    """
+    first, second = (tables.one_way[attribute] for attribute in clique)
+    return np.outer(first, second) / tables.total
+
+
+def _vary(bases: Mapping[str, np.ndarray], clique: Clique) -> bool:
+    """Whether each attribute of a pair has several supported codes."""
+    return all(name in bases and bases[name].size for name in clique)
