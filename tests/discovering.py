@@ -30,7 +30,7 @@ def found_in(
         epsilon, 1e-5, adjacency, rows_per_person, reserved=reserved_delta(undeclared, 1e-5)
     )
     books = Books(ledger, words=np.random.default_rng(seed).bytes)
-    facts, _ = discover(PrivateTable(columns), undeclared, books, Fraction(1, 20))
+    facts = discover(PrivateTable(columns), undeclared, books, Fraction(1, 20)).facts
     return {name: words_of(each) for name, each in facts.items()}, books.ledger
 
 

@@ -49,7 +49,7 @@ def add_command(commands) -> None:
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0])
     parser.add_argument("--seeds", type=int, default=1, help="repetitions with fresh noise")
     parser.add_argument("--rows", type=int, default=None, help="of each table; default: all")
-    parser.add_argument("--bins", type=int, default=32, help="cells of a column of numbers")
+    parser.add_argument("--bins", type=int, help="cells of a column of numbers; default: a rule")
     parser.add_argument("--times", type=int, default=1, help="sample so many times the fitted rows")
     parser.add_argument("--data", type=Path, default=FOLDER, help="folder of the tables")
     parser.set_defaults(run=_learning)

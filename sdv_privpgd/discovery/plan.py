@@ -22,6 +22,7 @@ from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.discovery.first_look import FirstLook, has_others
 from sdv_privpgd.discovery.looks import SINGLE, Look, look_into
 from sdv_privpgd.discovery.ranges import Rough, categories, frequencies, looked_into
+from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books
@@ -47,6 +48,7 @@ class Discovery(NamedTuple):
         facts: What was found of each column; what was declared of it, but for its range, is not
             said again.
         doubts: For each column whose range did not stand out from the noise a sentence on it.
+        num_rows: The noisy number of rows, where fine grids were counted.
 
     >>> from sdv_privpgd.columns.facts import NumberFacts
     >>> Discovery(facts={"age": NumberFacts(low=0, high=99)}, doubts={}).facts["age"].high
@@ -55,6 +57,7 @@ class Discovery(NamedTuple):
 
     facts: dict[str, ColumnFacts]
     doubts: dict[str, str]
+    num_rows: float | None = None
 
 
 class _Others(NamedTuple):
@@ -144,7 +147,7 @@ def discover(
             if isinstance(look.known, CategoryFacts)
             else looked_into(column, answer, look, rough[name])
         )
-    return Discovery(facts, doubts)
+    return Discovery(facts, doubts, estimate_total(curator.domain, answers).value)
 
 
 def _looks(undeclared: Mapping[str, ColumnFacts]) -> dict[str, Look]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
+from sdv_privpgd.columns.cutting import USUAL_BINS
 from sdv_privpgd.columns.dtypes import facts_of_dtype, is_whole
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.ids import repeated_ids
@@ -32,7 +33,8 @@ class Description(FieldsAlone):
         keys: Columns that are keys. They are not modelled.
         public_domain: Facts in the same words that go before those.
         constraints: What is declared of several columns together.
-        num_bins: Cells of a number or date that does not name its own.
+        num_bins: Cells of a number or date that does not name its own; ``None`` for at most 32,
+            and no more than the noise can pay for where a fit looks where rows lie.
         discovers: Whether what is not declared may be found privately.
         enforce_rounding: Whether values have their decimal places.
         kept: Columns of which rows must have just what the model says.
@@ -50,7 +52,7 @@ class Description(FieldsAlone):
     keys: Collection[str] = ()
     public_domain: Mapping[str, Mapping] = field(default_factory=dict)
     constraints: Constraints = field(default_factory=Unconstrained)
-    num_bins: int = 32
+    num_bins: int | None = None
     discovers: bool = True
     enforce_rounding: bool = True
     kept: frozenset[str] = frozenset()
@@ -68,10 +70,15 @@ class Description(FieldsAlone):
         """Columns of ids that are no keys, so that several rows may have one."""
         return repeated_ids(self.columns, self.keys)
 
+    @property
+    def most_bins(self) -> int:
+        """The largest number of cells of a number or date that does not name its own."""
+        return USUAL_BINS if self.num_bins is None else self.num_bins
+
     @cached_property
     def schema(self) -> Schema:
         """The modelled columns. Raises ``PublicDomainError`` where a domain is not known."""
-        schema = Schema.of(self.known, self.num_bins).typed(self._written)
+        schema = Schema.of(self.known, self.most_bins).typed(self._written)
         return self.constraints.widened(schema, self.undeclared) if self.discovered else schema
 
     @cached_property
@@ -93,7 +100,7 @@ class Description(FieldsAlone):
     def declared_schema(self) -> Schema:
         """The modelled columns whose domain is declared."""
         whole = {name: facts for name, facts in self.stated.items() if not facts.lacks_domain}
-        return Schema.of(whole, self.num_bins)
+        return Schema.of(whole, self.most_bins)
 
     @cached_property
     def undeclared(self) -> dict[str, ColumnFacts]:
@@ -103,7 +110,7 @@ class Description(FieldsAlone):
     @cached_property
     def lacking(self) -> dict[str, ColumnFacts]:
         """What is known of each column that it would help to look into."""
-        return worth_a_look(self.stated, self.num_bins)
+        return worth_a_look(self.stated, self.most_bins)
 
     @cached_property
     def facts(self) -> dict[str, dict]:
@@ -229,7 +236,7 @@ class Description(FieldsAlone):
         columns = tuple(
             told_apart(column) if column.name in named else column for column in self.schema.columns
         )
-        found = differences_of(self.pairs, columns, num_bins=self.num_bins, shapes=shapes)
+        found = differences_of(self.pairs, columns, num_bins=self.most_bins, shapes=shapes)
         return Schema(columns, found)
 
 

@@ -136,7 +136,7 @@ def fit_table(
     adjacency: str = "replace_one",
     rows_per_person: int = 1,
     discovery_share: float = 0.2,
-    num_bins: int = 32,
+    num_bins: int | None = None,
     strategy: Strategy | str = "all_pairs",
     engine: Engine | str = "particles",
     target: str | Sequence[str] | None = None,
@@ -161,7 +161,8 @@ def fit_table(
         adjacency: ``"replace_one"``, where the number of rows is public, or ``"add_remove"``.
         rows_per_person: The largest number of rows that one person may have.
         discovery_share: Part of the budget, at most, for what is not declared.
-        num_bins: Cells of a column of numbers or dates.
+        num_bins: Cells of a column of numbers or dates; by default as many as the noise can pay
+            for, 16 to 32.
         strategy: What is asked: ``"all_pairs"``, ``"independent"``, ``"mst"``, ``"aim"``,
             ``"mwem"``, or a ``Strategy`` such as ``AIM(max_megabytes=20)``.
         engine: What makes rows of the answers: ``"particles"``, ``"pgm"``, or an ``Engine`` such as

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from sdv_privpgd import forecast, pipeline
-from sdv_privpgd.columns.facts import without_domain
+from sdv_privpgd.columns.facts import ColumnFacts, without_domain
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.rules import possible_of
-from sdv_privpgd.discovery.plan import discover, reserved_delta
+from sdv_privpgd.discovery.plan import Discovery, discover, reserved_delta
 from sdv_privpgd.discovery.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.methods import confined
 from sdv_privpgd.fitting.settings import Settings
@@ -126,7 +127,8 @@ class Fit:
         share = Fraction(self.settings.discovery_share)
         looked = share * description.share_looked_into * (1 - apart)
         found = discover(table, description.undeclared, self.books, looked, progress=progress)
-        description = replace(description, discovered=found.facts)
+        facts = self._with_codes(found, table.known_rows(self.settings.adjacency))
+        description = replace(description, discovered=facts)
         fine, part = description.shapeless.differences, budget * share * apart
         shapes = find_shapes(table, fine, self.books, part, progress=progress)
         self.description = replace(description, shapes=shapes)
@@ -178,6 +180,18 @@ class Fit:
         )
         return replace(fitted, release=release, sampler=sampler)
 
+    def _with_codes(self, found: Discovery, num_rows: int | None) -> dict[str, ColumnFacts]:
+        """What was found, with the number of codes that the noise can pay for, if none is asked."""
+        if self.description.num_bins is not None:
+            return found.facts
+        rows = found.num_rows if num_rows is None else num_rows
+        if rows is None:
+            return found.facts
+        number = codes_paid_for(
+            len(self.description.modelled), rows, self.books.ledger, self.settings.strategy
+        )
+        return with_codes(found.facts, self.description.stated, number)
+
     @property
     def tables(self) -> list[Measurement]:
         """The answers that are tables of counts."""
@@ -193,7 +207,7 @@ class Fit:
         known = description.declared_schema if lacking else description.schema
         sizes = {column.name: column.size for column in known.columns}
         for name in lacking:
-            sizes[name] = forecast.usual_size(undeclared[name], description.num_bins)
+            sizes[name] = forecast.usual_size(undeclared[name], description.most_bins)
         domain = Domain(tuple(sizes), tuple(sizes.values()))
         strategy, engine = self.settings.strategy, self.settings.engine
         return [

@@ -97,7 +97,7 @@ class PrivateSynthesizer(
         public_domain: Mapping[str, Mapping] | None = None,
         public_metadata: bool = False,
         discovery_share: float = 0.2,
-        num_bins: int = 32,
+        num_bins: int | None = None,
         strategy: Strategy | str | None = None,
         engine: Engine | str | None = None,
         target: str | Sequence[str] | None = None,
@@ -166,7 +166,8 @@ class PrivateSynthesizer(
                 "enforce_min_max_values=False has no meaning here: values never leave the range "
                 "that is declared or found. Declare a wider one with public_domain."
             )
-        self.num_bins = check_count("num_bins", self.num_bins)
+        if self.num_bins is not None:
+            self.num_bins = check_count("num_bins", self.num_bins)
         self.seed = check_count("seed", self.seed, least=0)
         if self.num_particles is not None:
             self.num_particles = check_count("num_particles", self.num_particles)

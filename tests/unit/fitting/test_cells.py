@@ -1,0 +1,76 @@
+"""The number of codes: a rule of public facts, which gives way to whatever someone says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_privpgd import AIM, MST, AllPairs, Independent, fit_table
+from sdv_privpgd.fitting.cells import codes_paid_for
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency
+
+
+def codes(columns=12, rows=30_000, epsilon=1.0, strategy=None, **of_ledger):
+    ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE, **of_ledger)
+    return codes_paid_for(columns, rows, ledger, strategy or AllPairs())
+
+
+@pytest.mark.parametrize(
+    ("more", "less"),
+    [
+        (codes(rows=50_000), codes(rows=20_000)),
+        (codes(epsilon=2.0), codes(epsilon=0.5)),
+        (codes(columns=8), codes(columns=20)),
+        (codes(), codes(rows_per_person=3)),
+        (codes(columns=20, strategy=MST()), codes(columns=20)),
+        (codes(columns=20, strategy=AIM()), codes(columns=20)),
+    ],
+)
+def test_less_noise_pays_for_more_codes(more, less):
+    assert 16 <= less < more <= 32
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(0, 16), (1, 16), (0.5, 16), (10**9, 32)])
+def test_there_are_16_to_32(rows, expected):
+    assert codes(rows=rows) == expected
+
+
+@pytest.mark.parametrize(("columns", "strategy"), [(20, Independent()), (1, None)])
+def test_without_pairs_there_are_32(columns, strategy):
+    assert codes(columns=columns, strategy=strategy, epsilon=0.01) == 32
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    pay = np.exp(rng.normal(10.0, 1.0, 4_000)).round(2)
+    return pd.DataFrame({"pay": pay, "age": rng.integers(0, 100, 4_000)})
+
+
+def fit(table, adjacency="add_remove", *, facts=None, **settings):
+    columns = {
+        name: {"sdtype": "numerical", "range_min": 0, "range_max": high, **(facts or {})}
+        for name, high in (("pay", 10**6), ("age", 99))
+    }
+    return fit_table(
+        table, columns, 0.2, adjacency=adjacency, strategy="mst", engine="pgm", **settings
+    ).fitted
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_a_fit_follows_the_rule(table, adjacency):
+    """Both columns have more values than codes, and rows are few."""
+    fitted = fit(table, adjacency)
+    assert [facts.num_bins for facts in fitted.description.known.values()] == [16, 16]
+    # Up to twice as many cells keep codes of their own.
+    assert all(16 <= column.num_values <= 32 for column in fitted.schema.columns)
+
+
+def test_what_is_asked_for_is_had(table):
+    for fitted in (fit(table, num_bins=5), fit(table, facts={"num_bins": 5})):
+        assert all(column.num_values <= 10 for column in fitted.schema.columns)
+
+
+def test_nothing_is_merged_where_nothing_says_where_rows_lie(table):
+    fitted = fit(table, discovery_share=0)
+    assert [column.num_values for column in fitted.schema.columns] == [32, 32]
