@@ -1,14 +1,14 @@
 """The commands that fit a table, or plan to."""
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdv_privpgd.cli.constraining import add_constraints
-from sdv_privpgd.cli.dialect import Facts, Reading
+from sdv_privpgd.cli.dialect import Facts, kept_of, reading, told
 from sdv_privpgd.cli.documents import (
     columns_of,
     detected_metadata,
@@ -58,6 +58,7 @@ def synthesize(arguments: Namespace) -> None:
         report = outputs.open("--report", arguments.report, is_paid=True)
         if synthesizer is None:
             synthesizer = _synthesizer(arguments, typed(arguments))
+        synthesizer.dialect = kept_of(arguments)
         purchase = Purchase(
             synthesizer=synthesizer,
             earlier=earlier,
@@ -93,7 +94,7 @@ def write_results(
     synthesizer, outputs = purchase.synthesizer, purchase.outputs
     rows = sampled(synthesizer, num_rows)
     purchase.keep_model()
-    outputs.attempt(purchase.out, partial(write_as_asked, arguments, rows))
+    outputs.attempt(purchase.out, partial(write_as_asked, arguments, synthesizer.dialect, rows))
     outputs.attempt(report, synthesizer.report)
 
 
@@ -131,26 +132,6 @@ def plan(arguments: Namespace) -> None:
     print(synthesizer.plan(rows))
 
 
-def reading(arguments: Namespace) -> Reading:
-    """The options for reading the table.
-
-    >>> asked = {"sep": ";", "decimal": ",", "thousands": None, "encoding": None, "sheet": None}
-    >>> asked |= {"header": None, "names": None, "dtype": [("age", "int8")]}
-    >>> reading(Namespace(**asked)).dtypes
-    {'age': 'int8'}
-    """
-    return Reading(
-        sep=arguments.sep,
-        decimal=arguments.decimal,
-        thousands=arguments.thousands,
-        encoding=arguments.encoding,
-        sheet=arguments.sheet,
-        header=arguments.header,
-        names=arguments.names,
-        dtypes=dict(arguments.dtype),
-    )
-
-
 def facts_of(synthesizer: "PrivateSynthesizer") -> Facts:
     """The public facts on each column: the metadata, without ranges that are not used.
 
@@ -167,25 +148,28 @@ def facts_of(synthesizer: "PrivateSynthesizer") -> Facts:
     }
 
 
-def write_as_asked(arguments: Namespace, rows: "pd.DataFrame", part: Path) -> None:
-    """Writes rows to ``--out``, with the options of text.
+def write_as_asked(
+    arguments: Namespace, kept: Mapping[str, str], rows: "pd.DataFrame", part: Path
+) -> None:
+    """Writes rows to ``--out``, with the options of text, or those that are kept with the model.
 
     >>> import pandas as pd
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "rows.csv")
     ...     asked = Namespace(out=path, sep=";", decimal=",", encoding=None)
-    ...     write_as_asked(asked, pd.DataFrame({"weight": [3.5]}), path)
+    ...     write_as_asked(asked, {}, pd.DataFrame({"weight": [3.5]}), path)
     ...     path.read_text().split()
     ['weight', '3,5']
     """
+    of_text = told(arguments, kept, kind_written(arguments.out))
     write_rows(
         rows,
         part,
         arguments.out,
-        sep=arguments.sep,
-        decimal=arguments.decimal,
-        encoding=arguments.encoding or "utf-8",
+        sep=of_text.get("sep"),
+        decimal=of_text.get("decimal", "."),
+        encoding=of_text.get("encoding", "utf-8"),
     )
 
 
