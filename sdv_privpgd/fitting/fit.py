@@ -43,8 +43,10 @@ class Fitted:
         schema: All that has codes.
         release: The answers and the model; ``None`` where no column is modelled.
         sampler: Makes rows, where there is a model.
-        doubts: For columns whose range did not stand out from the noise a sentence.
+        doubts: For columns whose range did not stand out from the noise, or beyond whose declared
+            range many rows lie, what is to be said of it.
         refusals: Sentences on constraints that the found columns cannot meet.
+        settings: Those of the fit; ``None`` in files of earlier versions.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
@@ -60,6 +62,7 @@ class Fitted:
     sampler: Sampler | None = None
     doubts: Mapping[str, str] = field(default_factory=dict)
     refusals: Sequence[str] = ()
+    settings: Settings | None = None
 
     @property
     def num_rows(self) -> int | None:
@@ -158,6 +161,7 @@ class Fit:
             schema=schema,
             doubts=self.doubts,
             refusals=limits.refusals,
+            settings=self.settings,
         )
         if self.curator is None:
             return fitted

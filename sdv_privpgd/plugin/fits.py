@@ -243,6 +243,7 @@ class FitsOfTables(FittedState):
         # What can fail has not failed: from here on the model is this fit's.
         self._warnings = said
         self._model_of_table, self._dtypes = fitted, fit.description.dtypes
+        self._told_of_fit = self._told()
         self._gives_frames, self._original_columns = names
         self._fitted = True
         self._random_state_set = False
