@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from sdv_privpgd.cli.documents import columns_of
 from sdv_privpgd.cli.saying import CommandError, in_options, say
 from sdv_privpgd.columns.ids import on_repeated_ids, repeated_ids
+from sdv_privpgd.columns.naming import on_names
+from sdv_privpgd.columns.vocabulary import modelled
 from sdv_privpgd.privacy.queries import Adjacency
 
 if TYPE_CHECKING:
@@ -51,8 +53,10 @@ def say_before(synthesizer: "PrivateSynthesizer") -> None:
     metadata = synthesizer.get_metadata()
     table = next(iter(metadata.tables.values()))
     keys = {table.primary_key, *table.alternate_keys}
-    ids = repeated_ids(columns_of(metadata), keys)
-    for sentence in on_repeated_ids(ids, synthesizer.rows_per_person):
+    columns, domain = columns_of(metadata), synthesizer.public_domain or {}
+    facts = {name: {**columns[name], **domain.get(name, {})} for name in modelled(columns, keys)}
+    ids = on_repeated_ids(repeated_ids(columns, keys), synthesizer.rows_per_person)
+    for sentence in [*ids, *on_names(facts)]:
         say(in_options(sentence))
 
 

@@ -124,12 +124,14 @@ def plan(arguments: Namespace) -> None:
         table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
         require_rows(arguments, table)
         rows = len(table)
-    domain = read_facts(arguments.domain)
+    domain, planned = read_facts(arguments.domain), synthesizer.plan(rows)
     if domain is not None:
+        in_plan = planned.to_dict()["warnings"]
         for sentence in check_domain(metadata, domain, rows_per_person=arguments.rows_per_person):
-            say(in_options(sentence))
+            if sentence not in in_plan:
+                say(in_options(sentence))
     print(f"{described(arguments, synthesizer)}\n")
-    print(synthesizer.plan(rows))
+    print(planned)
 
 
 def facts_of(synthesizer: "PrivateSynthesizer") -> Facts:
