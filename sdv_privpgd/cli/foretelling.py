@@ -3,7 +3,7 @@
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from sdv_privpgd.cli.documents import columns_of
+from sdv_privpgd.cli.documents import columns_of, has_format
 from sdv_privpgd.cli.saying import CommandError, in_options, say
 from sdv_privpgd.columns.ids import on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.naming import on_names
@@ -31,10 +31,11 @@ def described(arguments: Namespace, synthesizer: "PrivateSynthesizer") -> str:
     says = "--metadata"
     if arguments.metadata is None:
         says = "dtype" if arguments.types == "dtypes" else "detected"
-    sources = synthesizer.value_sources()
+    sources, domain = synthesizer.value_sources(), synthesizer.public_domain or {}
     rows = [("column", "type", "type from", "values")]
     for name, facts in columns_of(synthesizer.get_metadata()).items():
-        rows.append((name, facts["sdtype"], says, sources[name]))
+        is_said = arguments.metadata is None and has_format(domain.get(name))
+        rows.append((name, facts["sdtype"], "--domain" if is_said else says, sources[name]))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -15,6 +15,7 @@ from sdv_privpgd.cli.documents import (
     metadata_of_types,
     read_facts,
     read_metadata,
+    with_dates_of,
 )
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.foretelling import described, require_rows, say_before
@@ -184,8 +185,10 @@ def sampled(synthesizer: "PrivateSynthesizer", num_rows: int) -> "pd.DataFrame":
 def typed(arguments: Namespace) -> "Metadata":
     """Metadata with types only, for a table that has no metadata."""
     if arguments.types == "dtypes":
-        return metadata_of_types(types_in(arguments.table, reading(arguments)))
-    return detected_metadata(read_table(arguments.table, reading(arguments), None))
+        found = metadata_of_types(types_in(arguments.table, reading(arguments)))
+    else:
+        found = detected_metadata(read_table(arguments.table, reading(arguments), None))
+    return with_dates_of(found, read_facts(arguments.domain))
 
 
 def check_rows(arguments: Namespace) -> None:
