@@ -62,7 +62,7 @@ def rest(begun: PrivacyLedger) -> PrivacyLedger:
     """What is left of the budget of a fit that has begun, as the empty ledger of another.
 
     >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> rest(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)).epsilon
+    >>> round(rest(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)).epsilon, 6)
     1.0
     """
     reserved = begun.reserved - sum((charge.delta for charge in begun.charges), Fraction(0))

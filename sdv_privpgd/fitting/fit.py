@@ -7,6 +7,7 @@ an object that shows nothing and gives curators. All else is public.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 from sdv_privpgd import forecast, pipeline
 from sdv_privpgd.columns.facts import without_domain
@@ -47,6 +48,7 @@ class Fitted:
             range many rows lie, what is to be said of it.
         refusals: Sentences on constraints that the found columns cannot meet.
         settings: Those of the fit; ``None`` in files of earlier versions.
+        told: What else the fit was told, by name, as far as a report is to say it.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
@@ -63,6 +65,7 @@ class Fitted:
     doubts: Mapping[str, str] = field(default_factory=dict)
     refusals: Sequence[str] = ()
     settings: Settings | None = None
+    told: Mapping[str, Any] | None = None
 
     @property
     def num_rows(self) -> int | None:

@@ -238,12 +238,11 @@ class FitsOfTables(FittedState):
         log_event(self, "Fit", {"TOTAL NUMBER OF COLUMNS": len(self._described)})
         self._ready_generators(fit.description)
         fit.ask(table, progress, known=known)
-        fitted = fit.model(progress)
+        fitted = replace(fit.model(progress), told=self._told())
         said = fitted.advice(fit.books.ledger)
         # What can fail has not failed: from here on the model is this fit's.
         self._warnings = said
         self._model_of_table, self._dtypes = fitted, fit.description.dtypes
-        self._told_of_fit = self._told()
         self._gives_frames, self._original_columns = names
         self._fitted = True
         self._random_state_set = False

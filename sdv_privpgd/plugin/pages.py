@@ -58,7 +58,7 @@ class ShownFit(FittedState):
             self._settings() if fitted.settings is None else fitted.settings,
             table=str(self._table_name),
             date=str(self._fitted_date),
-            told=self._told() if self._told_of_fit is None else self._told_of_fit,
+            told=self._told() if fitted.told is None else fitted.told,
             notes=self._warnings,
         )
         if path is not None:

@@ -46,8 +46,6 @@ class FittedState(BaseSingleTableSynthesizer, ABC):
     """Whether a DataFrame was fitted, and not a dict of one."""
     _original_columns: pd.Index
     """The names of the fitted table's columns."""
-    _told_of_fit: Mapping[str, Any] | None = None
-    """What the last fit that succeeded was told, by the names of arguments."""
 
     @property
     def ledger(self) -> PrivacyLedger:
