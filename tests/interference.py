@@ -115,9 +115,14 @@ def constant(table):
     return pd.concat([table.iloc[[0]]] * len(table))
 
 
+def beyond(table):
+    """Codes beyond the declared ranges."""
+    return table.assign(age=-1, income=999_999.0, seen="1900-01-01")
+
+
 OTHER_TABLES = [
     other_values, missing_cells, all_missing, other_dtypes, other_row_order, other_column_order,
-    constant, nasty,
+    constant, nasty, beyond,
 ]  # fmt: skip
 
 

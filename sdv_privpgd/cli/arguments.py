@@ -63,8 +63,13 @@ def parser() -> argparse.ArgumentParser:
     finish.add_argument(
         "--ledger", type=Path, help="of the interrupted run; what is spent now is added"
     )
+    finish.add_argument(
+        "--max-epsilon",
+        type=float,
+        help="with --table: spend no more, together with what --ledger or the model says",
+    )
     finish.add_argument("--quiet", action="store_true", help="no bars and no report")
-    _table(finish)
+    _table(finish, is_kept=True)
     _force(finish)
 
     plan = _command(each, synthesizing.plan, "what a fit would ask, and the noise; spends nothing")
@@ -92,7 +97,7 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="the rows from the start, which were written before; the model does not move on",
     )
-    _dialect(sample)
+    _dialect(sample, is_kept=True)
     _force(sample)
 
     evaluate = _command(each, commands.evaluate, "compare with the real table; NOT PRIVATE")
@@ -103,7 +108,7 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument(
         "--held-out", type=Path, help="real rows that were not fitted; default: a random fifth"
     )
-    _table(evaluate)
+    _table(evaluate, is_kept=True)
     _force(evaluate)
 
     draft = _command(each, commands.draft_domain, "a public domain to fill in; no value is read")
@@ -167,9 +172,9 @@ def _settings(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seed", type=int, default=0, help="of the engine, not of the noise")
 
 
-def _table(command: argparse.ArgumentParser) -> None:
-    """Adds the options for reading a table."""
-    _dialect(command)
+def _table(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:
+    """Adds the options for reading a table; of some the model's file may know what to take."""
+    _dialect(command, is_kept=is_kept)
     command.add_argument(
         "--thousands", type=_character, help="in numbers of text, such as . in 1.234,56"
     )
@@ -201,14 +206,19 @@ def _table(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _dialect(command: argparse.ArgumentParser) -> None:
+def _dialect(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:
     """Adds the options for reading and writing text."""
+    usual = "what synthesize was told; else " if is_kept else ""
     command.add_argument(
-        "--sep", type=_separator, help="between columns of text; a comma, in .tsv a tab"
+        "--sep", type=_separator, help=f"between columns of text; {usual}a comma, in .tsv a tab"
     )
-    command.add_argument("--decimal", type=_character, default=".", help="before decimals of text")
     command.add_argument(
-        "--encoding", type=_encoding, help="of text, such as cp1252; UTF-8, or what its mark says"
+        "--decimal", type=_character, help=f"before decimals of text; {usual}a point"
+    )
+    command.add_argument(
+        "--encoding",
+        type=_encoding,
+        help=f"of text, such as cp1252; {usual}UTF-8, or what its mark says",
     )
 
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from sdv_privpgd.cli import texts
+from sdv_privpgd.cli.dialect import reading
 from sdv_privpgd.cli.documents import columns_of, metadata_of_types, read_metadata
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.models import fitted, require_file
 from sdv_privpgd.cli.reading import check_table, read_table, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, say
-from sdv_privpgd.cli.synthesizing import facts_of, reading, sampled, write_as_asked
+from sdv_privpgd.cli.synthesizing import facts_of, sampled, write_as_asked
 from sdv_privpgd.cli.writing import Output, Outputs
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def sample(arguments: Namespace) -> None:
         if num_rows is None or num_rows < 0:
             raise CommandError(f"--rows must be 0 or more, got {num_rows}.")
         rows = _rows(synthesizer, num_rows, arguments.condition)
-        outputs.write(out, partial(write_as_asked, arguments, rows))
+        outputs.write(out, partial(write_as_asked, arguments, synthesizer.dialect, rows))
         outputs.write(model, synthesizer.save)
 
 
@@ -80,7 +81,8 @@ def evaluate(arguments: Namespace) -> None:
     with Outputs(inputs=[arguments.model, *paths], force=arguments.force) as outputs:
         out = outputs.open("--out", arguments.out)
         table, *held_out = (
-            read_table(path, reading(arguments), facts_of(synthesizer)) for path in paths
+            read_table(path, reading(arguments, path, synthesizer.dialect), facts_of(synthesizer))
+            for path in paths
         )
         compare = partial(
             _compare, synthesizer, table, arguments.label, held_out[0] if held_out else None

@@ -60,7 +60,7 @@ def detected_metadata(table: "pd.DataFrame") -> "Metadata":
         ) from None
 
 
-def columns_of(metadata: "Metadata") -> Mapping[str, Mapping]:
+def columns_of(metadata: "Metadata") -> dict[str, dict]:
     """SDV's facts on each column of one table.
 
     >>> import numpy as np
@@ -108,6 +108,34 @@ def metadata_of_types(types: Mapping[str, Any]) -> "Metadata":
         return draft_metadata(types, table_name=_TABLE)
     except ValueError as error:
         raise CommandError(str(error)) from None
+
+
+def with_dates_of(metadata: "Metadata", facts: Mapping[str, Mapping] | None) -> "Metadata":
+    """The same metadata, but that columns with a declared format of dates are dates.
+
+    To detection, and to the dtype of text, dates such as 05.01.2024 are categories or ids.
+
+    >>> import numpy as np
+    >>> found = metadata_of_types({"born": np.dtype(object)})
+    >>> columns_of(with_dates_of(found, {"born": {"datetime_format": "%d.%m.%Y"}}))["born"]
+    {'sdtype': 'datetime', 'datetime_format': '%d.%m.%Y'}
+    """
+    columns, table = columns_of(metadata), next(iter(metadata.tables.values()))
+    for name, known in (facts or {}).items():
+        if name in columns and has_format(known):
+            if table.primary_key == name:  # dates that are unique are taken for keys
+                table.remove_primary_key()
+            columns[name] = {"sdtype": "datetime", "datetime_format": known["datetime_format"]}
+    return metadata
+
+
+def has_format(facts: Any) -> bool:
+    """Whether facts on a column declare how its dates are written.
+
+    >>> has_format({"datetime_format": "%d.%m.%Y"}), has_format({"range_min": 0})
+    (True, False)
+    """
+    return isinstance(facts, Mapping) and isinstance(facts.get("datetime_format"), str)
 
 
 def read_json(path: Path) -> Any:

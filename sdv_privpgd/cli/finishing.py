@@ -3,22 +3,23 @@
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from sdv_privpgd.cli.dialect import reading
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.keeping import Purchase
 from sdv_privpgd.cli.models import unfinished
 from sdv_privpgd.cli.reading import check_table, read_table
 from sdv_privpgd.cli.saying import CommandError
-from sdv_privpgd.cli.spending import after, earlier_ledger
+from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, rest
 from sdv_privpgd.cli.synthesizing import (
     check_rows,
     facts_of,
     num_rows,
     own_errors,
     print_report,
-    reading,
     write_results,
 )
 from sdv_privpgd.cli.writing import Outputs
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,8 @@ def finish(arguments: Namespace) -> None:
     begun = len(synthesizer.ledger.charges)
     if earlier is not None:
         after(earlier, synthesizer.ledger)
+    if arguments.table is not None:
+        _check_rest(arguments, synthesizer, earlier)
     with Outputs(inputs=[arguments.table], force=arguments.force) as outputs:
         purchase = Purchase(
             synthesizer=synthesizer,
@@ -52,10 +55,21 @@ def finish(arguments: Namespace) -> None:
         with purchase.kept():
             table = None
             if arguments.table is not None:
-                table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
+                how = reading(arguments, arguments.table, synthesizer.dialect)
+                table = read_table(arguments.table, how, facts_of(synthesizer))
             _finish(synthesizer, table)
             write_results(arguments, purchase, report, num_rows(arguments, synthesizer, None))
     print_report(arguments, purchase)
+
+
+def _check_rest(
+    arguments: Namespace, synthesizer: "PrivateSynthesizer", earlier: PrivacyLedger | None
+) -> None:
+    """Raises ``CommandError`` if what is left of the budget is more than may be spent."""
+    kept = synthesizer.unfinished
+    assert kept is not None
+    spent_before = synthesizer.ledger if earlier is None else earlier
+    check_spending(spent_before, rest(kept.ledger), arguments.max_epsilon, "The rest of epsilon")
 
 
 def _finish(synthesizer: "PrivateSynthesizer", table: "pd.DataFrame | None") -> None:

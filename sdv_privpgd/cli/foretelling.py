@@ -3,9 +3,11 @@
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from sdv_privpgd.cli.documents import columns_of
+from sdv_privpgd.cli.documents import columns_of, has_format
 from sdv_privpgd.cli.saying import CommandError, in_options, say
 from sdv_privpgd.columns.ids import on_repeated_ids, repeated_ids
+from sdv_privpgd.columns.naming import on_names
+from sdv_privpgd.columns.vocabulary import modelled
 from sdv_privpgd.privacy.queries import Adjacency
 
 if TYPE_CHECKING:
@@ -29,10 +31,11 @@ def described(arguments: Namespace, synthesizer: "PrivateSynthesizer") -> str:
     says = "--metadata"
     if arguments.metadata is None:
         says = "dtype" if arguments.types == "dtypes" else "detected"
-    sources = synthesizer.value_sources()
+    sources, domain = synthesizer.value_sources(), synthesizer.public_domain or {}
     rows = [("column", "type", "type from", "values")]
     for name, facts in columns_of(synthesizer.get_metadata()).items():
-        rows.append((name, facts["sdtype"], says, sources[name]))
+        is_said = arguments.metadata is None and has_format(domain.get(name))
+        rows.append((name, facts["sdtype"], "--domain" if is_said else says, sources[name]))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -51,8 +54,10 @@ def say_before(synthesizer: "PrivateSynthesizer") -> None:
     metadata = synthesizer.get_metadata()
     table = next(iter(metadata.tables.values()))
     keys = {table.primary_key, *table.alternate_keys}
-    ids = repeated_ids(columns_of(metadata), keys)
-    for sentence in on_repeated_ids(ids, synthesizer.rows_per_person):
+    columns, domain = columns_of(metadata), synthesizer.public_domain or {}
+    facts = {name: {**columns[name], **domain.get(name, {})} for name in modelled(columns, keys)}
+    ids = on_repeated_ids(repeated_ids(columns, keys), synthesizer.rows_per_person)
+    for sentence in [*ids, *on_names(facts)]:
         say(in_options(sentence))
 
 

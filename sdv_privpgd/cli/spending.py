@@ -5,7 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from sdv_privpgd.cli.saying import CommandError, in_options, reason
-from sdv_privpgd.privacy.accounting import check_epsilon
+from sdv_privpgd.privacy.accounting import check_epsilon, epsilon_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
 
@@ -29,7 +29,10 @@ def earlier_ledger(path: Path | None) -> PrivacyLedger | None:
 
 
 def check_spending(
-    earlier: PrivacyLedger | None, planned: PrivacyLedger, most: float | None
+    earlier: PrivacyLedger | None,
+    planned: PrivacyLedger,
+    most: float | None,
+    what: str = "--epsilon",
 ) -> None:
     """Raises ``CommandError`` if a fit and all earlier ones would spend more than ``most``.
 
@@ -37,6 +40,7 @@ def check_spending(
         earlier: The ledger of what was spent on the same people.
         planned: The empty ledger of the fit.
         most: The largest epsilon.
+        what: The name of what is planned, for a message.
 
     >>> from sdv_privpgd.privacy.queries import Adjacency
     >>> planned = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
@@ -49,8 +53,26 @@ def check_spending(
     if earlier is not None:
         before = f" after {earlier.spent():.6g} before"
     raise CommandError(
-        f"--epsilon {planned.epsilon:g}{before} would come to epsilon {together.epsilon:.6g} at "
+        f"{what} {planned.epsilon:.6g}{before} would come to epsilon {together.epsilon:.6g} at "
         f"delta {together.delta:g}, more than --max-epsilon {most:g}. Nothing was read."
+    )
+
+
+def rest(begun: PrivacyLedger) -> PrivacyLedger:
+    """What is left of the budget of a fit that has begun, as the empty ledger of another.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> round(rest(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)).epsilon, 6)
+    1.0
+    """
+    reserved = begun.reserved - sum((charge.delta for charge in begun.charges), Fraction(0))
+    reserved = max(reserved, Fraction(0))
+    return replace(
+        begun,
+        epsilon=epsilon_of(begun.remaining, float(Fraction(begun.delta) - reserved)),
+        budget=begun.remaining,
+        charges=(),
+        reserved=reserved,
     )
 
 

@@ -1,20 +1,21 @@
 """The commands that fit a table, or plan to."""
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdv_privpgd.cli.constraining import add_constraints
-from sdv_privpgd.cli.dialect import Facts, Reading
+from sdv_privpgd.cli.dialect import Facts, kept_of, reading, told
 from sdv_privpgd.cli.documents import (
     columns_of,
     detected_metadata,
     metadata_of_types,
     read_facts,
     read_metadata,
+    with_dates_of,
 )
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.foretelling import described, require_rows, say_before
@@ -58,6 +59,7 @@ def synthesize(arguments: Namespace) -> None:
         report = outputs.open("--report", arguments.report, is_paid=True)
         if synthesizer is None:
             synthesizer = _synthesizer(arguments, typed(arguments))
+        synthesizer.dialect = kept_of(arguments)
         purchase = Purchase(
             synthesizer=synthesizer,
             earlier=earlier,
@@ -93,7 +95,7 @@ def write_results(
     synthesizer, outputs = purchase.synthesizer, purchase.outputs
     rows = sampled(synthesizer, num_rows)
     purchase.keep_model()
-    outputs.attempt(purchase.out, partial(write_as_asked, arguments, rows))
+    outputs.attempt(purchase.out, partial(write_as_asked, arguments, synthesizer.dialect, rows))
     outputs.attempt(report, synthesizer.report)
 
 
@@ -123,32 +125,14 @@ def plan(arguments: Namespace) -> None:
         table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
         require_rows(arguments, table)
         rows = len(table)
-    domain = read_facts(arguments.domain)
+    domain, planned = read_facts(arguments.domain), synthesizer.plan(rows)
     if domain is not None:
+        in_plan = planned.to_dict()["warnings"]
         for sentence in check_domain(metadata, domain, rows_per_person=arguments.rows_per_person):
-            say(in_options(sentence))
+            if sentence not in in_plan:
+                say(in_options(sentence))
     print(f"{described(arguments, synthesizer)}\n")
-    print(synthesizer.plan(rows))
-
-
-def reading(arguments: Namespace) -> Reading:
-    """The options for reading the table.
-
-    >>> asked = {"sep": ";", "decimal": ",", "thousands": None, "encoding": None, "sheet": None}
-    >>> asked |= {"header": None, "names": None, "dtype": [("age", "int8")]}
-    >>> reading(Namespace(**asked)).dtypes
-    {'age': 'int8'}
-    """
-    return Reading(
-        sep=arguments.sep,
-        decimal=arguments.decimal,
-        thousands=arguments.thousands,
-        encoding=arguments.encoding,
-        sheet=arguments.sheet,
-        header=arguments.header,
-        names=arguments.names,
-        dtypes=dict(arguments.dtype),
-    )
+    print(planned)
 
 
 def facts_of(synthesizer: "PrivateSynthesizer") -> Facts:
@@ -167,25 +151,28 @@ def facts_of(synthesizer: "PrivateSynthesizer") -> Facts:
     }
 
 
-def write_as_asked(arguments: Namespace, rows: "pd.DataFrame", part: Path) -> None:
-    """Writes rows to ``--out``, with the options of text.
+def write_as_asked(
+    arguments: Namespace, kept: Mapping[str, str], rows: "pd.DataFrame", part: Path
+) -> None:
+    """Writes rows to ``--out``, with the options of text, or those that are kept with the model.
 
     >>> import pandas as pd
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "rows.csv")
     ...     asked = Namespace(out=path, sep=";", decimal=",", encoding=None)
-    ...     write_as_asked(asked, pd.DataFrame({"weight": [3.5]}), path)
+    ...     write_as_asked(asked, {}, pd.DataFrame({"weight": [3.5]}), path)
     ...     path.read_text().split()
     ['weight', '3,5']
     """
+    of_text = told(arguments, kept, kind_written(arguments.out))
     write_rows(
         rows,
         part,
         arguments.out,
-        sep=arguments.sep,
-        decimal=arguments.decimal,
-        encoding=arguments.encoding or "utf-8",
+        sep=of_text.get("sep"),
+        decimal=of_text.get("decimal", "."),
+        encoding=of_text.get("encoding", "utf-8"),
     )
 
 
@@ -198,8 +185,10 @@ def sampled(synthesizer: "PrivateSynthesizer", num_rows: int) -> "pd.DataFrame":
 def typed(arguments: Namespace) -> "Metadata":
     """Metadata with types only, for a table that has no metadata."""
     if arguments.types == "dtypes":
-        return metadata_of_types(types_in(arguments.table, reading(arguments)))
-    return detected_metadata(read_table(arguments.table, reading(arguments), None))
+        found = metadata_of_types(types_in(arguments.table, reading(arguments)))
+    else:
+        found = detected_metadata(read_table(arguments.table, reading(arguments), None))
+    return with_dates_of(found, read_facts(arguments.domain))
 
 
 def check_rows(arguments: Namespace) -> None:

@@ -85,7 +85,8 @@ def problems(
             sdtype = columns[name]["sdtype"]
             yield from (
                 f"public_domain[{name!r}] has the key {key!r}, which says nothing about a "
-                f"{sdtype} column. Use some of {list(_KEYS[sdtype])!r}."
+                f"{sdtype} column. Use some of {list(_KEYS[sdtype])!r}, or correct its sdtype in "
+                "the metadata."
                 for key in facts
                 if key not in _KEYS[sdtype]
             )

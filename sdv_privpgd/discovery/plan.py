@@ -3,10 +3,11 @@
 It is paid from the same budget. Where nothing is declared, numbers and dates are counted on a grid
 that is fixed beforehand, coarsely and finely, then on a finer one over the part of it that holds
 rows. A declared range says where values may lie, not where they do: it gets the finer grid as well,
-so that its cells hold about equally many rows and values that many rows share are on their own.
-Categories are counted as they are and released above a threshold, then once more, with less noise,
-where many rows have others. All of it is asked of the curator, so the ledger has it; what is
-made of the noisy answers is post-processing. The table is passed on unseen.
+so that its cells hold about equally many rows and values that many rows share are on their own,
+and rows beyond it are counted. Categories are counted as they are and released above a threshold,
+then once more, with less noise, where many rows have others. All of it is asked of the curator, so
+the ledger has it; what is made of the noisy answers is post-processing. The table is passed on
+unseen.
 """
 
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.discovery.first_look import FirstLook, has_others
 from sdv_privpgd.discovery.looks import SINGLE, Look, look_into
+from sdv_privpgd.discovery.outside import fenced
 from sdv_privpgd.discovery.ranges import Rough, categories, frequencies, looked_into
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -47,7 +49,8 @@ class Discovery(NamedTuple):
     Attributes:
         facts: What was found of each column; what was declared of it, but for its range, is not
             said again.
-        doubts: For each column whose range did not stand out from the noise a sentence on it.
+        doubts: For each column whose range did not stand out from the noise, or beyond whose
+            declared range many rows lie, what is to be said of it.
         num_rows: The noisy number of rows, where fine grids were counted.
 
     >>> from sdv_privpgd.columns.facts import NumberFacts
@@ -131,8 +134,11 @@ def discover(
     if not measured:
         return Discovery(facts, doubts)
     rough = {name: rough.get(name, Rough(look.known)) for name, look in measured.items()}
-    fine = {name: _fine(name, each.known) for name, each in rough.items()}
-    schema = Schema(tuple(fine.values()))
+    fine = {
+        name: fenced(_fine(name, each.known), looks[name].known, each.known)
+        for name, each in rough.items()
+    }
+    schema = Schema(tuple(each.column for each in fine.values()))
     curator = table.curator(schema, books, progress=progress)
     answers = curator.measure(
         [MarginalQuery(clique) for clique in curator.domain.cliques(1)],
@@ -140,13 +146,16 @@ def discover(
         what=FINE_GRIDS,
         progress=progress,
     )
-    for (name, column), answer in zip(fine.items(), answers, strict=True):
+    for (name, each), answer in zip(fine.items(), answers, strict=True):
         look = looks[name]
         facts[name] = (
             frequencies(look.known, answer)
             if isinstance(look.known, CategoryFacts)
-            else looked_into(column, answer, look, rough[name])
+            else looked_into(each.inner, each.counted(answer), look, rough[name])
         )
+        said = each.sentences(answer)
+        if said:
+            doubts[name] = " ".join([*([doubts[name]] if name in doubts else []), *said])
     return Discovery(facts, doubts, estimate_total(curator.domain, answers).value)
 
 

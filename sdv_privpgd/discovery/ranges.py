@@ -11,7 +11,7 @@ from sdv_privpgd.columns.cutting import MOST_CATEGORIES
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.values import Value, in_order
 from sdv_privpgd.discovery.bounds import inside, numbers_at, range_of, starts_of, within
-from sdv_privpgd.discovery.grids import POWERS, YEARS
+from sdv_privpgd.discovery.grids import DAY, POWERS, YEARS
 from sdv_privpgd.discovery.looks import Look
 from sdv_privpgd.discovery.rough_ranges import Precision, rough_dates, rough_numbers
 from sdv_privpgd.discovery.searching import Blocks, likeliest_end, searched, trimmed
@@ -27,7 +27,8 @@ class Rough(NamedTuple):
     Attributes:
         known: What is known of the column now.
         is_clear: Whether its range was more than noise.
-        counts: The counts of numbers between powers of two, if they were asked for.
+        counts: The counts of numbers between powers of two, or of dates in decades and longer
+            times, if they were asked for.
 
     >>> Rough(NumberFacts(low=0, high=128)).is_clear
     True
@@ -75,7 +76,9 @@ def roughly(
         )
     is_clear, counts = stretch is None or stretch.is_clear, tables.get("grid")
     if isinstance(look.known, DateFacts):
-        return Rough(rough_dates(look.known, stretch, counts, precision, utc), is_clear)
+        found = rough_dates(look.known, stretch, counts, precision, utc)
+        is_open = look.known.low is None and look.known.high is None
+        return Rough(found, is_clear, tables.get("coarse") if is_open else None)
     assert isinstance(look.known, NumberFacts)
     known = rough_numbers(look.known, stretch, counts, precision, alone)
     return Rough(known, is_clear, counts)
@@ -99,15 +102,18 @@ def looked_into(
     """
     known, has_range = look.known, look.has_range
     assert isinstance(known, NumberFacts | DateFacts)
+    table, missing = _of_values(answer), float(answer.answer[column.num_values])
+    blocks = _blocks(column, table, rough)
     if isinstance(known, DateFacts) and column.datetime_format != known.datetime_format:
         # The bounds were given up with the format that they were written in.
         known, has_range = replace(known, low=None, high=None), False
+        blocks = Blocks.alone(table)
     size = column.num_values
-    table, missing = _of_values(answer), float(answer.answer[size])
-    blocks = _blocks(column, table, rough)
     ends = 0, size - 1  # all cells if there is only noise
     if rough.is_clear:
-        ends = trimmed(blocks, max(float(table.counts.sum()), 1.0))
+        # A decade at an end of which little is seen is kept: its dates would be clipped.
+        searched_in = Blocks.alone(table) if isinstance(known, DateFacts) else blocks
+        ends = trimmed(searched_in, max(float(table.counts.sum()), 1.0))
     first = 0 if known.low is not None else ends[0]
     last = size - 1 if known.high is not None else ends[1]
     held = within(known, *range_of(column, (first, last)))
@@ -129,11 +135,16 @@ def looked_into(
 
 
 def _blocks(column: Column, table: NoisyTable, rough: Rough) -> Blocks:
-    """The fine cells, in blocks where the first look has counted powers of two."""
+    """The fine cells, in blocks where the first look has counted powers of two or decades."""
     if rough.counts is None:
         return Blocks.alone(table)
-    powers, _ = POWERS.cells.locate(np.array(starts_of(column), dtype=np.float64))
-    held, of_cell = np.unique(powers, return_inverse=True)
+    starts = np.array(starts_of(column))
+    if column.unit is None:
+        own, _ = POWERS.cells.locate(starts.astype(np.float64))
+    else:
+        years, _ = YEARS.cells.locate(starts // DAY)
+        own = np.array(YEARS.groups)[years]
+    held, of_cell = np.unique(own, return_inverse=True)
     known = NoisyTable(rough.counts.counts[held], rough.counts.variance)
     return Blocks.combined(table, known, of_cell)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdv_privpgd.columns.ids import on_repeated_ids, repeated_ids
+from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.scalars import plain
 from sdv_privpgd.columns.vocabulary import blank, modelled, problems
@@ -27,9 +28,10 @@ def check_domain(
 
     A synthesizer raises for the first thing that it cannot use; here all of them are reported. So
     are things that it accepts but that are hardly meant: categories that are numbers among text, or
-    that differ in spaces or capitals only, facts that are left to be found privately, and ids that
-    are no keys although a person is said to have one row. An empty list means that everything is
-    declared and fits. No table is read.
+    that differ in spaces or capitals only, facts that are left to be found privately, names of ids
+    and dates that would be modelled as something else, and ids that are no keys although a person
+    is said to have one row. An empty list means that everything is declared and fits. No table is
+    read.
 
     Args:
         metadata: SDV's ``Metadata`` of one table, or its dict. Ranges and categories in it are
@@ -51,6 +53,12 @@ def check_domain(
             if isinstance(own, Mapping):
                 said += _column_problems(name, columns[name], own)
     said += on_repeated_ids(repeated_ids(columns, keys), rows_per_person)
+    own = domain if isinstance(domain, Mapping) else {}
+    facts = {
+        name: {**columns[name], **(own[name] if isinstance(own.get(name), Mapping) else {})}
+        for name in modelled(columns, keys)
+    }
+    said += on_names(facts)
     return list(dict.fromkeys(said))
 
 

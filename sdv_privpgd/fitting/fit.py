@@ -7,6 +7,7 @@ an object that shows nothing and gives curators. All else is public.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 from sdv_privpgd import forecast, pipeline
 from sdv_privpgd.columns.facts import ColumnFacts, without_domain
@@ -44,8 +45,11 @@ class Fitted:
         schema: All that has codes.
         release: The answers and the model; ``None`` where no column is modelled.
         sampler: Makes rows, where there is a model.
-        doubts: For columns whose range did not stand out from the noise a sentence.
+        doubts: For columns whose range did not stand out from the noise, or beyond whose declared
+            range many rows lie, what is to be said of it.
         refusals: Sentences on constraints that the found columns cannot meet.
+        settings: Those of the fit; ``None`` in files of earlier versions.
+        told: What else the fit was told, by name, as far as a report is to say it.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
@@ -61,6 +65,8 @@ class Fitted:
     sampler: Sampler | None = None
     doubts: Mapping[str, str] = field(default_factory=dict)
     refusals: Sequence[str] = ()
+    settings: Settings | None = None
+    told: Mapping[str, Any] | None = None
 
     @property
     def num_rows(self) -> int | None:
@@ -160,6 +166,7 @@ class Fit:
             schema=schema,
             doubts=self.doubts,
             refusals=limits.refusals,
+            settings=self.settings,
         )
         if self.curator is None:
             return fitted

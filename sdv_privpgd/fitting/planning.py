@@ -2,6 +2,8 @@
 
 import pandas as pd
 
+from sdv_privpgd.columns.ids import on_repeated_ids
+from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.settings import Settings, check_count
@@ -26,4 +28,8 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     fit = Fit(settings, description)
     fit.discover(table)
     fit.ask(table)
-    return plan_report(fit.books.ledger, num_rows, fit.tables, description.repeated_ids)
+    notes = [
+        *on_repeated_ids(description.repeated_ids, settings.rows_per_person),
+        *on_names(description.facts),
+    ]
+    return plan_report(fit.books.ledger, num_rows, fit.tables, notes)

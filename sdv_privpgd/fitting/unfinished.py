@@ -20,7 +20,7 @@ class Unfinished:
 
     Attributes:
         description: What was public of the table, with what was discovered.
-        doubts: On columns whose range did not stand out from the noise.
+        doubts: What discovery has to say of columns' ranges.
         names: Whether a frame was fitted, and the names of its columns.
         ledger: The books of the fit. What they have left can still be spent.
         schema: What the codes mean that the answers are about; ``None`` before any was asked for.

@@ -238,7 +238,7 @@ class FitsOfTables(FittedState):
         log_event(self, "Fit", {"TOTAL NUMBER OF COLUMNS": len(self._described)})
         self._ready_generators(fit.description)
         fit.ask(table, progress, known=known)
-        fitted = fit.model(progress)
+        fitted = replace(fit.model(progress), told=self._told())
         said = fitted.advice(fit.books.ledger)
         # What can fail has not failed: from here on the model is this fit's.
         self._warnings = said

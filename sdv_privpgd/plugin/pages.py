@@ -54,14 +54,11 @@ class ShownFit(FittedState):
         report = report_of(
             fitted,
             self.ledger,
-            self._settings(),
+            # Those of the fit: they may have been changed since. Old files do not have them.
+            self._settings() if fitted.settings is None else fitted.settings,
             table=str(self._table_name),
             date=str(self._fitted_date),
-            told={
-                name: value
-                for name, value in self.get_parameters().items()
-                if name not in ("public_domain", "strategy", "engine")
-            },
+            told=self._told() if fitted.told is None else fitted.told,
             notes=self._warnings,
         )
         if path is not None:

@@ -2,6 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from copy import deepcopy
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -31,6 +33,8 @@ class FittedState(BaseSingleTableSynthesizer, ABC):
 
     _model_of_table: Fitted | None
     """Of the last fit that succeeded."""
+    dialect: Mapping[str, str] = MappingProxyType({})
+    """How the command line was told to read and write text. No cell decides it."""
     verbose: bool
     """Whether bars are shown."""
     _account: Account
@@ -85,6 +89,15 @@ class FittedState(BaseSingleTableSynthesizer, ABC):
     @abstractmethod
     def _ready_generators(self, description: Description) -> None:
         """Makes what is generated ready for rows."""
+
+    def _told(self) -> dict[str, Any]:
+        """What a fit would be told, but for what the settings and the description hold."""
+        left_out = ("public_domain", "strategy", "engine")
+        return {
+            name: deepcopy(value)
+            for name, value in self.get_parameters().items()
+            if name not in left_out
+        }
 
     def _schema(self) -> Schema:
         """The modelled columns. Raises ``PublicDomainError`` where a domain is not known."""

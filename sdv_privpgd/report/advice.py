@@ -79,7 +79,8 @@ class Facts:
         release: The release of the fit, if any column was modelled.
         ledger: The ledger of this fit.
         declared: What was declared of each column, in SDV's words.
-        doubts: A sentence on each column whose domain the noise has left uncertain.
+        doubts: Sentences on columns whose domain the noise has left uncertain, or beyond whose
+            range many rows lie.
         repeated_ids: Columns of ids that are no keys, so that several rows may have one.
 
     >>> from sdv_privpgd.privacy.queries import Adjacency
@@ -145,7 +146,9 @@ def _of_columns(fitted: Facts, tables: Mapping[str, NoisyTable], total: Total) -
         rules = (
             _missing(column, shares, error, fitted.declared.get(column.name, {})),
             _mostly_other(column, shares - error),
-            _at_bounds(column, shares, error, fitted.declared.get(column.name, {})),
+            None
+            if column.name in fitted.doubts  # it was counted what lies beyond
+            else _at_bounds(column, shares, error, fitted.declared.get(column.name, {})),
             _constant(column, shares - error),
         )
         said[column.name] = next((sentence for sentence in rules if sentence is not None), None)

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from textwrap import wrap
 
-from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.report.document import Report
@@ -21,7 +20,7 @@ def plan_report(
     ledger: PrivacyLedger,
     num_rows: int,
     tables: Sequence[Measurement],
-    repeated_ids: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> Report:
     """What a fit would ask and how loud the answers would be. Public: no table was read.
 
@@ -29,7 +28,7 @@ def plan_report(
         ledger: Of the questions.
         num_rows: The number of rows that was assumed.
         tables: The marginals that were asked for, over codes or groups of them.
-        repeated_ids: Columns of ids that are no keys, so that several rows may have one.
+        notes: What is worth a look before a fit, a sentence each.
 
     >>> from sdv_privpgd.privacy.queries import Adjacency
     >>> report = plan_report(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE), 1_000, [])
@@ -37,7 +36,6 @@ def plan_report(
     1000
     """
     displaced = _displaced(num_rows, tables)
-    notes = on_repeated_ids(repeated_ids, ledger.rows_per_person)
     return Report(
         text=_text(ledger, num_rows, displaced, notes),
         page=_page(ledger, num_rows, displaced, notes),
@@ -50,7 +48,7 @@ def plan_report(
                 str(degree): {"mean": fmean(shares), "worst": max(shares)}
                 for degree, shares in displaced.items()
             },
-            "warnings": notes,
+            "warnings": list(notes),
         },
     )
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from sdv.utils import load_synthesizer
 
 import sdv_privpgd
 from sdv_privpgd import Boolean, MSTSynthesizer, Report, fit_table
@@ -146,3 +147,19 @@ def test_what_json_cannot_hold_is_written_as_what_it_means():
 def test_a_report_before_a_fit_has_nothing_to_show():
     with pytest.raises(Exception, match="fit your synthesizer first"):
         MSTSynthesizer(METADATA, 1.0).report()
+
+
+def test_a_report_says_what_the_fit_was_told_and_not_what_was_set_later(tmp_path):
+    fitted = MSTSynthesizer(METADATA, 5.0)
+    fitted.fit(TABLE)
+    before, page = fitted.report().to_dict(), fitted.report().html()
+    assert "MST" in before["strategy"]
+    fitted.strategy, fitted.engine, fitted.seed, fitted.num_bins = "independent", "particles", 7, 5
+    assert fitted.report().to_dict() == before
+    fitted.save(tmp_path / "model.pkl")
+    loaded = load_synthesizer(tmp_path / "model.pkl")
+    assert loaded.report().html() == page
+    with pytest.warns(UserWarning, match="fitted before"):
+        fitted.fit(TABLE)
+    assert "Independent" in fitted.report().to_dict()["strategy"]
+    assert fitted.report().to_dict()["settings"]["seed"] == 7

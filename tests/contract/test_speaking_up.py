@@ -195,6 +195,17 @@ def test_a_plan_names_ids_that_are_no_keys_before_anything_is_spent():
     assert "are no keys" not in several.plan(100).text
 
 
+def test_a_plan_names_what_may_be_ids_or_dates_and_would_be_modelled():
+    columns = {"patient_id": {"sdtype": "categorical"}, "Geburtsdatum": {"sdtype": "categorical"}}
+    open_domain = new(1.0, columns, keys=(), public_domain={}).plan(100).to_dict()
+    assert ["ids" in open_domain["warnings"][0], "dates" in open_domain["warnings"][1]] == [
+        True
+    ] * 2
+    declared = {name: {"range_values": ["A"]} for name in columns}
+    plan = new(1.0, columns, keys=(), public_domain=declared).plan(100)
+    assert plan.to_dict()["warnings"] == []
+
+
 CONSTRAINTS = {
     "none": [],
     "an increment": [FixedIncrements("age", 5)],

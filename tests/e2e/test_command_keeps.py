@@ -131,7 +131,14 @@ def test_what_is_left_is_spent_with_the_table(csv, tmp_path, monkeypatch, capsys
     assert 0 < first["spent_epsilon"]["replace_one"] < 1
     assert run("finish", model, "--out", out) == 1
     assert "give the same table with --table" in capsys.readouterr().err
-    assert run("finish", model, "--table", csv, "--out", out, "--ledger", ledger, "--quiet") == 0
+    goes_on = ("finish", model, "--table", csv, "--out", out, "--quiet")
+    for books in [("--ledger", ledger), ()]:
+        assert run(*goes_on, *books, "--max-epsilon", 0.9) == 1
+        said = capsys.readouterr().err
+        assert "The rest of epsilon" in said
+        assert "would come to epsilon 1 at delta 1e-05, more than --max-epsilon 0.9" in said
+    assert json.loads(ledger.read_text()) == first
+    assert run(*goes_on, "--ledger", ledger, "--max-epsilon", 1) == 0
     second = json.loads(ledger.read_text())
     assert second["spent_epsilon"]["replace_one"] == pytest.approx(1, abs=0.01)
     books = load_synthesizer(model).ledger

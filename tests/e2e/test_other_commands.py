@@ -164,3 +164,36 @@ def test_files_that_hold_no_model(csv, tmp_path, capsys):
 def test_a_wrong_command_line_has_a_status_of_its_own(wrong):
     with pytest.raises(SystemExit, match="2"):
         run(*wrong)
+
+
+def test_a_model_remembers_how_its_table_was_written(tmp_path, capsys):
+    table = pd.DataFrame({"weight": [70.5, 80.25] * 500, "city": ["Køln", "Bonn"] * 500})
+    table.to_csv(tmp_path / "table.csv", sep=";", decimal=",", encoding="cp1252", index=False)
+    model, out = tmp_path / "model.pkl", tmp_path / "more.csv"
+    written = ("--sep", ";", "--decimal", ",", "--encoding", "cp1252")
+    assert run(
+        "synthesize", tmp_path / "table.csv", "--epsilon", 20, "--method", "mst", "--quiet",
+        "--out", tmp_path / "out.csv", "--model", model, *written,
+    ) == 0  # fmt: skip
+
+    def first_lines(*more, out=out):
+        asked = ("sample", model, "--rows", 50, "--condition", "city=Køln", "--force")
+        assert run(*asked, "--out", out, *more) == 0
+        return out.read_bytes().splitlines()[:2]
+
+    header, row = first_lines()
+    assert header == b"weight;city"
+    assert row.endswith(";Køln".encode("cp1252"))
+    assert b"," in row
+    header, row = first_lines("--sep", ",", "--decimal", ".", "--encoding", "utf-8")
+    assert header == b"weight,city"
+    assert row.endswith(",Køln".encode())
+    assert b"." in row
+    header, row = first_lines(out=tmp_path / "more.tsv")
+    assert header == b"weight\tcity"
+    assert b"," in row  # an ending says nothing of decimals
+    page = tmp_path / "not_private.html"
+    assert run("evaluate", model, tmp_path / "table.csv", "--out", page) == 0
+    with pytest.raises(SystemExit, match="0"):
+        run("sample", "--help")
+    assert "what synthesize was told" in " ".join(capsys.readouterr().out.split())

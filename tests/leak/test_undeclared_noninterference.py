@@ -134,3 +134,26 @@ def test_nothing_depends_on_the_table_where_categories_are_many(
     first = observe(synthesizer, table, caplog, capsys)
     assert first["warnings"][:-1] == []  # the last is about the fit, not about what is declared
     assert first == observe(synthesizer, change(table), caplog, capsys)
+
+
+@pytest.mark.parametrize("change", OTHER_TABLES)
+def test_what_is_said_of_rows_beyond_a_range_depends_on_the_answers_alone(
+    change, fixed_answers, caplog, capsys, monkeypatch
+):
+    fix_categories(monkeypatch)  # the numbers that many rows share are released, too
+    fixed = curator._noisy
+
+    def many_beyond(answer, stddev, words):
+        noisy = fixed(answer, stddev, words)
+        if noisy.ndim == 1 and noisy.size > 3:
+            noisy[0] += 50_000
+        return noisy
+
+    monkeypatch.setattr(curator, "_noisy", many_beyond)
+    synthesizer = PrivPGDSynthesizer(**settings(epsilon=20.0))
+    table = sdv_tables.table(120)
+    first = observe(synthesizer, table, caplog, capsys)
+    said = "".join(first["worth a look"])
+    assert "'age' lie below its declared range_min=0" in said
+    assert "'seen' lie below its declared range_min='2020-01-01'" in said
+    assert first == observe(synthesizer, change(table), caplog, capsys)

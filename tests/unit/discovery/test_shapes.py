@@ -51,6 +51,18 @@ class TestValues:
         assert np.median(rows[rows > 0]) == pytest.approx(np.median(paid[paid > 0]), rel=0.25)
         assert 0.65 * paid.mean() < rows.mean() < 1.4 * paid.mean()
 
+    @pytest.mark.parametrize("seed", range(12))
+    def test_birth_dates_of_few_rows_keep_their_shape(self, seed):
+        """No month is seen on its own, but decades are. Without them dates moved by up to 31 years.
+
+        After the change it is 0.7 at most; 3 is far from both.
+        """
+        days = np.random.default_rng(seed).integers(0, 88 * 365, 3_000)
+        born = pd.Series(pd.Timestamp("1925-01-01") + pd.to_timedelta(days, "D"))
+        rows = drawn(born, "datetime", {}, epsilon=0.8, seed=seed)
+        apart = np.sort(rows.to_numpy()) - np.sort(born.to_numpy())
+        assert np.abs(apart / np.timedelta64(365, "D")).mean() < 3
+
     def test_a_number_that_many_rows_share_is_found_in_a_wide_range(self):
         """A cap of 500,001 on prices, which a power of two is far from."""
         rng = np.random.default_rng(0)

@@ -292,6 +292,15 @@ def test_ids_that_are_no_keys_are_told_unless_a_person_has_several_rows():
     assert check_domain(metadata, {}, rows_per_person=3) == []
 
 
+def test_names_of_ids_and_dates_are_told_where_nothing_is_declared():
+    columns = {"patient_id": {"sdtype": "categorical"}, "datum": {"sdtype": "categorical"}}
+    told = " ".join(check_domain({"columns": columns}, {}))
+    assert "names of ['patient_id'] are those of ids" in told
+    assert "names of ['datum'] are those of dates" in told
+    declared = {name: {"range_values": ["A"]} for name in columns}
+    assert check_domain({"columns": columns}, declared) == []
+
+
 WRONG = {
     "nobody": {"range_min": 0},
     "id": {},

@@ -1,0 +1,47 @@
+"""Names of ids and dates are told before anything is spent; ordinary names are not."""
+
+import pytest
+
+from sdv_privpgd.columns.naming import on_names
+
+IDS = ["id", "ID", "patient_id", "PatientID", "patientId", "Kunden-Nr", "patient_nbr", "row key"]
+DATES = ["date", "birth_date", "date_of_birth", "DOB", "Geburtsdatum", "visit date", "Datum"]
+ORDINARY = [
+    "paid", "covid", "grid", "android", "key", "valid", "type_id", "status_id", "hausnr", "id_type",
+    "update", "candidate", "mandate", "dated", "date_type", "sex", "age", "workclass", "", "7",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("sdtype", ["categorical", "numerical", "ordinal"])
+def test_ids_that_would_be_modelled_are_named(name, sdtype):
+    (said,) = on_names({name: {"sdtype": sdtype}})
+    assert repr(name) in said
+    assert "ids" in said
+
+
+@pytest.mark.parametrize("name", DATES)
+def test_dates_that_would_be_categories_are_named(name):
+    (said,) = on_names({name: {"sdtype": "categorical"}})
+    assert repr(name) in said
+    assert "datetime_format" in said
+    assert on_names({name: {"sdtype": "datetime"}}) == []
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+@pytest.mark.parametrize("sdtype", ["categorical", "numerical", "boolean", "datetime"])
+def test_ordinary_names_are_not(name, sdtype):
+    assert on_names({name: {"sdtype": sdtype}}) == []
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"sdtype": "categorical", "range_values": ["A"]},
+        {"sdtype": "categorical", "other_value": "other"},
+        {"sdtype": "numerical", "range_min": 0},
+        {"sdtype": "boolean"},
+    ],
+)
+def test_what_is_declared_is_meant(facts):
+    assert on_names({"patient_id": facts, "birth_date": facts}) == []

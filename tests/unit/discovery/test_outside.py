@@ -1,0 +1,129 @@
+"""Rows beyond a declared range are counted at no cost, and spoken of."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_privpgd.columns.cutting import column_of
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.facts import NumberFacts
+from sdv_privpgd.columns.parsing import read_facts
+from sdv_privpgd.discovery.outside import Fenced, fenced
+from sdv_privpgd.discovery.plan import discover, reserved_delta
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
+
+ROWS = 5_000
+AGE = {"sdtype": "numerical", "range_min": 0, "range_max": 150, "decimal_places": 0}
+WEIGHT = {"sdtype": "numerical", "range_min": 0, "range_max": 200}
+MONEY = {**WEIGHT, "decimal_places": 2}
+BORN = {
+    "sdtype": "datetime",
+    "range_min": "01.01.1920",
+    "range_max": "31.12.2019",
+    "datetime_format": "%d.%m.%Y",
+}
+
+
+def said_of(column, facts, *, epsilon=2.0, seed=0):
+    """What discovery says of a column, and the ledger."""
+    known = {"x": read_facts("x", facts)}
+    kept = reserved_delta(known, 1e-5)
+    ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE, reserved=kept)
+    books = Books(ledger, words=np.random.default_rng(seed).bytes)
+    table = PrivateTable({"x": pd.Series(column)})
+    found = discover(table, known, books, Fraction(1, 5))
+    return found.doubts.get("x", ""), books.ledger
+
+
+def with_code(values, code, share=0.05):
+    values = np.array(values, dtype=object)
+    values[: int(share * len(values))] = code
+    return values
+
+
+def ages():
+    return np.random.default_rng(0).integers(0, 100, ROWS)
+
+
+def dates():
+    days = np.random.default_rng(0).integers(0, 30_000, ROWS)
+    return (pd.Timestamp("1921-01-01") + pd.to_timedelta(days, "D")).strftime("%d.%m.%Y")
+
+
+@pytest.mark.parametrize(
+    ("values", "facts", "low", "high"),
+    [
+        (ages(), AGE, -1, 999),
+        (ages() * 1.7, WEIGHT, -1.0, float("inf")),
+        (ages() + 0.25, MONEY, -99.99, 1e300),
+        (dates(), BORN, "01.01.1900", "31.12.2099"),
+    ],
+    ids=["integers", "floats", "decimals", "dates"],
+)
+class TestCodes:
+    def test_many_below_are_said_with_their_share(self, values, facts, low, high):
+        said, _ = said_of(with_code(values, low), facts)
+        share = float(said.removeprefix("About ").split(" %")[0])
+        assert share == pytest.approx(5, abs=0.5)  # a standard deviation is below 0.1
+        assert f"below its declared range_min={facts['range_min']!r}" in said
+        assert "range_max" not in said
+
+    def test_many_above_are_said(self, values, facts, low, high):
+        said, _ = said_of(with_code(values, high), facts)
+        assert f"above its declared range_max={facts['range_max']!r}" in said
+        assert "range_min" not in said
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_a_table_without_them_is_not_spoken_of(self, values, facts, low, high, seed):
+        # The ends themselves are inside.
+        ends = with_code(with_code(values, facts["range_max"], 0.6), facts["range_min"], 0.3)
+        assert said_of(ends, facts, seed=seed)[0] == ""
+
+    def test_few_are_not_spoken_of(self, values, facts, low, high):
+        assert said_of(with_code(values, low, 0.005), facts)[0] == ""
+
+    def test_noise_alone_is_not_spoken_of(self, values, facts, low, high):
+        # A count of noise alone is 4 standard deviations once in 30,000.
+        assert not any(said_of(values, facts, epsilon=0.01, seed=seed)[0] for seed in range(20))
+
+    def test_it_costs_nothing(self, values, facts, low, high):
+        _, ledger = said_of(with_code(values, low), facts)
+        assert ledger.mu_squared <= ledger.budget / 5
+
+
+def test_a_declared_end_is_watched_where_the_other_is_found():
+    said, _ = said_of(with_code(ages(), -1), {"sdtype": "numerical", "range_min": 0})
+    assert "range_min=0" in said
+
+
+def test_an_end_that_nobody_declared_is_not_watched():
+    assert said_of(with_code(ages(), 10_000, 0.001), {"sdtype": "numerical"})[0] == ""
+
+
+def answer_of(counts):
+    query = MarginalQuery(("x",))
+    return Measurement(query=query, answer=np.array(counts), stddev=5.0)
+
+
+def test_clear_rows_from_beyond_are_counted_at_the_ends_and_noise_is_not():
+    inner = column_of("x", NumberFacts(low=0, high=2, decimal_places=0))
+    both = Fenced(inner=inner, declared={"range_min": 0, "range_max": 2})
+    counted = both.counted(answer_of([21, 100, 200, 300, 19, 7])).answer
+    assert counted.tolist() == [121, 200, 300, 7]
+    above = Fenced(inner=inner, declared={"range_max": 2})
+    assert above.counted(answer_of([100, 200, 300, 40, 7])).answer.tolist() == [100, 200, 340, 7]
+
+
+@pytest.mark.parametrize("facts", [AGE, WEIGHT, MONEY])
+def test_the_cells_inside_are_the_same(facts):
+    known = read_facts("x", facts)
+    each = fenced(column_of("x", known, 513), known, known)
+    values = pd.Series(np.concatenate([np.random.default_rng(0).random(2_000) * 150, [0, 150]]))
+    inside, _ = encoder_for(each.inner).encode(values)
+    counted, _ = encoder_for(each.column).encode(values)
+    np.testing.assert_array_equal(counted, inside + 1)
