@@ -114,7 +114,7 @@ class BetweenGroups:
         self._size += number
 
     def _places(self, clique: Clique) -> np.ndarray:
-        """The places of all effects within a clique: one axis an attribute, the even share first."""
+        """The places of all effects in a clique: one axis an attribute, the even share first."""
         shape = tuple(len(self._groups[name].sizes) for name in clique)
         places = np.full(shape, _UNKNOWN)
         for degree in range(len(clique) + 1):

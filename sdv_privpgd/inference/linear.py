@@ -37,6 +37,7 @@ import numpy as np
 from sdv_privpgd.domain import Clique, Domain, Grouping
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged, grouped_tables, noisy_tables
 from sdv_privpgd.inference.between_groups import ROUNDING, BetweenGroups, Groups
+from sdv_privpgd.inference.rounding import rounded_variance
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery
 
@@ -65,21 +66,6 @@ class Estimates:
     known: np.ndarray
 
 
-def rounded_variance(stddev: float) -> float:
-    """The variance of a Gaussian of this standard deviation, rounded to whole numbers.
-
-    It is s^2 + 1/12 and a theta series, which is below 1e-7 from s = 1 on.
-
-    >>> round(rounded_variance(10.0), 6), rounded_variance(0.0)
-    (100.083333, 0.0)
-    """
-    if stddev == 0:
-        return 0.0
-    squares = np.square(np.pi * np.arange(1, 1000))
-    terms = np.exp(-2 * squares * stddev**2) * (4 * stddev**2 + 1 / squares)
-    return stddev**2 + 1 / 12 + float(terms[1::2].sum() - terms[::2].sum())
-
-
 class LinearEstimate:
     """Estimates of any linear function of the counts that the measured tables determine. Public.
 
@@ -96,7 +82,7 @@ class LinearEstimate:
     ... ])
     >>> found = estimate.answers([{"a": np.array([1.0, 0.0])}])
     >>> found.values, found.covariance.round(3)  # 60 at variance 4, and 63 at 12
-    (array([60.75]), array([[3.062]]))
+    (array([60.75]), array([[3.063]]))
     """
 
     def __init__(self, domain: Domain, measurements: Iterable[Measurement]) -> None:

@@ -7,7 +7,8 @@ import pytest
 from scipy.stats import norm
 
 from sdv_privpgd.domain import Domain, Grouping
-from sdv_privpgd.inference.linear import LinearEstimate, rounded_variance
+from sdv_privpgd.inference.linear import LinearEstimate
+from sdv_privpgd.inference.rounding import rounded_variance
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
