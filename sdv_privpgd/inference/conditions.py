@@ -128,7 +128,7 @@ def not_missing(column: Column) -> np.ndarray:
 def _share_of_value(column: Column, value: Any) -> np.ndarray:
     """The share of each code that has one value."""
     series = pd.Series([value], dtype=object)
-    if series.isna()[0]:
+    if _is_missing(value):
         if not column.nullable:
             raise ValueError(f"Column {column.name!r} has no missing values, by its declaration.")
         return np.append(np.zeros(column.num_values), 1.0)
@@ -144,9 +144,13 @@ def _share_of_value(column: Column, value: Any) -> np.ndarray:
     return np.append(column.shares(found, found), np.zeros(int(column.nullable)))
 
 
+def _is_missing(value: Any) -> bool:
+    return bool(pd.Series([value], dtype=object).isna().to_numpy()[0])
+
+
 def _written(value: Any) -> str:
     """A value in a sentence."""
-    if pd.Series([value], dtype=object).isna()[0]:
+    if _is_missing(value):
         return "missing"
     return repr(value) if isinstance(value, str) else str(value)
 

@@ -41,6 +41,9 @@ from sdv_privpgd.inference.rounding import rounded_variance
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery
 
+_LEAST = 1e-3
+"""The least standard deviation of a table's noise: all tables are noisy."""
+
 Product = Mapping[str, np.ndarray]
 """A function of each of some attributes' codes, float64; of a row it is their product, and 1
 where no attribute is named. Summed over the rows it is an answer: a count where all functions are
@@ -87,9 +90,7 @@ class LinearEstimate:
 
     def __init__(self, domain: Domain, measurements: Iterable[Measurement]) -> None:
         self.domain = domain
-        measured = [
-            replace(each, stddev=math.sqrt(rounded_variance(each.stddev))) for each in measurements
-        ]
+        measured = [replace(each, stddev=_stddev(each)) for each in measurements]
         tables = noisy_tables(domain, measured)
         counts = [
             NoisyTable(each.answer[0].astype(np.float64), each.stddev**2)
@@ -237,6 +238,12 @@ class LinearEstimate:
                     )
                 row[:] = product[name]
         return found
+
+
+def _stddev(measurement: Measurement) -> float:
+    """The noise's standard deviation, its rounding included; of what is no table 0 is exact."""
+    stddev = math.sqrt(rounded_variance(measurement.stddev))
+    return stddev if isinstance(measurement.query, CountQuery) else max(stddev, _LEAST)
 
 
 def _most_precise(
