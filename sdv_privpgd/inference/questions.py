@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,9 @@ from sdv_privpgd.pipeline import Release
 
 _BLOCK = 256
 """Products whose covariance is computed at once, where only their variances are wanted."""
+
+_ESTIMATES: dict[int, tuple[ref[Release], LinearEstimate]] = {}
+"""The estimates of releases that are still in use."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +54,19 @@ class Questions:
     release: Release
     schema: Schema
 
-    @cached_property
+    @property
     def linear(self) -> LinearEstimate:
-        """The linear estimate from all measured tables."""
-        return LinearEstimate(self.release.domain, self.release.measurements)
+        """The linear estimate from all measured tables: made once for a release, as it is costly.
+
+        It is not kept in the release, whose file holds what was fitted alone.
+        """
+        key = id(self.release)
+        made = _ESTIMATES.get(key)
+        if made is None or made[0]() is not self.release:
+            linear = LinearEstimate(self.release.domain, self.release.measurements)
+            made = ref(self.release, lambda _: _ESTIMATES.pop(key, None)), linear
+            _ESTIMATES[key] = made
+        return made[1]
 
     def answer(
         self,
