@@ -35,8 +35,7 @@ class Answer:
     ...                 statistic=Total(412.3, 11.2**2, num_rows=1000.0), unit="rows")
     >>> print(answer)
     Count where ward is 'B': 412 rows (standard deviation of the noise: 11.2). With 95 % confidence
-    390 rows to 434 rows in this table, and 375 rows to 450 rows in the population that it was drawn
-    from.
+    390 to 434 rows in this table, and 375 to 450 rows in the population that it was drawn from.
     """
 
     question: str
@@ -72,8 +71,7 @@ class Answer:
             sentences = [text, f"No interval is known: {_MODELS}"]
         else:
             table, population = (
-                f"{_written(low, self.unit)} to {_written(high, self.unit)}"
-                for low, high in map(self.interval, ("table", "population"))
+                _range(self.interval(kind), self.unit) for kind in ("table", "population")
             )
             sentences = [
                 text,
@@ -138,6 +136,14 @@ class TableAnswer:
         else:
             title += ", with 95 % intervals for this table"
         return "\n".join([f"{title}:", self.to_frame().round(1).to_string(), *self.notes])
+
+
+def _range(ends: Interval, unit: str) -> str:
+    """An interval in a sentence, with its unit."""
+    low, high = (_written(end, unit) for end in ends)
+    if unit:
+        low = low.rsplit(" ", 1)[0]
+    return f"{low} to {high}"
 
 
 def _written(value: Any, unit: str) -> str:

@@ -246,7 +246,7 @@ def test_sentences_have_units():
     questions = asked(codes)
     text = str(questions.answer("share", where={"smokes": True}, among={"ward": "B"}))
     assert text.startswith("Share where smokes is True among rows where ward is 'B': ")
-    assert text.count(" %") == 6
+    assert text.count(" %") == 4
     assert "rows in this table" in str(questions.answer("count", where={"smokes": True}))
     assert str(questions.answer("count")).startswith(
         "Count: 2,000 rows. With 95 % confidence 2,000"
