@@ -1,18 +1,20 @@
 """Intervals cover as often as they say, with the real curator, strategy and noise.
 
-Each fit is of rows drawn anew from a known population. A question's coverage may be 4.9 standard
-errors off: that happens by chance once in a million.
+Each fit is of rows drawn anew from a known population. A question's number of intervals that hold
+the truth is binomial, and may be as far off as happens by chance once in 50 million on each side:
+0.03 in 2,000 fits.
 """
 
 import numpy as np
 import pytest
 from fast_fits import CONSERVATIVE, DOMAIN, NUM_ROWS, POPULATION, QUESTIONS, asked, drawn
+from scipy.stats import binom
 from small_engine import MaximumEntropy
 
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.select.fixed import AllKWay
 
-LEVEL, Z = 0.95, 4.9
+LEVEL, ALPHA = 0.95, 2e-8
 
 
 def coverages(fits, **settings):
@@ -33,11 +35,11 @@ def coverages(fits, **settings):
 
 
 def check(fits, **settings):
-    room = Z * np.sqrt(LEVEL * (1 - LEVEL) / fits)
+    least, most = binom.ppf([ALPHA, 1 - ALPHA], fits, LEVEL) / fits
     for name, both in coverages(fits, **settings).items():
-        assert (both > LEVEL - room).all(), f"{name}: {both}"
+        assert (both >= least).all(), f"{name}: {both}"
         if name not in CONSERVATIVE:
-            assert (both < LEVEL + room).all(), f"{name}: {both}"
+            assert (both <= most).all(), f"{name}: {both}"
 
 
 @pytest.mark.parametrize("adjacency", Adjacency, ids=lambda each: each.value)
@@ -59,7 +61,7 @@ def test_intervals_cover_where_triples_are_measured_in_full():
 
 def test_intervals_that_forget_the_noise_or_trust_synthetic_rows_cover_too_seldom():
     """What the intervals are for: both shortcuts fail, so the tests above can fail, too."""
-    rng, fits = np.random.default_rng(1), 150
+    rng, fits = np.random.default_rng(1), 200
     counted = [(q, truth) for (what, q), truth in QUESTIONS.values() if what == "count"]
     noiseless, naive, ours = (np.zeros(len(counted)) for _ in range(3))
     for fit in range(fits):
@@ -75,7 +77,8 @@ def test_intervals_that_forget_the_noise_or_trust_synthetic_rows_cover_too_seldo
             naive[place] += abs(truth(synthetic) - true) < sampling_error(truth(synthetic))
             low, high = answer.interval("population")
             ours[place] += low <= true <= high
-    assert (ours / fits).mean() > 0.93
+    # Standard errors of the means are below 0.01; they are about 0.95, 0.81 and 0.62.
+    assert (ours / fits).mean() > 0.9
     assert (noiseless / fits).mean() < 0.9
     assert (naive / fits).mean() < 0.85
 
