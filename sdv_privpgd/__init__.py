@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sdv_privpgd.drafting.template import draft_domain
     from sdv_privpgd.drafting.types import draft_metadata
     from sdv_privpgd.fitting.door import FittedTable, fit_table
+    from sdv_privpgd.inference.answers import Answer, TableAnswer
     from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
     from sdv_privpgd.report.document import Report
     from sdv_privpgd.report.evaluation import evaluate
@@ -53,6 +54,7 @@ _HOMES = {
     "AIMSynthesizer": "sdv_privpgd.synthesizer",
     "AllKWay": "sdv_privpgd.select.fixed",
     "AllPairs": "sdv_privpgd.select.all_pairs",
+    "Answer": "sdv_privpgd.inference.answers",
     "Between": "sdv_privpgd.sampling.between",
     "Boolean": "sdv_privpgd.columns.declared",
     "Categorical": "sdv_privpgd.columns.declared",
@@ -76,6 +78,7 @@ _HOMES = {
     "PublicDomainError": "sdv_privpgd.columns.schema",
     "Report": "sdv_privpgd.report.document",
     "Strategy": "sdv_privpgd.select.strategy",
+    "TableAnswer": "sdv_privpgd.inference.answers",
     "check_domain": "sdv_privpgd.drafting.checking",
     "draft_domain": "sdv_privpgd.drafting.template",
     "draft_metadata": "sdv_privpgd.drafting.types",
@@ -92,6 +95,7 @@ __all__ = [
     "AIMSynthesizer",
     "AllKWay",
     "AllPairs",
+    "Answer",
     "Between",
     "Boolean",
     "Categorical",
@@ -113,6 +117,7 @@ __all__ = [
     "PublicDomainError",
     "Report",
     "Strategy",
+    "TableAnswer",
     "check_domain",
     "draft_domain",
     "draft_metadata",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.drafting.files import plain_domain
 from sdv_privpgd.fitting.beginning import begin
@@ -17,6 +18,8 @@ from sdv_privpgd.fitting.methods import strategy_of
 from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.fitting.settings import Settings, check_count
 from sdv_privpgd.fitting.unfinished import note_on
+from sdv_privpgd.inference.answering import Answering
+from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.progress import Progress, expect, silent
@@ -29,7 +32,7 @@ from sdv_privpgd.synthesize.engine import Engine
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedTable:
+class FittedTable(Answering):
     """A differentially private model of a table. All that it shows is public, pickles included.
 
     Attributes:
@@ -121,6 +124,9 @@ class FittedTable:
         if path is not None:
             report.save(path)
         return report
+
+    def _released(self) -> tuple[Release | None, Schema]:
+        return self.fitted.release, self.fitted.schema
 
     def privacy_report(self) -> str:
         """The text of ``report``: what was spent, on what and under which adjacency."""

@@ -15,6 +15,7 @@ import numpy as np
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.ids import on_repeated_ids
+from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.plan import FINE_GRIDS
 from sdv_privpgd.estimate.noisy_tables import (
@@ -26,8 +27,7 @@ from sdv_privpgd.estimate.noisy_tables import (
 )
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.report.labels import code_labels
-from sdv_privpgd.report.words import listed
+from sdv_privpgd.words import listed
 
 OPENING = "Worth a look before the rows are used:"
 """The first words of the warning at the end of a fit, and of such sentences in a report."""

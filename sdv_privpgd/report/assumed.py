@@ -9,7 +9,7 @@ from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.page import Details, Facts, Items, Part, Section, Text, long_table
-from sdv_privpgd.report.words import listed, number
+from sdv_privpgd.words import listed, number
 
 CONFIDENT = 1.96
 """The truth lies within so many standard deviations of an answer in 95 of 100 cases."""

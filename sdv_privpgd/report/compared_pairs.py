@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from sdv_privpgd.columns.labels import Names
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.metrics.values import CommonCells
 from sdv_privpgd.report.figures import heat_figure, pair_matrix
-from sdv_privpgd.report.labels import Names
 from sdv_privpgd.report.page import Figure, Grid, Section, Table, Text
-from sdv_privpgd.report.words import dates, number, share, short_number
+from sdv_privpgd.words import dates, number, share, short_number
 
 _MOST_PAIRS, _MOST_DRAWN = 4, 40
 """Numbers of pairs that are drawn cell by cell, and of a column's cells that are drawn."""

@@ -23,7 +23,7 @@ from sdv_privpgd.report.page import (
     long_table,
 )
 from sdv_privpgd.report.useful import Useful, useful_section
-from sdv_privpgd.report.words import dates, listed, number, share
+from sdv_privpgd.words import dates, listed, number, share
 
 _MOST_SENTENCES = 12
 """Sentences on values outside the domain that are shown; the others are folded away."""

@@ -24,7 +24,7 @@ from sdv_privpgd.metrics.values import CommonCells, as_codes, common_cells
 from sdv_privpgd.report.comparison import BANNER, comparison_page
 from sdv_privpgd.report.document import Report
 from sdv_privpgd.report.useful import Useful, useful_lines, useful_scores
-from sdv_privpgd.report.words import share
+from sdv_privpgd.words import share
 
 _WORST = 12
 """Columns and pairs that the text names."""

@@ -10,9 +10,9 @@ from html import escape
 
 import numpy as np
 
+from sdv_privpgd.columns.labels import Names
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.report.labels import Names
-from sdv_privpgd.report.words import share
+from sdv_privpgd.words import share
 
 _INK, _QUIET, _LINE = {"css": "--ink"}, {"css": "--quiet"}, {"css": "--line"}
 _SYNTHETIC, _OTHER = {"css": "--synthetic"}, {"css": "--other"}

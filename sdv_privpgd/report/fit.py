@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sdv_privpgd.columns.labels import Names, code_names
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.noisy_tables import (
@@ -19,9 +20,8 @@ from sdv_privpgd.estimate.noisy_tables import (
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.report.assumed import CONFIDENT
 from sdv_privpgd.report.figures import heat_figure, pair_matrix, shares_figure
-from sdv_privpgd.report.labels import Names, code_names
 from sdv_privpgd.report.page import Figure, Grid, Part, Section, Table, Text, long_grid, long_table
-from sdv_privpgd.report.words import share
+from sdv_privpgd.words import share
 
 _MOST_PAIRS = 6
 """Number of pairs that are drawn cell by cell."""

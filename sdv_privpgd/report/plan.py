@@ -11,7 +11,7 @@ from sdv_privpgd.report.document import Report
 from sdv_privpgd.report.guarantee import ledger_table
 from sdv_privpgd.report.page import Facts, Page, Section, Table, Text
 from sdv_privpgd.report.privacy import WIDTH, events
-from sdv_privpgd.report.words import share
+from sdv_privpgd.words import share
 
 _DISPLACED = "Rows that the noise of a measured table displaces, before the fit takes noise out"
 

@@ -13,7 +13,7 @@ import numpy as np
 from sdv_privpgd.metrics.reading import Described
 from sdv_privpgd.metrics.usefulness import usefulness
 from sdv_privpgd.report.page import Section, Table, Text
-from sdv_privpgd.report.words import listed
+from sdv_privpgd.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd

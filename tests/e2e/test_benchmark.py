@@ -127,6 +127,18 @@ def test_discovery_prints_what_it_costs_to_declare_nothing(tmp_path):
     assert [line.split()[0] for line in lines[3:]] == ["race", "time_in_hospital", "readmitted"]
 
 
+def test_intervals_prints_how_often_they_hold_the_truth(tmp_path):
+    write_patients(tmp_path)
+    sizes = ["--tables", "diabetes", "--epsilons", "9", "--fits", "3", "--questions", "12"]
+    header, line = benchmark("intervals", "--data", str(tmp_path), *sizes).splitlines()
+    row = dict(zip(header.split(), line.split(), strict=True))
+    assert row["table"] == "diabetes"
+    assert 0.6 < float(row["of_table"]) <= 1
+    assert 0.6 < float(row["of_people"]) <= 1
+    assert float(row["alone"]) >= 1
+    assert 0.8 < float(row["width"]) < 1.3
+
+
 @pytest.mark.slow
 def test_learning_prints_the_scores_of_each_arm(tmp_path):
     write_patients(tmp_path)

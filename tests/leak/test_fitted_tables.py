@@ -70,6 +70,13 @@ def observed(private, tmp_path, **settings):
         "warnings": [str(each.message) for each in said],
         "model": pickle.dumps(fitted),
         "number of rows": fitted.num_rows,
+        "noisy tables": fitted.noisy_tables().to_csv(),
+        "answers": [
+            str(fitted.answer("share", where={"ward": "A"}, among={"ill": True})),
+            str(fitted.answer("mean", of="age", where={"ward": "B", "ill": False})),
+            str(fitted.answer("quantile", of="seen", q=0.5)),
+            str(fitted.answer("table", of=["ward", "ill"])),
+        ],
     }
 
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.columns.bins import BELOW_ONE
+from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.merging import Merging, merged_neighbors, merged_rare
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.report.labels import code_labels
 
 FREQUENCIES = st.lists(
     st.one_of(st.just(0.0), st.floats(1e-3, 1e6)), min_size=1, max_size=40

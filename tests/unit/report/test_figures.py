@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from sdv_privpgd.columns.labels import Names, code_names
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.report.figures import heat_figure, shares_figure
-from sdv_privpgd.report.labels import Names, code_names
-from sdv_privpgd.report.words import number, share, short_number
+from sdv_privpgd.words import number, share, short_number
 
 
 def test_no_share_above_all_rows_is_drawn_and_axes_have_titles():

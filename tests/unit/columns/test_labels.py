@@ -5,7 +5,7 @@ import pytest
 from pages import public_schema
 
 from sdv_privpgd.columns.encoders import encoder_for
-from sdv_privpgd.report.labels import code_labels
+from sdv_privpgd.columns.labels import code_labels
 
 
 @pytest.mark.parametrize("name", ["age", "balance", "weight", "seen", "smoker"])

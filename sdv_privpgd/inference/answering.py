@@ -1,0 +1,125 @@
+"""The two methods of a fitted object that say how sure it is. Public."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, overload
+
+import pandas as pd
+
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.inference.answers import Answer, TableAnswer
+from sdv_privpgd.inference.questions import Questions
+from sdv_privpgd.inference.tables import noisy_tables
+from sdv_privpgd.pipeline import Release
+
+
+class Answering(ABC):
+    """What answers questions about the table that was fitted. Public: it sees noisy answers alone.
+
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=5.0, engine="pgm")
+    >>> isinstance(fitted, Answering)
+    True
+    """
+
+    @abstractmethod
+    def _released(self) -> tuple[Release | None, Schema]:
+        """The release, ``None`` where no column is modelled, and the columns."""
+
+    @overload
+    def answer(
+        self,
+        what: Literal["table"],
+        *,
+        of: str | Sequence[str],
+        where: Mapping[str, Any] | None = None,
+    ) -> TableAnswer: ...
+
+    @overload
+    def answer(
+        self,
+        what: Literal["count", "share", "mean", "sum", "quantile"],
+        *,
+        of: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        among: Mapping[str, Any] | None = None,
+        q: float | None = None,
+    ) -> Answer: ...
+
+    def answer(
+        self,
+        what: str,
+        *,
+        of: str | Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        among: Mapping[str, Any] | None = None,
+        q: float | None = None,
+    ) -> Answer | TableAnswer:
+        """An answer about the real table, and how sure it is. Public, and free.
+
+        What the measured tables determine is computed from all of them: an unbiased estimate whose
+        noise is known exactly. Its intervals need no model. All else is the model's answer and says
+        so: ``basis`` is ``"model"``, and no interval is known. What pairs of columns say is always
+        determined where all pairs are measured, which is the default; so are three columns whose
+        values are few.
+
+        Args:
+            what: ``"count"`` or ``"share"`` of rows; ``"mean"``, ``"sum"`` or ``"quantile"`` of a
+                column's values, missing ones aside; or ``"table"``, the count of each cell.
+            of: The column that a mean, a sum or a quantile is of; the columns of a table.
+            where: What rows must meet, by column: a value, a list of values, ``None`` for missing,
+                or ``Between(30, 40)``. At most three columns in all. A range that cuts cells takes
+                a part of their rows, and the answer says so.
+            among: The rows that a share is among, in the same way; all of them by default.
+            q: The part of the values up to a quantile: 0.5 for the median.
+
+        Returns:
+            An ``Answer``: ``estimate``, ``stddev``, ``interval("table")``, ``interval("population",
+            level=0.9)``, ``basis``, ``notes``, and as text a sentence. Of a table a
+            ``TableAnswer``, with a pandas Series of estimates and frames of intervals.
+
+        Raises:
+            ValueError: For what cannot be asked, unknown columns and values outside the domain.
+
+        >>> from sdv_privpgd import Between, Boolean, Numerical, fit_table
+        >>> table = pd.DataFrame({"ill": [True, False] * 2000, "age": [60, 30, 50, 20] * 1000})
+        >>> columns = {"ill": Boolean(), "age": Numerical(0, 99, decimal_places=0)}
+        >>> fitted = fit_table(table, columns, epsilon=5.0, engine="pgm")
+        >>> old = fitted.answer("share", where={"age": Between(low=50)}, among={"ill": True})
+        >>> old.basis, old.estimate > 0.9
+        ('tables', True)
+        >>> low, high = old.interval("population", level=0.99)
+        >>> low < old.estimate <= high
+        True
+        """
+        return self._asked().answer(what, of=of, where=where, among=among, q=q)
+
+    def noisy_tables(self, path: str | Path | None = None) -> pd.DataFrame:
+        """All noisy tables as tidy rows, one a cell. Public: everything else follows from them.
+
+        ``kind`` is ``"measured"`` for what was asked of the real table, with independent noise of
+        ``stddev`` in each row (``round`` counts how often the same was asked), and
+        ``"consistent"`` for the best linear estimates from all of that, which agree with each other
+        wherever tables overlap and whose noise is smaller and not independent. ``column_1`` and
+        ``label_1``, and so on, name the cell: its values, its range, or its group of values. The
+        first row, without labels, is the number of rows.
+
+        Args:
+            path: A file to write them to as well, ``.parquet`` or ``.csv``.
+
+        >>> from sdv_privpgd import Boolean, fit_table
+        >>> table = pd.DataFrame({"ill": [True, False] * 500})
+        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=5.0, engine="pgm")
+        >>> fitted.noisy_tables().groupby("kind", observed=True).size().to_dict()
+        {'consistent': 3, 'measured': 4}
+        """
+        questions = self._asked()
+        return noisy_tables(questions.release, questions.schema, path)
+
+    def _asked(self) -> Questions:
+        release, schema = self._released()
+        if release is None:
+            raise ValueError("No column is modelled, so nothing was measured.")
+        return Questions(release, schema)

@@ -1,0 +1,155 @@
+"""An answer with what is known of its error, in numbers and in a sentence. Public."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from sdv_privpgd.inference.intervals import Interval, Statistic, Total, deviations
+
+TABLES, MODEL = "tables", "model"
+"""What an answer rests on: the measured tables, which determine it, or the fitted model."""
+
+_MODELS = (
+    "the measured tables do not determine this answer, so it comes from the model, and no formula "
+    "knows the model's error"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A number, or a date or a category, and how sure it is.
+
+    Attributes:
+        question: What it answers, in words.
+        estimate: The answer. From the tables it is unbiased and neither shrunken nor clipped, but
+            for shares, means and quantiles, which are functions of such.
+        stddev: The standard deviation of the noise; ``None`` for quantiles, and where the model
+            answers.
+        basis: ``"tables"`` or ``"model"``.
+        statistic: What knows the intervals; ``None`` if nothing does.
+        notes: What to keep in mind, a sentence each.
+        unit: ``"rows"``, ``"share"`` or nothing, for the sentence.
+
+    >>> answer = Answer(question="Count where ward is 'B'", estimate=412.3, stddev=11.2,
+    ...                 statistic=Total(412.3, 11.2**2, num_rows=1000.0), unit="rows")
+    >>> print(answer)
+    Count where ward is 'B': 412 rows (standard deviation of the noise: 11.2). With 95 % confidence
+    390 to 434 rows in this table, and 375 to 450 rows in the population that it was drawn from.
+    """
+
+    question: str
+    estimate: Any
+    stddev: float | None = None
+    basis: str = TABLES
+    statistic: Statistic | None = None
+    notes: tuple[str, ...] = ()
+    unit: str = ""
+
+    def interval(self, kind: str = "table", level: float = 0.95) -> Interval:
+        """The ends of an interval.
+
+        Args:
+            kind: ``"table"`` for what the real table says: the noise alone. ``"population"`` for
+                what is true where its rows were drawn from, independently: sampling as well.
+            level: The part of all fits whose intervals hold the truth.
+
+        Raises:
+            ValueError: If no interval is known, and for a kind or a level that does not exist.
+        """
+        deviations(kind, level)
+        if self.statistic is None:
+            raise ValueError(f"No interval is known: {_MODELS}.")
+        return self.statistic.interval(kind, level)
+
+    def __str__(self) -> str:
+        text = f"{self.question}: {_written(self.estimate, self.unit)}"
+        if self.stddev:
+            noise = 100 * self.stddev if self.unit == "share" else self.stddev
+            text += f" (standard deviation of the noise: {noise:,.3g})"
+        if self.statistic is None:
+            sentences = [text, f"No interval is known: {_MODELS}"]
+        else:
+            table, population = (
+                _range(self.interval(kind), self.unit) for kind in ("table", "population")
+            )
+            sentences = [
+                text,
+                f"With 95 % confidence {table} in this table, and {population} in the population "
+                "that it was drawn from",
+            ]
+        return " ".join([". ".join(sentences) + ".", *self.notes])
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableAnswer:
+    """A table of counts, and how sure each is.
+
+    Attributes:
+        question: What it answers, in words.
+        estimate: The count of each cell, a Series by the labels of the columns. ``unstack()``
+            makes a cross table of it.
+        stddev: The standard deviation of the noise in each; ``None`` where the model answers.
+        basis: ``"tables"`` or ``"model"``.
+        num_rows: The number of rows, as far as it is known.
+        notes: What to keep in mind, a sentence each.
+
+    >>> counts = pd.Series({"A": 60.0, "B": 40.0})
+    >>> answer = TableAnswer(question="Counts of ward", estimate=counts, stddev=counts * 0 + 2.0,
+    ...                      num_rows=100.0)
+    >>> answer.interval("table").round(1).to_dict("list")
+    {'low': [56.1, 36.1], 'high': [63.9, 43.9]}
+    """
+
+    question: str
+    estimate: pd.Series
+    stddev: pd.Series | None
+    num_rows: float
+    basis: str = TABLES
+    notes: tuple[str, ...] = ()
+
+    def interval(self, kind: str = "table", level: float = 0.95) -> pd.DataFrame:
+        """The ends of an interval for each cell, as ``low`` and ``high``. See ``Answer``.
+
+        Each holds its count with the level's confidence; all at once they do not.
+        """
+        deviations(kind, level)
+        if self.stddev is None:
+            raise ValueError(f"No interval is known: {_MODELS}.")
+        ends = [
+            Total(value, stddev**2, num_rows=self.num_rows, low=0.0).interval(kind, level)
+            for value, stddev in zip(self.estimate, self.stddev, strict=True)
+        ]
+        return pd.DataFrame(ends, index=self.estimate.index, columns=pd.Index(Interval._fields))
+
+    def to_frame(self, kind: str = "table", level: float = 0.95) -> pd.DataFrame:
+        """One row a cell: ``estimate``, and ``stddev``, ``low`` and ``high`` as far as known."""
+        frame = self.estimate.to_frame("estimate")
+        if self.stddev is None:
+            return frame
+        return frame.assign(stddev=self.stddev).join(self.interval(kind, level))
+
+    def __str__(self) -> str:
+        title = self.question
+        if self.stddev is None:
+            title += f". No interval is known: {_MODELS}"
+        else:
+            title += ", with 95 % intervals for this table"
+        return "\n".join([f"{title}:", self.to_frame().round(1).to_string(), *self.notes])
+
+
+def _range(ends: Interval, unit: str) -> str:
+    """An interval in a sentence, with its unit."""
+    low, high = (_written(end, unit) for end in ends)
+    if unit:
+        low = low.rsplit(" ", 1)[0]
+    return f"{low} to {high}"
+
+
+def _written(value: Any, unit: str) -> str:
+    """A value in a sentence, with its unit."""
+    if not isinstance(value, int | float):
+        return str(value)
+    if unit == "share":
+        return f"{100 * value:.3g} %"
+    return f"{value:,.0f} rows" if unit == "rows" else f"{value:,.5g}"

@@ -1,0 +1,170 @@
+"""A question as a user writes it, checked and in words. Public."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.inference.conditions import Part, column_named, parts_of
+from sdv_privpgd.inference.values import code_values
+
+MOST_COLUMNS = 3
+"""The columns that a question may name."""
+
+_ARGUMENTS = {
+    "count": (),
+    "share": ("among",),
+    "mean": ("of",),
+    "sum": ("of",),
+    "quantile": ("of", "q"),
+    "table": ("of",),
+}
+"""What can be asked, and what each takes besides ``where``."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """A question that can be answered.
+
+    Attributes:
+        question: The question in words.
+        columns: The columns that it is about.
+        rows: For columns with a condition, the share of each code's rows that meets it.
+        base: The same for the rows that a share is among.
+        q: Of a quantile.
+        notes: What to keep in mind, a sentence each.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> ill = describe("ill", {"sdtype": "boolean"})
+    >>> asked = asked_of({"ill": ill}, "count", where={"ill": True})
+    >>> asked.question, asked.rows["ill"]
+    ('Count where ill is True', array([0., 1., 0.]))
+    """
+
+    question: str
+    columns: tuple[Column, ...]
+    rows: Mapping[str, np.ndarray]
+    base: Mapping[str, np.ndarray]
+    q: float
+    notes: tuple[str, ...]
+
+
+def asked_of(
+    columns: Mapping[str, Column],
+    what: str,
+    *,
+    of: str | Sequence[str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    among: Mapping[str, Any] | None = None,
+    q: float | None = None,
+) -> Asked:
+    """Checks a question about columns, given by name.
+
+    Raises:
+        ValueError: For what cannot be asked; the message says what can.
+
+    >>> asked_of({}, "median")
+    Traceback (most recent call last):
+    ValueError: what must be one of 'count', 'share', 'mean', 'sum', 'quantile', 'table', got
+    'median'.
+    """
+    if what not in _ARGUMENTS:
+        known = ", ".join(map(repr, _ARGUMENTS))
+        raise ValueError(f"what must be one of {known}, got {what!r}.")
+    for name, given in {"of": of, "among": among, "q": q}.items():
+        if given is not None and name not in _ARGUMENTS[what]:
+            raise ValueError(f"answer({what!r}) takes no {name}=, got {given!r}.")
+        if given is None and name in _ARGUMENTS[what] and name != "among":
+            raise ValueError(f"answer({what!r}) needs {name}=.")
+    if q is not None and not 0 < q < 1:
+        raise ValueError(f"q must be above 0 and below 1, such as 0.5, got {q!r}.")
+    events, base = parts_of(columns, where), parts_of(columns, among)
+    if what == "share" and not events:
+        raise ValueError("answer('share') needs where=, as in where={'ward': 'B'}.")
+    about = _about(columns, what, of)
+    involved = list(dict.fromkeys([*(column.name for column in about), *events, *base]))
+    if len(involved) > MOST_COLUMNS:
+        raise ValueError(
+            f"A question may name {MOST_COLUMNS} columns, got {involved!r}. Count more in rows "
+            "that were sampled."
+        )
+    return Asked(
+        question=_in_words(what, about, events, base, q),
+        columns=about,
+        rows=_weights(events, base),
+        base=_weights(base),
+        q=0.5 if q is None else q,
+        notes=_notes(what, about, {**events, **base}),
+    )
+
+
+def _about(
+    columns: Mapping[str, Column], what: str, of: str | Sequence[str] | None
+) -> tuple[Column, ...]:
+    """The columns that a question is about."""
+    if of is None:
+        return ()
+    if what != "table" and not isinstance(of, str):
+        raise ValueError(f"answer({what!r}) is of one column, got of={of!r}.")
+    names = [of] if isinstance(of, str) else list(of)
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"of= must name columns, each once, got {of!r}.")
+    about = tuple(column_named(columns, name) for name in names)
+    for column in about:
+        if what in ("mean", "sum") and column.sdtype != "numerical":
+            raise ValueError(
+                f"Column {column.name!r} is {column.sdtype}, which has no {what}. Ask for a share "
+                "of its values, or, of dates, for a quantile."
+            )
+        if what == "quantile" and not column.is_ordered:
+            raise ValueError(
+                f"Column {column.name!r} is {column.sdtype}: its values have no order, so it has "
+                "no quantiles."
+            )
+    return about
+
+
+def _weights(*events: Mapping[str, Part]) -> dict[str, np.ndarray]:
+    """The share of each code's rows that meets all conditions, by column."""
+    named = dict.fromkeys(name for parts in events for name in parts)
+    return {
+        name: reduce(np.minimum, (parts[name].weights for parts in events if name in parts))
+        for name in named
+    }
+
+
+def _in_words(
+    what: str,
+    about: Sequence[Column],
+    events: Mapping[str, Part],
+    base: Mapping[str, Part],
+    q: float | None,
+) -> str:
+    """The question in words, without an end."""
+    text = {"table": "Counts", "quantile": f"Quantile {q}"}.get(what, what.capitalize())
+    if about:
+        text += " of " + " x ".join(column.name for column in about)
+    for word, parts in {"where": events, "among rows where": base}.items():
+        if parts:
+            text += f" {word} {' and '.join(part.words for part in parts.values())}"
+    return text
+
+
+def _notes(what: str, about: Sequence[Column], parts: Mapping[str, Part]) -> tuple[str, ...]:
+    """What the answer takes for granted beyond the noise."""
+    cut = [repr(name) for name, part in parts.items() if part.is_cut]
+    notes = []
+    if cut:
+        notes.append(
+            f"A condition cuts cells of {' and '.join(cut)}: rows were taken to be spread in them "
+            "as in sampled rows, and no interval covers what that hides."
+        )
+    if what in ("mean", "sum") and not code_values(about[0]).are_single:
+        notes.append(
+            f"Values of {about[0].name!r} were taken to be spread in their cells as in sampled "
+            "rows, and no interval covers what that hides."
+        )
+    return tuple(notes)

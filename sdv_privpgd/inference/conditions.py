@@ -1,0 +1,164 @@
+"""Conditions as users write them, and what they mean for a column's codes. Public."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.bins import Interval
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.sampling.between import Between, shares, span
+
+_NEARLY = 1e-6
+"""Shares of codes this near to 0 or to 1 are that: cells that never occur count a little."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows that meet a condition on one column.
+
+    Attributes:
+        column: The column.
+        weights: The share of each code's rows that meets it, float64.
+        words: The condition in words.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> age = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
+    >>> age = describe("age", {**age, "num_bins": 10})
+    >>> part = part_of(age, Between(30, 44))
+    >>> part.weights, part.is_cut, part.words
+    (array([0. , 0. , 0. , 1. , 0.5, 0. , 0. , 0. , 0. , 0. , 0. ]), True, 'age is from 30 to 44')
+    """
+
+    column: Column
+    weights: np.ndarray
+    words: str
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it holds for a part of some code's rows."""
+        return bool(((self.weights > 0) & (self.weights < 1)).any())
+
+
+def parts_of(
+    columns: Mapping[str, Column], conditions: Mapping[str, Any] | None
+) -> dict[str, Part]:
+    """The parts of conditions by column.
+
+    Raises:
+        ValueError: For a column that has no codes, and for what no row of the domain can meet.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> ward = describe("ward", {"sdtype": "categorical", "range_values": ["A", "B", "C"]})
+    >>> parts_of({"ward": ward}, {"ward": ["A", None]})["ward"].weights
+    array([1., 0., 0., 1.])
+    """
+    if conditions is None:
+        return {}
+    if not isinstance(conditions, Mapping):
+        raise ValueError(
+            "Conditions are a dictionary of columns, as in {'ward': 'B', 'age': Between(30, 40)}, "
+            f"got {conditions!r}."
+        )
+    return {
+        str(name): part_of(column_named(columns, name), wish) for name, wish in conditions.items()
+    }
+
+
+def column_named(columns: Mapping[str, Column], name: Any) -> Column:
+    """The column of a name. Raises ``ValueError`` where there is none with codes.
+
+    >>> column_named({}, "age")
+    Traceback (most recent call last):
+    ValueError: No tables were measured of column 'age': choose from [].
+    """
+    if str(name) not in columns:
+        raise ValueError(
+            f"No tables were measured of column {name!r}: choose from {list(columns)!r}."
+        )
+    return columns[str(name)]
+
+
+def part_of(column: Column, wish: Any) -> Part:
+    """The part of the rows that a condition asks for: a value, several, a range, or missing.
+
+    Raises:
+        ValueError: For a value or a range outside the domain, and for missing where nothing may be
+            missing.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> ill = describe("ill", {"sdtype": "boolean"})
+    >>> part_of(ill, True).words, part_of(ill, None).weights
+    ('ill is True', array([0., 0., 1.]))
+    """
+    if isinstance(wish, Between):
+        weights = shares(column, span(column, wish))
+        words = _between_words(column.name, wish)
+    elif isinstance(wish, list | tuple | set | frozenset):
+        wishes = list(dict.fromkeys(wish))
+        if any(isinstance(each, Between) for each in wishes) or not wishes:
+            raise ValueError(
+                f"A list for {column.name!r} must hold values, at least one and no ranges, got "
+                f"{wish!r}."
+            )
+        weights = np.minimum(sum(_share_of_value(column, each) for each in wishes), 1.0)
+        named = [_written(each) for each in wishes]
+        words = f"{column.name} is {' or '.join(named)}"
+    else:
+        weights, words = _share_of_value(column, wish), f"{column.name} is {_written(wish)}"
+    weights = np.where(weights > 1 - _NEARLY, 1.0, np.where(weights < _NEARLY, 0.0, weights))
+    if not weights.any():
+        raise ValueError(f"No row of the domain meets {words!r}.")
+    return Part(column, weights, words)
+
+
+def not_missing(column: Column) -> np.ndarray:
+    """1 for the codes of values, 0 for missing.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> not_missing(describe("ill", {"sdtype": "boolean"}))
+    array([1., 1., 0.])
+    """
+    return np.append(np.ones(column.num_values), np.zeros(int(column.nullable)))
+
+
+def _share_of_value(column: Column, value: Any) -> np.ndarray:
+    """The share of each code that has one value."""
+    series = pd.Series([value], dtype=object)
+    if _is_missing(value):
+        if not column.nullable:
+            raise ValueError(f"Column {column.name!r} has no missing values, by its declaration.")
+        return np.append(np.zeros(column.num_values), 1.0)
+    encoder = encoder_for(column)
+    if not encoder.holds(series)[0]:
+        raise ValueError(f"{value!r} is not in the domain of column {column.name!r}.")
+    if isinstance(column.cells, Interval):
+        raise ValueError(
+            f"Column {column.name!r} has real numbers, of which tables know ranges only: ask for "
+            f"Between(low, high) in place of {value!r}."
+        )
+    (found,), _ = encoder.read(series)
+    return np.append(column.shares(found, found), np.zeros(int(column.nullable)))
+
+
+def _is_missing(value: Any) -> bool:
+    return bool(pd.Series([value], dtype=object).isna().to_numpy()[0])
+
+
+def _written(value: Any) -> str:
+    """A value in a sentence."""
+    if _is_missing(value):
+        return "missing"
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+def _between_words(name: str, between: Between) -> str:
+    """A range in a sentence."""
+    if between.low is None:
+        return f"{name} is at most {_written(between.high)}"
+    if between.high is None:
+        return f"{name} is at least {_written(between.low)}"
+    return f"{name} is from {_written(between.low)} to {_written(between.high)}"

@@ -1,0 +1,222 @@
+"""Intervals for what was computed from noisy tables: of this table, and of the population.
+
+A 95 % interval of the kind ``"table"`` holds what the real table says in 95 of 100 fits: it knows
+the noise alone. One of the kind ``"population"`` holds what is true of the population that the rows
+were drawn from, one by one and independently: it knows sampling as well.
+
+All invert a test: they hold the values m at which the estimate lies within z standard deviations,
+and the standard deviation is that at m. For shares without noise this is Wilson's (1927) interval,
+for ratios with noise alone Fieller's (1954). They need no large numbers of rows beyond those that
+make a sum of noise and rows Gaussian.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
+
+KINDS = ("table", "population")
+
+
+class Interval(NamedTuple):
+    """The ends of an interval, both included.
+
+    >>> Interval(1.0, 3.0).high
+    3.0
+    """
+
+    low: Any
+    high: Any
+
+
+@runtime_checkable
+class Statistic(Protocol):
+    """What knows its intervals. A bootstrap's result is another one of these.
+
+    >>> isinstance(Total(100.0, 4.0, num_rows=1000.0), Statistic)
+    True
+    """
+
+    def interval(self, kind: str, level: float) -> Interval:
+        """The interval of one of ``KINDS`` at a level such as 0.95."""
+        ...
+
+
+def deviations(kind: str, level: float) -> float:
+    """How many standard deviations an interval reaches to each side.
+
+    Raises:
+        ValueError: For a kind or a level that does not exist.
+
+    >>> round(deviations("table", 0.95), 3)
+    1.96
+    """
+    if kind not in KINDS:
+        raise ValueError(f"An interval is of the 'table' or of the 'population', got {kind!r}.")
+    if not 0 < level < 1:
+        raise ValueError(f"level must be above 0 and below 1, such as 0.95, got {level!r}.")
+    return float(ndtri((1 + level) / 2))
+
+
+@dataclass(frozen=True)
+class Total:
+    """A count or a sum of values over the rows that meet a condition.
+
+    For the population it is the expected total of a table of as many rows.
+
+    Attributes:
+        value: The estimate.
+        variance: That of the noise in it.
+        num_rows: The estimated number of all rows.
+        squares: The estimated sum of the squares of the values; ``None`` for a count.
+        low: The least that it can be; the interval is cut there.
+        high: The most.
+
+    >>> low, high = Total(100.0, 4.0, num_rows=1000.0).interval("table", 0.95)
+    >>> round(low, 2), round(high, 2)
+    (96.08, 103.92)
+    """
+
+    value: float
+    variance: float
+    num_rows: float
+    squares: float | None = None
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def stddev(self) -> float:
+        """The noise's standard deviation."""
+        return math.sqrt(self.variance)
+
+    def interval(self, kind: str, level: float) -> Interval:
+        """The interval of one of ``KINDS``."""
+        z = deviations(kind, level)
+        if kind == "population" and self.squares is None:
+            # (value - m)^2 <= z^2 (variance + m (1 - m / n)); m is at most n.
+            ends = _between_roots(
+                1 + z**2 / max(self.num_rows, 1.0),
+                -2 * self.value - z**2,
+                self.value**2 - z**2 * self.variance,
+            )
+        else:
+            variance = self.variance
+            if kind == "population" and self.squares is not None:
+                mean_square = self.value**2 / max(self.num_rows, 1.0)
+                variance += max(self.squares - mean_square, 0.0)
+            half = z * math.sqrt(variance)
+            ends = self.value - half, self.value + half
+        return _cut(ends, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A share of rows, or a mean of values over rows: one sum over another.
+
+    Attributes:
+        above: The estimated sum of the values.
+        below: The estimated number of rows.
+        covariance: That of the noise in the two, shape (2, 2).
+        squares: The estimated sum of the squares of the values; ``None`` for a share.
+        low: The least that it can be; the interval is cut there.
+        high: The most.
+
+    >>> low, high = Ratio(50.0, 100.0, np.zeros((2, 2))).interval("population", 0.95)  # Wilson's
+    >>> round(low, 4), round(high, 4)
+    (0.4038, 0.5962)
+    """
+
+    above: float
+    below: float
+    covariance: np.ndarray
+    squares: float | None = None
+    low: float = 0.0
+    high: float = 1.0
+
+    @property
+    def value(self) -> float:
+        """The estimate; not a number where the noise hides all rows."""
+        return self.above / self.below if self.below > 0 else math.nan
+
+    @property
+    def stddev(self) -> float:
+        """The noise's standard deviation, by the delta method."""
+        weights = np.array([1.0, -self.value])
+        variance = float(weights @ self.covariance @ weights)
+        return math.sqrt(max(variance, 0.0)) / self.below if self.below > 0 else math.nan
+
+    def interval(self, kind: str, level: float) -> Interval:
+        """The interval of one of ``KINDS``; all that is possible where the noise hides all rows."""
+        # (above - m below)^2 <= z^2 (variance of the left + sum of (value - m)^2 over the rows).
+        square, (one, two) = deviations(kind, level) ** 2, self.covariance
+        first = self.below**2 - square * two[1]
+        second = -2 * self.above * self.below + 2 * square * one[1]
+        third = self.above**2 - square * one[0]
+        if kind == "population":
+            if self.squares is None:  # m (1 - m) of each row: no estimate of it is negative
+                first += square * self.below
+                second -= square * self.below
+            elif self.below > 0:
+                squares = max(self.squares, self.above**2 / self.below)
+                first -= square * self.below
+                second += 2 * square * self.above
+                third -= square * squares
+        if first <= 0 or self.below <= 0:
+            return Interval(self.low, self.high)
+        return _cut(_between_roots(first, second, third), self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """A quantile, by inverting a test at each end of a cell.
+
+    An end of a cell is below the quantile if fewer rows than the share q lie up to it. The interval
+    ends where, from either side, that is first open. Its ends are ends of cells, so what is inside
+    cells is covered.
+
+    Attributes:
+        q: The share of the rows up to the quantile.
+        excess: For each cell the estimated number of rows up to its end, less q times all.
+        variances: Those of the noise in them.
+        num_rows: The estimated number of rows that have a value.
+        lows: The first value of each cell.
+        highs: The last value of each cell.
+
+    >>> excess, ends = np.array([-40.0, -1.0, 30.0, 50.0]), np.arange(4)
+    >>> low, high = Quantile(0.5, excess, np.full(4, 4.0), 100.0, ends, ends).interval("table", 0.9)
+    >>> int(low), int(high)
+    (1, 2)
+    """
+
+    q: float
+    excess: np.ndarray
+    variances: np.ndarray
+    num_rows: float
+    lows: np.ndarray
+    highs: np.ndarray
+
+    def interval(self, kind: str, level: float) -> Interval:
+        """The interval of one of ``KINDS``."""
+        z = deviations(kind, level)
+        sampling = max(self.num_rows, 0.0) * self.q * (1 - self.q)
+        errors = z * np.sqrt(self.variances + (sampling if kind == "population" else 0.0))
+        # At the last end are all rows: it is not below the quantile, the start not above it.
+        may_reach = np.append(self.excess[:-1] >= -errors[:-1], True)
+        may_start = np.append(True, self.excess[:-1] <= errors[:-1])
+        first = int(np.flatnonzero(may_reach)[0])
+        last = int(np.flatnonzero(may_start)[-1])
+        return Interval(self.lows[min(first, last)], self.highs[max(first, last)])
+
+
+def _between_roots(first: float, second: float, third: float) -> tuple[float, float]:
+    """Where first x^2 + second x + third is not positive, for a positive first."""
+    middle = -second / (2 * first)
+    half = math.sqrt(max(middle**2 - third / first, 0.0))
+    return middle - half, middle + half
+
+
+def _cut(ends: tuple[float, float], low: float, high: float) -> Interval:
+    """An interval inside what is possible. The truth is possible, so this loses nothing."""
+    return Interval(*(float(min(max(end, low), high)) for end in ends))

@@ -1,0 +1,256 @@
+"""Questions about a fitted table, answered from all measured tables or else from the model."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from weakref import ref
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.bins import BELOW_ONE
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.labels import code_labels
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.domain import Clique
+from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, TableAnswer
+from sdv_privpgd.inference.asking import Asked, asked_of
+from sdv_privpgd.inference.conditions import not_missing
+from sdv_privpgd.inference.intervals import Quantile, Ratio, Total
+from sdv_privpgd.inference.linear import LinearEstimate, Product
+from sdv_privpgd.inference.values import as_users, code_values, value_at
+from sdv_privpgd.pipeline import Release
+
+_BLOCK = 256
+"""Products whose covariance is computed at once, where only their variances are wanted."""
+
+_ESTIMATES: dict[int, tuple[ref[Release], LinearEstimate]] = {}
+"""The estimates of releases that are still in use."""
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Sums over rows, the covariance of their noise (zeros for the model's), and the basis."""
+
+    values: np.ndarray
+    covariance: np.ndarray
+    basis: str
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """What can be asked of a release. Public: it sees noisy answers and a model of them.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Categorical, fit_table
+    >>> table = pd.DataFrame({"ward": ["A", "B", "B", "B"] * 500})
+    >>> fitted = fit_table(table, {"ward": Categorical(["A", "B"])}, epsilon=5.0, engine="pgm")
+    >>> questions = Questions(fitted.fitted.release, fitted.fitted.schema)
+    >>> questions.answer("share", where={"ward": "B"}).basis
+    'tables'
+    """
+
+    release: Release
+    schema: Schema
+
+    @property
+    def linear(self) -> LinearEstimate:
+        """The linear estimate from all measured tables: made once for a release, as it is costly.
+
+        It is not kept in the release, whose file holds what was fitted alone.
+        """
+        key = id(self.release)
+        made = _ESTIMATES.get(key)
+        if made is None or made[0]() is not self.release:
+            linear = LinearEstimate(self.release.domain, self.release.measurements)
+            made = ref(self.release, lambda _: _ESTIMATES.pop(key, None)), linear
+            _ESTIMATES[key] = made
+        return made[1]
+
+    def answer(
+        self,
+        what: str,
+        *,
+        of: str | Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        among: Mapping[str, Any] | None = None,
+        q: float | None = None,
+    ) -> Answer | TableAnswer:
+        """Answers a question, as ``FittedTable.answer`` describes it.
+
+        Raises:
+            ValueError: For a question that is none, more than three columns, unknown columns, and
+                values outside the domain.
+        """
+        columns = {column.name: column for column in self.schema.attributes}
+        asked = asked_of(columns, what, of=of, where=where, among=among, q=q)
+        if what == "table":
+            return self._table(asked)
+        if what == "quantile":
+            return self._quantile(asked)
+        ask = {"count": self._count, "share": self._share, "mean": self._mean, "sum": self._sum}
+        statistic, basis = ask[what](asked)
+        is_known = basis == TABLES
+        return Answer(
+            question=asked.question,
+            estimate=float(statistic.value),
+            stddev=statistic.stddev if is_known else None,
+            basis=basis,
+            statistic=statistic if is_known else None,
+            notes=asked.notes,
+            unit={"count": "rows", "share": "share"}.get(what, ""),
+        )
+
+    def _count(self, asked: Asked) -> tuple[Total, str]:
+        sums = self._sums([{}, asked.rows])
+        rows, count = sums.values
+        variance = sums.covariance[1, 1]
+        most = rows if sums.covariance[0, 0] == 0 else np.inf
+        squares = None if asked.rows else count  # all rows are no sample of the rows
+        return Total(count, variance, rows, squares, low=0.0, high=most), sums.basis
+
+    def _share(self, asked: Asked) -> tuple[Ratio, str]:
+        sums = self._sums([asked.rows, asked.base])
+        count, rows = sums.values
+        return Ratio(count, rows, sums.covariance), sums.basis
+
+    def _mean(self, asked: Asked) -> tuple[Ratio, str]:
+        (column,) = asked.columns
+        values = code_values(column)
+        powers = [_weighed(asked.rows, column, values.means**power) for power in range(3)]
+        sums = self._sums(powers)
+        count, total, squares = sums.values
+        pair = np.array([1, 0])
+        return Ratio(
+            total,
+            count,
+            sums.covariance[np.ix_(pair, pair)],
+            squares,
+            low=float(values.lows.min()),
+            high=float(values.highs.max()),
+        ), sums.basis
+
+    def _sum(self, asked: Asked) -> tuple[Total, str]:
+        (column,) = asked.columns
+        means = code_values(column).means
+        powers = [_weighed(asked.rows, column, means**power) for power in (1, 2)]
+        sums = self._sums([{}, *powers])
+        rows, total, squares = sums.values
+        return Total(total, sums.covariance[1, 1], num_rows=rows, squares=squares), sums.basis
+
+    def _quantile(self, asked: Asked) -> Answer:
+        (column,), q = asked.columns, asked.q
+        size, values = column.num_values, code_values(column)
+        up_to = [_weighed(asked.rows, column, 1.0 * (np.arange(size) <= at)) for at in range(size)]
+        sums = self._sums(up_to)
+        # Each count less q times the last one, which is that of all rows with a value.
+        weights = np.eye(size)
+        weights[:, -1] -= q
+        excess, count = weights @ sums.values, float(sums.values[-1])
+        # Counts up to an end grow with it: where noise says otherwise, the largest before counts.
+        rising = np.maximum.accumulate(np.append(0.0, sums.values))
+        code = int(np.flatnonzero(np.append(rising[1:-1] >= q * count, True))[0])
+        inside = (q * count - rising[code]) / max(rising[code + 1] - rising[code], 1e-9)
+        statistic = Quantile(
+            q,
+            excess,
+            np.maximum(np.einsum("ij,jk,ik->i", weights, sums.covariance, weights), 0.0),
+            count,
+            lows=_as_users(column, values.lows),
+            highs=_as_users(column, values.highs),
+        )
+        return Answer(
+            question=asked.question,
+            estimate=value_at(column, code, float(np.clip(inside, 0.0, BELOW_ONE))),
+            basis=sums.basis,
+            statistic=statistic if sums.basis == TABLES else None,
+            notes=asked.notes,
+        )
+
+    def _table(self, asked: Asked) -> TableAnswer:
+        names = tuple(column.name for column in asked.columns)
+        order = tuple(name for name in self.release.domain.attributes if name in names)
+        found = None if asked.rows else self.linear.table(order)
+        if found is None:
+            counts, variances, basis = self._cells(asked, order)
+        else:
+            counts, variances, basis = *found, TABLES
+        axes = [order.index(name) for name in names]
+        labels = [code_labels(column) for column in asked.columns]
+        index = pd.MultiIndex.from_product(labels, names=names)
+        if len(names) == 1:
+            index = pd.Index(labels[0], name=names[0])
+        estimate, variance = (
+            pd.Series(each.transpose(axes).ravel(), index=index) for each in (counts, variances)
+        )
+        return TableAnswer(
+            question=asked.question,
+            estimate=estimate,
+            stddev=variance.pow(0.5) if basis == TABLES else None,
+            num_rows=float(self._sums([{}]).values[0]),
+            basis=basis,
+            notes=asked.notes,
+        )
+
+    def _cells(self, asked: Asked, order: Clique) -> tuple[np.ndarray, np.ndarray, str]:
+        """The counts of the cells of a table, and their variances, product by product."""
+        shape = self.release.domain.shape(order)
+        products = []
+        for cell in np.ndindex(shape):
+            product = dict(asked.rows)
+            for name, size, code in zip(order, shape, cell, strict=True):
+                product[name] = np.eye(size)[code] * product.get(name, 1.0)
+            products.append(product)
+        blocks = [
+            self._sums(products[start : start + _BLOCK])
+            for start in range(0, len(products), _BLOCK)
+        ]
+        if any(block.basis == MODEL for block in blocks):
+            values = np.array([self._of_model(product) for product in products])
+            return values.reshape(shape), np.zeros(shape), MODEL
+        values = np.concatenate([block.values for block in blocks])
+        variances = np.concatenate([np.diagonal(block.covariance) for block in blocks])
+        return values.reshape(shape), variances.reshape(shape), TABLES
+
+    def _sums(self, products: Sequence[Product]) -> _Sums:
+        """Sums over rows: the linear estimates, or the model's if the tables leave one open."""
+        found = self.linear.answers(products)
+        if found.known.all():
+            return _Sums(found.values, found.covariance, TABLES)
+        values = np.array([self._of_model(product) for product in products])
+        return _Sums(values, np.zeros((len(values), len(values))), MODEL)
+
+    def _of_model(self, product: Product) -> float:
+        """The model's sum over as many rows as there are."""
+        clique = tuple(name for name in self.release.domain.attributes if name in product)
+        table = self._marginal(clique)
+        for name in reversed(clique):
+            table = table @ product[name]
+        return float(table) * self._num_rows
+
+    def _marginal(self, clique: Clique) -> np.ndarray:
+        if clique not in self._marginals:
+            self._marginals[clique] = self.release.model.marginal(clique) if clique else np.ones(())
+        return self._marginals[clique]
+
+    @cached_property
+    def _marginals(self) -> dict[Clique, np.ndarray]:
+        return {}
+
+    @cached_property
+    def _num_rows(self) -> float:
+        """The number of rows, which each fit has measured."""
+        return float(self.linear.answers([{}]).values[0])
+
+
+def _weighed(rows: Product, column: Column, values: np.ndarray) -> dict[str, np.ndarray]:
+    """The rows that have a value in the column, each with a number that depends on its code."""
+    weights = np.append(values, np.zeros(int(column.nullable)))
+    return {**rows, column.name: rows.get(column.name, not_missing(column)) * weights}
+
+
+def _as_users(column: Column, values: np.ndarray) -> np.ndarray:
+    found = np.empty(len(values), dtype=object)
+    found[:] = [as_users(column, value) for value in values]
+    return found

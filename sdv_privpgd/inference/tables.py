@@ -1,0 +1,145 @@
+"""All noisy tables as tidy rows, with the labels that users know, and as files. Public."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.labels import MISSING, code_labels
+from sdv_privpgd.columns.merging import Merging
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.domain import Clique
+from sdv_privpgd.inference.linear import LinearEstimate
+from sdv_privpgd.inference.rounding import rounded_variance
+from sdv_privpgd.pipeline import Release
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
+
+MEASURED, CONSISTENT = "measured", "consistent"
+
+
+def noisy_tables(release: Release, schema: Schema, path: str | Path | None = None) -> pd.DataFrame:
+    """Every measured table, and the consistent tables that follow from all of them.
+
+    Users call ``FittedTable.noisy_tables``, which says what the columns are.
+
+    Raises:
+        ValueError: For a path that does not end in ``.parquet`` or ``.csv``.
+
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=5.0, engine="pgm").fitted
+    >>> tables = noisy_tables(fitted.release, fitted.schema)
+    >>> tables.loc[tables["kind"] == "measured", ["column_1", "label_1", "round"]]
+      column_1    label_1  round
+    0      NaN        NaN      1
+    1      ill      False      1
+    2      ill       True      1
+    3      ill  (missing)      1
+    """
+    writes = None if path is None else _writer(Path(path))
+    columns = {column.name: column for column in schema.attributes}
+    parts = [*_measured(release, columns), *_consistent(release, columns)]
+    frame = pd.concat(parts, ignore_index=True)
+    named = [name for name in frame if name.startswith(("column_", "label_"))]
+    ordered = ["kind", *sorted(named, key=_place), "estimate", "stddev", "round"]
+    frame = frame.reindex(columns=ordered)
+    for name in ("kind", *named):
+        frame[name] = frame[name].astype("category")
+    if writes is not None:
+        writes(frame)
+    return frame
+
+
+def _measured(release: Release, columns: dict[str, Column]) -> Iterator[pd.DataFrame]:
+    """The measured tables, in the order in which they were asked for."""
+    asked: dict[tuple, int] = {}
+    for measurement in release.measurements:
+        query = measurement.query
+        if isinstance(query, CountQuery):
+            clique, labels = (), []
+        elif isinstance(query, MarginalQuery):
+            clique, labels = query.clique, [code_labels(columns[name]) for name in query.clique]
+        elif isinstance(query, GroupedMarginalQuery):
+            clique = query.clique
+            labels = [group_labels(columns[name], query.grouping[name]) for name in clique]
+        else:
+            continue
+        key = (frozenset(clique), isinstance(query, GroupedMarginalQuery))
+        asked[key] = asked.get(key, 0) + 1
+        yield _rows(MEASURED, clique, labels, measurement.answer, _stddev(measurement), asked[key])
+
+
+def _consistent(release: Release, columns: dict[str, Column]) -> Iterator[pd.DataFrame]:
+    """The linear estimate of each table over codes that was measured."""
+    estimate, domain = LinearEstimate(release.domain, release.measurements), release.domain
+    measured = (m.query.clique for m in release.measurements if isinstance(m.query, MarginalQuery))
+    ordered = (tuple(domain.attributes[axis] for axis in sorted(domain.axes(c))) for c in measured)
+    for clique in dict.fromkeys(ordered):
+        found = estimate.table(clique)
+        assert found is not None  # it was measured
+        labels = [code_labels(columns[name]) for name in clique]
+        yield _rows(CONSISTENT, clique, labels, found[0], np.sqrt(found[1]), None)
+
+
+def _rows(
+    kind: str,
+    clique: Clique,
+    labels: Sequence[Sequence[str]],
+    counts: np.ndarray,
+    stddev: np.ndarray | float,
+    asked: int | None,
+) -> pd.DataFrame:
+    """The cells of a table as rows."""
+    codes = np.unravel_index(np.arange(counts.size), counts.shape)
+    found: dict[str, object] = {"kind": kind}
+    for axis, name in enumerate(clique):
+        found[f"column_{axis + 1}"] = name
+        found[f"label_{axis + 1}"] = np.array(labels[axis], dtype=object)[codes[axis]]
+    found["estimate"] = counts.astype(np.float64).ravel()
+    found["stddev"] = np.broadcast_to(stddev, counts.shape).astype(np.float64).ravel()
+    found["round"] = pd.array([asked] * counts.size, dtype="Int64")
+    return pd.DataFrame(found)
+
+
+def group_labels(column: Column, groups: np.ndarray) -> list[str]:
+    """One text for each group of a column's codes.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
+    >>> group_labels(describe("age", {**facts, "num_bins": 4}), np.array([0, 0, 0, 1, 1]))
+    ['0 – 74', '75 – 99 or (missing)']
+    """
+    values = groups[: column.num_values]
+    own, codes = np.unique(values, return_inverse=True)
+    cells = codes if column.merging is None else codes[np.asarray(column.merging.codes)]
+    merging = Merging(tuple(cells.tolist()), (1.0,) * len(cells))
+    texts = code_labels(replace(column, merging=merging, nullable=False))
+    found = dict(zip(own.tolist(), texts, strict=True))
+    if column.nullable:
+        last = int(groups[-1])
+        found[last] = f"{found[last]} or {MISSING}" if last in found else MISSING
+    return [found[group] for group in sorted(found)]
+
+
+def _stddev(measurement: Measurement) -> float:
+    """The noise's standard deviation, its rounding to whole numbers included."""
+    return rounded_variance(measurement.stddev) ** 0.5
+
+
+def _place(name: str) -> tuple[int, str]:
+    """Sorts the names of columns and labels by their numbers."""
+    word, number = name.split("_")
+    return int(number), word
+
+
+def _writer(path: Path):
+    """What writes a frame to a path, by its ending."""
+    if path.suffix == ".parquet":
+        return lambda frame: frame.to_parquet(path, index=False)
+    if path.suffix == ".csv":
+        return lambda frame: frame.to_csv(path, index=False)
+    raise ValueError(f"path must end in .parquet or .csv, got {str(path)!r}.")

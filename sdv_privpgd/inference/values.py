@@ -1,0 +1,97 @@
+"""The values that a column's codes stand for: their ends, and their means. Public arithmetic."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.bins import Categories, Ticks
+from sdv_privpgd.columns.column import Column
+
+
+@dataclass(frozen=True)
+class CodeValues:
+    """The lowest and the highest value of each code of an ordered column, and the mean in it.
+
+    ``means`` are those of rows as they are sampled: spread evenly in a cell, and over cells that
+    share a code as often as they are known to occur. Missing has no entry.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
+    >>> ages = code_values(describe("age", {**facts, "num_bins": 4}))
+    >>> ages.lows, ages.highs, ages.means
+    (array([ 0, 25, 50, 75]), array([24, 49, 74, 99]), array([12., 37., 62., 87.]))
+    """
+
+    lows: np.ndarray
+    highs: np.ndarray
+    means: np.ndarray
+
+    @property
+    def are_single(self) -> bool:
+        """Whether each code is a single value."""
+        return bool(np.array_equal(self.lows, self.highs))
+
+
+def code_values(column: Column) -> CodeValues:
+    """The values of a column's codes; ticks for dates, indices for ordered categories.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> code_values(describe("share", {"sdtype": "numerical", "range_min": 0, "range_max": 1,
+    ...                                "num_bins": 2})).means
+    array([0.25, 0.75])
+    """
+    cells = column.cells
+    if isinstance(cells, Categories):
+        lows = highs = means = np.arange(len(cells))
+    elif isinstance(cells, Ticks):
+        lows, highs = cells.starts, cells.starts + cells.widths - 1
+        means = cells.starts + (cells.widths - 1) / 2
+    else:
+        lows, highs = cells.edges[: len(cells)], cells.edges[-len(cells) :]
+        means = (lows + highs) / 2
+    if column.merging is not None:
+        # A cell's own share of a code is what a range that covers this cell alone covers of it.
+        means = column.merging.covered(means) / column.merging.covered(np.ones(len(means)))
+        codes = np.asarray(column.merging.codes)
+        order = np.argsort(codes, kind="stable")
+        starts = np.searchsorted(codes[order], np.arange(column.num_values))
+        lows, highs = (
+            np.minimum.reduceat(lows[order], starts),
+            np.maximum.reduceat(highs[order], starts),
+        )
+    if column.sdtype == "numerical":
+        lows, highs, means = (column.numbers(each) for each in (lows, highs, means))
+    return CodeValues(lows, highs, np.asarray(means, dtype=np.float64))
+
+
+def as_users(column: Column, value: Any) -> Any:
+    """A value of ``code_values`` as users know it: a number, a date or a category.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> facts = {"sdtype": "datetime", "range_min": "2024-01-01", "range_max": "2024-12-31"}
+    >>> seen = describe("seen", {**facts, "datetime_format": "%Y-%m-%d"})
+    >>> as_users(seen, code_values(seen).lows[0])
+    Timestamp('2024-01-01 00:00:00')
+    """
+    if isinstance(column.cells, Categories):
+        return column.cells.values[int(value)]
+    if column.unit is not None:
+        # Months and years have no length, so whole ticks alone are moments.
+        return pd.Timestamp(np.array([value], dtype=np.int64).astype(f"M8[{column.unit}]")[0])
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def value_at(column: Column, code: int, position: float) -> Any:
+    """The value at a position in [0, 1) of a code, as users know it.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
+    >>> value_at(describe("age", {**facts, "num_bins": 4}), 1, 0.5)
+    37
+    """
+    value = column.at(np.array([code]), np.array([position]))
+    if column.sdtype == "numerical":
+        value = column.numbers(value)
+    return as_users(column, value[0])

@@ -1,0 +1,27 @@
+"""A fitted synthesizer answers questions about the table, and says how sure it is."""
+
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.inference.answering import Answering
+from sdv_privpgd.pipeline import Release
+from sdv_privpgd.plugin.state import FittedState
+
+
+class AnsweredQuestions(FittedState, Answering):
+    """What ``Answering`` says of the last fit. Public.
+
+    >>> import pandas as pd
+    >>> from sdv.metadata import Metadata
+    >>> from sdv_privpgd import MSTSynthesizer
+    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
+    >>> synthesizer = MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=5.0)
+    >>> synthesizer.fit(pd.DataFrame({"ill": [True, False] * 500}))
+    >>> low, high = synthesizer.answer("count", where={"ill": True}).interval("table", level=0.99)
+    >>> low < 510 and high > 490
+    True
+    """
+
+    def _released(self) -> tuple[Release | None, Schema]:
+        self._require_fitted()
+        fitted = self._model_of_table
+        assert fitted is not None
+        return fitted.release, fitted.schema

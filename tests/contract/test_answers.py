@@ -1,0 +1,137 @@
+"""Both doors answer questions, whatever was measured, and say where an answer comes from."""
+
+import gc
+import pickle
+from weakref import ref
+
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+from sdv.cag import Inequality
+from sdv.errors import NotFittedError
+from small_synthesizers import new
+
+from sdv_privpgd import (
+    AIM,
+    Answer,
+    Between,
+    Boolean,
+    Categorical,
+    MSTSynthesizer,
+    Numerical,
+    ProtectedThreshold,
+    TableAnswer,
+    fit_table,
+)
+
+TABLE = sdv_tables.table(1_500)
+COLUMNS = {
+    "ward": Categorical(["A", "B", "C"]),
+    "smoker": Boolean(),
+    "age": Numerical(0, 110, decimal_places=0),
+}
+
+
+def fitted(**settings):
+    return fit_table(TABLE, COLUMNS, epsilon=5.0, **{"engine": "pgm", **settings})
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize(
+    "strategy", ["all_pairs", "independent", "mst", "mwem", AIM(rounds_per_attribute=1)], ids=str
+)
+def test_whatever_is_measured_there_are_answers(strategy, adjacency):
+    done = fitted(strategy=strategy, adjacency=adjacency)
+    one = done.answer("count", where={"ward": "B"})
+    true = (TABLE["ward"] == "B").sum()
+    assert one.basis == "tables"
+    assert abs(one.estimate - true) < 8 * one.stddev + 1
+    both = done.answer("share", where={"ward": "B", "smoker": True})
+    share = ((TABLE["ward"] == "B") & TABLE["smoker"]).mean()
+    assert abs(both.estimate - share) < 0.2
+    measured = {frozenset(q) for q in cliques(done.noisy_tables())}
+    assert both.basis == ("tables" if {"ward", "smoker"} in measured else "model")
+    if strategy == "independent":
+        assert both.basis == "model"
+
+
+def cliques(tables):
+    """The columns of the measured tables."""
+    names = [name for name in tables if name.startswith("column")]
+    own = tables.loc[tables["kind"] == "measured", names].drop_duplicates()
+    return [row.dropna() for _, row in own.iterrows()]
+
+
+def test_sdv_s_classes_have_the_same_two_methods(tmp_path):
+    synthesizer = new(epsilon=5.0)
+    with pytest.raises(NotFittedError):
+        synthesizer.answer("count")
+    with pytest.raises(NotFittedError):
+        synthesizer.noisy_tables()
+    synthesizer.fit(TABLE)
+    old = synthesizer.answer("count", where={"age": Between(low=60), "smoker": True})
+    assert isinstance(old, Answer)
+    assert abs(old.estimate - ((TABLE["age"] >= 60) & TABLE["smoker"]).sum()) < 8 * old.stddev + 20
+    table = synthesizer.answer("table", of=["ward", "grade"])
+    assert isinstance(table, TableAnswer)
+    assert table.estimate.sum() == pytest.approx(1_500)
+    tables = synthesizer.noisy_tables(tmp_path / "tables.csv")
+    assert len(pd.read_csv(tmp_path / "tables.csv")) == len(tables)
+    before = pickle.dumps(synthesizer)
+    loaded = pickle.loads(before)
+    assert str(loaded.answer("mean", of="income")) == str(synthesizer.answer("mean", of="income"))
+    assert pickle.dumps(synthesizer) == before  # asking leaves no trace
+    with pytest.raises(ValueError, match="column 'mail': choose from"):
+        synthesizer.answer("count", where={"mail": "a@b.example"})
+
+
+def test_what_was_found_privately_has_labels_and_answers():
+    done = fit_table(TABLE, {"ward": Categorical(), "age": Numerical()}, epsilon=9.0, engine="pgm")
+    found = done.answer("table", of="ward")
+    assert {"A", "B", "C", "(missing)"} <= set(found.estimate.index)
+    assert abs(found.estimate["A"] - (TABLE["ward"] == "A").sum()) < 8 * found.stddev["A"] + 1
+    mean = done.answer("mean", of="age")
+    assert abs(mean.estimate - TABLE["age"].mean()) < 3
+    assert done.answer("count", where={"ward": None}).stddev > 0
+
+
+def test_differences_are_columns_of_their_own():
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 300, 1_500)
+    stays = pd.DataFrame({"admitted": first, "discharged": first + rng.integers(0, 20, 1_500)})
+    whole = {"range_min": 0, "range_max": 320, "decimal_places": 0}
+    numbers = {name: {"sdtype": "numerical"} for name in stays}
+    synthesizer = MSTSynthesizer(
+        sdv_tables.metadata_of(numbers), 5.0, public_domain=dict.fromkeys(stays, whole)
+    )
+    synthesizer.add_constraints([Inequality("admitted", "discharged")])
+    synthesizer.fit(stays)
+    answer = synthesizer.answer("mean", of="discharged - admitted")
+    true = (stays["discharged"] - stays["admitted"]).mean()
+    assert abs(answer.estimate - true) < 3
+    assert "discharged - admitted" in set(synthesizer.noisy_tables()["column_1"].dropna())
+
+
+def test_a_protected_statistic_leaves_the_model_s_answers(few_epochs):
+    penalty = ProtectedThreshold({"age": 1.0, "income": -0.5}, b=0.2, weight=0.1)
+    synthesizer = new(penalties=[penalty])
+    synthesizer.fit(TABLE)
+    assert synthesizer.answer("count", where={"smoker": True}).basis == "model"
+    assert len(synthesizer.noisy_tables()) == 1  # the number of rows
+
+
+def test_a_table_of_ids_alone_has_no_answers():
+    synthesizer = MSTSynthesizer(sdv_tables.metadata_of({"id": {"sdtype": "id"}}), 1.0)
+    synthesizer.fit(pd.DataFrame({"id": range(10)}))
+    with pytest.raises(ValueError, match="No column is modelled"):
+        synthesizer.answer("count")
+
+
+def test_a_fitted_table_that_was_asked_is_not_kept_alive():
+    done = fitted()
+    done.answer("count", where={"smoker": True})
+    release = ref(done.fitted.release)
+    del done
+    gc.collect()
+    assert release() is None

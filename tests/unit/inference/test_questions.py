@@ -1,0 +1,264 @@
+"""Questions mean what they say: to the digit where there is no noise, and with clear refusals."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from answers import noisy_answers, number_of_rows
+from fast_fits import DOMAIN, QUESTIONS, SCHEMA, asked, drawn
+from small_engine import Joint
+
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.inference.conditions import part_of
+from sdv_privpgd.inference.questions import Questions
+from sdv_privpgd.inference.values import code_values
+from sdv_privpgd.pipeline import Release
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.sampling.between import Between
+from sdv_privpgd.select.independent import Independent
+
+LEDGER = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+
+
+def questions_of(schema, counts, cliques, model=None):
+    """Of measurements with hardly any noise, given the counts of all cells."""
+    domain = schema.domain()
+    axes = range(len(domain))
+    tables = {clique: np.einsum(counts, [*axes], [*domain.axes(clique)]) for clique in cliques}
+    measured = [number_of_rows(int(counts.sum())), *noisy_answers(tables, stddev=1e-3)]
+    release = Release(domain=domain, ledger=LEDGER, measurements=tuple(measured), model=model)
+    return Questions(release, schema)
+
+
+@pytest.fixture(scope="module")
+def exact():
+    """All triples of the small table, and the counts of its cells."""
+    counts, _ = drawn(np.random.default_rng(0))
+    return questions_of(SCHEMA, counts, DOMAIN.cliques(3)), counts
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_without_noise_an_answer_is_the_truth(exact, name):
+    questions, counts = exact
+    (what, how), truth = QUESTIONS[name]
+    answer = questions.answer(what, **how)
+    assert answer.estimate == pytest.approx(truth(counts), abs=0.03)
+    low, high = answer.interval("table")
+    assert low - 0.03 <= truth(counts) <= high + 0.03
+    assert answer.basis == "tables"
+    assert answer.notes == ()
+
+
+def test_a_cross_table_is_the_counts(exact):
+    questions, counts = exact
+    found = questions.answer("table", of=["grade", "ward"])
+    expected = counts.sum(axis=(1, 2))
+    np.testing.assert_allclose(found.estimate.unstack().to_numpy(), expected.T, atol=0.01)
+    assert found.estimate.loc["2", "B"] == pytest.approx(expected[1, 1], abs=0.01)
+    some = questions.answer("table", of="ward", where={"age": Between(3, 5), "smokes": True})
+    np.testing.assert_allclose(some.estimate, counts[:, 1, 3:6].sum(axis=(1, 2)), atol=0.01)
+    own = questions.answer("table", of="ward", where={"ward": ["A", "B"]})
+    assert own.estimate["C"] == pytest.approx(0, abs=0.01)
+    assert list(found.to_frame("population", 0.9)) == ["estimate", "stddev", "low", "high"]
+    assert "95 % intervals" in str(found)
+
+
+def test_the_cells_of_a_table_are_the_answers_to_counts():
+    _, codes = drawn(np.random.default_rng(2))
+    questions = asked(codes, strategy=None)
+    table = questions.answer("table", of=["smokes", "age"])
+    cell = questions.answer("count", where={"smokes": True, "age": 5})
+    assert table.estimate.loc["True", "5"] == pytest.approx(cell.estimate)
+    assert table.stddev.loc["True", "5"] == pytest.approx(cell.stddev)
+    ends = table.interval("population", 0.8).loc[("True", "5")]
+    np.testing.assert_allclose(ends, cell.interval("population", 0.8))
+    where = questions.answer("table", of="age", where={"smokes": True})
+    assert where.estimate["5"] == pytest.approx(cell.estimate)
+
+
+def test_what_no_table_holds_is_the_model_s_and_says_so():
+    counts, codes = drawn(np.random.default_rng(3))
+    model = Joint(DOMAIN, counts / counts.sum())
+    questions = asked(codes, strategy=Independent(), model=model)
+    alone = questions.answer("count", where={"ward": "B"})
+    assert alone.basis == "tables"
+    both = questions.answer("count", where={"ward": "B", "smokes": True})
+    assert both.basis == "model"
+    assert both.stddev is None
+    assert both.estimate == pytest.approx(counts[1, 1].sum())
+    assert "comes from the model" in str(both)
+    with pytest.raises(ValueError, match="No interval is known: the measured tables do not"):
+        both.interval()
+    table = questions.answer("table", of=["ward", "smokes"])
+    assert table.basis == "model"
+    np.testing.assert_allclose(table.estimate.unstack(), counts.sum(axis=(2, 3)))
+    with pytest.raises(ValueError, match="No interval is known"):
+        table.interval()
+    assert list(table.to_frame()) == ["estimate"]
+    assert "comes from the model" in str(table)
+    mean = questions.answer("mean", of="age", where={"ward": "A"})
+    ages = counts[0].sum(axis=(0, 2))
+    assert mean.estimate == pytest.approx((ages * np.arange(12)).sum() / ages.sum())
+    median = questions.answer("quantile", of="age", q=0.5, where={"smokes": True})
+    assert median.basis == "model"
+
+
+REFUSED = {
+    "what must be one of 'count', 'share'": ("median", {}),
+    "answer\\('mean'\\) needs of=": ("mean", {}),
+    "answer\\('quantile'\\) needs q=": ("quantile", {"of": "age"}),
+    "answer\\('count'\\) takes no of=, got 'age'": ("count", {"of": "age"}),
+    "takes no among=": ("mean", {"of": "age", "among": {"ward": "A"}}),
+    "q must be above 0 and below 1": ("quantile", {"of": "age", "q": 50}),
+    "needs where=, as in": ("share", {}),
+    "is of one column, got of=\\['age'\\]": ("mean", {"of": ["age"]}),
+    "must name columns, each once": ("table", {"of": ["age", "age"]}),
+    "of column 'job': choose from \\['ward'": ("count", {"where": {"job": 1}}),
+    "'Z' is not in the domain of column 'ward'": ("count", {"where": {"ward": "Z"}}),
+    "40 is not in the domain of column 'age'": ("count", {"where": {"age": 40}}),
+    "No row of the domain meets 'age is from 40 to 50'": (
+        "count", {"where": {"age": Between(40, 50)}}
+    ),
+    "has no missing values, by its declaration": ("count", {"where": {"ward": None}}),
+    "at least one and no ranges": ("count", {"where": {"age": [Between(1, 2)]}}),
+    "its values have no order": ("count", {"where": {"ward": Between("A", "B")}}),
+    "Conditions are a dictionary": ("count", {"where": "ward == 'B'"}),
+    "'ward' is categorical, which has no mean": ("mean", {"of": "ward"}),
+    "it has no quantiles": ("quantile", {"of": "ward", "q": 0.5}),
+    "may name 3 columns, got \\['ward', 'smokes', 'age', 'grade'\\]": (
+        "count", {"where": {"ward": "A", "smokes": True, "age": 1, "grade": 1}}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_cannot_be_asked_is_refused_with_a_reason(exact, message):
+    what, how = REFUSED[message]
+    with pytest.raises(ValueError, match=message):
+        exact[0].answer(what, **how)
+
+
+def test_an_interval_of_another_kind_or_level_is_refused(exact):
+    answer = exact[0].answer("count", where={"ward": "A"})
+    with pytest.raises(ValueError, match="of the 'table' or of the 'population', got 'real'"):
+        answer.interval("real")
+    with pytest.raises(ValueError, match=r"level must be above 0 and below 1.*got 95"):
+        answer.interval(level=95)
+
+
+COARSE = Schema.from_sdv(
+    {
+        "age": {"sdtype": "numerical", "range_min": 0, "range_max": 39, "decimal_places": 0},
+        "dose": {"sdtype": "numerical", "range_min": 0.0, "range_max": 1.0},
+        "seen": {
+            "sdtype": "datetime",
+            "range_min": "2024-01-01",
+            "range_max": "2024-12-31",
+            "datetime_format": "%Y-%m-%d",
+        },
+        "job": {"sdtype": "categorical", "range_values": ["a", "b", "other"]},
+    },
+    num_bins=4,
+)
+
+
+@pytest.fixture(scope="module")
+def coarse():
+    """Columns of four cells and missing, each with 100, 200, 300, 400 and 50 rows."""
+    domain = COARSE.domain()
+    codes = np.repeat(np.arange(5), [100, 200, 300, 400, 50])
+    four = np.stack([codes, codes, codes, np.minimum(codes, 3)], axis=1)
+    tables = dict(zip(domain.cliques(1), Dataset(domain, four).counts_of(domain.cliques(1))))  # noqa: B905
+    measured = [number_of_rows(len(codes)), *noisy_answers(tables, stddev=1e-3)]
+    release = Release(domain=domain, ledger=LEDGER, measurements=tuple(measured), model=None)
+    return Questions(release, COARSE)
+
+
+def test_missing_values_are_counted_and_are_in_no_mean(coarse):
+    assert coarse.answer("count", where={"age": None}).estimate == pytest.approx(50, abs=0.1)
+    some = coarse.answer("count", where={"age": [None, 3]})
+    assert some.estimate == pytest.approx(60, abs=0.1)
+    assert some.question == "Count where age is missing or 3"
+    mean = coarse.answer("mean", of="age")
+    assert mean.estimate == pytest.approx(4.5 + 10 * 2, abs=0.01)  # 0.1 x 0 + 0.2 + 0.6 + 1.2
+    total = coarse.answer("sum", of="age")
+    assert total.estimate == pytest.approx(1000 * mean.estimate, rel=1e-3)
+
+
+def test_a_range_that_cuts_a_cell_takes_its_part_and_says_so(coarse):
+    whole = coarse.answer("count", where={"age": Between(10, 19)})
+    assert (whole.estimate, whole.notes) == (pytest.approx(200, abs=0.1), ())
+    part = coarse.answer("count", where={"age": Between(10, 24)})
+    assert part.estimate == pytest.approx(350, abs=0.1)
+    assert part.notes[0].startswith("A condition cuts cells of 'age'")
+    assert part.notes[0] in str(part)
+    assert "spread in their cells" in coarse.answer("mean", of="dose").notes[0]
+    with pytest.raises(ValueError, match=r"ask for Between\(low, high\) in place of 0.3"):
+        coarse.answer("count", where={"dose": 0.3})
+
+
+def test_quantiles_of_dates_are_dates(coarse):
+    median = coarse.answer("quantile", of="seen", q=0.5)
+    low, high = median.interval("table")
+    assert isinstance(median.estimate, pd.Timestamp)
+    assert (low, high) == (pd.Timestamp("2024-07-02"), pd.Timestamp("2024-10-01"))
+    assert low < median.estimate < high
+    assert "2024-07-02" in str(median)
+    with pytest.raises(ValueError, match="is datetime, which has no mean"):
+        coarse.answer("mean", of="seen")
+
+
+def test_a_date_is_a_condition(coarse):
+    first = coarse.answer("count", where={"seen": Between(high="2024-03-31")})
+    assert first.question == "Count where seen is at most '2024-03-31'"
+    assert first.estimate == pytest.approx(100, abs=2)
+
+
+def test_means_of_merged_cells_weigh_them_by_their_frequencies():
+    facts = {
+        "sdtype": "numerical",
+        "range_min": 0,
+        "range_max": 9,
+        "decimal_places": 0,
+        "cut_points": list(range(1, 10)),
+        "frequencies": [30, 10, 1, 1, 1, 1, 1, 1, 1, 1],
+        "num_bins": 2,
+        "range_is_nullable": False,
+    }
+    (column,) = Schema.from_sdv({"x": facts}).columns
+    values = code_values(column)
+    assert values.lows[0] == 0
+    assert values.highs[-1] == 9
+    frequencies = np.array(facts["frequencies"])
+    for code in range(2):
+        cells = np.flatnonzero(np.asarray(column.merging.codes) == code)
+        expected = np.average(cells, weights=frequencies[cells])
+        assert values.means[code] == pytest.approx(expected)
+        assert (values.lows[code], values.highs[code]) == (cells[0], cells[-1])
+    one = part_of(column, 9)
+    assert 0 < one.weights[-1] < 1
+    assert one.is_cut
+
+
+def test_sentences_have_units():
+    _, codes = drawn(np.random.default_rng(4))
+    questions = asked(codes)
+    text = str(questions.answer("share", where={"smokes": True}, among={"ward": "B"}))
+    assert text.startswith("Share where smokes is True among rows where ward is 'B': ")
+    assert text.count(" %") == 4
+    assert "rows in this table" in str(questions.answer("count", where={"smokes": True}))
+    assert str(questions.answer("count")).startswith(
+        "Count: 2,000 rows. With 95 % confidence 2,000"
+    )
+
+
+def test_few_rows_that_the_noise_hides_leave_everything_possible():
+    codes = np.zeros((60, 4), dtype=int)
+    questions = asked(codes, epsilon=0.2)
+    found = [questions.answer("share", where={"smokes": True}, among={"ward": "D"})]
+    found += [questions.answer("mean", of="age", where={"ward": "D"})]
+    for answer, ends in zip(found, [(0, 1), (0, 11)], strict=True):
+        low, high = answer.interval("population")
+        assert ends[0] <= low <= high <= ends[1]
+        assert str(answer)
