@@ -54,4 +54,6 @@ def first_of(faults: Sequence[str], otherwise: str) -> str:
     """
     if not faults:
         return otherwise
-    return faults[0] if len(faults) == 1 else f"{faults[0]} ({len(faults) - 1:,} more of this kind.)"
+    return (
+        faults[0] if len(faults) == 1 else f"{faults[0]} ({len(faults) - 1:,} more of this kind.)"
+    )

@@ -22,7 +22,7 @@ _CLOCK = "TIMESTAMP"
 
 @dataclass(eq=False)
 class Said:
-    """What was said during a run, in order.
+    r"""What was said during a run, in order.
 
     Attributes:
         warnings: Of each warning its kind and its text.
@@ -34,7 +34,7 @@ class Said:
     >>> with listening() as said:
     ...     print("seven")
     >>> said.printed.getvalue()
-    'seven\\n'
+    'seven\n'
     """
 
     warnings: list[tuple[str, str]] = field(default_factory=list)

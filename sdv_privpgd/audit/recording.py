@@ -81,6 +81,7 @@ class Tape:
     Attributes:
         events: What was asked and answered.
         answers: The tape whose answers are given in place of the own ones.
+        schema: Of the codes that were asked about last.
 
     >>> Tape().events
     []
@@ -88,6 +89,7 @@ class Tape:
 
     events: list[Event] = field(default_factory=list)
     answers: "Tape | None" = None
+    schema: Schema | None = None
 
     def frozen(self, event: Event) -> Any:
         """What is to be given out: of the other tape if it was asked the same, else its own."""
@@ -127,11 +129,22 @@ class AuditedTable(PrivateTable):
         known: Sequence[Measurement] = (),
         progress: Progress = silent,
     ) -> Curator:
+        self._tape.schema = schema
         real = super().curator(schema, books, known=known, progress=progress)
         return _Recorded(real, books, self._tape)
 
     def first_look(self, readings: Any, books: Books, progress: Progress = silent) -> Curator:
         return _Recorded(super().first_look(readings, books, progress), books, self._tape)
+
+
+def watched(curator: Curator, books: Books, tape: Tape) -> Curator:
+    """The same curator, who writes down what it is asked and gives the answers that it has.
+
+    Raises ``TypeError`` for a tape that has other answers to give.
+    """
+    if tape.answers is not None:
+        raise TypeError("Answers of another run are given for made-up tables alone.")
+    return _Recorded(curator, books, tape)
 
 
 class _Recorded(Curator):
@@ -255,7 +268,7 @@ def changed(here: Event, there: Event) -> int:
 
 
 def rare_and_given(event: Event, rows_per_person: int) -> list[Any]:
-    """The values of a discovery that were given out, although no more rows than a person's have them.
+    """The values that a discovery gave out although no more rows have them than a person may.
 
     >>> rare_and_given(Event((), "discover"), 1)
     []

@@ -251,9 +251,7 @@ def _changes(recording: Recording) -> Check:
 def _books(events: Sequence[Event], adjacency: Adjacency) -> Check:
     """Each answer was charged, once, at the sensitivity that its queries declare."""
     faults = [
-        f"{_named(event)}: {fault}"
-        for event in events
-        for fault in _book_faults(event, adjacency)
+        f"{_named(event)}: {fault}" for event in events for fault in _book_faults(event, adjacency)
     ]
     paid = sum(len(event.charges) for event in events)
     return _check(
@@ -268,9 +266,7 @@ def _book_faults(event: Event, adjacency: Adjacency) -> list[str]:
     costs = len(event.queries) > 1 if event.kind == "select" else bool(event.queries)
     if len(event.charges) != costs:
         return [f"{len(event.charges)} charges were made for it, and {int(costs)} is right."]
-    return [
-        fault for charge in event.charges for fault in _charge_faults(event, charge, adjacency)
-    ]
+    return [fault for charge in event.charges for fault in _charge_faults(event, charge, adjacency)]
 
 
 def _charge_faults(event: Event, charge: Charge, adjacency: Adjacency) -> list[str]:
@@ -299,7 +295,9 @@ def _the_same(
     first = recording.outcome.seen.get(source)
     whole = [replay for replay in replays if replay.outcome is not None]
     if first is None or source in unsteady:
-        return replace(_check(name, COMPARED[name], [], "There was nothing to compare."), passed=None)
+        return replace(
+            _check(name, COMPARED[name], [], "There was nothing to compare."), passed=None
+        )
     for replay in replays:
         if replay.outcome is None:
             if name == "messages" and replay.error is not None:

@@ -2,17 +2,22 @@
 
 import pickle
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import pandas as pd
 
+from sdv_privpgd.audit.leaves import Leaf, leaves
 from sdv_privpgd.audit.observing import Said, Steps, listening
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.door import fit_opened
+from sdv_privpgd.fitting.door import FittedTable, fit_opened
+from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
@@ -22,7 +27,7 @@ Through = Callable[[PrivateTable], PrivateTable]
 _PARTICLES, _EPOCHS, _PGM_STEPS = 300, 2, 100
 """Sizes of our own engines in an audit: what depends on the table does not depend on them."""
 
-_ROWS = 150
+ROWS = 150
 """Synthetic rows that are compared."""
 
 
@@ -102,7 +107,7 @@ class TableFit:
             fitted = fit_opened(settings, description, through(private), said.steps)
             fitted = replace(fitted, date="")
             seen["file"] = pickle.dumps(fitted)
-            rows = fitted.sample(_ROWS)
+            rows = fitted.sample(ROWS)
             seen |= of_rows(rows)
             seen["books"] = fitted.ledger.to_json()
             seen["discovered domain"] = repr(fitted.domain)
@@ -110,6 +115,71 @@ class TableFit:
             own = fitted.fitted.description
             seen["plans"] = pickle.dumps((fitted.settings, own.declared))
         return finished(seen, said)
+
+
+@dataclass(frozen=True)
+class KeptTable:
+    """What ``fit_table`` gave, as ``kept_file.Kept`` says.
+
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
+    >>> KeptTable(fitted).num_rows
+    1000
+    """
+
+    fitted: FittedTable
+
+    @property
+    def settings(self) -> Settings:
+        """As of the fit."""
+        return self.fitted.settings
+
+    @property
+    def ledger(self) -> PrivacyLedger:
+        """Of the fit."""
+        return self.fitted.ledger
+
+    @property
+    def release(self) -> Release | None:
+        """The noisy answers and the model."""
+        return self.fitted.fitted.release
+
+    @property
+    def num_rows(self) -> int | None:
+        """As far as it is known."""
+        return self.fitted.num_rows
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Dates."""
+        return {"fitted": self.fitted.date}
+
+    def leaves(self) -> dict[str, Leaf]:
+        """All that a pickle holds, but for where the rows go on."""
+        return leaves(_restarted(self.fitted))
+
+    def leaves_made_anew(self) -> dict[str, Leaf]:
+        """The same of a model that is made anew, without a table."""
+        kept = self.fitted.fitted
+        assert kept.release is not None
+        books = kept.release.ledger
+        fit = Fit(self.settings, kept.description, doubts=kept.doubts, begun=books)
+        with listening() as said:
+            fit.ask(None, known=kept.release.measurements)
+            own = fit.model()
+            anew = replace(
+                self.fitted, fitted=own, ledger=books, warnings=own.advice(fit.books.ledger)
+            )
+        if said.error is not None:
+            raise ValueError(f"No model can be made of the answers that are kept: {said.error[1]}")
+        return leaves(_restarted(anew))
+
+
+def _restarted(fitted: FittedTable) -> FittedTable:
+    own = deepcopy(fitted)
+    own.reset_sampling()
+    return own
 
 
 def of_rows(rows: pd.DataFrame) -> dict[str, Any]:

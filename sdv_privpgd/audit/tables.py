@@ -99,9 +99,9 @@ def others(usual: MadeUp, columns: Mapping[str, Mapping], domain: Mapping, rows:
     first = frame.iloc[0].tolist() if len(frame) else [None] * frame.shape[1]
     return [
         MadeUp("other values", made_up(columns, domain, number(0), seed=99).frame),
-        MadeUp("nothing but missing cells", sized(lambda row, place: None, number(1))),
+        MadeUp("nothing but missing cells", sized(lambda *_: None, number(1))),
         MadeUp("cells of every kind", sized(lambda row, at: ODD[(row + at) % len(ODD)], number(2))),
-        MadeUp("one row again and again", sized(lambda row, place: first[place], number(3))),
+        MadeUp("one row again and again", sized(lambda _, place: first[place], number(3))),
         MadeUp("other dtypes", _inferred(made_up(columns, domain, number(4), seed=7).frame)),
         MadeUp("values that only one row has", sized(_single(columns, domain), number(5))),
     ]

@@ -1,0 +1,377 @@
+"""Layer 3: what an attacker gains who knows the whole table but for one person.
+
+The strongest test of a Gaussian release is the matched filter: the answers' deviations from what
+they are without the person, weighed by what the person adds. Over many runs its values in the two
+worlds differ by mu of their own standard deviations, and mu must not exceed what the ledger was
+charged (Dong, Roth & Su 2022, Theorem 2). Several people who share no cell are attacked at once:
+that makes as many comparisons of one run.
+
+The curator is the real one with its real noise, the questions are those that the strategy asks,
+over a few columns of the schema. Nothing is repeated and nothing frozen here.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+from scipy.stats import beta
+
+from sdv_privpgd import pipeline
+from sdv_privpgd.audit.checks import Check
+from sdv_privpgd.audit.recording import Event, Tape, watched
+from sdv_privpgd.audit.subjects import small
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.privacy.accounting import epsilon_of
+from sdv_privpgd.privacy.boundary import EncodedTable
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.select.independent import Independent
+
+LAYER = "an attacker who knows all but one person"
+
+_LEVEL = 0.95
+"""Confidence of the bounds that are shown."""
+
+_USUAL_SIZE = 12
+"""Codes of a column that leave room for several people and are quick to count."""
+_LOST = 0.03
+"""Share of mu^2 that may be left out, so that several people can be attacked at once."""
+
+_LINEAR = CountQuery, MarginalQuery, GroupedMarginalQuery
+_KEPT = 1 << 20
+"""Draws of noise that are kept for the tests of its law."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Attack:
+    """The attacker's scores in both worlds, in standard deviations that the ledger promises.
+
+    Attributes:
+        claim: The mu of all answers that were measured, as the ledger has it.
+        without: Scores where the people are not there, or are their other selves.
+        within: Scores where they are.
+        people: How many are attacked in each run.
+        noise: Draws, each in its own promised standard deviation.
+        whole: Whether all answers were whole numbers.
+        even: The share of even draws among those whose noise is of 3 rows or more.
+        errors: For each draw the standard deviation that was promised.
+        names: The columns that were asked about.
+
+    >>> people = np.random.default_rng(0).normal(size=(2, 10_000))
+    >>> attack = Attack.of_scores(people[0], people[1] + 0.3, claim=0.3)
+    >>> 0.2 < attack.lower_bound(0.95) < 0.3
+    True
+    """
+
+    claim: float
+    without: np.ndarray
+    within: np.ndarray
+    people: int
+    noise: np.ndarray
+    errors: np.ndarray
+    whole: bool
+    names: tuple[str, ...]
+
+    @classmethod
+    def of_scores(cls, without: np.ndarray, within: np.ndarray, claim: float) -> "Attack":
+        """One person's, with no noise kept."""
+        none = np.empty(0)
+        return cls(
+            claim=claim, without=without, within=within, people=1, noise=none, errors=none,
+            whole=True, names=(),
+        )  # fmt: skip
+
+    @property
+    def comparisons(self) -> int:
+        """The number of scores in each world."""
+        return self.without.size
+
+    @property
+    def estimate(self) -> float:
+        """How far the worlds are apart, in standard deviations of the scores themselves."""
+        pooled = math.sqrt((self.without.var(ddof=1) + self.within.var(ddof=1)) / 2)
+        apart = float(self.within.mean() - self.without.mean())
+        return apart / pooled if pooled else math.inf * (apart > 0)
+
+    def lower_bound(self, level: float) -> float:
+        """A lower bound of mu at this confidence, by normal theory; 0 or more."""
+        estimate = self.estimate
+        if not math.isfinite(estimate):
+            return estimate
+        error = math.sqrt(2 / self.comparisons + estimate**2 / (4 * self.comparisons))
+        return max(estimate - float(ndtri(level)) * error, 0.0)
+
+    def counted_bound(self, level: float) -> float:
+        """The same by Clopper and Pearson at one threshold fixed beforehand: no law is assumed."""
+        threshold = self.claim / 2
+        alarms = int((self.without > threshold).sum())
+        misses = int((self.within <= threshold).sum())
+        return _mu_of(alarms, misses, self.comparisons, level)
+
+    def ceiling(self, level: float) -> float:
+        """The largest ``counted_bound`` that so many comparisons could have given."""
+        return _mu_of(0, 0, self.comparisons, level)
+
+
+def attacked(
+    settings: Settings,
+    schema: Schema,
+    runs: int,
+    progress: Progress = silent,
+) -> Attack:
+    """Attacks a few people ``runs`` times in each of two worlds.
+
+    >>> from sdv_privpgd import MST, PrivatePGM
+    >>> schema = Schema.from_sdv({"ill": {"sdtype": "boolean"}, "old": {"sdtype": "boolean"}})
+    >>> settings = Settings(epsilon=8.0, strategy=MST(), engine=PrivatePGM())
+    >>> attack = attacked(settings, schema, runs=50)
+    >>> attack.comparisons, round(attack.claim, 2)
+    (50, 1.57)
+    """
+    ledger = settings.ledger()
+    few, asked = _questions(settings, schema, ledger)
+    people = _people(few, settings)
+    effects, kept = _effects(people, asked, few, ledger)
+    worlds = [_answering(few, ledger, people.world(index, kept)) for index in (0, 1)]
+    base, sigmas = _exact(worlds[0], asked), _sigmas(worlds[0](), asked)
+    noisy = sigmas > 0
+    weights = effects[:, noisy] / sigmas[noisy]
+    lengths = np.linalg.norm(weights, axis=1, keepdims=True)
+    filters = np.divide(weights, lengths, out=np.zeros_like(weights), where=lengths > 0)
+    scores = np.zeros((2, runs, len(kept)))
+    keep = min(runs, max(_KEPT // max(2 * int(noisy.sum()), 1), 1))
+    draws = np.zeros((2, keep, int(noisy.sum())))
+    whole = True
+    truths = [_exact(world, asked)[noisy] for world in worlds]
+    for run in progress(range(runs), "attack"):
+        for index, world in enumerate(worlds):
+            answers = _noisy(world(), asked)
+            whole &= answers.dtype.kind == "i"
+            values = answers[noisy]
+            scores[index, run] = filters @ ((values - base[noisy]) / sigmas[noisy])
+            if run < keep:
+                draws[index, run] = values - truths[index]
+    claim = math.sqrt(_charged(worlds[0](), asked))
+    return Attack(
+        claim=claim,
+        without=scores[0].ravel(),
+        within=scores[1].ravel(),
+        people=len(kept),
+        noise=draws.reshape(-1, draws.shape[-1]),
+        errors=sigmas[noisy],
+        whole=whole,
+        names=few.domain().attributes,
+    )
+
+
+def attack_checks(attack: Attack, ledger: PrivacyLedger, false_alarms: float) -> list[Check]:
+    """Whether the attacker gains more than the ledger says.
+
+    Args:
+        attack: The scores.
+        ledger: The empty ledger of a fit: it says what is claimed.
+        false_alarms: How likely each of the two checks may be to fail although all is right.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> scores = np.random.default_rng(0).normal(size=(2, 1_000))
+    >>> attack = Attack.of_scores(scores[0], scores[1] + 0.2, claim=0.268)
+    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> [check.passed for check in attack_checks(attack, ledger, 1e-5)]
+    [True, True]
+    """
+    delta = ledger.delta
+    bounds: list[tuple[str, str, Callable[[float], float]]] = [
+        ("attack", "normal theory", attack.lower_bound),
+        ("attack, counted", "Clopper and Pearson", attack.counted_bound),
+    ]
+    checks = []
+    for name, how, bound in bounds:
+        shown, sure, ceiling = bound(_LEVEL), bound(1 - false_alarms), attack.ceiling(_LEVEL)
+        # Rounding of the ledger's own numbers.
+        passed = sure <= attack.claim * (1 + 1e-9)
+        checks.append(
+            Check(
+                layer=LAYER,
+                name=name,
+                looked_at=f"{attack.comparisons:,} scores in each of two worlds, by {how}",
+                passed=passed,
+                found=(
+                    f"mu is at least {shown:.4g} with 95 % confidence, and {attack.claim:.4g} is "
+                    f"claimed: epsilon {_epsilon(shown, delta):.3g} of "
+                    f"{_epsilon(attack.claim, delta):.3g}. So many comparisons could have shown "
+                    f"up to mu {ceiling:.3g}, epsilon {_epsilon(ceiling, delta):.3g}."
+                    + ("" if passed else f" It is above {sure:.4g} almost surely.")
+                ),
+                false_alarms=false_alarms,
+                facts={
+                    "mu_claimed": attack.claim,
+                    "mu_estimate": attack.estimate,
+                    "mu_lower_bound": shown,
+                    "mu_lower_bound_of_the_verdict": sure,
+                    "mu_ceiling": ceiling,
+                    "epsilon_claimed": _epsilon(attack.claim, delta),
+                    "epsilon_lower_bound": _epsilon(shown, delta),
+                    "epsilon_ceiling": _epsilon(ceiling, delta),
+                    "delta": delta,
+                    "comparisons": attack.comparisons,
+                    "people": attack.people,
+                    "columns": list(attack.names),
+                },
+            )
+        )
+    return checks
+
+
+def fewer_columns(schema: Schema, number: int = 2) -> Schema:
+    """So many columns, of the sizes that are quickest to attack.
+
+    >>> facts = {name: {"sdtype": "boolean"} for name in "abcd"}
+    >>> fewer_columns(Schema.from_sdv(facts)).domain().attributes
+    ('a', 'b')
+    """
+    near = sorted(schema.columns, key=lambda column: abs(math.log(column.size / _USUAL_SIZE)))
+    names = {column.name for column in near[:number]}
+    return Schema(tuple(column for column in schema.columns if column.name in names))
+
+
+@dataclass(frozen=True)
+class _People:
+    """Codes of people in two worlds: of shape (person, attribute)."""
+
+    here: np.ndarray
+    there: np.ndarray
+    rows: int
+    removes: bool
+
+    def world(self, index: int, kept: Sequence[int] | None = None) -> np.ndarray:
+        """The codes of a world, all rows of its people."""
+        codes = (self.here, self.there)[index]
+        codes = codes if kept is None else codes[list(kept)]
+        codes = codes[:0] if self.removes and not index else codes
+        return np.repeat(codes, self.rows, axis=0)
+
+
+def _people(schema: Schema, settings: Settings) -> _People:
+    """People who share no code of any column, in neither world."""
+    sizes = np.array(schema.domain().sizes)
+    removes = settings.adjacency is Adjacency.ADD_REMOVE
+    most = int(sizes.min()) if removes else max(int(sizes.min()) // 2, 1)
+    places = np.arange(most)[:, None]
+    # Ends first: codes far apart are in different groups.
+    low, high = np.broadcast_to(places, (most, len(sizes))), np.maximum(sizes - 1 - places, 0)
+    return _People(low, high, settings.rows_per_person, removes)
+
+
+def _questions(
+    settings: Settings, schema: Schema, ledger: PrivacyLedger
+) -> tuple[Schema, list[Event]]:
+    """What the strategy asks about a few columns; if it refuses them, what any strategy could."""
+    for strategy, number in ((settings.strategy, 2), (settings.strategy, 3), (Independent(), 2)):
+        few, books, tape = fewer_columns(schema, number), Books(ledger), Tape()
+        codes = _people(few, settings).world(1)
+        curator = watched(_table(few, codes).curator(few, books), books, tape)
+        try:
+            pipeline.ask(curator, strategy, small(settings.engine))
+        except (ValueError, KeyError):  # a workload of other columns, or too few of them
+            if isinstance(strategy, Independent):
+                raise
+            continue
+        return few, [event for event in tape.events if event.kind == "measure" and event.queries]
+    raise AssertionError("Independent() takes any columns.")
+
+
+def _effects(
+    people: _People, asked: Sequence[Event], schema: Schema, ledger: PrivacyLedger
+) -> tuple[np.ndarray, list[int]]:
+    """What each of some people adds to the answers, and who they are.
+
+    No two share a cell. What all of them change, such as the number of rows, is left out, if little
+    is lost by that; else one person is attacked alone.
+    """
+
+    def counted(person: int, index: int) -> np.ndarray:
+        return _exact(_answering(schema, ledger, people.world(index, [person])), asked)
+
+    each = [(counted(person, 0), counted(person, 1)) for person in range(len(people.here))]
+    effects = np.array([there - here for here, there in each])
+    if not all(isinstance(query, _LINEAR) for event in asked for query in event.queries):
+        return effects[:1], [0]
+    touched = np.array([(here != 0) | (there != 0) for here, there in each])
+    shared = touched.all(axis=0)
+    kept: list[int] = []
+    for person, own in enumerate(touched & ~shared):
+        if not (touched[kept] & own).any():
+            kept.append(person)
+    sigmas = _sigmas(_answering(schema, ledger, people.world(1, kept))(), asked)
+    strength = np.divide(effects[0], sigmas, out=np.zeros_like(sigmas), where=sigmas > 0) ** 2
+    if len(kept) == 1 or strength[shared].sum() > _LOST * strength.sum():
+        return effects[:1], [0]
+    return np.where(shared, 0.0, effects[kept]), kept
+
+
+def _table(schema: Schema, codes: np.ndarray) -> EncodedTable:
+    return EncodedTable(pd.DataFrame(codes, columns=list(schema.domain().attributes)))
+
+
+def _answering(schema: Schema, ledger: PrivacyLedger, codes: np.ndarray) -> Callable[[], Curator]:
+    """Makes real curators for a world, each with empty books."""
+    dataset = _table(schema, codes).curator(schema, Books(ledger))._dataset
+    return lambda: Curator(dataset, Books(ledger))
+
+
+def _noisy(curator: Curator, asked: Sequence[Event]) -> np.ndarray:
+    answers = [
+        measurement.answer.ravel()
+        for event in asked
+        for measurement in curator.measure(event.queries, event.mu_squared, what=event.asked[-1])
+    ]
+    return np.concatenate(answers)
+
+
+def _sigmas(curator: Curator, asked: Sequence[Event]) -> np.ndarray:
+    """The standard deviation that is promised for each number."""
+    return np.concatenate(
+        [
+            np.full(measurement.answer.size, measurement.stddev)
+            for event in asked
+            for measurement in curator.measure(
+                event.queries, event.mu_squared, what=event.asked[-1]
+            )
+        ]
+    )
+
+
+def _exact(world: Callable[[], Curator], asked: Sequence[Event]) -> np.ndarray:
+    """The true numbers."""
+    dataset = world()._dataset
+    queries = [query for event in asked for query in event.queries]
+    return np.concatenate([query.answer(dataset).ravel().astype(float) for query in queries])
+
+
+def _charged(curator: Curator, asked: Sequence[Event]) -> float:
+    """The mu^2 that the books have for all questions."""
+    _noisy(curator, asked)
+    return float(curator.ledger.mu_squared)
+
+
+def _mu_of(alarms: int, misses: int, number: int, level: float) -> float:
+    """A lower bound of mu from counts of both errors, each at half of what may go wrong."""
+    wrong = (1 - level) / 2
+    first, second = (
+        1.0 if errors >= number else float(beta.ppf(1 - wrong, errors + 1, number - errors))
+        for errors in (alarms, misses)
+    )
+    return max(float(-ndtri(first) - ndtri(second)), 0.0) if max(first, second) < 1 else 0.0
+
+
+def _epsilon(mu: float, delta: float) -> float:
+    if not math.isfinite(mu):
+        return math.inf
+    return epsilon_of(Fraction(mu) ** 2, delta)

@@ -1,0 +1,408 @@
+"""Layer 2: the noise against what the ledger says of it.
+
+Its standard deviation, mean, shape and lattice, over all draws of the attack and in each answer of
+the recorded fit; that no noise comes twice; and that no seed, no fork and no second process
+repeats it.
+"""
+
+import math
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+from scipy.stats import binomtest, chi2, norm
+
+from sdv_privpgd.audit.attack import Attack
+from sdv_privpgd.audit.checks import Check, first_of
+from sdv_privpgd.audit.recording import Event
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.privacy.accounting import range_epsilon_of
+from sdv_privpgd.privacy.boundary import EncodedTable
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.queries import MarginalQuery, ModelErrorQuery
+
+LAYER = "the noise"
+
+_WIDE = 3.0
+"""From this standard deviation on rounding does not show in the shape of noise."""
+
+_FAR = 8.0
+"""So many standard deviations above a threshold noise is as it was drawn."""
+
+_SAME = 1e-12
+"""How likely two answers may be to begin with the same noise by chance."""
+
+_CHOICES = 3_000
+_DRAWS = 64
+_SECONDS = 30.0
+"""After which a forked process is given up."""
+
+_PROCESS = (
+    "from sdv_privpgd.privacy.noise import rounded_gaussian;"
+    f"print(*rounded_gaussian(50.0, {_DRAWS}))"
+)
+
+
+def law_checks(attack: Attack, false_alarms: float) -> list[Check]:
+    """The law of all draws of an attack. Each of the four checks has the chance of a false alarm.
+
+    >>> noise = np.rint(np.random.default_rng(0).normal(0, 20, (200, 50)))
+    >>> none = np.zeros(2)
+    >>> attack = Attack(
+    ...     claim=1.0, without=none, within=none, people=1, noise=noise, errors=np.full(50, 20.0),
+    ...     whole=True, names=("a",),
+    ... )
+    >>> [check.passed for check in law_checks(attack, 1e-6)]
+    [True, True, True, True]
+    """
+    number = attack.noise.size
+    looked_at = f"{number:,} draws"
+    scores = {"noise sd": 0.0, "noise mean": 0.0}
+    widths = {"noise sd": math.inf, "noise mean": math.inf}
+    tests = 0
+    for stddev in np.unique(attack.errors):
+        draws = attack.noise[:, attack.errors == stddev].ravel()
+        second, fourth = moments(float(stddev))
+        error = math.sqrt((fourth - second**2) / draws.size)
+        spread = float((np.mean(draws**2) - second) / error)
+        centre = float(draws.mean() / math.sqrt(second / draws.size))
+        tests += 1
+        for name, score in (("noise sd", spread), ("noise mean", centre)):
+            scores[name] = max(scores[name], abs(score))
+        widths["noise sd"] = min(widths["noise sd"], second / error)
+    limit = float(norm.isf(false_alarms / (2 * max(tests, 1))))
+    variance = float(np.mean((attack.noise / attack.errors) ** 2)) if number else math.nan
+    checks = [
+        _checked(
+            "noise sd",
+            looked_at,
+            scores["noise sd"] <= limit,
+            f"Its standard deviation is {math.sqrt(variance):.4f} of what the ledger says "
+            "(rounding adds a little).",
+            false_alarms,
+            {"sd_of_promised": math.sqrt(variance), "z": scores["noise sd"]},
+        ),
+        _checked(
+            "noise mean",
+            looked_at,
+            scores["noise mean"] <= limit,
+            f"Its mean is {scores['noise mean']:.2f} standard errors from 0.",
+            false_alarms,
+            {"z": scores["noise mean"]},
+        ),
+    ]
+    wide = (attack.noise / attack.errors)[:, attack.errors >= _WIDE].ravel()
+    if not wide.size:
+        return [*checks, *(_not_looked_at(name) for name in ("noise shape", "noise lattice"))]
+    limit = float(norm.isf(false_alarms / 2))
+    own = wide / max(float(np.sqrt(np.mean(wide**2))), 1e-300)
+    kurtosis = float(np.mean(own**4))
+    z = (kurtosis - 3) / math.sqrt(24 / own.size)
+    whole = attack.noise[:, attack.errors >= _WIDE].ravel()
+    even = float(np.mean(whole % 2 == 0))
+    return [
+        *checks,
+        _checked(
+            "noise shape",
+            looked_at,
+            abs(z) <= limit,
+            f"Its kurtosis is {kurtosis:.4f}; a Gaussian's is 3.",
+            false_alarms,
+            {"kurtosis": kurtosis, "z": z},
+        ),
+        _checked(
+            "noise lattice",
+            looked_at,
+            attack.whole and abs(even - 0.5) <= limit * 0.5 / math.sqrt(whole.size),
+            f"All answers are {'' if attack.whole else 'NOT '}whole numbers, and {100 * even:.2f} "
+            "% of the draws are even.",
+            false_alarms,
+            {"even": even},
+        ),
+    ]
+
+
+def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
+    """The noise of each answer of a recorded fit, and whether any comes twice.
+
+    >>> [check.passed for check in answer_checks([], 1e-6)]
+    [None, True]
+    """
+    named = [
+        (str(event.asked[-1]), charge.stddev, noise)
+        for event in events
+        for charge in event.charges
+        if charge.stddev
+        for noise in _noise_of(event)
+        if noise.size
+    ]
+    if not named:
+        return [_not_looked_at("noise of each answer"), _twice([])]
+    limit = false_alarms / (2 * len(named))
+    faults = []
+    for what, stddev, noise in named:
+        second = moments(stddev)[0]
+        # An answer's own rounding: half a row on either side.
+        least = chi2.cdf(np.sum((np.abs(noise) + 0.5) ** 2) / second, noise.size)
+        most = chi2.sf(np.sum(np.maximum(np.abs(noise) - 0.5, 0) ** 2) / second, noise.size)
+        if min(least, most) < limit:
+            size = math.sqrt(float(np.mean(np.square(noise, dtype=float))))
+            faults.append(
+                f"An answer to {what!r} has noise of {size:.4g}, and {stddev:.4g} was charged for."
+            )
+    each = _checked(
+        "noise of each answer",
+        f"{len(named)} answers of the recorded fit",
+        not faults,
+        first_of(faults, "Each has the noise that was charged for."),
+        false_alarms,
+        {},
+    )
+    return [each, _twice([(stddev, noise) for _, stddev, noise in named])]
+
+
+def choice_check(ledger: PrivacyLedger, schema: Schema, false_alarms: float) -> Check:
+    """How often the exponential mechanism takes the better of two choices.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> choice_check(ledger, Schema.from_sdv({"ill": {"sdtype": "boolean"}}), 1e-9).passed
+    True
+    """
+    clique = schema.domain().attributes[:1]
+    few = Schema(tuple(column for column in schema.columns if column.name in clique))
+    first = _curator(few, ledger)
+    expected = np.zeros(few.domain().sizes, dtype=np.int64)
+    unit = ModelErrorQuery(clique=clique, expected=expected).l2_sensitivity_squared(
+        ledger.adjacency
+    )
+    temperature = (
+        2 * ledger.rows_per_person * math.isqrt(unit) / float(range_epsilon_of(ledger.budget))
+    )
+    gap = max(round(temperature), 1)
+    scores = [ModelErrorQuery(clique=clique, expected=expected, bias=bias) for bias in (gap, 0)]
+    dataset = first._dataset
+    better = sum(
+        Curator(dataset, Books(ledger)).select(scores, ledger.budget, what="one of two")
+        for _ in range(_CHOICES)
+    )
+    odds = 1 / (1 + math.exp(-gap / temperature))
+    chance = float(binomtest(better, _CHOICES, odds).pvalue)
+    return _checked(
+        "choices",
+        f"{_CHOICES:,} choices between two",
+        chance >= false_alarms,
+        f"The better one was taken in {100 * better / _CHOICES:.1f} % and should be in "
+        f"{100 * odds:.1f} %.",
+        false_alarms,
+        {"taken": better / _CHOICES, "expected": odds},
+    )
+
+
+class FreshProcesses:
+    """Two new processes that draw noise while other things are looked at.
+
+    >>> with FreshProcesses() as processes:
+    ...     first, second = processes.draws()
+    >>> first == second
+    False
+    """
+
+    def __enter__(self) -> "FreshProcesses":
+        self._running = [
+            subprocess.Popen(
+                [sys.executable, "-c", _PROCESS],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+            for _ in range(2)
+        ]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._running:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+
+    def draws(self) -> list[tuple[str, ...]]:
+        """What each has drawn; empty where a process could not run."""
+        return [tuple(process.communicate()[0].split()) for process in self._running]
+
+
+def fresh_check(ledger: PrivacyLedger, processes: FreshProcesses) -> Check:
+    """Whether noise is new each time: after seeds, in a fork, and in two processes.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> with FreshProcesses() as processes:
+    ...     fresh_check(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE), processes).passed
+    True
+    """
+    faults = []
+    with _seeded():
+        first = _drawn(ledger)
+    with _seeded():
+        second = _drawn(ledger)
+    if first == second:
+        faults.append("After the same seeds for random, NumPy and torch, the same noise came.")
+    if second == _drawn(ledger):
+        faults.append("The same noise came twice in a row.")
+    child = _forked(ledger)
+    if child is not None and child == _drawn(ledger):
+        faults.append("A forked process has drawn the noise of its parent.")
+    one, other = processes.draws()
+    if one and one == other:
+        faults.append("Two processes have drawn the same noise.")
+    where = (
+        "after seeds" + ", in two processes" * bool(one) + " and in a fork" * (child is not None)
+    )
+    return _checked(
+        "noise fresh", where, not faults, first_of(faults, "It was another each time."), 0.0, {}
+    )
+
+
+def moments(stddev: float) -> tuple[float, float]:
+    """The second and fourth moments of a Gaussian that is rounded to whole numbers.
+
+    >>> round(moments(10.0)[0], 4)
+    100.0833
+    """
+    if stddev > 50:
+        second = stddev**2 + 1 / 12
+        return second, 3 * second**2
+    reach = np.arange(1, math.ceil(12 * stddev) + 2)
+    chances = 2 * (ndtr(-(reach - 0.5) / stddev) - ndtr(-(reach + 0.5) / stddev))
+    return float((chances * reach**2.0).sum()), float((chances * reach**4.0).sum())
+
+
+def _checked(
+    name: str, looked_at: str, passed: bool, found: str, false_alarms: float, facts: dict[str, Any]
+) -> Check:
+    return Check(
+        layer=LAYER,
+        name=name,
+        looked_at=looked_at,
+        passed=bool(passed),
+        found=found,
+        false_alarms=false_alarms,
+        facts=facts,
+    )
+
+
+def _not_looked_at(name: str) -> Check:
+    return Check(
+        layer=LAYER, name=name, looked_at="", passed=None, found="There was no noise to look at."
+    )
+
+
+def _noise_of(event: Event) -> list[np.ndarray]:
+    """The noise of each answer; of a discovery where the threshold has not chosen among draws."""
+    if event.kind == "measure":
+        return event.residuals()
+    if event.kind != "discover" or not event.charges:
+        return []
+    (charge, *_) = event.charges
+    far = (charge.threshold or 0) + _FAR * charge.stddev
+    return [
+        np.array(
+            [
+                number - exact.get(cell, 0)
+                for cell, number in given.items()
+                if cell == (type(None), None) or exact.get(cell, 0) >= far
+            ]
+        )
+        for exact, given in zip(event.exact, event.given, strict=True)
+    ]
+
+
+def _twice(named: Sequence[tuple[float, np.ndarray]]) -> Check:
+    """Whether two answers begin with the same noise."""
+    found = pairs = 0
+    for (here, one), (there, other) in combinations(named, 2):
+        # Two rounded Gaussians are equal as often as one of sqrt(2) times the scale is 0.
+        chance = 1 / (2 * math.sqrt(math.pi) * max(min(here, there), 1e-9))
+        needed = math.inf if chance >= 0.5 else math.ceil(math.log(_SAME) / math.log(chance))
+        if min(one.size, other.size) >= needed:
+            pairs += 1
+            found += bool(np.array_equal(one[: int(needed)], other[: int(needed)]))
+    return _checked(
+        "noise once",
+        f"{pairs:,} pairs of answers",
+        not found,
+        f"In {found} of them both answers have the same noise." if found else "None share noise.",
+        _SAME * pairs,
+        {"pairs": pairs},
+    )
+
+
+def _curator(schema: Schema, ledger: PrivacyLedger) -> Curator:
+    names = list(schema.domain().attributes)
+    codes = pd.DataFrame(np.zeros((5, len(names)), dtype=int), columns=names)
+    return EncodedTable(codes).curator(schema, Books(ledger))
+
+
+def _drawn(ledger: PrivacyLedger) -> tuple[str, ...]:
+    """The noise of a table of made-up rows."""
+    facts = {"code": {"range_values": [f"{place}" for place in range(_DRAWS)]}}
+    schema = Schema.from_sdv({"code": {"sdtype": "categorical"}}, public_domain=facts)
+    (answer,) = _curator(schema, ledger).measure(
+        [MarginalQuery(("code",))], ledger.budget, what="an audit"
+    )
+    return tuple(map(str, answer.answer.tolist()))
+
+
+@contextmanager
+def _seeded() -> Iterator[None]:
+    """All generators that libraries share are seeded, and are as they were afterwards."""
+    torch = sys.modules.get("torch")
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002 - of libraries that use it
+    state = None if torch is None else torch.get_rng_state()
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002
+    if torch is not None:
+        torch.manual_seed(0)
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])  # noqa: NPY002
+        if torch is not None:
+            torch.set_rng_state(state)
+
+
+def _forked(ledger: PrivacyLedger) -> tuple[str, ...] | None:
+    """The noise that a fork of this process draws; ``None`` where that cannot be seen."""
+    if not hasattr(os, "fork"):
+        return None
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of threads: the child draws noise and ends
+        child = os.fork()
+    if not child:
+        try:
+            os.write(writing, " ".join(_drawn(ledger)).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    ready, _, _ = select.select([reading], [], [], _SECONDS)
+    with os.fdopen(reading, "rb") as pipe:
+        if not ready:
+            os.kill(child, signal.SIGKILL)
+        text = pipe.read().decode()
+    os.waitpid(child, 0)
+    return tuple(text.split()) or None
