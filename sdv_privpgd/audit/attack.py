@@ -317,7 +317,7 @@ def _effects(
 
 
 def _table(schema: Schema, codes: np.ndarray) -> EncodedTable:
-    return EncodedTable(pd.DataFrame(codes, columns=list(schema.domain().attributes)))
+    return EncodedTable(pd.DataFrame(codes, columns=pd.Index(schema.domain().attributes)))
 
 
 def _answering(schema: Schema, ledger: PrivacyLedger, codes: np.ndarray) -> Callable[[], Curator]:

@@ -352,7 +352,7 @@ def _twice(named: Sequence[tuple[float, np.ndarray]]) -> Check:
 
 def _curator(schema: Schema, ledger: PrivacyLedger) -> Curator:
     names = list(schema.domain().attributes)
-    codes = pd.DataFrame(np.zeros((5, len(names)), dtype=int), columns=names)
+    codes = pd.DataFrame(np.zeros((5, len(names)), dtype=int), columns=pd.Index(names))
     return EncodedTable(codes).curator(schema, Books(ledger))
 
 

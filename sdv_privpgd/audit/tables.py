@@ -242,7 +242,7 @@ def _dates(facts: Mapping) -> list[Any]:
     return [end.tz_localize(None) for end in ends]
 
 
-def _written(facts: Mapping, day: pd.Timestamp) -> Any:
+def _written(facts: Mapping, day: Any) -> Any:
     form = facts.get("datetime_format")
     return day.strftime(form) if form else day.strftime("%Y-%m-%d")
 
