@@ -33,10 +33,9 @@ _UNSEEN = (
     "An attacker inside the process, and code that behaves otherwise when it is audited.",
     "Faults that show with no table of those that were made up, or only in larger ones: an audit "
     "can prove that something leaks, and never that nothing does. The proofs are in the code.",
-    "Names, types, ranges and categories that were declared: they are taken to be public. Whoever "
-    "wrote them down by looking at the table has told of it.",
+    "Names, types, ranges and categories that were declared, or types that SDV has detected: they "
+    "are taken to be public. Whoever wrote them down by looking at the table has told of it.",
     "Rows of a person beyond rows_per_person, and other fits of the same people.",
-    "The metadata of types that SDV has detected.",
 )
 
 
