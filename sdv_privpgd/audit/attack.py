@@ -45,6 +45,9 @@ _LOST = 0.03
 """Share of mu^2 that may be left out, so that several people can be attacked at once."""
 
 _LINEAR = CountQuery, MarginalQuery, GroupedMarginalQuery
+_LARGEST = 30.0
+"""A mu whose epsilon, beyond 600, is as good as none."""
+
 _KEPT = 1 << 20
 """Draws of noise that are kept for the tests of its law."""
 
@@ -55,8 +58,9 @@ class Attack:
 
     Attributes:
         claim: The mu of all answers that were measured, as the ledger has it.
-        without: Scores where the people are not there, or are their other selves.
-        within: Scores where they are.
+        without: Scores where the people are not there, or are their other selves: of all people in
+            the first run, then in the second, and so on.
+        within: The same where they are.
         people: How many are attacked in each run.
         noise: Draws, each in its own promised standard deviation.
         whole: Whether all answers were whole numbers.
@@ -96,7 +100,9 @@ class Attack:
     @property
     def estimate(self) -> float:
         """How far the worlds are apart, in standard deviations of the scores themselves."""
-        pooled = math.sqrt((self.without.var(ddof=1) + self.within.var(ddof=1)) / 2)
+        # Of each person alone: noise that is the same in all runs may differ between people.
+        worlds = [each.reshape(-1, self.people) for each in (self.without, self.within)]
+        pooled = math.sqrt(np.mean([each.var(axis=0, ddof=1).mean() for each in worlds]))
         apart = float(self.within.mean() - self.without.mean())
         return apart / pooled if pooled else math.inf * (apart > 0)
 
@@ -372,6 +378,6 @@ def _mu_of(alarms: int, misses: int, number: int, level: float) -> float:
 
 
 def _epsilon(mu: float, delta: float) -> float:
-    if not math.isfinite(mu):
+    if mu > _LARGEST:
         return math.inf
     return epsilon_of(Fraction(mu) ** 2, delta)

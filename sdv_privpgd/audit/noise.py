@@ -103,35 +103,45 @@ def law_checks(attack: Attack, false_alarms: float) -> list[Check]:
             {"z": scores["noise mean"]},
         ),
     ]
-    wide = (attack.noise / attack.errors)[:, attack.errors >= _WIDE].ravel()
-    if not wide.size:
-        return [*checks, *(_not_looked_at(name) for name in ("noise shape", "noise lattice"))]
-    limit = float(norm.isf(false_alarms / 2))
-    own = wide / max(float(np.sqrt(np.mean(wide**2))), 1e-300)
-    kurtosis = float(np.mean(own**4))
-    z = (kurtosis - 3) / math.sqrt(24 / own.size)
-    whole = attack.noise[:, attack.errors >= _WIDE].ravel()
-    even = float(np.mean(whole % 2 == 0))
+    wide = attack.errors >= _WIDE
+    own = attack.noise[:, wide]
     return [
         *checks,
-        _checked(
-            "noise shape",
-            looked_at,
-            abs(z) <= limit,
-            f"Its kurtosis is {kurtosis:.4f}; a Gaussian's is 3.",
-            false_alarms,
-            {"kurtosis": kurtosis, "z": z},
-        ),
-        _checked(
-            "noise lattice",
-            looked_at,
-            attack.whole and abs(even - 0.5) <= limit * 0.5 / math.sqrt(whole.size),
-            f"All answers are {'' if attack.whole else 'NOT '}whole numbers, and {100 * even:.2f} "
-            "% of the draws are even.",
-            false_alarms,
-            {"even": even},
-        ),
+        _shape(own / attack.errors[wide], false_alarms),
+        _lattice(own, attack.whole, looked_at, false_alarms),
     ]
+
+
+def _shape(draws: np.ndarray, false_alarms: float) -> Check:
+    """The kurtosis of draws of one scale that are so wide that rounding does not show."""
+    if not draws.size:
+        return _not_looked_at("noise shape")
+    own = draws / max(float(np.sqrt(np.mean(draws**2))), 1e-300)
+    kurtosis = float(np.mean(own**4))
+    z = (kurtosis - 3) / math.sqrt(24 / own.size)
+    return _checked(
+        "noise shape",
+        f"{draws.size:,} draws",
+        abs(z) <= norm.isf(false_alarms / 2),
+        f"Its kurtosis is {kurtosis:.4f}; a Gaussian's is 3.",
+        false_alarms,
+        {"kurtosis": kurtosis, "z": z},
+    )
+
+
+def _lattice(wide: np.ndarray, whole: bool, looked_at: str, false_alarms: float) -> Check:
+    """Whether all answers are whole numbers, and as many draws even as odd."""
+    even = float(np.mean(wide % 2 == 0)) if wide.size else 0.5
+    z = (even - 0.5) * 2 * math.sqrt(wide.size)
+    return _checked(
+        "noise lattice",
+        looked_at,
+        whole and abs(z) <= norm.isf(false_alarms / 2),
+        f"All answers are {'' if whole else 'NOT '}whole numbers, and {100 * even:.2f} % of the "
+        "draws are even.",
+        false_alarms,
+        {"even": even},
+    )
 
 
 def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:

@@ -51,7 +51,12 @@ class MadeUp:
 
 
 def made_up(
-    columns: Mapping[str, Mapping], domain: Mapping[str, Mapping], num_rows: int, seed: int = 0
+    columns: Mapping[str, Mapping],
+    domain: Mapping[str, Mapping],
+    num_rows: int,
+    seed: int = 0,
+    *,
+    missing: float = 0.05,
 ) -> MadeUp:
     """A table of values that its columns expect, some missing, some that few rows have.
 
@@ -60,6 +65,7 @@ def made_up(
         domain: The public domain in the same words.
         num_rows: The number of rows.
         seed: Of the rows.
+        missing: The share of cells that are missing.
 
     >>> domain = {"age": {"range_min": 0, "range_max": 110, "decimal_places": 0}}
     >>> table = made_up({"age": {"sdtype": "numerical"}}, domain, num_rows=100)
@@ -68,7 +74,7 @@ def made_up(
     """
     rng = np.random.default_rng([seed, num_rows])
     cells = {
-        name: _usual({**facts, **domain.get(name, {})}, rng, num_rows)
+        name: _usual({**facts, **domain.get(name, {})}, rng, num_rows, missing)
         for name, facts in columns.items()
     }
     return MadeUp("usual rows", _framed(cells, num_rows))
@@ -102,7 +108,9 @@ def others(usual: MadeUp, columns: Mapping[str, Mapping], domain: Mapping, rows:
         MadeUp("nothing but missing cells", sized(lambda *_: None, number(1))),
         MadeUp("cells of every kind", sized(lambda row, at: ODD[(row + at) % len(ODD)], number(2))),
         MadeUp("one row again and again", sized(lambda _, place: first[place], number(3))),
-        MadeUp("other dtypes", _inferred(made_up(columns, domain, number(4), seed=7).frame)),
+        MadeUp(
+            "other dtypes", _inferred(made_up(columns, domain, number(4), seed=7, missing=0).frame)
+        ),
         MadeUp("values that only one row has", sized(_single(columns, domain), number(5))),
     ]
 
@@ -181,13 +189,13 @@ def _inferred(frame: pd.DataFrame) -> pd.DataFrame:
     return own[own.columns[::-1]].copy()
 
 
-def _usual(facts: Mapping, rng: np.random.Generator, num_rows: int) -> list[Any]:
+def _usual(facts: Mapping, rng: np.random.Generator, num_rows: int, missing: float) -> list[Any]:
     """Cells of one column: frequent ones, a few that are missing, a few that are rare."""
     pool = _pool(facts)
     # Squared, so that some are frequent whatever the pool.
     places = (len(pool) * rng.random(num_rows) ** 2).astype(int)
     cells: list[Any] = [pool[place] for place in places]
-    for row in np.flatnonzero(rng.random(num_rows) < 0.05):
+    for row in np.flatnonzero(rng.random(num_rows) < missing):
         cells[row] = None
     if facts["sdtype"] == "categorical" and not facts.get("range_values"):
         for row in np.flatnonzero(rng.random(num_rows) < 0.2):

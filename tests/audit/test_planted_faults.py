@@ -5,7 +5,6 @@ audit fails by chance with a probability of 1e-7. What must be found is named; w
 may be found as well, and nothing else.
 """
 
-import os
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -69,9 +68,11 @@ class NoProcesses:
         return (), ()
 
 
-def failed(columns=COLUMNS, *, runs=1_500, **settings):
+def failed(columns=COLUMNS, *, runs=400, **settings):
     """The checks that find something, of a quick audit."""
-    asked = {"epsilon": 2.5, "engine": "pgm", "strategy": Independent(), **settings}
+    asked = {"epsilon": 6.0, "engine": "pgm", "strategy": Independent(), **settings}
+    if columns is COLUMNS:
+        asked = {"discovery_share": 0, **asked}  # quicker
     report = audit_fit(columns, runs=runs, false_alarms=1e-7, **asked)
     return set(report.to_dict()["failed"])
 
@@ -88,7 +89,7 @@ def plant(monkeypatch):
         (COLUMNS, {"strategy": "independent", "adjacency": "add_remove", "rows_per_person": 2}),
         (UNDECLARED, {"strategy": MST(), "rows_per_person": 2}),
         (COLUMNS, {"strategy": AIM(rounds_per_attribute=1)}),
-        (UNDECLARED, {"strategy": MWEM(), "adjacency": "add_remove"}),
+        (UNDECLARED, {"strategy": MWEM(rounds=2), "adjacency": "add_remove"}),
         (COLUMNS, {"strategy": AllPairs(), "engine": "particles", "epsilon": 0.2}),
         ({"ill": Boolean()}, {"strategy": "all_pairs"}),
         ({"town": Categorical(), "weight": Numerical()}, {"strategy": "all_pairs"}),
@@ -107,12 +108,12 @@ class TestNoise:
     @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
     def test_half_the_noise(self, adjacency, plant):
         plant(curating, "rounded_gaussian", scaled(0.5))
-        assert failed(adjacency=adjacency) == LAW | ATTACK
+        assert {"noise sd"} | ATTACK <= failed(adjacency=adjacency) <= LAW | ATTACK
 
     def test_half_the_noise_of_values_that_are_found(self, plant):
         plant(curating, "rounded_gaussian", scaled(0.5))
         found = failed(UNDECLARED)
-        assert LAW | ATTACK <= found <= LAW | ATTACK | {"values released"}
+        assert {"noise sd"} | ATTACK <= found <= LAW | ATTACK | {"values released"}
 
     def test_noise_too_small_by_a_tenth(self, plant):
         plant(curating, "rounded_gaussian", scaled(0.9))
@@ -120,7 +121,7 @@ class TestNoise:
 
     def test_noise_that_is_no_whole_number(self, plant):
         def real(stddev, size, words):
-            return np.random.default_rng(os.urandom(8)).normal(0, stddev, size)
+            return np.random.default_rng().normal(0, stddev, size)
 
         plant(curating, "rounded_gaussian", real)
         assert "noise lattice" in failed()
@@ -131,15 +132,15 @@ class TestNoise:
             "rounded_gaussian",
             lambda stddev, size, words: 2 * rounded_gaussian(stddev / 2, size, words),
         )
-        assert {"noise lattice"} <= failed() <= {"noise lattice"} | LAW
+        assert {"noise lattice"} <= failed(epsilon=1.0) <= {"noise lattice"} | LAW
 
     def test_noise_of_another_law(self, plant):
         def laplace(stddev, size, words):
-            rng = np.random.default_rng(os.urandom(8))
+            rng = np.random.default_rng()
             return np.rint(rng.laplace(0, stddev / 2**0.5, size)).astype(np.int64)
 
         plant(curating, "rounded_gaussian", laplace)
-        assert {"noise shape"} <= failed() <= {"noise shape"} | LAW | ATTACK
+        assert {"noise shape"} <= failed(epsilon=1.0) <= {"noise shape"} | LAW | ATTACK
 
     def test_noise_that_does_not_add_up_to_zero(self, plant):
         plant(
@@ -147,7 +148,7 @@ class TestNoise:
             "rounded_gaussian",
             lambda stddev, size, words: rounded_gaussian(stddev, size, words) + round(stddev / 5),
         )
-        assert {"noise mean"} <= failed() <= {"noise mean"} | LAW
+        assert {"noise mean"} <= failed(epsilon=1.0) <= {"noise mean"} | LAW
 
     def test_noise_used_twice(self, plant):
         before = []
@@ -189,7 +190,7 @@ class TestNoise:
             ),
         )
         found = failed()
-        assert {"noise fresh", "noise sd", "noise once"} | ATTACK <= found
+        assert {"noise fresh", "noise sd", "attack"} <= found
         assert not found & MADE
 
     def test_an_exact_table_that_a_choice_has_kept(self, plant):
@@ -204,8 +205,8 @@ class TestNoise:
             ]
 
         plant(Curator, "measure", measure)
-        found = failed(strategy=MWEM())
-        assert {"noise of each answer"} <= found <= {"noise of each answer"}
+        found = failed(strategy=MST())
+        assert {"noise of each answer"} <= found <= {"noise of each answer", "noise once"}
 
 
 class TestBooks:
@@ -242,7 +243,7 @@ class TestBooks:
 
         def measure(self, queries, mu_squared, **more):
             queries = tuple(queries)
-            first, *rest = queries or (None,)
+            _, *rest = queries or (None,)
             answers = real(self, queries[:1], mu_squared, **more)
             return [*answers, *(replace(answers[0], query=each) for each in rest)]
 
@@ -333,14 +334,23 @@ class TestLeaks:
             }
 
         plant(Curator, "discover", discover)
-        assert {"rare values"} <= failed(UNDECLARED) <= {"rare values", "thresholds"}
+        assert (
+            {"rare values"}
+            <= failed(UNDECLARED)
+            <= {"rare values", "thresholds", "values released"}
+        )
 
     def test_a_threshold_too_low(self, plant):
-        real = curating.threshold_for
-        plant(curating, "threshold_for", lambda stddev, *rest: real(stddev / 2, *rest))
+        """By half, of which the books know nothing."""
+        threshold, delta = curating.threshold_for, curating.thresholded_delta
+        plant(curating, "threshold_for", lambda *asked: threshold(*asked) // 2)
+        plant(
+            curating,
+            "thresholded_delta",
+            lambda stddev, low, *rest: delta(stddev, 2 * low + 1, *rest),
+        )
         found = failed(UNDECLARED)
-        assert found == {"the fit fails"} or found <= {"thresholds", "values released"}
-        assert found
+        assert {"thresholds"} <= found <= {"thresholds", "rare values", "values released"}
 
     def test_a_range_that_was_clipped_to_the_data(self, plant):
         ask = Fit.ask
@@ -356,7 +366,7 @@ class TestLeaks:
         plant(Fit, "ask", asked)
         found = failed()
         assert {"file", "samples"} <= found
-        assert found <= MADE | {"questions", "changes"}
+        assert found <= MADE
 
     def test_a_true_number_in_the_file(self, plant):
         model = Fit.model
