@@ -122,7 +122,7 @@ def _shape(draws: np.ndarray, false_alarms: float) -> Check:
     return _checked(
         "noise shape",
         f"{draws.size:,} draws",
-        abs(z) <= norm.isf(false_alarms / 2),
+        abs(z) <= float(norm.isf(false_alarms / 2)),
         f"Its kurtosis is {kurtosis:.4f}; a Gaussian's is 3.",
         false_alarms,
         {"kurtosis": kurtosis, "z": z},
@@ -136,7 +136,7 @@ def _lattice(wide: np.ndarray, whole: bool, looked_at: str, false_alarms: float)
     return _checked(
         "noise lattice",
         looked_at,
-        whole and abs(z) <= norm.isf(false_alarms / 2),
+        whole and abs(z) <= float(norm.isf(false_alarms / 2)),
         f"All answers are {'' if whole else 'NOT '}whole numbers, and {100 * even:.2f} % of the "
         "draws are even.",
         false_alarms,

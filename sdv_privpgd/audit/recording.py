@@ -141,6 +141,16 @@ def watched(curator: Curator, books: Books, tape: Tape) -> Curator:
     """The same curator, who writes down what it is asked and gives the answers that it has.
 
     Raises ``TypeError`` for a tape that has other answers to give.
+
+    >>> from sdv_privpgd.privacy.boundary import without_table
+    >>> from sdv_privpgd.privacy.ledger import PrivacyLedger
+    >>> from sdv_privpgd.privacy.queries import Adjacency, CountQuery
+    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> schema, tape = Schema.from_sdv({"ill": {"sdtype": "boolean"}}), Tape()
+    >>> curator = watched(without_table(schema, books, []), books, tape)
+    >>> _ = curator.measure([CountQuery()], Fraction(0), what="rows")
+    >>> tape.events[0].exact
+    [{(0,): 0}]
     """
     if tape.answers is not None:
         raise TypeError("Answers of another run are given for made-up tables alone.")

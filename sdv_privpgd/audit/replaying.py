@@ -108,6 +108,12 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
     """Records a fit to a made-up table and repeats it on others.
 
     Raises ``ValueError`` where the configuration cannot be fitted at all.
+
+    >>> from sdv_privpgd.audit.subjects import TableFit
+    >>> from sdv_privpgd.fitting.asking import asked
+    >>> subject = TableFit(*asked({"ill": {"sdtype": "boolean"}}, 1.0, engine="pgm"))
+    >>> [replay.table.name for replay in recorded(subject).replays][:2]
+    ['usual rows', 'other values']
     """
     settings, description = subject.settings, subject.description
     columns, domain = description.columns, description.public_domain

@@ -177,7 +177,9 @@ class KeptTable:
 
 
 def _restarted(fitted: FittedTable) -> FittedTable:
+    """At the first row of the sequence, with all that is computed when rows are made."""
     own = deepcopy(fitted)
+    own.sample(1)
     own.reset_sampling()
     return own
 

@@ -212,7 +212,7 @@ def _pool(facts: Mapping) -> list[Any]:
     if kind in ("categorical", "ordinal"):
         return list(facts.get("range_values") or (_FREQUENT if kind == "categorical" else (1, 2)))
     if kind == "datetime":
-        low, high = (pd.Timestamp(end) for end in _dates(facts))
+        low, high = _dates(facts)
         days = [low + (high - low) * share for share in np.linspace(0, 1, 40)]
         return [_written(facts, day) for day in days]
     if kind == "numerical":
@@ -239,7 +239,7 @@ def _numbers(facts: Mapping) -> tuple[float, float]:
 
 def _dates(facts: Mapping) -> list[Any]:
     """The ends of a column of dates, as pandas reads them."""
-    ends = []
+    ends: list[Any] = []
     for key, usual in zip(("range_min", "range_max"), _DATES, strict=True):
         end, form = facts.get(key), facts.get("datetime_format")
         read = None
@@ -264,7 +264,7 @@ def _single(columns: Mapping[str, Mapping], domain: Mapping) -> Callable[[int, i
         if kind == "numerical":
             return (-1) ** row * (row + 0.123456) * 10.0 ** (row % 9)
         if kind == "datetime":
-            return (pd.Timestamp("1900-01-01") + pd.Timedelta(days=31 * row)).strftime("%Y-%m-%d")
+            return str(datetime.date(1900, 1, 1) + datetime.timedelta(days=31 * row))
         return f"only row {row}"
 
     return cell

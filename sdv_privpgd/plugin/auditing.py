@@ -196,7 +196,8 @@ class KeptFile:
     def leaves(self) -> dict[str, Leaf]:
         """All that the file holds, but for where the rows go on."""
         own = deepcopy(self.synthesizer)
-        own.reset_sampling()
+        with listening():
+            _begin_again(own)
         return leaves({**own.__getstate__(), **_UNDATED})
 
     def leaves_made_anew(self) -> dict[str, Leaf]:
@@ -213,10 +214,16 @@ class KeptFile:
         names = (kept._gives_frames, kept._original_columns)
         with listening() as said:
             own._run(fit, names, None, said.steps, fitted.release.measurements)
-            own.reset_sampling()
+            _begin_again(own)
         if said.error is not None:
             raise ValueError(f"No model can be made of the answers that are kept: {said.error[1]}")
         return leaves({**own.__getstate__(), **_UNDATED})
+
+
+def _begin_again(synthesizer: "PrivateSynthesizer") -> None:
+    """At the first row of the sequence, with all that is computed when rows are made."""
+    synthesizer.sample(1)
+    synthesizer.reset_sampling()
 
 
 def fresh(synthesizer: "PrivateSynthesizer") -> "PrivateSynthesizer":
