@@ -203,6 +203,8 @@ class KeptFile:
     def leaves_made_anew(self) -> dict[str, Leaf]:
         """The same of a model that is made anew, without a table."""
         kept, own = self.synthesizer, fresh(self.synthesizer)
+        for name in set(vars(own)) - _names_of(kept):
+            delattr(own, name)
         fitted = kept._model_of_table
         assert fitted is not None
         assert fitted.release is not None
@@ -218,6 +220,17 @@ class KeptFile:
         if said.error is not None:
             raise ValueError(f"No model can be made of the answers that are kept: {said.error[1]}")
         return leaves({**own.__getstate__(), **_UNDATED})
+
+
+def _names_of(synthesizer: "PrivateSynthesizer") -> set[str]:
+    """The names of what a synthesizer of this class has before it is fitted."""
+    kind, parameters = type(synthesizer), synthesizer.get_parameters()
+    new: Any = None
+    with listening():
+        new = kind(synthesizer.get_metadata(), **parameters)
+    if new is None:  # a class of a user that wants other arguments
+        return set(vars(synthesizer))
+    return set(vars(new))
 
 
 def _begin_again(synthesizer: "PrivateSynthesizer") -> None:

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from no_processes import NoProcesses
 
 from sdv_privpgd import (
     AIM,
@@ -53,19 +54,6 @@ ATTACK = {"attack", "attack, counted"}
 LAW = {"noise sd", "noise of each answer"}
 MADE = {"file", "samples", "pages", "plans", "dtypes", "messages", "discovered domain"}
 """What a leak into a fit's own facts can show in."""
-
-
-class NoProcesses:
-    """In place of two new processes, in which nothing is planted."""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def draws(self):
-        return (), ()
 
 
 def failed(columns=COLUMNS, *, runs=400, **settings):

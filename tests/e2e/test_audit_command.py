@@ -13,7 +13,7 @@ from sdv_privpgd.privacy.noise import rounded_gaussian
 def audited(folder, *more):
     return run(
         "audit", "--metadata", folder / "metadata.json", "--domain", folder / "domain.json",
-        "--epsilon", 6, "--method", "mst", "--runs", 300, "--out", folder / "audit.json",
+        "--epsilon", 6, "--method", "mst", "--runs", 200, "--out", folder / "audit.json",
         "--report", folder / "audit.html", *more,
     )  # fmt: skip
 
@@ -56,7 +56,7 @@ class TestModel:
 
     def test_a_kept_synthesizer_holds_what_the_noisy_answers_give(self, model, capsys):
         before = model.read_bytes()
-        assert run("audit", "--model", model, "--runs", 200) == 0
+        assert run("audit", "--model", model, "--runs", 50) == 0
         assert model.read_bytes() == before
         assert "passed: kept contents" in capsys.readouterr().out
 
@@ -64,7 +64,7 @@ class TestModel:
         synthesizer = cloudpickle.loads(model.read_bytes())
         synthesizer.note = SECRET
         model.write_bytes(cloudpickle.dumps(synthesizer))
-        assert run("audit", "--model", model, "--runs", 200) == 1
+        assert run("audit", "--model", model, "--runs", 50) == 1
         told = capsys.readouterr()
         assert "kept contents" in told.err
         assert SECRET not in told.err + told.out
