@@ -39,6 +39,10 @@ _UNSEEN = (
 )
 
 
+_IN_TEXT = "audited", "strategy", "engine"
+"""Facts that are too long for a tile."""
+
+
 def audit_report(
     name: str,
     ledger: PrivacyLedger,
@@ -177,10 +181,16 @@ def _page(
     return Page(
         title=f"Audit of {facts['audited']}",
         lead=[
-            Facts([("verdict", "FAILED" if wrong else "passed"), *facts.items()]),
+            Facts(
+                [
+                    ("verdict", "FAILED" if wrong else "passed"),
+                    *((name, fact) for name, fact in facts.items() if name not in _IN_TEXT),
+                ]
+            ),
             Text(_verdict(checks, wrong)),
             *([Items(faults)] if faults else []),
             Text(_lead(facts)),
+            Text(f"Strategy: {facts['strategy']}. Engine: {facts['engine']}."),
             Text(_chance(chance)),
         ],
         sections=[

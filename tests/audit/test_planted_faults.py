@@ -357,7 +357,6 @@ class TestLeaks:
         assert found <= MADE
 
     def test_a_true_number_in_the_file(self, plant):
-        model = Fit.model
         ask = Fit.ask
 
         def asked(self, table, *rest, **more):
@@ -365,8 +364,19 @@ class TestLeaks:
             self.doubts = {"age": f"{table._columns['age'].count()} rows"}
 
         plant(Fit, "ask", asked)
-        assert model is Fit.model
         assert {"file"} <= failed() <= MADE
+
+    def test_a_seed_from_the_table(self, plant):
+        ask = Fit.ask
+
+        def asked(self, table, *rest, **more):
+            seed = int(table._columns["age"].count()) % 1_000
+            self.settings = replace(self.settings, seed=seed)
+            ask(self, table, *rest, **more)
+
+        plant(Fit, "ask", asked)
+        found = failed()
+        assert {"samples"} <= found <= MADE
 
     def test_an_engine_that_looks_into_the_table(self, plant):
         found = failed(engine=Spying(), strategy=Telling())
