@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 from scipy.stats import beta
+from scipy.stats import t as student
 
 from sdv_privpgd import pipeline
 from sdv_privpgd.audit.checks import Check
@@ -112,12 +113,16 @@ class Attack:
         return apart / pooled if pooled else 0.0
 
     def lower_bound(self, level: float) -> float:
-        """A lower bound of mu at this confidence, by normal theory; 0 or more."""
+        """A lower bound of mu at this confidence, by normal theory; 0 or more.
+
+        Student's quantile, for the deviation is estimated, too.
+        """
         estimate = self.estimate
         if not math.isfinite(estimate):
             return estimate
         error = math.sqrt(2 / self.comparisons + estimate**2 / (4 * self.comparisons))
-        return max(estimate - float(ndtri(level)) * error, 0.0)
+        quantile = float(student.ppf(level, 2 * (self.comparisons - self.people)))
+        return max(estimate - quantile * error, 0.0)
 
     def counted_bound(self, level: float) -> float:
         """The same by Clopper and Pearson at one threshold fixed beforehand: no law is assumed."""

@@ -31,6 +31,10 @@ _CHANCES = 10
 """Checks that can fail by chance; each gets as large a part of what is allowed."""
 
 
+_FEWEST = 10
+"""Runs from which a deviation can be estimated."""
+
+
 def audit_fit(
     columns: Mapping[str, Mapping],
     epsilon: float,
@@ -139,7 +143,7 @@ def audited(
     >>> audited(subject, name="fit_table", runs=100).to_dict()["failed"]
     []
     """
-    runs = check_count("runs", runs)
+    runs = check_count("runs", runs, least=_FEWEST)
     if not 0 < false_alarms < 1:
         raise ValueError(f"false_alarms must lie between 0 and 1, got {false_alarms!r}.")
     settings, description = subject.settings, subject.description

@@ -15,6 +15,7 @@ from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.accounting import mu_squared_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
+from sdv_privpgd.privacy.queries import CountQuery
 
 LAYER = "the fitted object"
 
@@ -92,24 +93,21 @@ def _check(name: str, looked_at: str, faults: Sequence[str], otherwise: str, **f
 def _contents(kept: Kept) -> Check:
     name, looked_at = "kept contents", "all texts and numbers that the object holds"
     release = kept.release
-    if release is None or not any(
-        each.query.shape(release.domain)[1:] or each.stddev for each in release.measurements
-    ):
-        return Check(
-            layer=LAYER, name=name, looked_at=looked_at, passed=None,
-            found="The noisy tables were not kept, so that no model can be made of them anew.",
-        )  # fmt: skip
+    if release is None or all(isinstance(each.query, CountQuery) for each in release.measurements):
+        return _unseen(
+            name, looked_at, "No noisy tables are kept, so that no model can be made of them anew."
+        )
     own = kept.leaves()
     places = unlike(own, kept.leaves_made_anew())
     model = [place for place in places if ".model" in place]
     others = [place for place in places if ".model" not in place]
     if model and not others:
-        return Check(
-            layer=LAYER, name=name, looked_at=looked_at, passed=None,
-            found="A model made anew of the same noisy answers is another one. That can be so on "
-            "another machine or with other versions of NumPy and torch; all else is the same.",
-            facts={"places": model},
-        )  # fmt: skip
+        return _unseen(
+            name,
+            looked_at,
+            "A model made anew of the same noisy answers is another one. That can be so on another "
+            "machine or with other versions of NumPy and torch; all else is the same.",
+        )
     faults = [
         f"At {place} stands what neither the noisy answers nor the public facts give."
         for place in others
@@ -121,6 +119,10 @@ def _contents(kept: Kept) -> Check:
         "Made anew of the noisy answers and of what is declared or was found, all are the same.",
         places=others,
     )
+
+
+def _unseen(name: str, looked_at: str, why: str) -> Check:
+    return Check(layer=LAYER, name=name, looked_at=looked_at, passed=None, found=why)
 
 
 def _books(kept: Kept) -> Check:
@@ -173,9 +175,7 @@ def _release_faults(release: Release, settings: Settings) -> list[str]:
 def _delta(kept: Kept) -> Check:
     rows, delta = kept.num_rows, kept.ledger.delta
     if rows is None:
-        return Check(
-            layer=LAYER, name="kept delta", looked_at="", passed=None, found="No rows were counted."
-        )
+        return _unseen("kept delta", "delta beside the number of rows", "No rows were counted.")
     faults = [f"Delta is {delta:g}, and not below 1 / {rows:,}, one by the number of rows."]
     return _check(
         "kept delta",

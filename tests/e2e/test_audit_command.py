@@ -89,7 +89,7 @@ def test_what_is_missing_is_told(csv, capsys):
         (("--metadata", csv, "--epsilon", 1, "--out", "audit.csv"), "must end in .json"),
         (
             ("--metadata", csv.parent / "metadata.json", "--epsilon", 1, "--runs", 0),
-            "--runs must be a whole number of at least 1",
+            "--runs must be a whole number of at least 10",
         ),
     ]:
         assert run("audit", *more) == 1
