@@ -6,12 +6,11 @@ from typing import Any
 
 from sdv_privpgd.audit.attack import attack_checks, attacked
 from sdv_privpgd.audit.checks import Check
+from sdv_privpgd.audit.freshness import FreshProcesses, fresh_check
 from sdv_privpgd.audit.kept_file import file_checks
 from sdv_privpgd.audit.noise import (
-    FreshProcesses,
     answer_checks,
     choice_check,
-    fresh_check,
     law_checks,
 )
 from sdv_privpgd.audit.page import audit_report

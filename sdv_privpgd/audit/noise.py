@@ -1,20 +1,12 @@
 """Layer 2: the noise against what the ledger says of it.
 
 Its standard deviation, mean, shape and lattice, over all draws of the attack and in each answer of
-the recorded fit; that no noise comes twice; and that no seed, no fork and no second process
-repeats it.
+the recorded fit; and how often the exponential mechanism chooses what. ``freshness`` asks whether
+noise comes again.
 """
 
 import math
-import os
-import random
-import select
-import signal
-import subprocess
-import sys
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -31,7 +23,7 @@ from sdv_privpgd.privacy.accounting import range_epsilon_of
 from sdv_privpgd.privacy.boundary import EncodedTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import MarginalQuery, ModelErrorQuery
+from sdv_privpgd.privacy.queries import ModelErrorQuery
 
 LAYER = "the noise"
 
@@ -48,14 +40,6 @@ _SAME = 1e-12
 """How likely two answers may be to begin with the same noise by chance."""
 
 _CHOICES = 3_000
-_DRAWS = 64
-_SECONDS = 30.0
-"""After which a forked process is given up."""
-
-_PROCESS = (
-    "from sdv_privpgd.privacy.noise import rounded_gaussian;"
-    f"print(*rounded_gaussian(50.0, {_DRAWS}))"
-)
 
 
 def law_checks(attack: Attack, false_alarms: float) -> list[Check]:
@@ -88,7 +72,7 @@ def law_checks(attack: Attack, false_alarms: float) -> list[Check]:
     limit = float(norm.isf(false_alarms / (2 * max(tests, 1))))
     variance = float(np.mean((attack.noise / attack.errors) ** 2)) if number else math.nan
     checks = [
-        _checked(
+        noise_check(
             "noise sd",
             looked_at,
             scores["noise sd"] <= limit,
@@ -97,7 +81,7 @@ def law_checks(attack: Attack, false_alarms: float) -> list[Check]:
             false_alarms,
             {"sd_of_promised": math.sqrt(variance), "z": scores["noise sd"]},
         ),
-        _checked(
+        noise_check(
             "noise mean",
             looked_at,
             scores["noise mean"] <= limit,
@@ -124,7 +108,7 @@ def _shape(draws: np.ndarray, false_alarms: float) -> Check:
         return _not_looked_at("noise shape")
     kurtosis = float(np.mean(draws**4) / np.mean(draws**2) ** 2) if draws.any() else math.nan
     chance = float(kurtosistest(draws.ravel()).pvalue) if draws.any() else 0.0
-    return _checked(
+    return noise_check(
         "noise shape",
         f"{draws.size:,} draws",
         chance >= false_alarms,
@@ -138,7 +122,7 @@ def _lattice(wide: np.ndarray, whole: bool, looked_at: str, false_alarms: float)
     """Whether all answers are whole numbers, and as many draws even as odd."""
     even = float(np.mean(wide % 2 == 0)) if wide.size else 0.5
     z = (even - 0.5) * 2 * math.sqrt(wide.size)
-    return _checked(
+    return noise_check(
         "noise lattice",
         looked_at,
         whole and abs(z) <= float(norm.isf(false_alarms / 2)),
@@ -177,7 +161,7 @@ def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
             faults.append(
                 f"An answer to {what!r} has noise of {size:.4g}, and {stddev:.4g} was charged for."
             )
-    each = _checked(
+    each = noise_check(
         "noise of each answer",
         f"{len(named)} answers of the recorded fit",
         not faults,
@@ -198,7 +182,7 @@ def choice_check(ledger: PrivacyLedger, schema: Schema, false_alarms: float) -> 
     """
     clique = schema.domain().attributes[:1]
     few = Schema(tuple(column for column in schema.columns if column.name in clique))
-    first = _curator(few, ledger)
+    first = made_up_curator(few, ledger)
     expected = np.zeros(few.domain().sizes, dtype=np.int64)
     unit = ModelErrorQuery(clique=clique, expected=expected).l2_sensitivity_squared(
         ledger.adjacency
@@ -215,7 +199,7 @@ def choice_check(ledger: PrivacyLedger, schema: Schema, false_alarms: float) -> 
     )
     odds = 1 / (1 + math.exp(-gap / temperature))
     chance = float(binomtest(better, _CHOICES, odds).pvalue)
-    return _checked(
+    return noise_check(
         "choices",
         f"{_CHOICES:,} choices between two",
         chance >= false_alarms,
@@ -223,71 +207,6 @@ def choice_check(ledger: PrivacyLedger, schema: Schema, false_alarms: float) -> 
         f"{100 * odds:.1f} %.",
         false_alarms,
         {"taken": better / _CHOICES, "expected": odds},
-    )
-
-
-class FreshProcesses:
-    """Two new processes that draw noise while other things are looked at.
-
-    >>> with FreshProcesses() as processes:
-    ...     first, second = processes.draws()
-    >>> first == second
-    False
-    """
-
-    def __enter__(self) -> "FreshProcesses":
-        self._running = [
-            subprocess.Popen(
-                [sys.executable, "-c", _PROCESS],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-            )
-            for _ in range(2)
-        ]
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for process in self._running:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
-
-    def draws(self) -> list[tuple[str, ...]]:
-        """What each has drawn; empty where a process could not run."""
-        return [tuple(process.communicate()[0].split()) for process in self._running]
-
-
-def fresh_check(ledger: PrivacyLedger, processes: FreshProcesses) -> Check:
-    """Whether noise is new each time: after seeds, in a fork, and in two processes.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> with FreshProcesses() as processes:
-    ...     fresh_check(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE), processes).passed
-    True
-    """
-    faults = []
-    with _seeded():
-        first = _drawn(ledger)
-    with _seeded():
-        second = _drawn(ledger)
-    if first == second:
-        faults.append("After the same seeds for random, NumPy and torch, the same noise came.")
-    if second == _drawn(ledger):
-        faults.append("The same noise came twice in a row.")
-    child = _forked(ledger)
-    if child is not None and child == _drawn(ledger):
-        faults.append("A forked process has drawn the noise of its parent.")
-    one, other = processes.draws()
-    if one and one == other:
-        faults.append("Two processes have drawn the same noise.")
-    where = (
-        "after seeds" + ", in two processes" * bool(one) + " and in a fork" * (child is not None)
-    )
-    return _checked(
-        "noise fresh", where, not faults, first_of(faults, "It was another each time."), 0.0, {}
     )
 
 
@@ -305,9 +224,14 @@ def moments(stddev: float) -> tuple[float, float]:
     return float((chances * reach**2.0).sum()), float((chances * reach**4.0).sum())
 
 
-def _checked(
+def noise_check(
     name: str, looked_at: str, passed: bool, found: str, false_alarms: float, facts: dict[str, Any]
 ) -> Check:
+    """A check of this layer.
+
+    >>> noise_check("noise sd", "ten draws", True, "All is well.", 0.0, {}).verdict
+    'passed'
+    """
     return Check(
         layer=LAYER,
         name=name,
@@ -359,7 +283,7 @@ def _twice(named: Sequence[tuple[float, np.ndarray]]) -> Check:
         if min(one.size, other.size) >= needed:
             pairs += 1
             found += bool(np.array_equal(one[: int(needed)], other[: int(needed)]))
-    return _checked(
+    return noise_check(
         "noise once",
         f"{pairs:,} pairs of answers",
         not found,
@@ -369,59 +293,14 @@ def _twice(named: Sequence[tuple[float, np.ndarray]]) -> Check:
     )
 
 
-def _curator(schema: Schema, ledger: PrivacyLedger) -> Curator:
+def made_up_curator(schema: Schema, ledger: PrivacyLedger) -> Curator:
+    """A real curator with empty books, of five made-up rows.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> schema = Schema.from_sdv({"ill": {"sdtype": "boolean"}})
+    >>> made_up_curator(schema, PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)).domain
+    Domain(attributes=('ill',), sizes=(3,))
+    """
     names = list(schema.domain().attributes)
     codes = pd.DataFrame(np.zeros((5, len(names)), dtype=int), columns=pd.Index(names))
     return EncodedTable(codes).curator(schema, Books(ledger))
-
-
-def _drawn(ledger: PrivacyLedger) -> tuple[str, ...]:
-    """The noise of a table of made-up rows."""
-    facts = {"code": {"range_values": [f"{place}" for place in range(_DRAWS)]}}
-    schema = Schema.from_sdv({"code": {"sdtype": "categorical"}}, public_domain=facts)
-    (answer,) = _curator(schema, ledger).measure(
-        [MarginalQuery(("code",))], ledger.budget, what="an audit"
-    )
-    return tuple(map(str, answer.answer.tolist()))
-
-
-@contextmanager
-def _seeded() -> Iterator[None]:
-    """All generators that libraries share are seeded, and are as they were afterwards."""
-    torch = sys.modules.get("torch")
-    states = random.getstate(), np.random.get_state()  # noqa: NPY002 - of libraries that use it
-    state = None if torch is None else torch.get_rng_state()
-    random.seed(0)
-    np.random.seed(0)  # noqa: NPY002
-    if torch is not None:
-        torch.manual_seed(0)
-    try:
-        yield
-    finally:
-        random.setstate(states[0])
-        np.random.set_state(states[1])  # noqa: NPY002
-        if torch is not None:
-            torch.set_rng_state(state)
-
-
-def _forked(ledger: PrivacyLedger) -> tuple[str, ...] | None:
-    """The noise that a fork of this process draws; ``None`` where that cannot be seen."""
-    if not hasattr(os, "fork"):
-        return None
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of threads: the child draws noise and ends
-        child = os.fork()
-    if not child:
-        try:
-            os.write(writing, " ".join(_drawn(ledger)).encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    ready, _, _ = select.select([reading], [], [], _SECONDS)
-    with os.fdopen(reading, "rb") as pipe:
-        if not ready:
-            os.kill(child, signal.SIGKILL)
-        text = pipe.read().decode()
-    os.waitpid(child, 0)
-    return tuple(text.split()) or None
