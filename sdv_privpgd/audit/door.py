@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sdv_privpgd.audit.attack import attack_checks, attacked
+from sdv_privpgd.audit.attack import attacked
+from sdv_privpgd.audit.bounds import attack_checks
 from sdv_privpgd.audit.checks import Check
 from sdv_privpgd.audit.freshness import FreshProcesses, fresh_check
 from sdv_privpgd.audit.kept_file import file_checks

@@ -15,7 +15,7 @@ import pandas as pd
 from scipy.special import ndtr
 from scipy.stats import binomtest, chi2, kurtosistest, norm
 
-from sdv_privpgd.audit.attack import Attack
+from sdv_privpgd.audit.bounds import Attack
 from sdv_privpgd.audit.checks import Check, first_of
 from sdv_privpgd.audit.recording import Event
 from sdv_privpgd.columns.schema import Schema

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sdv_privpgd import Categorical, audit_fit
-from sdv_privpgd.audit.attack import Attack, attacked
+from sdv_privpgd.audit.attack import attacked
+from sdv_privpgd.audit.bounds import Attack
 from sdv_privpgd.audit.noise import moments
 from sdv_privpgd.fitting.asking import asked
 
