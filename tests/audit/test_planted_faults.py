@@ -384,7 +384,7 @@ class TestLeaks:
 
     def test_an_engine_without_a_seed_is_told(self, plant):
         found = failed(engine=Unseeded())
-        assert found == {"repeatable"}
+        assert {"repeatable"} <= found <= {"repeatable"} | MADE
 
 
 @dataclass(frozen=True)
@@ -503,11 +503,17 @@ class Told:
 
 @dataclass(frozen=True)
 class Unseeded(Spying):
-    """Draws from a generator that nobody has seeded."""
+    """Draws rows from a generator that nobody has seeded."""
 
     def fit(self, domain, measurements, *, warm_start=None, progress=None):
-        model = PrivatePGM(steps=50).fit(domain, measurements)
-        return Told(model, int(np.random.default_rng().integers(2**31)) % domain.sizes[0])
+        return Drawn(PrivatePGM(steps=50).fit(domain, measurements), 0)
+
+
+class Drawn(Told):
+    def sample(self, num_rows, seed):
+        rows = self.model.sample(num_rows, seed)
+        rows[:, 0] = np.random.default_rng().integers(0, self.domain.sizes[0], num_rows)
+        return rows
 
 
 def test_frozen_answers_are_for_made_up_tables_alone():
