@@ -5,9 +5,9 @@
 80 % of a table's rows are fitted as a user would (``fit_table``, with ranges and categories
 declared as the other benchmarks declare them), and as many synthetic rows are compared with the
 20 % that no fit has seen. The arms: ``PrivPGD``; ``target``, the same with ``target`` set to the
-label; ``MST``, ``AIM``, ``MWEM`` and ``Independent``, with our engine; ``Real``, the fitted rows themselves: what a perfect
-synthesizer would reach; and ``DP-EBM``, InterpretML's private boosting, a model that is fitted to
-the real rows without any synthetic ones (``private_models``).
+label; ``MST``, ``AIM``, ``MWEM`` and ``Independent``, with our engine; ``Real``, the fitted rows
+themselves: what a perfect synthesizer would reach; and ``DP-EBM``, InterpretML's private boosting,
+a model that is fitted to the real rows without any synthetic ones (``private_models``).
 
 ``auroc``, ``f1`` (macro) and ``accuracy``, or ``r2``, are those of gradient boosting, ``linear_``
 of a linear model; ``pmse`` says how well boosting tells synthetic from real rows; ``tv2`` and
