@@ -226,6 +226,12 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
         "mwem": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="mwem", engine="pgm"),
         "independent": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="independent"),
     }
+    names = list(columns_of(metadata))
+    unknown = [name for name in arguments.target if name not in names]
+    if unknown:
+        raise CommandError(
+            f"--target names {unknown!r}, which are no columns: choose from {names!r}."
+        )
     try:
         synthesizer = makers[arguments.method](
             metadata,

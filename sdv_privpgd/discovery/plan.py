@@ -35,8 +35,8 @@ _DELTA_SHARE = Fraction(1, 30)
 """Part of delta that is kept for each question with a threshold; three cost less than 1 % of
 noise."""
 
-FINE_GRIDS = "values of columns on fine grids"
-"""What the ledger says of the second look's measurements."""
+SIZES, FINE_GRIDS = "sizes of numbers and dates", "values of columns on fine grids"
+"""What the ledger says of the measurements of where numbers lie: of the first and second look."""
 
 _FIRST_SHARE = Fraction(1, 2)
 """Part of discovery's budget that the first look takes. A fifth to three fifths gave errors, over
@@ -196,7 +196,7 @@ def _first(
     names = [name for name, each in found.items() if has_others(each, curator, rows)]
     numbers = look.values(curator, part, delta, "numbers", "numbers that many rows share")
     answers = {
-        **look.measured(curator, part, ("coarse", "grid"), "sizes of numbers and dates", progress),
+        **look.measured(curator, part, ("coarse", "grid"), SIZES, progress),
         **look.measured(curator, part, ("precision",), "precisions of numbers and dates", progress),
     }
     others = _Others(curator, names) if names else None

@@ -10,6 +10,11 @@ from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.unfinished import Unfinished, booked, note_on
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 
+_LOST = (
+    "It ended while ranges and categories were still looked for. What that had cost stays on the "
+    "books, and of its answers nothing could be kept: a new fit asks again."
+)
+
 
 class Account:
     """The books of all fits of an object. Public, and so are its pickles.
@@ -51,6 +56,8 @@ class Account:
                 if fit.books.ledger.mu_squared and is_of_use:
                     self.unfinished = Unfinished.of(fit, names)
                     note_on(error, self.unfinished.remedy())
+                elif fit.books.ledger.mu_squared > begun.mu_squared:
+                    note_on(error, _LOST)
                 raise
             finally:
                 self.ledger = booked(self.ledger, begun, fit.books.ledger)

@@ -169,6 +169,44 @@ class Ratio:
 
 
 @dataclass(frozen=True)
+class Enclosed:
+    """A mean or a sum that depends on how rows are spread in a few wide cells.
+
+    Its intervals hold the truth however they are: they reach from the interval with these rows at
+    the lowest values of their cells to that with them at the highest.
+
+    Attributes:
+        middle: With the rows spread as sampled rows are: the estimate.
+        lowest: With them at the lowest values.
+        highest: With them at the highest values.
+
+    >>> low, middle, high = (Total(each, 4.0, num_rows=1000.0) for each in (90.0, 100.0, 150.0))
+    >>> ends = Enclosed(middle, low, high).interval("table", 0.95)
+    >>> round(ends.low), round(ends.high)
+    (86, 154)
+    """
+
+    middle: "Total | Ratio"
+    lowest: "Total | Ratio"
+    highest: "Total | Ratio"
+
+    @property
+    def value(self) -> float:
+        """The estimate."""
+        return self.middle.value
+
+    @property
+    def stddev(self) -> float:
+        """The noise's standard deviation, with the rows spread as sampled rows are."""
+        return self.middle.stddev
+
+    def interval(self, kind: str, level: float) -> Interval:
+        """The interval of one of ``KINDS``."""
+        low, high = (each.interval(kind, level) for each in (self.lowest, self.highest))
+        return Interval(low.low, high.high)
+
+
+@dataclass(frozen=True)
 class Quantile:
     """A quantile, by inverting a test at each end of a cell.
 

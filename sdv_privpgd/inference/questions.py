@@ -1,6 +1,6 @@
 """Questions about a fitted table, answered from all measured tables or else from the model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,13 +17,18 @@ from sdv_privpgd.domain import Clique
 from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, TableAnswer
 from sdv_privpgd.inference.asking import Asked, asked_of
 from sdv_privpgd.inference.conditions import not_missing
-from sdv_privpgd.inference.intervals import Quantile, Ratio, Total
+from sdv_privpgd.inference.intervals import Enclosed, Quantile, Ratio, Total
 from sdv_privpgd.inference.linear import LinearEstimate, Product
 from sdv_privpgd.inference.values import as_users, code_values, value_at
 from sdv_privpgd.pipeline import Release
 
 _BLOCK = 256
 """Products whose covariance is computed at once, where only their variances are wanted."""
+
+_WIDE = (
+    "Much of it lies in a few wide cells at the end of a long tail, and nobody knows how rows are "
+    "spread there: the intervals hold for any spread, and the estimate may be far off."
+)
 
 _ESTIMATES: dict[int, tuple[ref[Release], LinearEstimate]] = {}
 """The estimates of releases that are still in use."""
@@ -98,7 +103,7 @@ class Questions:
             stddev=statistic.stddev if is_known else None,
             basis=basis,
             statistic=statistic if is_known else None,
-            notes=asked.notes,
+            notes=(*asked.notes, *([_WIDE] if isinstance(statistic, Enclosed) else [])),
             unit={"count": "rows", "share": "share"}.get(what, ""),
         )
 
@@ -115,10 +120,14 @@ class Questions:
         count, rows = sums.values
         return Ratio(count, rows, sums.covariance), sums.basis
 
-    def _mean(self, asked: Asked) -> tuple[Ratio, str]:
+    def _mean(self, asked: Asked) -> tuple[Ratio | Enclosed, str]:
+        return self._enclosed(asked, self._mean_of)
+
+    def _mean_of(self, asked: Asked, numbers: np.ndarray) -> tuple[Ratio, str]:
+        """The mean with a number for each code."""
         (column,) = asked.columns
         values = code_values(column)
-        powers = [_weighed(asked.rows, column, values.means**power) for power in range(3)]
+        powers = [_weighed(asked.rows, column, numbers**power) for power in range(3)]
         sums = self._sums(powers)
         count, total, squares = sums.values
         pair = np.array([1, 0])
@@ -131,10 +140,27 @@ class Questions:
             high=float(values.highs.max()),
         ), sums.basis
 
-    def _sum(self, asked: Asked) -> tuple[Total, str]:
+    def _sum(self, asked: Asked) -> tuple[Total | Enclosed, str]:
+        return self._enclosed(asked, self._sum_of)
+
+    def _enclosed(
+        self, asked: Asked, statistic: Callable[[Asked, np.ndarray], tuple[Any, str]]
+    ) -> tuple[Any, str]:
+        """A statistic; between its extremes if much lies in a few wide codes."""
         (column,) = asked.columns
-        means = code_values(column).means
-        powers = [_weighed(asked.rows, column, means**power) for power in (1, 2)]
+        values = code_values(column)
+        middle, basis = statistic(asked, values.means)
+        each = [_weighed(asked.rows, column, unit) for unit in np.eye(column.num_values)]
+        heavy = values.heavy(self._sums(each).values)
+        if basis == MODEL or not heavy.any():
+            return middle, basis
+        ends = [np.where(heavy, end, values.means) for end in (values.lows, values.highs)]
+        return Enclosed(middle, *(statistic(asked, end)[0] for end in ends)), basis
+
+    def _sum_of(self, asked: Asked, numbers: np.ndarray) -> tuple[Total, str]:
+        """The sum with a number for each code."""
+        (column,) = asked.columns
+        powers = [_weighed(asked.rows, column, numbers**power) for power in (1, 2)]
         sums = self._sums([{}, *powers])
         rows, total, squares = sums.values
         return Total(total, sums.covariance[1, 1], num_rows=rows, squares=squares), sums.basis

@@ -1,5 +1,6 @@
 """The values that a column's codes stand for: their ends, and their means. Public arithmetic."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +10,18 @@ import pandas as pd
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
 
+HEAVY, HEAVIEST = 0.02, 0.1
+"""Parts of the mean distance from the median that lie inside one code: from the first on an interval
+of a mean has to allow for it, from the second on it is worth a word."""
+
 
 @dataclass(frozen=True)
 class CodeValues:
     """The lowest and the highest value of each code of an ordered column, and the mean in it.
 
     ``means`` are those of rows as they are sampled: spread evenly in a cell, and over cells that
-    share a code as often as they are known to occur. Missing has no entry.
+    share a code as often as they are known to occur; ``deviations`` are the standard deviations of
+    these rows. Missing has no entry.
 
     >>> from sdv_privpgd.columns.parsing import describe
     >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
@@ -27,6 +33,25 @@ class CodeValues:
     lows: np.ndarray
     highs: np.ndarray
     means: np.ndarray
+    deviations: np.ndarray
+
+    def heavy(self, counts: np.ndarray, least: float = HEAVY) -> np.ndarray:
+        """Which codes carry so much that a mean depends on how their rows are spread. Public.
+
+        These are wide codes with rows far from the others, as at the end of a long tail: what is
+        unknown inside the code is more than a part ``least`` of how far values lie from their
+        median.
+
+        >>> from sdv_privpgd.columns.parsing import describe
+        >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 10_000}
+        >>> incomes = code_values(describe("income", {**facts, "cut_points": [10, 20, 50]}))
+        >>> incomes.heavy(np.array([50.0, 30.0, 19.0, 1.0]))
+        array([False, False, False,  True])
+        """
+        shares = np.maximum(counts, 0.0) / max(float(np.maximum(counts, 0.0).sum()), 1e-9)
+        middle = self.means[min(int((np.cumsum(shares) < 0.5).sum()), len(shares) - 1)]
+        around = float((shares * np.abs(self.means - middle)).sum())
+        return shares * self.deviations > least * around
 
     @property
     def are_single(self) -> bool:
@@ -51,9 +76,13 @@ def code_values(column: Column) -> CodeValues:
     else:
         lows, highs = cells.edges[: len(cells)], cells.edges[-len(cells) :]
         means = (lows + highs) / 2
+    spreads = _spreads(column)
     if column.merging is not None:
         # A cell's own share of a code is what a range that covers this cell alone covers of it.
-        means = column.merging.covered(means) / column.merging.covered(np.ones(len(means)))
+        whole = column.merging.covered(np.ones(len(means)))
+        squares = column.merging.covered(np.square(means) + np.square(spreads)) / whole
+        means = column.merging.covered(means) / whole
+        spreads = np.sqrt(np.maximum(squares - np.square(means), 0.0))
         codes = np.asarray(column.merging.codes)
         order = np.argsort(codes, kind="stable")
         starts = np.searchsorted(codes[order], np.arange(column.num_values))
@@ -62,8 +91,20 @@ def code_values(column: Column) -> CodeValues:
             np.maximum.reduceat(highs[order], starts),
         )
     if column.sdtype == "numerical":
-        lows, highs, means = (column.numbers(each) for each in (lows, highs, means))
-    return CodeValues(lows, highs, np.asarray(means, dtype=np.float64))
+        lows, highs, means, spreads = (
+            column.numbers(each) for each in (lows, highs, means, spreads)
+        )
+    return CodeValues(lows, highs, *(np.asarray(each, np.float64) for each in (means, spreads)))
+
+
+def _spreads(column: Column) -> np.ndarray:
+    """The standard deviation of values that are spread evenly in each cell."""
+    cells = column.cells
+    if isinstance(cells, Categories):
+        return np.zeros(len(cells))
+    if isinstance(cells, Ticks):
+        return np.sqrt((np.square(np.asarray(cells.widths, dtype=np.float64)) - 1) / 12)
+    return (cells.edges[-len(cells) :] - cells.edges[: len(cells)]) / math.sqrt(12)
 
 
 def as_users(column: Column, value: Any) -> Any:

@@ -6,8 +6,6 @@ post-processing, public and free. A rule speaks only where the noise leaves no d
 
 import math
 from collections.abc import Iterator, Mapping, Set, Sized
-from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,6 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.discovery.plan import FINE_GRIDS
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     Total,
@@ -26,14 +23,10 @@ from sdv_privpgd.estimate.noisy_tables import (
     noisy_tables,
 )
 from sdv_privpgd.pipeline import Release
-from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.words import listed
+from sdv_privpgd.report.noise_advice import SURE, Facts, on_noise, percent
 
 OPENING = "Worth a look before the rows are used:"
 """The first words of the warning at the end of a fit, and of such sentences in a report."""
-
-_SURE = 3.0
-"""Standard deviations of the noise that a finding must exceed."""
 
 _MOSTLY_OTHER, _ALL_MISSING, _CONSTANT = 0.5, 0.9, 0.98
 """Shares of rows from which on a column is said to be mostly other, nearly all missing, or the
@@ -53,55 +46,7 @@ rows beside it. With the right range few columns look like that."""
 _NATURAL_ENDS = (-1, 0, 1)
 """Ends that hold many rows in many good tables: nothing, the first of a count, a code."""
 
-_LOUD, _FINE = 0.1, 0.05
-"""Shares of rows that the noise moves in a column's counts: a share that is too large, and a small
-enough one.
-
-On samples of Adult (15 declared columns, epsilon 1) the share is 10 % at 3,000 rows. At about 8,000
-rows the pairs of columns are as far from the true ones as those of independent columns."""
-
-_HIDDEN, _MANY_HIDDEN = 2.0, 0.02
-"""So many standard deviations of rows at the end of a range are hidden by noise, and this share of
-all rows is worth a word."""
-
-_UNSEEN_MISSING = 0.03
-"""The share of cells that may be missing without being seen from which on it is worth a word."""
-
 _NAMED = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class Facts:
-    """The public facts after a fit.
-
-    Attributes:
-        schema: The modelled columns.
-        release: The release of the fit, if any column was modelled.
-        ledger: The ledger of this fit.
-        declared: What was declared of each column, in SDV's words.
-        doubts: Sentences on columns whose domain the noise has left uncertain, or beyond whose
-            range many rows lie.
-        repeated_ids: Columns of ids that are no keys, so that several rows may have one.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> facts = Facts(
-    ...     schema=Schema.from_sdv({"ill": {"sdtype": "boolean"}}),
-    ...     release=None,
-    ...     ledger=PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE),
-    ...     declared={"ill": {}},
-    ...     doubts={"age": "The range of age is uncertain."},
-    ...     repeated_ids=(),
-    ... )
-    >>> advice(facts)
-    ('The range of age is uncertain.',)
-    """
-
-    schema: Schema
-    release: Release | None
-    ledger: PrivacyLedger
-    declared: Mapping[str, Mapping]
-    doubts: Mapping[str, str]
-    repeated_ids: tuple[str, ...]
 
 
 def advice(fitted: Facts) -> tuple[str, ...]:
@@ -121,10 +66,7 @@ def advice(fitted: Facts) -> tuple[str, ...]:
         of_columns = _of_columns(fitted, tables, total)
         said += of_columns.values()
         said += _of_rare(fitted.schema, tables.keys() - of_columns, tables)
-        said += _of_rows(tables, total)
-        said += _of_tails(fitted.ledger, total)
-        said += _of_missing(fitted, tables, total)
-        said += _of_delta(fitted.ledger, total)
+        said += on_noise(fitted, tables, total)
     return (*said, *on_repeated_ids(fitted.repeated_ids, fitted.ledger.rows_per_person))
 
 
@@ -142,7 +84,7 @@ def _of_columns(fitted: Facts, tables: Mapping[str, NoisyTable], total: Total) -
             continue
         table = tables[column.name]
         shares = table.counts / total.value
-        error = _SURE * math.sqrt(table.variance) / total.value
+        error = SURE * math.sqrt(table.variance) / total.value
         rules = (
             _missing(column, shares, error, fitted.declared.get(column.name, {})),
             _mostly_other(column, shares - error),
@@ -170,7 +112,7 @@ def _missing(column: Column, shares: np.ndarray, error: float, declared: Mapping
     share = shares[-1]
     if share - error < least:
         return None
-    much = "nearly all" if share - error > _ALL_MISSING else f"about {_percent(share)} of the"
+    much = "nearly all" if share - error > _ALL_MISSING else f"about {percent(share)} of the"
     if all_read:
         return f"Column {column.name!r} is missing in {much} rows."
     if is_category and found:
@@ -242,7 +184,7 @@ def _at_bounds(column: Column, shares: np.ndarray, error: float, declared: Mappi
         piled = shares[end] - error
         if piled > _AT_BOUND and piled / widths[end] > _ABOVE_NEIGHBOR * neighbor:
             return (
-                f"Column {column.name!r} has {_percent(min(shares[end], 1))} of the rows at "
+                f"Column {column.name!r} has {percent(min(shares[end], 1))} of the rows at "
                 f"{labels[end]}, the end of its declared {key}={bound!r}, and few beside it: "
                 "values beyond were probably clipped. Declare a wider range, unless that is how "
                 "the column is."
@@ -280,7 +222,7 @@ def _of_rare(schema: Schema, names: Set[str], tables: Mapping[str, NoisyTable]) 
         if isinstance(column.cells, Categories) and column.name in names:
             table, labels = tables[column.name], code_labels(column)
             size = column.num_values - column.cells.has_other
-            rare = np.flatnonzero(table.counts[:size] < _SURE * math.sqrt(table.variance))
+            rare = np.flatnonzero(table.counts[:size] < SURE * math.sqrt(table.variance))
             if 2 * len(rare) > size:
                 found.append(f"{len(rare)} of {size} of {column.name!r} ({_some(labels, rare)})")
     if found:
@@ -291,80 +233,10 @@ def _of_rare(schema: Schema, names: Set[str], tables: Mapping[str, NoisyTable]) 
         )
 
 
-def _of_rows(tables: Mapping[str, NoisyTable], total: Total) -> Iterator[str]:
-    """A sentence if the noise moves too many rows; it says how many rows would do."""
-    if not tables:
-        return
-    moved = fmean(
-        table.counts.size * math.sqrt(table.variance / (2 * math.pi)) for table in tables.values()
-    )
-    if moved > _LOUD * total.value:
-        yield (
-            f"{total.value:,.0f} rows are few for this epsilon and these columns: the noise moves "
-            f"{_percent(min(moved / total.value, 1))} of the rows in the counts of a column on "
-            f"average. From about {_rounded_up(moved / _FINE):,} rows on it is "
-            f"{_percent(_FINE)}. Choose fewer columns or cells, or a larger epsilon."
-        )
-
-
-def _of_tails(ledger: PrivacyLedger, total: Total) -> Iterator[str]:
-    """A sentence if discovery cannot have seen the ends of columns of numbers."""
-    noise = max((each.stddev for each in ledger.charges if each.what == FINE_GRIDS), default=0.0)
-    hidden = _HIDDEN * noise
-    if hidden > _MANY_HIDDEN * total.value:
-        yield (
-            f"What fewer than about {_rounded_up(hidden):,} rows "
-            f"({_percent(min(hidden / total.value, 1))}) have was hidden by noise when ranges were "
-            "looked into: long tails may be cut or too long, the means of columns with one may be "
-            "far off, and what so few rows lack comes back complete. Look into fewer columns, by "
-            "leaving some out, or spend more."
-        )
-
-
-def _of_missing(fitted: Facts, tables: Mapping[str, NoisyTable], total: Total) -> Iterator[str]:
-    """A sentence on columns in which many cells may be missing without being seen."""
-    found, most = [], 0.0
-    for column in fitted.schema.columns:
-        declared = fitted.declared.get(column.name, {})
-        if not column.nullable or column.name not in tables or "range_is_nullable" in declared:
-            continue
-        table = tables[column.name]
-        hidden = _SURE * math.sqrt(table.variance)
-        if table.counts[-1] < hidden and hidden > _UNSEEN_MISSING * total.value:
-            found.append(column.name)
-            most = max(most, hidden / total.value)
-    if found:
-        yield (
-            f"Up to about {_percent(min(most, 1))} of the cells of {listed(found, _NAMED)} may be "
-            "missing without being seen: the noise is as large, and the rows may have none. "
-            "Declare range_is_nullable=False where nothing is missing, or spend more."
-        )
-
-
-def _of_delta(ledger: PrivacyLedger, total: Total) -> Iterator[str]:
-    if ledger.delta * total.value >= 1:
-        yield (
-            f"delta={ledger.delta:g} is not below 1 in {total.value:,.0f} rows: a release of some "
-            "person's whole row would be within the promise. Choose a delta far below "
-            f"{1 / total.value:.1g}."
-        )
-
-
 def _some(labels: list[str], codes: np.ndarray) -> str:
     shown = ", ".join(labels[code] for code in codes[:_NAMED])
     return shown if len(codes) <= _NAMED else f"{shown}, ..."
 
 
 def _nearly(share: float) -> str:
-    return "nearly all" if share > _ALL_MISSING else f"more than {_percent(share)} of the"
-
-
-def _percent(share: float) -> str:
-    percent = 100 * share
-    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
-
-
-def _rounded_up(number: float) -> int:
-    """The number, rounded to two significant digits."""
-    step = 10 ** max(math.floor(math.log10(number)) - 1, 0)
-    return math.ceil(number / step) * step
+    return "nearly all" if share > _ALL_MISSING else f"more than {percent(share)} of the"
