@@ -149,6 +149,39 @@ def heat_figure(
     return {"data": data, "layout": layout, "names": texts}
 
 
+def curve_figure(
+    title: str, at: Sequence[float], lines: Mapping[str, Sequence[float]], *, unit: str = "of rows"
+) -> dict:
+    """Errors as parts of the rows over something, both in steps of factors; one line a name.
+
+    ``title`` names what they are over. Parts above all rows are drawn at all rows.
+
+    >>> figure = curve_figure("epsilon", [1.0, 10.0], {"mean": [0.02, 0.002]})
+    >>> figure["data"][0]["mode"]
+    'lines+markers'
+    """
+    dashes = ("solid", "dash", "dot")
+    data = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": escape(_cut(name)),
+            "x": [float(f"{point:.6g}") for point in at],
+            "y": _short(np.minimum(errors, 1.0)),
+            "hovertemplate": f"{escape(name)}<br>%{{x:,}}: %{{y:.2%}}<extra></extra>",
+            "line": {"color": _SYNTHETIC if place else _OTHER, "dash": dashes[place % 3]},
+        }
+        for place, (name, errors) in enumerate(lines.items())
+    ]
+    ticks = {"tickmode": "array", "tickvals": list(at), "ticktext": [f"{each:,g}" for each in at]}
+    layout = _layout(
+        {"type": "log", **ticks, "title": _title(title)},
+        {"type": "log", "tickformat": ".2~%", "nticks": 6, "title": _title(unit)},
+    )
+    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": _font()}
+    return {"data": data, "layout": {**layout, "showlegend": True, "legend": legend}}
+
+
 def pair_matrix(domain: Domain, values: Mapping[Clique, float]) -> np.ndarray:
     """The symmetric matrix of the pairs' values, with NaN for pairs without a value.
 
