@@ -24,7 +24,7 @@ import pandas as pd
 
 from sdv_privpgd import AllPairs, ParticleGradientDescent
 from sdv_privpgd.benchmark.declarations import check_names
-from sdv_privpgd.benchmark.fits import FOLDER
+from sdv_privpgd.benchmark.fits import FOLDER, columns_of
 from sdv_privpgd.benchmark.meters import print_table
 from sdv_privpgd.benchmark.tables import rows_and_facts
 from sdv_privpgd.columns.encoders import encode_table
@@ -101,7 +101,7 @@ def compared(
         },
     )
     foretold = _foretold(settings, description, len(frame))
-    table = {name: frame[name] for name in facts}
+    table = columns_of(frame.loc[:, list(facts)])
     found, exact, rows = [], [], []
     for _ in range(fits):
         fit = Fit(settings, description)

@@ -17,8 +17,8 @@ from sdv_privpgd.columns.scalars import plain
 from sdv_privpgd.report.page import Page
 
 _FRAME = (
-    '<iframe srcdoc="{}" sandbox="allow-scripts" style="width: 100%; height: 40rem; border: 0">'
-    "</iframe>"
+    '<iframe srcdoc="{}" sandbox="allow-scripts allow-downloads" '
+    'style="width: 100%; height: 40rem; border: 0"></iframe>'
 )
 
 

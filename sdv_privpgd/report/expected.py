@@ -67,7 +67,7 @@ def of_rows(noise: float) -> tuple[float, float]:
     """How far synthetic rows usually are from the table in a pair, from its noise: least and most.
 
     >>> [round(part, 3) for part in of_rows(0.1)]
-    (0.016, 0.04)
+    [0.016, 0.04]
     """
     power = noise**_ROWS_POWER
     return min(_ROWS_LEAST * power, noise), min(_ROWS_MOST * power, noise, 1.0)

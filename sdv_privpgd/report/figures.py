@@ -30,11 +30,11 @@ def shares_figure(
     other: np.ndarray | None,
     other_name: str,
     *,
-    margin: float = 0.0,
+    margins: np.ndarray | None = None,
 ) -> dict:
     """A column's synthetic shares as bars, with another table's as points with error bars.
 
-    ``margin`` is the length of the error bars. ``title`` names the values. Shares above 1, which
+    ``margins`` are the lengths of the error bars, one a value. ``title`` names the values. Shares above 1, which
     are noise, are drawn at 1.
 
     >>> names = Names.plain(["A", "B"])
@@ -57,9 +57,10 @@ def shares_figure(
         }
     ]
     top = float(synthetic.max(initial=0.0))
+    bars = np.zeros(len(codes)) if margins is None else margins
     if other is not None:
         drawn = np.minimum(other, 1.0)
-        top = max(top, float(drawn.max(initial=0.0)) + margin)
+        top = max(top, float((drawn + bars).max(initial=0.0)))
         data.append(
             {
                 "type": "scatter",
@@ -71,16 +72,16 @@ def shares_figure(
                 "hovertemplate": f"%{{text}}<br>{other_name} %{{y:.2%}}<extra></extra>",
                 "marker": {"color": _OTHER, "size": 6 if len(codes) < 40 else 4},
                 "error_y": {
-                    "type": "constant",
-                    "value": float(f"{margin:.4g}"),
-                    "visible": margin > 0,
+                    "type": "data",
+                    "array": _short(bars),
+                    "visible": bool((bars > 0).any()),
                     "width": 2,
                     "thickness": 1.2,
                     "color": _OTHER,
                 },
             }
         )
-    low = 0.0 if other is None else min(0.0, float(other.min(initial=0.0)) - margin)
+    low = 0.0 if other is None else min(0.0, float((other - bars).min(initial=0.0)))
     y = {
         "tickformat": ".0%" if top > 0.04 else ".1%",
         "nticks": 5,

@@ -30,7 +30,7 @@ def outlook_lines(outlook: Outlook) -> list[str]:
     >>> errors = Errors(sizes={"ward": 3}, columns={"ward": 0.004}, pairs={}, pair=None)
     >>> outlook = Outlook(num_rows=9_000, epsilon=1.0, are_chosen=False, listed=[], assumed=[],
     ...                   here=errors, over_epsilon=None, over_rows=None)
-    >>> print("\n".join(outlook_lines(outlook)[4:]))
+    >>> print("\n".join(outlook_lines(outlook)[5:]))
     column                                    values       points
     ward                                           3         0.40
     """
