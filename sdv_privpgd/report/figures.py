@@ -34,8 +34,8 @@ def shares_figure(
 ) -> dict:
     """A column's synthetic shares as bars, with another table's as points with error bars.
 
-    ``margins`` are the lengths of the error bars, one a value. ``title`` names the values. Shares above 1, which
-    are noise, are drawn at 1.
+    ``margins`` are the lengths of the error bars, one a value. ``title`` names the values. Shares
+    above 1, which are noise, are drawn at 1.
 
     >>> names = Names.plain(["A", "B"])
     >>> figure = shares_figure("ward", names, np.array([0.4, 0.6]), np.array([0.5, 0.5]), "noisy")
@@ -177,7 +177,7 @@ def curve_figure(
     ticks = {"tickmode": "array", "tickvals": list(at), "ticktext": [f"{each:,g}" for each in at]}
     layout = _layout(
         {"type": "log", **ticks, "title": _title(title)},
-        {"type": "log", "tickformat": ".2~%", "nticks": 6, "title": _title(unit)},
+        {"type": "log", "tickformat": ".2~%", "dtick": "D2", "title": _title(unit)},
     )
     legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": _font()}
     return {"data": data, "layout": {**layout, "showlegend": True, "legend": legend}}

@@ -49,9 +49,9 @@ _PGM = (
 )
 
 _INTERVALS = (
-    "Counts, shares, means and their 95 % intervals were not computed from the synthetic rows as "
-    "if these were real. They come from all noisy counts by generalized least squares, whose noise "
-    "has a known variance; intervals for the table account for that noise, those for the "
+    "Where counts, shares and means have intervals, these were not computed from the synthetic "
+    "rows, as if they were real. They come from all noisy counts by generalized least squares; the "
+    "variance of the noise is known. Intervals for the table account for the noise, those for the "
     "population for sampling as well."
 )
 
@@ -169,5 +169,5 @@ def _promise(ledger: PrivacyLedger, cited: Callable[[str], str]) -> str:
         f"{cited(_DEFINITION)} with ε = {ledger.spent():.4g} and δ = {ledger.delta:g}, where two "
         f"tables are neighbors if one is the other with {differ}. It was accounted for exactly, as "
         f"{math.sqrt(ledger.mu_squared):.4g}-Gaussian differential privacy {cited(_GAUSSIAN)} over "
-        f"{len(ledger.charges):,} rounds of questions."
+        f"{len(ledger.charges):,} sets of questions."
     )

@@ -214,7 +214,7 @@ def _figures(name: str, curve: Curve, outlook: Outlook) -> list[Figure]:
         lines = {"noise": curve.pair}
         if not outlook.are_chosen:
             least, most = zip(*map(of_rows, curve.pair), strict=True)
-            lines |= {"synthetic rows, most": most, "synthetic rows, least": least}
+            lines |= {"rows, at most": most, "rows, at least": least}
         found.append(
             Figure(
                 f"Pairs of columns, over {axis}",
