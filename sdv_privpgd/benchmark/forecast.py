@@ -70,7 +70,12 @@ def _forecast(arguments: argparse.Namespace) -> None:
 
 
 def declared_table(name: str, folder: Path) -> tuple[pd.DataFrame, dict[str, dict[str, Any]]]:
-    """The rows of a table and what a codebook says of its columns. Not private."""
+    """The rows of a table and what a codebook says of its columns. Not private.
+
+    >>> declared_table("adult", Path("nowhere"))
+    Traceback (most recent call last):
+    FileNotFoundError: No adult.parquet in nowhere: name the folder of the tables with --data.
+    """
     frame, facts = rows_and_facts(name, folder)
     for column in _WHOLE.get(name, ()):
         facts[column]["decimal_places"] = 0
