@@ -17,6 +17,7 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sdv_privpgd.audit.door import audit_fit, audit_fitted
     from sdv_privpgd.columns.declared import Boolean, Categorical, Datetime, Numerical, Ordinal
     from sdv_privpgd.columns.schema import PublicDomainError
     from sdv_privpgd.drafting.checking import check_domain
@@ -79,6 +80,8 @@ _HOMES = {
     "Report": "sdv_privpgd.report.document",
     "Strategy": "sdv_privpgd.select.strategy",
     "TableAnswer": "sdv_privpgd.inference.answers",
+    "audit_fit": "sdv_privpgd.audit.door",
+    "audit_fitted": "sdv_privpgd.audit.door",
     "check_domain": "sdv_privpgd.drafting.checking",
     "draft_domain": "sdv_privpgd.drafting.template",
     "draft_metadata": "sdv_privpgd.drafting.types",
@@ -118,6 +121,8 @@ __all__ = [
     "Report",
     "Strategy",
     "TableAnswer",
+    "audit_fit",
+    "audit_fitted",
     "check_domain",
     "draft_domain",
     "draft_metadata",

@@ -5,9 +5,9 @@
 80 % of a table's rows are fitted as a user would (``fit_table``, with ranges and categories
 declared as the other benchmarks declare them), and as many synthetic rows are compared with the
 20 % that no fit has seen. The arms: ``PrivPGD``; ``target``, the same with ``target`` set to the
-label; ``MST`` and ``AIM``, with our engine; ``Real``, the fitted rows themselves: what a perfect
-synthesizer would reach; and ``DP-EBM``, InterpretML's private boosting, a model that is fitted to
-the real rows without any synthetic ones (``private_models``).
+label; ``MST``, ``AIM``, ``MWEM`` and ``Independent``, with our engine; ``Real``, the fitted rows
+themselves: what a perfect synthesizer would reach; and ``DP-EBM``, InterpretML's private boosting,
+a model that is fitted to the real rows without any synthetic ones (``private_models``).
 
 ``auroc``, ``f1`` (macro) and ``accuracy``, or ``r2``, are those of gradient boosting, ``linear_``
 of a linear model; ``pmse`` says how well boosting tells synthetic from real rows; ``tv2`` and
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 _PRIVATE_MODEL = "DP-EBM"
 
-_ARMS = ("PrivPGD", "target", "MST", "AIM", _PRIVATE_MODEL, "Real")
+_STRATEGIES = ("MST", "AIM", "MWEM", "Independent")
+
+_ARMS = ("PrivPGD", "target", *_STRATEGIES, _PRIVATE_MODEL, "Real")
 
 
 def add_command(commands) -> None:
@@ -143,7 +145,7 @@ def _synthetic(
             task.facts,
             epsilon,
             num_bins=arguments.bins,
-            strategy=arm.lower() if arm in ("MST", "AIM") else "all_pairs",
+            strategy=arm.lower() if arm in _STRATEGIES else "all_pairs",
             target=task.label if arm == "target" else None,
             seed=seed,
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.cli import commands, finishing, synthesizing
+from sdv_privpgd.cli import auditing, commands, finishing, synthesizing
 from sdv_privpgd.cli.saying import PROGRAM
 
 if TYPE_CHECKING:
@@ -121,6 +121,27 @@ def parser() -> argparse.ArgumentParser:
     _table(draft)
     _force(draft)
 
+    audit = _command(
+        each,
+        auditing.audit,
+        "what an attacker could find out, tried on made-up tables; reads no row, spends nothing",
+    )
+    _settings(audit, is_audit=True)
+    audit.add_argument(
+        "--model", type=Path, help="a kept synthesizer: its settings, and all that it holds"
+    )
+    audit.add_argument(
+        "--runs",
+        type=int,
+        default=10_000,
+        help="how often a few people are attacked in each of two worlds; 10,000 take seconds",
+    )
+    # What is not said is the usual, or of the kept synthesizer.
+    audit.set_defaults(**dict.fromkeys(auditing.USUAL))
+    audit.add_argument("--out", type=Path, help="write the findings: JSON")
+    audit.add_argument("--report", type=Path, help="write the page")
+    _force(audit)
+
     describe = _command(each, commands.describe, "what a kept synthesizer is and has spent")
     describe.add_argument("model", type=Path)
     describe.add_argument("--report", type=Path, help="write the public page, too")
@@ -135,17 +156,18 @@ def _command(each: Any, run: "Callable", about: str) -> argparse.ArgumentParser:
     return command
 
 
-def _settings(command: argparse.ArgumentParser) -> None:
-    """Adds the options of a fit."""
+def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> None:
+    """Adds the options of a fit; of an audit those that follow from no table."""
     command.add_argument("--metadata", type=Path, help="SDV's, JSON")
-    command.add_argument(
-        "--types",
-        choices=["detect", "dtypes"],
-        default="detect",
-        help="without metadata, types are detected from cells, or are what dtypes say: of a "
-        "Parquet file its own, of text those of --dtype",
-    )
-    command.add_argument("--epsilon", type=float, required=True, help="what may be spent")
+    if not is_audit:
+        command.add_argument(
+            "--types",
+            choices=["detect", "dtypes"],
+            default="detect",
+            help="without metadata, types are detected from cells, or are what dtypes say: of a "
+            "Parquet file its own, of text those of --dtype",
+        )
+    command.add_argument("--epsilon", type=float, required=not is_audit, help="what may be spent")
     command.add_argument("--delta", type=float, default=1e-5)
     command.add_argument(
         "--domain", type=Path, help="the public domain, JSON or YAML: column to facts"

@@ -22,7 +22,7 @@ _OPTIONS = (
     (r"rows_per_person", "--rows-per-person"),
     (r"discovery_share", "--discovery-share"),
     (r"num_rows", "--rows"),
-    (r"(epsilon|delta|adjacency|seed)(?= must )", r"--\1"),
+    (r"(epsilon|delta|adjacency|seed|runs)(?= must )", r"--\1"),
     (r"(epsilon|delta)=", r"--\1 "),
 )
 """Arguments of the Python classes, and the options that set them."""

@@ -50,7 +50,7 @@ def synthesize(arguments: Namespace) -> None:
     check_spending(earlier, planned, arguments.max_epsilon)
     metadata = None if arguments.metadata is None else read_metadata(arguments.metadata)
     # Errors in it are told before anything is opened or read.
-    synthesizer = None if metadata is None else _synthesizer(arguments, metadata)
+    synthesizer = None if metadata is None else synthesizer_of(arguments, metadata)
     inputs = (arguments.table, arguments.metadata, arguments.domain, arguments.constraints)
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         ledger = outputs.open("--ledger", arguments.ledger, is_paid=True, grows=True)
@@ -58,7 +58,7 @@ def synthesize(arguments: Namespace) -> None:
         out = outputs.required("--out", arguments.out, is_paid=True)
         report = outputs.open("--report", arguments.report, is_paid=True)
         if synthesizer is None:
-            synthesizer = _synthesizer(arguments, typed(arguments))
+            synthesizer = synthesizer_of(arguments, typed(arguments))
         synthesizer.dialect = kept_of(arguments)
         purchase = Purchase(
             synthesizer=synthesizer,
@@ -115,7 +115,7 @@ def plan(arguments: Namespace) -> None:
         metadata = typed(arguments)
     else:
         raise CommandError("A plan needs --metadata and --rows, or a table.")
-    synthesizer = _synthesizer(arguments, metadata)
+    synthesizer = synthesizer_of(arguments, metadata)
     if rows is None:
         if synthesizer.adjacency != Adjacency.REPLACE_ONE.value:
             raise CommandError("--rows is needed: under add_remove their number is private.")
@@ -217,8 +217,8 @@ def _planned(arguments: Namespace) -> PrivacyLedger:
         raise CommandError(in_options(error)) from None
 
 
-def _synthesizer(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthesizer":
-    """Makes the synthesizer. Errors in its arguments are public."""
+def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthesizer":
+    """The synthesizer that the options describe. Errors in its arguments are public."""
     from sdv.errors import SynthesizerInputError
 
     import sdv_privpgd

@@ -9,12 +9,11 @@ from pathlib import Path
 import pandas as pd
 
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.drafting.files import plain_domain
+from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fit import Fit, Fitted, check
-from sdv_privpgd.fitting.methods import strategy_of
+from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.fitting.settings import Settings, check_count
 from sdv_privpgd.fitting.unfinished import note_on
@@ -26,7 +25,6 @@ from sdv_privpgd.progress import Progress, expect, silent
 from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.document import Report
 from sdv_privpgd.report.privacy import privacy_report
-from sdv_privpgd.select.importance import importance_of, weighed
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -198,68 +196,63 @@ def fit_table(
     """
     if not isinstance(table, pd.DataFrame):
         raise ValueError(f"table must be a pandas DataFrame, got {type(table).__name__}.")
-    described = {str(name): _described(str(name), facts) for name, facts in columns.items()}
-    settings = Settings(
-        epsilon=epsilon,
-        delta=delta,
-        adjacency=adjacency,  # pyright: ignore[reportArgumentType]  (it is parsed)
+    settings, description = asked(
+        columns,
+        epsilon,
+        delta,
+        adjacency=adjacency,
         rows_per_person=rows_per_person,
         discovery_share=discovery_share,
-        seed=seed,
-        strategy=weighed(strategy_of(strategy), importance_of(target, importance)),
-        engine=engine,  # pyright: ignore[reportArgumentType]  (names are parsed)
-    )
-    description = Description(
-        columns={name: {"sdtype": facts["sdtype"]} for name, facts in described.items()},
-        public_domain={
-            name: {key: fact for key, fact in facts.items() if key != "sdtype"}
-            for name, facts in described.items()
-        },
         num_bins=num_bins,
-        discovers=bool(settings.discovery_share),
+        strategy=strategy,
+        engine=engine,
+        target=target,
+        importance=importance,
+        seed=seed,
     )
-    check(settings, description)
-    if not description.discovers:
-        _ = description.schema  # what is not declared cannot be found
+    described = description.columns
     named = table.loc[:, [str(name) in described for name in table.columns]]
     private, errors = PrivateTable.opened(named, description.columns, description.facts)
     errors = errors or (settings.objections(private) if described else [])
     if errors:
         raise ValueError(" ".join(errors))
+    done = fit_opened(settings, description, private, progress)
+    if done.warnings:
+        warnings.warn("\n- ".join((OPENING, *done.warnings)), stacklevel=2)
+    return done
+
+
+def fit_opened(
+    settings: Settings,
+    description: Description,
+    private: PrivateTable,
+    progress: Progress = silent,
+) -> FittedTable:
+    """Fits a table that was opened as the description says, and warns of nothing.
+
+    >>> from sdv_privpgd import Independent, PrivatePGM
+    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
+    >>> table = PrivateTable({"ill": pd.Series([True, False] * 500)})
+    >>> fit_opened(settings, Description(columns={"ill": {"sdtype": "boolean"}}), table).num_rows
+    1000
+    """
     dtypes = private.dtypes_kept(description.columns, description.modelled)
     fit = Fit(settings, replace(description, dtypes=dtypes))
     try:
         fitted = _fitted(fit, private, progress)
     except BaseException as error:
         spent = fit.books.ledger.spent() if fit.books.ledger.charges else 0.0
-        note_on(error, f"The fit had spent epsilon {spent:.4g} of {epsilon:g}, which is gone.")
+        note_on(
+            error, f"The fit had spent epsilon {spent:.4g} of {settings.epsilon:g}, which is gone."
+        )
         raise
-    said = fitted.advice(fit.books.ledger)
-    if said:
-        warnings.warn("\n- ".join((OPENING, *said)), stacklevel=2)
     return FittedTable(
         fitted=fitted,
         settings=settings,
         ledger=fit.books.ledger,
-        warnings=said,
+        warnings=fitted.advice(fit.books.ledger),
         date=date.today().isoformat(),
     )
-
-
-def _described(name: str, facts: Mapping) -> dict:
-    """The facts on a column with its sdtype."""
-    if not isinstance(facts, Mapping):
-        raise ValueError(
-            f"columns[{name!r}] must be a declaration such as Numerical(0, 120) or a dictionary "
-            f"with an sdtype, got {facts!r}."
-        )
-    found = {"sdtype": getattr(facts, "sdtype", None), **facts}
-    if found["sdtype"] not in MODELLED:
-        raise ValueError(
-            f"columns[{name!r}] needs one of the sdtypes {list(MODELLED)!r}, got "
-            f"{found['sdtype']!r}. Leave out keys, ids and personal data: they are not modelled."
-        )
-    return found
 
 
 def _fitted(fit: Fit, table: PrivateTable, progress: Progress) -> Fitted:

@@ -28,6 +28,7 @@ from sdv_privpgd.fitting.methods import engine_of, strategy_of
 from sdv_privpgd.fitting.settings import Settings, check_count, check_flag, check_positive
 from sdv_privpgd.plugin.answers import AnsweredQuestions
 from sdv_privpgd.plugin.arguments import public_copy, python_s, refuse_several_tables
+from sdv_privpgd.plugin.auditing import AuditedFit
 from sdv_privpgd.plugin.constrained import ConstrainedRows
 from sdv_privpgd.plugin.constraints import SdvConstraints
 from sdv_privpgd.plugin.fits import FitsOfTables
@@ -45,7 +46,13 @@ _STATE_VERSION = 6
 
 
 class PrivateSynthesizer(
-    FitsOfTables, ShownFit, AnsweredQuestions, ConstrainedRows, SampledRows, AssignedTransformers
+    FitsOfTables,
+    ShownFit,
+    AuditedFit,
+    AnsweredQuestions,
+    ConstrainedRows,
+    SampledRows,
+    AssignedTransformers,
 ):
     """Differentially private synthetic rows of one table, by a strategy and an engine.
 

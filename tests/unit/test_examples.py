@@ -22,11 +22,13 @@ COMMANDS = ("add_command", "main", "run_once")
 """Functions of the benchmark that are called from a shell: ``--help`` says how."""
 WITHOUT = {
     # Commands, and what they are made of: ``cli.program.main`` has an example.
+    "cli/auditing.py": ("audit",),
     "cli/commands.py": ("describe", "draft_domain", "evaluate", "sample"),
     "cli/finishing.py": ("finish",),
     "cli/keeping.py": ("Purchase",),
     "cli/synthesizing.py": (
-        "plan", "print_report", "sampled", "synthesize", "typed", "write_results",
+        "plan", "print_report", "sampled", "synthesize", "synthesizer_of", "typed",
+        "write_results",
     ),
     # These need a package that the tests do without: openpyxl, SDGym.
     "cli/parsers.py": ("parsed_sheet",),

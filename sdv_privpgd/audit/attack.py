@@ -1,0 +1,223 @@
+"""Layer 3: what an attacker gains who knows the whole table but for one person.
+
+The strongest test of a Gaussian release is the matched filter: the answers' deviations from what
+they are without the person, weighed by what the person adds. Over many runs its values in the two
+worlds differ by mu of their own standard deviations, and mu must not exceed what the ledger was
+charged (Dong, Roth & Su 2022, Theorem 2). Several people who share no cell are attacked at once:
+that makes as many comparisons of one run.
+
+The curator is the real one with its real noise, the questions are those that the strategy asks,
+over a few columns of the schema. Nothing is repeated and nothing frozen here.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd import pipeline
+from sdv_privpgd.audit.bounds import Attack
+from sdv_privpgd.audit.recording import Event, Tape, watched
+from sdv_privpgd.audit.subjects import small
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.privacy.boundary import EncodedTable
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.select.independent import Independent
+
+_USUAL_SIZE = 12
+"""Codes of a column that leave room for several people and are quick to count."""
+_LOST = 0.03
+"""Share of mu^2 that may be left out, so that several people can be attacked at once."""
+
+_LINEAR = CountQuery, MarginalQuery, GroupedMarginalQuery
+_KEPT = 1 << 20
+"""Draws of noise that are kept for the tests of its law."""
+
+
+def attacked(
+    settings: Settings,
+    schema: Schema,
+    runs: int,
+    progress: Progress = silent,
+) -> Attack:
+    """Attacks a few people ``runs`` times in each of two worlds.
+
+    >>> from sdv_privpgd import MST, PrivatePGM
+    >>> schema = Schema.from_sdv({"ill": {"sdtype": "boolean"}, "old": {"sdtype": "boolean"}})
+    >>> settings = Settings(epsilon=8.0, strategy=MST(), engine=PrivatePGM())
+    >>> attack = attacked(settings, schema, runs=50)
+    >>> attack.comparisons, round(attack.claim, 2)
+    (50, 1.67)
+    """
+    ledger = settings.ledger()
+    few, asked = _questions(settings, schema, ledger)
+    people = _people(few, settings)
+    effects, kept = _effects(people, asked, few, ledger)
+    worlds = [_answering(few, ledger, people.world(index, kept)) for index in (0, 1)]
+    base, sigmas = _exact(worlds[0], asked), _sigmas(worlds[0](), asked)
+    noisy = sigmas > 0
+    weights = effects[:, noisy] / sigmas[noisy]
+    lengths = np.linalg.norm(weights, axis=1, keepdims=True)
+    filters = np.divide(weights, lengths, out=np.zeros_like(weights), where=lengths > 0)
+    scores = np.zeros((2, runs, len(kept)))
+    keep = min(runs, max(_KEPT // max(2 * int(noisy.sum()), 1), 1))
+    draws = np.zeros((2, keep, int(noisy.sum())))
+    whole = True
+    truths = [_exact(world, asked)[noisy] for world in worlds]
+    for run in progress(range(runs), "attack"):
+        for index, world in enumerate(worlds):
+            answers = _noisy(world(), asked)
+            whole &= answers.dtype.kind == "i"
+            values = answers[noisy]
+            scores[index, run] = filters @ ((values - base[noisy]) / sigmas[noisy])
+            if run < keep:
+                draws[index, run] = values - truths[index]
+    claim = math.sqrt(_charged(worlds[0](), asked))
+    return Attack(
+        claim=claim,
+        without=scores[0].ravel(),
+        within=scores[1].ravel(),
+        people=len(kept),
+        noise=draws.reshape(-1, draws.shape[-1]),
+        errors=sigmas[noisy],
+        whole=whole,
+        names=few.domain().attributes,
+    )
+
+
+def fewer_columns(schema: Schema, number: int = 2) -> Schema:
+    """So many columns, of the sizes that are quickest to attack.
+
+    >>> facts = {name: {"sdtype": "boolean"} for name in "abcd"}
+    >>> fewer_columns(Schema.from_sdv(facts)).domain().attributes
+    ('a', 'b')
+    """
+    near = sorted(schema.columns, key=lambda column: abs(math.log(column.size / _USUAL_SIZE)))
+    names = {column.name for column in near[:number]}
+    return Schema(tuple(column for column in schema.columns if column.name in names))
+
+
+@dataclass(frozen=True)
+class _People:
+    """Codes of people in two worlds: of shape (person, attribute)."""
+
+    here: np.ndarray
+    there: np.ndarray
+    rows: int
+    removes: bool
+
+    def world(self, index: int, kept: Sequence[int] | None = None) -> np.ndarray:
+        """The codes of a world, all rows of its people."""
+        codes = (self.here, self.there)[index]
+        codes = codes if kept is None else codes[list(kept)]
+        codes = codes[:0] if self.removes and not index else codes
+        return np.repeat(codes, self.rows, axis=0)
+
+
+def _people(schema: Schema, settings: Settings) -> _People:
+    """People who share no code of any column, in neither world."""
+    sizes = np.array(schema.domain().sizes)
+    removes = settings.adjacency is Adjacency.ADD_REMOVE
+    most = int(sizes.min()) if removes else max(int(sizes.min()) // 2, 1)
+    places = np.arange(most)[:, None]
+    # Ends first: codes far apart are in different groups.
+    low, high = np.broadcast_to(places, (most, len(sizes))), np.maximum(sizes - 1 - places, 0)
+    return _People(low, high, settings.rows_per_person, removes)
+
+
+def _questions(
+    settings: Settings, schema: Schema, ledger: PrivacyLedger
+) -> tuple[Schema, list[Event]]:
+    """What the strategy asks about a few columns; if it refuses them, what any strategy could."""
+    for strategy, number in ((settings.strategy, 2), (settings.strategy, 3), (Independent(), 2)):
+        few, books, tape = fewer_columns(schema, number), Books(ledger), Tape()
+        codes = _people(few, settings).world(1)
+        curator = watched(_table(few, codes).curator(few, books), books, tape)
+        try:
+            pipeline.ask(curator, strategy, small(settings.engine))
+        except (ValueError, KeyError):  # a workload of other columns, or too few of them
+            if isinstance(strategy, Independent):
+                raise
+            continue
+        return few, [event for event in tape.events if event.kind == "measure" and event.queries]
+    raise AssertionError("Independent() takes any columns.")
+
+
+def _effects(
+    people: _People, asked: Sequence[Event], schema: Schema, ledger: PrivacyLedger
+) -> tuple[np.ndarray, list[int]]:
+    """What each of some people adds to the answers, and who they are.
+
+    No two share a cell. What all of them change, such as the number of rows, is left out, if little
+    is lost by that; else one person is attacked alone.
+    """
+
+    def counted(person: int, index: int) -> np.ndarray:
+        return _exact(_answering(schema, ledger, people.world(index, [person])), asked)
+
+    each = [(counted(person, 0), counted(person, 1)) for person in range(len(people.here))]
+    effects = np.array([there - here for here, there in each])
+    if not all(isinstance(query, _LINEAR) for event in asked for query in event.queries):
+        return effects[:1], [0]
+    touched = np.array([(here != 0) | (there != 0) for here, there in each])
+    shared = touched.all(axis=0)
+    kept: list[int] = []
+    for person, own in enumerate(touched & ~shared):
+        if not (touched[kept] & own).any():
+            kept.append(person)
+    sigmas = _sigmas(_answering(schema, ledger, people.world(1, kept))(), asked)
+    strength = np.divide(effects[0], sigmas, out=np.zeros_like(sigmas), where=sigmas > 0) ** 2
+    if len(kept) == 1 or strength[shared].sum() > _LOST * strength.sum():
+        return effects[:1], [0]
+    return np.where(shared, 0.0, effects[kept]), kept
+
+
+def _table(schema: Schema, codes: np.ndarray) -> EncodedTable:
+    return EncodedTable(pd.DataFrame(codes, columns=pd.Index(schema.domain().attributes)))
+
+
+def _answering(schema: Schema, ledger: PrivacyLedger, codes: np.ndarray) -> Callable[[], Curator]:
+    """Makes real curators for a world, each with empty books."""
+    dataset = _table(schema, codes).curator(schema, Books(ledger))._dataset
+    return lambda: Curator(dataset, Books(ledger))
+
+
+def _noisy(curator: Curator, asked: Sequence[Event]) -> np.ndarray:
+    answers = [
+        measurement.answer.ravel()
+        for event in asked
+        for measurement in curator.measure(event.queries, event.mu_squared, what=event.asked[-1])
+    ]
+    return np.concatenate(answers)
+
+
+def _sigmas(curator: Curator, asked: Sequence[Event]) -> np.ndarray:
+    """The standard deviation that is promised for each number."""
+    return np.concatenate(
+        [
+            np.full(measurement.answer.size, measurement.stddev)
+            for event in asked
+            for measurement in curator.measure(
+                event.queries, event.mu_squared, what=event.asked[-1]
+            )
+        ]
+    )
+
+
+def _exact(world: Callable[[], Curator], asked: Sequence[Event]) -> np.ndarray:
+    """The true numbers."""
+    dataset = world()._dataset
+    queries = [query for event in asked for query in event.queries]
+    return np.concatenate([query.answer(dataset).ravel().astype(float) for query in queries])
+
+
+def _charged(curator: Curator, asked: Sequence[Event]) -> float:
+    """The mu^2 that the books have for all questions."""
+    _noisy(curator, asked)
+    return float(curator.ledger.mu_squared)

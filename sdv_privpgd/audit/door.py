@@ -1,0 +1,193 @@
+"""The audit as a whole: its layers in order, and the report."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sdv_privpgd.audit.attack import attacked
+from sdv_privpgd.audit.bounds import attack_checks
+from sdv_privpgd.audit.checks import Check
+from sdv_privpgd.audit.freshness import FreshProcesses, fresh_check
+from sdv_privpgd.audit.kept_file import file_checks
+from sdv_privpgd.audit.noise import (
+    answer_checks,
+    choice_check,
+    law_checks,
+)
+from sdv_privpgd.audit.page import audit_report
+from sdv_privpgd.audit.replaying import recorded, replay_checks
+from sdv_privpgd.audit.subjects import KeptTable, Subject, TableFit
+from sdv_privpgd.audit.thresholds import threshold_checks
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.fitting.asking import asked
+from sdv_privpgd.fitting.door import FittedTable
+from sdv_privpgd.fitting.settings import Settings, check_count
+from sdv_privpgd.report.document import Report
+from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.synthesize.pgm import PrivatePGM
+
+_CHANCES = 10
+"""Checks that can fail by chance; each gets as large a part of what is allowed."""
+
+
+_FEWEST = 10
+"""Runs from which a deviation can be estimated."""
+
+
+def audit_fit(
+    columns: Mapping[str, Mapping],
+    epsilon: float,
+    delta: float = 1e-5,
+    *,
+    runs: int = 10_000,
+    path: str | Path | None = None,
+    false_alarms: float = 1e-4,
+    strategy: Strategy | str = "all_pairs",
+    engine: Engine | str = "particles",
+    **settings: Any,
+) -> Report:
+    """Audits what ``fit_table`` does with these arguments, on tables that it makes up itself.
+
+    No row is read and nothing is spent. Strategies and engines of your own run as in a fit.
+
+    Args:
+        columns: As ``fit_table`` takes them.
+        epsilon: What a fit may spend.
+        delta: At this delta.
+        runs: How often a few people are attacked in each of two worlds. 10,000 take seconds.
+        path: Where to save the report as well: the page, or the text (``.txt``) or the dictionary
+            (``.json``). Nothing is written without one.
+        false_alarms: How likely all statistical checks together are to fail although all is right.
+        strategy: As ``fit_table`` takes it.
+        engine: The same.
+        settings: Other arguments of ``fit_table``, such as ``adjacency``.
+
+    Returns:
+        The report: ``to_dict()["passed"]`` says whether all is well.
+
+    Raises:
+        ValueError: As ``fit_table``, and if no fit to such columns is possible at all.
+
+    >>> from sdv_privpgd import Boolean, audit_fit
+    >>> report = audit_fit({"ill": Boolean()}, epsilon=1.0, engine="pgm", runs=200)
+    >>> report.to_dict()["passed"]
+    True
+    """
+    subject = TableFit(
+        *asked(columns, epsilon, delta, strategy=strategy, engine=engine, **settings)
+    )
+    report = audited(subject, name="fit_table", runs=runs, false_alarms=false_alarms)
+    if path is not None:
+        report.save(path)
+    return report
+
+
+def audit_fitted(
+    fitted: FittedTable,
+    *,
+    runs: int = 10_000,
+    path: str | Path | None = None,
+    false_alarms: float = 1e-4,
+) -> Report:
+    """Audits a fitted table: its settings as ``audit_fit`` does, and all that it holds.
+
+    Of the real table it learns nothing: a model is made anew of the noisy answers that are kept,
+    and must hold the same to the byte.
+
+    Args:
+        fitted: What ``fit_table`` gave.
+        runs: As ``audit_fit`` takes it.
+        path: The same.
+        false_alarms: The same.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
+    >>> audit_fitted(fitted, runs=200).to_dict()["passed"]
+    True
+    """
+    report = audited(
+        TableFit(fitted.settings, fitted.fitted.description.declared),
+        name="fit_table",
+        runs=runs,
+        false_alarms=false_alarms,
+        more=file_checks(KeptTable(fitted)),
+    )
+    if path is not None:
+        report.save(path)
+    return report
+
+
+def audited(
+    subject: Subject,
+    *,
+    name: str,
+    runs: int,
+    false_alarms: float = 1e-4,
+    seed: int = 0,
+    more: Sequence[Check] = (),
+) -> Report:
+    """All layers of an audit, and the report of them.
+
+    Args:
+        subject: What is audited.
+        name: What it is called on the page.
+        runs: How often a few people are attacked in each of two worlds.
+        false_alarms: How likely all statistical checks together are to fail although all is right.
+        seed: Of the made-up rows.
+        more: Checks of a fitted object.
+
+    >>> subject = TableFit(*asked({"ill": {"sdtype": "boolean"}}, 1.0, engine="pgm"))
+    >>> audited(subject, name="fit_table", runs=100).to_dict()["failed"]
+    []
+    """
+    runs = check_count("runs", runs, least=_FEWEST)
+    if not 0 < false_alarms < 1:
+        raise ValueError(f"false_alarms must lie between 0 and 1, got {false_alarms!r}.")
+    settings, description = subject.settings, subject.description
+    checks = [*_checks(subject, runs, false_alarms / _CHANCES, seed), *more]
+    ledger = settings.ledger()
+    return audit_report(name, ledger, settings, description.columns, checks, runs)
+
+
+def _checks(subject: Subject, runs: int, chance: float, seed: int) -> list[Check]:
+    settings = subject.settings
+    _compile(settings)
+    with FreshProcesses() as processes:
+        recording = recorded(subject, seed)
+        events = recording.tape.events
+        checks = [*replay_checks(recording), *answer_checks(events, chance)]
+        schema, attack = _attackable(recording.tape.schema), None
+        ledger = settings.ledger()
+        if schema is not None:
+            if any(event.kind == "select" and event.charges for event in events):
+                checks.append(choice_check(ledger, schema, chance))
+            attack = attacked(settings, schema, runs)
+            checks += law_checks(attack, chance)
+        checks.append(fresh_check(ledger, processes))
+    if attack is not None:
+        checks += attack_checks(attack, ledger, chance)
+    return [*checks, *threshold_checks(events, ledger, runs, chance)]
+
+
+def _attackable(schema: Schema | None) -> Schema | None:
+    """The columns that can be attacked: those of which a person can have one of two codes."""
+    if schema is None:
+        return None
+    columns = tuple(column for column in schema.columns if column.size > 1)
+    return Schema(columns) if columns else None
+
+
+def _compile(settings: Settings) -> None:
+    """Compiles what a first fit compiles: its steps must not look like another progress."""
+    if isinstance(settings.engine, PrivatePGM):
+        return
+    from sdv_privpgd.synthesize.particles import warmup
+    from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
+
+    if isinstance(settings.engine, ParticleGradientDescent) and warmup.must_compile(
+        enable_gpu=False
+    ):
+        warmup.compile_all()

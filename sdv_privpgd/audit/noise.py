@@ -1,0 +1,306 @@
+"""Layer 2: the noise against what the ledger says of it.
+
+Its standard deviation, mean, shape and lattice, over all draws of the attack and in each answer of
+the recorded fit; and how often the exponential mechanism chooses what. ``freshness`` asks whether
+noise comes again.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+from scipy.stats import binomtest, chi2, kurtosistest, norm
+
+from sdv_privpgd.audit.bounds import Attack
+from sdv_privpgd.audit.checks import Check, first_of
+from sdv_privpgd.audit.recording import Event
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.privacy.accounting import range_epsilon_of
+from sdv_privpgd.privacy.boundary import EncodedTable
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.queries import ModelErrorQuery
+
+LAYER = "the noise"
+
+_WIDE = 3.0
+"""From this standard deviation on rounding does not show in the shape of noise."""
+
+_MANY = 5_000
+"""Fewer draws say little of the shape of noise."""
+
+_FAR = 8.0
+"""So many standard deviations above a threshold noise is as it was drawn."""
+
+_SAME = 1e-12
+"""How likely two answers may be to begin with the same noise by chance."""
+
+_CHOICES = 3_000
+
+
+def law_checks(attack: Attack, false_alarms: float) -> list[Check]:
+    """The law of all draws of an attack. Each of the four checks has the chance of a false alarm.
+
+    >>> noise = np.rint(np.random.default_rng(0).normal(0, 20, (200, 50)))
+    >>> none = np.zeros(2)
+    >>> attack = Attack(
+    ...     claim=1.0, without=none, within=none, people=1, noise=noise, errors=np.full(50, 20.0),
+    ...     whole=True, names=("a",),
+    ... )
+    >>> [check.passed for check in law_checks(attack, 1e-6)]
+    [True, True, True, True]
+    """
+    number = attack.noise.size
+    looked_at = f"{number:,} draws"
+    scores = {"noise sd": 0.0, "noise mean": 0.0}
+    widths = {"noise sd": math.inf, "noise mean": math.inf}
+    tests = 0
+    for stddev in np.unique(attack.errors):
+        draws = attack.noise[:, attack.errors == stddev].ravel()
+        second, fourth = moments(float(stddev))
+        error = math.sqrt((fourth - second**2) / draws.size)
+        spread = float((np.mean(draws**2) - second) / error)
+        centre = float(draws.mean() / math.sqrt(second / draws.size))
+        tests += 1
+        for name, score in (("noise sd", spread), ("noise mean", centre)):
+            scores[name] = max(scores[name], abs(score))
+        widths["noise sd"] = min(widths["noise sd"], second / error)
+    limit = float(norm.isf(false_alarms / (2 * max(tests, 1))))
+    variance = float(np.mean((attack.noise / attack.errors) ** 2)) if number else math.nan
+    checks = [
+        noise_check(
+            "noise sd",
+            looked_at,
+            scores["noise sd"] <= limit,
+            f"Its standard deviation is {math.sqrt(variance):.4f} of what the ledger says "
+            "(rounding adds a little).",
+            false_alarms,
+            {"sd_of_promised": math.sqrt(variance), "z": scores["noise sd"]},
+        ),
+        noise_check(
+            "noise mean",
+            looked_at,
+            scores["noise mean"] <= limit,
+            f"Its mean is {scores['noise mean']:.2f} standard errors from 0.",
+            false_alarms,
+            {"z": scores["noise mean"]},
+        ),
+    ]
+    wide = attack.errors >= _WIDE
+    own = attack.noise[:, wide]
+    return [
+        *checks,
+        _shape(own / attack.errors[wide], false_alarms),
+        _lattice(own, attack.whole, looked_at, false_alarms),
+    ]
+
+
+def _shape(draws: np.ndarray, false_alarms: float) -> Check:
+    """The kurtosis of draws of one scale that are so wide that rounding does not show.
+
+    Tested as Anscombe & Glynn (1983) have it: that of a sample is skewed far into its tails.
+    """
+    if draws.size < _MANY:
+        return _not_looked_at("noise shape")
+    kurtosis = float(np.mean(draws**4) / np.mean(draws**2) ** 2) if draws.any() else math.nan
+    chance = float(kurtosistest(draws.ravel()).pvalue) if draws.any() else 0.0
+    return noise_check(
+        "noise shape",
+        f"{draws.size:,} draws",
+        chance >= false_alarms,
+        f"Its kurtosis is {kurtosis:.4f}; a Gaussian's is 3.",
+        false_alarms,
+        {"kurtosis": kurtosis, "p_value": chance},
+    )
+
+
+def _lattice(wide: np.ndarray, whole: bool, looked_at: str, false_alarms: float) -> Check:
+    """Whether all answers are whole numbers, and as many draws even as odd."""
+    even = float(np.mean(wide % 2 == 0)) if wide.size else 0.5
+    z = (even - 0.5) * 2 * math.sqrt(wide.size)
+    return noise_check(
+        "noise lattice",
+        looked_at,
+        whole and abs(z) <= float(norm.isf(false_alarms / 2)),
+        f"All answers are {'' if whole else 'NOT '}whole numbers, and {100 * even:.2f} % of the "
+        "draws are even.",
+        false_alarms,
+        {"even": even},
+    )
+
+
+def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
+    """The noise of each answer of a recorded fit, and whether any comes twice.
+
+    >>> [check.passed for check in answer_checks([], 1e-6)]
+    [None, True]
+    """
+    named = [
+        (str(event.asked[-1]), charge.stddev, noise)
+        for event in events
+        for charge in event.charges
+        if charge.stddev
+        for noise in _noise_of(event)
+        if noise.size
+    ]
+    if not named:
+        return [_not_looked_at("noise of each answer"), _twice([])]
+    limit = false_alarms / (2 * len(named))
+    faults = []
+    for what, stddev, noise in named:
+        second = moments(stddev)[0]
+        # An answer's own rounding: half a row on either side.
+        least = chi2.cdf(np.sum((np.abs(noise) + 0.5) ** 2) / second, noise.size)
+        most = chi2.sf(np.sum(np.maximum(np.abs(noise) - 0.5, 0) ** 2) / second, noise.size)
+        if min(least, most) < limit:
+            size = math.sqrt(float(np.mean(np.square(noise, dtype=float))))
+            faults.append(
+                f"An answer to {what!r} has noise of {size:.4g}, and {stddev:.4g} was charged for."
+            )
+    each = noise_check(
+        "noise of each answer",
+        f"{len(named)} answers of the recorded fit",
+        not faults,
+        first_of(faults, "Each has the noise that was charged for."),
+        false_alarms,
+        {},
+    )
+    return [each, _twice([(stddev, noise) for _, stddev, noise in named])]
+
+
+def choice_check(ledger: PrivacyLedger, schema: Schema, false_alarms: float) -> Check:
+    """How often the exponential mechanism takes the better of two choices.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> choice_check(ledger, Schema.from_sdv({"ill": {"sdtype": "boolean"}}), 1e-9).passed
+    True
+    """
+    clique = schema.domain().attributes[:1]
+    few = Schema(tuple(column for column in schema.columns if column.name in clique))
+    first = made_up_curator(few, ledger)
+    expected = np.zeros(few.domain().sizes, dtype=np.int64)
+    unit = ModelErrorQuery(clique=clique, expected=expected).l2_sensitivity_squared(
+        ledger.adjacency
+    )
+    temperature = (
+        2 * ledger.rows_per_person * math.isqrt(unit) / float(range_epsilon_of(ledger.budget))
+    )
+    gap = max(round(temperature), 1)
+    scores = [ModelErrorQuery(clique=clique, expected=expected, bias=bias) for bias in (gap, 0)]
+    dataset = first._dataset
+    better = sum(
+        Curator(dataset, Books(ledger)).select(scores, ledger.budget, what="one of two")
+        for _ in range(_CHOICES)
+    )
+    odds = 1 / (1 + math.exp(-gap / temperature))
+    chance = float(binomtest(better, _CHOICES, odds).pvalue)
+    return noise_check(
+        "choices",
+        f"{_CHOICES:,} choices between two",
+        chance >= false_alarms,
+        f"The better one was taken in {100 * better / _CHOICES:.1f} % and should be in "
+        f"{100 * odds:.1f} %.",
+        false_alarms,
+        {"taken": better / _CHOICES, "expected": odds},
+    )
+
+
+def moments(stddev: float) -> tuple[float, float]:
+    """The second and fourth moments of a Gaussian that is rounded to whole numbers.
+
+    >>> round(moments(10.0)[0], 4)
+    100.0833
+    """
+    if stddev > 50:
+        second = stddev**2 + 1 / 12
+        return second, 3 * second**2
+    reach = np.arange(1, math.ceil(12 * stddev) + 2)
+    chances = 2 * (ndtr(-(reach - 0.5) / stddev) - ndtr(-(reach + 0.5) / stddev))
+    return float((chances * reach**2.0).sum()), float((chances * reach**4.0).sum())
+
+
+def noise_check(
+    name: str, looked_at: str, passed: bool, found: str, false_alarms: float, facts: dict[str, Any]
+) -> Check:
+    """A check of this layer.
+
+    >>> noise_check("noise sd", "ten draws", True, "All is well.", 0.0, {}).verdict
+    'passed'
+    """
+    return Check(
+        layer=LAYER,
+        name=name,
+        looked_at=looked_at,
+        passed=bool(passed),
+        found=found,
+        false_alarms=false_alarms,
+        facts=facts,
+    )
+
+
+def _not_looked_at(name: str) -> Check:
+    return Check(
+        layer=LAYER,
+        name=name,
+        looked_at="",
+        passed=None,
+        found="There was too little noise to look at.",
+    )
+
+
+def _noise_of(event: Event) -> list[np.ndarray]:
+    """The noise of each answer; of a discovery where the threshold has not chosen among draws."""
+    if event.kind == "measure":
+        return event.residuals()
+    if event.kind != "discover" or not event.charges:
+        return []
+    (charge, *_) = event.charges
+    far = (charge.threshold or 0) + _FAR * charge.stddev
+    return [
+        np.array(
+            [
+                number - exact.get(cell, 0)
+                for cell, number in given.items()
+                if cell == (type(None), None) or exact.get(cell, 0) >= far
+            ]
+        )
+        for exact, given in zip(event.exact, event.given, strict=True)
+    ]
+
+
+def _twice(named: Sequence[tuple[float, np.ndarray]]) -> Check:
+    """Whether two answers begin with the same noise."""
+    found = pairs = 0
+    for (here, one), (there, other) in combinations(named, 2):
+        # Two rounded Gaussians are equal as often as one of sqrt(2) times the scale is 0.
+        chance = 1 / (2 * math.sqrt(math.pi) * max(min(here, there), 1e-9))
+        needed = math.inf if chance >= 0.5 else math.ceil(math.log(_SAME) / math.log(chance))
+        if min(one.size, other.size) >= needed:
+            pairs += 1
+            found += bool(np.array_equal(one[: int(needed)], other[: int(needed)]))
+    return noise_check(
+        "noise once",
+        f"{pairs:,} pairs of answers",
+        not found,
+        f"In {found} of them both answers have the same noise." if found else "None share noise.",
+        _SAME * pairs,
+        {"pairs": pairs},
+    )
+
+
+def made_up_curator(schema: Schema, ledger: PrivacyLedger) -> Curator:
+    """A real curator with empty books, of five made-up rows.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> schema = Schema.from_sdv({"ill": {"sdtype": "boolean"}})
+    >>> made_up_curator(schema, PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)).domain
+    Domain(attributes=('ill',), sizes=(3,))
+    """
+    names = list(schema.domain().attributes)
+    codes = pd.DataFrame(np.zeros((5, len(names)), dtype=int), columns=pd.Index(names))
+    return EncodedTable(codes).curator(schema, Books(ledger))

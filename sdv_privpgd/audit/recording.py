@@ -1,0 +1,317 @@
+"""A curator that writes down what is asked and answered, and can give the answers of another run.
+
+All that a fit does may depend on the noisy answers alone. So a run is recorded, and repeated on
+other tables with its answers in place of their own: everything that leaves it must stay the same.
+The exact answers, which the recording computes for itself, must differ between neighbors by no
+more than was charged.
+
+The real ``Curator`` does all the work, in recorded and in repeated runs: it charges, counts and
+draws noise. What it gives out is exchanged afterwards. Only an ``AuditedTable`` gives such
+curators, and it holds a made-up table: it refuses any other.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sdv_privpgd.audit.tables import MadeUp
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import Books, Charge
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import ModelErrorQuery, Query, ValueCountsQuery, answers
+from sdv_privpgd.progress import Progress, silent
+
+_MISSING = (type(None), None)
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+@dataclass(eq=False)
+class Event:
+    """One call of a curator: what was asked, charged and given.
+
+    Attributes:
+        asked: The question, in a form that compares.
+        kind: ``measure``, ``discover`` or ``select``.
+        queries: Those that were measured or scored.
+        required: The squared sensitivity that the queries declare, for one person.
+        mu_squared: What it was to cost.
+        charges: What was charged for it.
+        exact: For each answer its true numbers by cell, or by value and type; for a choice its
+            scores.
+        given: For each answer the same of what was given out; for a choice the index.
+        stddevs: What the answers say of their noise.
+
+    >>> event = Event(("measure",), "measure")
+    >>> event.given
+    []
+    """
+
+    asked: tuple
+    kind: str
+    queries: Sequence[Any] = ()
+    required: int = 0
+    mu_squared: Fraction = Fraction(0)
+    charges: tuple[Charge, ...] = ()
+    exact: list[dict] = field(default_factory=list)
+    given: list[dict] = field(default_factory=list)
+    stddevs: list[float] = field(default_factory=list)
+    result: Any = None
+
+    def residuals(self) -> list[np.ndarray]:
+        """The noise of each answer that was measured, by cell."""
+        if self.kind != "measure":
+            return []
+        return [
+            np.array([given[cell] - number for cell, number in exact.items()])
+            for exact, given in zip(self.exact, self.given, strict=True)
+        ]
+
+
+@dataclass(eq=False)
+class Tape:
+    """All calls of the curators of one run, in order, and what it can be told to answer.
+
+    Attributes:
+        events: What was asked and answered.
+        answers: The tape whose answers are given in place of the own ones.
+        schema: Of the codes that were asked about last.
+
+    >>> Tape().events
+    []
+    """
+
+    events: list[Event] = field(default_factory=list)
+    answers: "Tape | None" = None
+    schema: Schema | None = None
+
+    def frozen(self, event: Event) -> Any:
+        """What is to be given out: of the other tape if it was asked the same, else its own."""
+        place = len(self.events) - 1
+        if self.answers is None or place >= len(self.answers.events):
+            return event.result
+        other = self.answers.events[place]
+        return other.result if other.asked == event.asked else event.result
+
+
+class AuditedTable(PrivateTable):
+    """A made-up table whose curators write down what they are asked.
+
+    >>> from sdv_privpgd.audit.tables import made_up
+    >>> table = made_up({"ill": {"sdtype": "boolean"}}, {}, num_rows=10)
+    >>> AuditedTable(PrivateTable(dict(table.frame)), table, Tape())
+    PrivateTable()
+    """
+
+    __slots__ = ("_tape",)
+
+    def __init__(self, opened: PrivateTable, made: MadeUp, tape: Tape) -> None:
+        """Takes an opened table and the made-up one that it was opened from.
+
+        Raises ``TypeError`` unless the columns are those of the made-up table themselves.
+        """
+        if not isinstance(made, MadeUp) or not made.holds(opened._columns):
+            raise TypeError("An audit's curators answer for tables alone that it has made up.")
+        super().__init__(opened._columns)
+        self._tape = tape
+
+    def curator(
+        self,
+        schema: Schema,
+        books: Books,
+        *,
+        known: Sequence[Measurement] = (),
+        progress: Progress = silent,
+    ) -> Curator:
+        self._tape.schema = schema
+        real = super().curator(schema, books, known=known, progress=progress)
+        return _Recorded(real, books, self._tape)
+
+    def first_look(self, readings: Any, books: Books, progress: Progress = silent) -> Curator:
+        return _Recorded(super().first_look(readings, books, progress), books, self._tape)
+
+
+def watched(curator: Curator, books: Books, tape: Tape) -> Curator:
+    """The same curator, who writes down what it is asked and gives the answers that it has.
+
+    Raises ``TypeError`` for a tape that has other answers to give.
+
+    >>> from sdv_privpgd.privacy.boundary import without_table
+    >>> from sdv_privpgd.privacy.ledger import PrivacyLedger
+    >>> from sdv_privpgd.privacy.queries import Adjacency, CountQuery
+    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> schema, tape = Schema.from_sdv({"ill": {"sdtype": "boolean"}}), Tape()
+    >>> curator = watched(without_table(schema, books, []), books, tape)
+    >>> _ = curator.measure([CountQuery()], Fraction(0), what="rows")
+    >>> tape.events[0].exact
+    [{(0,): 0}]
+    """
+    if tape.answers is not None:
+        raise TypeError("Answers of another run are given for made-up tables alone.")
+    return _Recorded(curator, books, tape)
+
+
+class _Recorded(Curator):
+    """A curator that writes on a tape, and gives out what the tape says."""
+
+    def __init__(self, real: Curator, books: Books, tape: Tape) -> None:
+        super().__init__(real._dataset, books, values=real._values, known=real.measurements)
+        self._tape = tape
+
+    def measure(
+        self,
+        queries: Sequence[Query],
+        mu_squared: Fraction,
+        *,
+        what: str,
+        progress: Progress = silent,
+    ) -> list[Measurement]:
+        queries = tuple(queries)
+        event = Event(
+            ("measure", tuple(map(self._form, queries)), Fraction(mu_squared), what),
+            "measure",
+            queries,
+            self._squared([query.l2_sensitivity_squared(self._adjacency) for query in queries]),
+            Fraction(mu_squared),
+        )
+        known, charges = len(self.measurements), len(self.ledger.charges)
+        self._tape.events.append(event)
+        measured = super().measure(queries, mu_squared, what=what, progress=progress)
+        event.exact = [by_cell(answer) for answer in answers(queries, self._dataset)]
+        event.given = [by_cell(each.answer) for each in measured]
+        event.stddevs = [each.stddev for each in measured]
+        event.charges = self.ledger.charges[charges:]
+        event.result = [(each.answer, each.stddev) for each in measured]
+        given = [
+            # What is public under the adjacency is given as it is.
+            replace(each, answer=answer.copy()) if each.stddev and stddev else each
+            for each, (answer, stddev) in zip(measured, self._tape.frozen(event), strict=True)
+        ]
+        self._measurements = (*self._measurements[:known], *given)
+        return given
+
+    def discover(
+        self,
+        mu_squared: Fraction,
+        delta: Fraction,
+        *,
+        what: str,
+        names: Sequence[str] | None = None,
+    ) -> dict:
+        asked = self._values.names if names is None else tuple(names)
+        queries = [ValueCountsQuery(name) for name in asked]
+        event = Event(
+            ("discover", tuple(asked), Fraction(mu_squared), Fraction(delta), what),
+            "discover",
+            queries,
+            self._squared([query.l2_sensitivity_squared(self._adjacency) for query in queries]),
+            Fraction(mu_squared),
+        )
+        charges = len(self.ledger.charges)
+        self._tape.events.append(event)
+        found = super().discover(mu_squared, delta, what=what, names=names)
+        event.exact = [_by_value(query.answer(self._values)) for query in queries]
+        event.given = [_by_value(found.get(name, [])) for name in asked]
+        event.charges = self.ledger.charges[charges:]
+        event.result = found
+        return {name: list(values) for name, values in self._tape.frozen(event).items()}
+
+    def select(self, scores: Sequence[ModelErrorQuery], mu_squared: Fraction, *, what: str) -> int:
+        scores = tuple(scores)
+        squares = [score.l2_sensitivity_squared(self._adjacency) for score in scores]
+        event = Event(
+            ("select", tuple(map(self._form, scores)), Fraction(mu_squared), what),
+            "select",
+            scores,
+            self._squared([max(squares, default=0)]),
+            Fraction(mu_squared),
+        )
+        charges = len(self.ledger.charges)
+        self._tape.events.append(event)
+        event.result = super().select(scores, mu_squared, what=what)
+        event.exact = [dict(enumerate(int(each.answer(self._dataset)[0]) for each in scores))]
+        event.charges = self.ledger.charges[charges:]
+        return self._tape.frozen(event)
+
+    @property
+    def _adjacency(self) -> Any:
+        return self.ledger.adjacency
+
+    def _squared(self, squares: Sequence[int]) -> int:
+        return self.ledger.rows_per_person**2 * sum(squares)
+
+    def _form(self, query: Any) -> tuple:
+        """A query in a form that compares: what it is and what it is about."""
+        own = {name: _plain(value) for name, value in getattr(query, "__dict__", {}).items()}
+        return type(query).__qualname__, query.describe(), tuple(sorted(own.items()))
+
+
+def by_cell(answer: np.ndarray) -> dict:
+    """The numbers of an answer by cell.
+
+    >>> by_cell(np.array([3, 5]))
+    {(0,): 3, (1,): 5}
+    """
+    return dict(zip(np.ndindex(answer.shape), answer.ravel().tolist(), strict=True))
+
+
+def changed(here: Event, there: Event) -> int:
+    """The squared L2 distance of two tables' true answers, or of the score that changes most.
+
+    >>> here, there = Event((), "measure"), Event((), "measure")
+    >>> here.exact, there.exact = [{(0,): 3, (1,): 5}], [{(0,): 4, (1,): 4}]
+    >>> changed(here, there)
+    2
+    """
+    differences = [
+        [x.get(cell, 0) - y.get(cell, 0) for cell in x.keys() | y.keys()]
+        for x, y in zip(here.exact, there.exact, strict=False)
+    ]
+    squares = [each**2 for answer in differences for each in answer]
+    return max(squares, default=0) if here.kind == "select" else sum(squares)
+
+
+def rare_and_given(event: Event, rows_per_person: int) -> list[Any]:
+    """The values that a discovery gave out although no more rows have them than a person may.
+
+    >>> rare_and_given(Event((), "discover"), 1)
+    []
+    """
+    return [
+        cell[1]
+        for exact, given in zip(event.exact, event.given, strict=True)
+        for cell in given
+        if cell != _MISSING and exact.get(cell, 0) <= rows_per_person
+    ]
+
+
+def below(event: Event, threshold: int) -> list[Any]:
+    """The values of a discovery that were given out with a noisy count below the threshold.
+
+    >>> below(Event((), "discover"), 20)
+    []
+    """
+    return [
+        cell[1]
+        for given in event.given
+        for cell, number in given.items()
+        if cell != _MISSING and number < threshold
+    ]
+
+
+def _by_value(counted: Sequence[tuple[Any, int]]) -> dict:
+    return {(type(key), key): number for key, number in counted}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype.str, value.tobytes()
+    if isinstance(value, Mapping):
+        return tuple((name, _plain(each)) for name, each in value.items())
+    return _ADDRESS.sub("", repr(value))

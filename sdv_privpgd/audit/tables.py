@@ -1,0 +1,270 @@
+"""Worst-case tables of a schema, made up. No private row is read: there is none here.
+
+The cells of a made-up table are of the kinds that have led astray other programs: values inside
+the declared range and far outside, missing in all spellings, categories that nobody declared, dates
+that pandas cannot hold, numbers beyond any float, lists, and what has no type at all.
+"""
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+ODD = (
+    10**400, -(10**400), float("inf"), float("-inf"), float("nan"), None, pd.NA, pd.NaT,
+    "made up", b"made up", "", " ", (1, 2), {"made": "up"}, complex(1, 2), True, -0.0, 5e-324,
+    1.7e308, 2**63, datetime.date(9999, 12, 31), datetime.datetime(1, 1, 1), "2020-02-30",
+    datetime.time(23, 59), pd.Timestamp("2020-05-05", tz="Asia/Tokyo"), pd.Timestamp.max, object,
+)  # fmt: skip
+"""Cells that no column expects."""
+
+_DATES = "2015-01-01", "2024-12-31"
+_FREQUENT = ("often", "usual", "known")
+
+
+@dataclass(frozen=True, eq=False)
+class MadeUp:
+    """A table of nobody's rows.
+
+    Attributes:
+        name: What is special about it.
+        frame: Its rows.
+
+    >>> made_up({"ill": {"sdtype": "boolean"}}, {}, num_rows=10).frame.shape
+    (10, 1)
+    """
+
+    name: str
+    frame: pd.DataFrame
+
+    def holds(self, columns: Mapping[str, Any]) -> bool:
+        """Whether these are columns of the table, and share its memory: no others can."""
+        names = list(self.frame.columns)
+        return set(columns) <= set(names) and all(
+            np.shares_memory(self.frame[name].to_numpy(), column.to_numpy())
+            for name, column in columns.items()
+            if len(self.frame)
+        )
+
+
+def made_up(
+    columns: Mapping[str, Mapping],
+    domain: Mapping[str, Mapping],
+    num_rows: int,
+    seed: int = 0,
+    *,
+    missing: float = 0.05,
+) -> MadeUp:
+    """A table of values that its columns expect, some missing, some that few rows have.
+
+    Args:
+        columns: Facts on each column in SDV's words.
+        domain: The public domain in the same words.
+        num_rows: The number of rows.
+        seed: Of the rows.
+        missing: The share of cells that are missing.
+
+    >>> domain = {"age": {"range_min": 0, "range_max": 110, "decimal_places": 0}}
+    >>> table = made_up({"age": {"sdtype": "numerical"}}, domain, num_rows=100)
+    >>> bool(table.frame["age"].dropna().between(0, 110).all())
+    True
+    """
+    rng = np.random.default_rng([seed, num_rows])
+    cells = {
+        name: _usual({**facts, **domain.get(name, {})}, rng, num_rows, missing)
+        for name, facts in columns.items()
+    }
+    return MadeUp("usual rows", _framed(cells, num_rows))
+
+
+def others(usual: MadeUp, columns: Mapping[str, Mapping], domain: Mapping, rows: Sequence[int]):
+    """Tables of the same columns that share no row with a usual one.
+
+    ``rows`` are the numbers of rows that they may have: one under replace-one.
+
+    >>> columns = {"ill": {"sdtype": "boolean"}}
+    >>> usual = made_up(columns, {}, num_rows=10)
+    >>> [table.name for table in others(usual, columns, {}, [10])][:2]
+    ['other values', 'nothing but missing cells']
+    """
+    frame = usual.frame
+
+    def sized(cells: Callable[[int, int], Any], number: int) -> pd.DataFrame:
+        data = {
+            name: [cells(row, place) for row in range(number)]
+            for place, name in enumerate(frame.columns)
+        }
+        return _framed(data, number)
+
+    def number(place: int) -> int:
+        return rows[place % len(rows)]
+
+    first = frame.iloc[0].tolist() if len(frame) else [None] * frame.shape[1]
+    return [
+        MadeUp("other values", made_up(columns, domain, number(0), seed=99).frame),
+        MadeUp("nothing but missing cells", sized(lambda *_: None, number(1))),
+        MadeUp("cells of every kind", sized(lambda row, at: ODD[(row + at) % len(ODD)], number(2))),
+        MadeUp("one row again and again", sized(lambda _, place: first[place], number(3))),
+        MadeUp(
+            "other dtypes", _inferred(made_up(columns, domain, number(4), seed=7, missing=0).frame)
+        ),
+        MadeUp("values that only one row has", sized(_single(columns, domain), number(5))),
+    ]
+
+
+def neighbors(
+    usual: MadeUp, columns: Mapping[str, Mapping], domain: Mapping, rows: int, *, removes: bool
+) -> list[MadeUp]:
+    """Tables that differ from a usual one in the rows of one person, in many ways.
+
+    Args:
+        usual: The table; the person's rows are its first.
+        columns: Facts on each column in SDV's words.
+        domain: The public domain in the same words.
+        rows: How many rows the person has.
+        removes: Whether rows may come and go; else other rows take their place.
+
+    >>> columns = {"ill": {"sdtype": "boolean"}}
+    >>> usual = made_up(columns, {}, num_rows=10)
+    >>> len(neighbors(usual, columns, {}, 2, removes=True)[0].frame)
+    8
+    """
+    frame = usual.frame
+    rest = frame.iloc[rows:]
+    facts = {name: {**own, **domain.get(name, {})} for name, own in columns.items()}
+    people = {
+        "at the upper ends": [_ends(facts[name])[1] for name in frame.columns],
+        "with nothing but missing cells": [None] * frame.shape[1],
+        "with categories that nobody knows": ["made up"] * frame.shape[1],
+        "a copy of another": rest.iloc[0].tolist() if len(rest) else [None] * frame.shape[1],
+        **{
+            f"with odd cells, number {at + 1}": [
+                ODD[(5 * at + place) % len(ODD)] for place in range(frame.shape[1])
+            ]
+            for at in range(6)
+        },
+    }
+    made = [MadeUp("a person gone", _objects(rest))] if removes else []
+    for name, person in people.items():
+        own = pd.DataFrame([person] * rows, columns=frame.columns, dtype=object)
+        parts = [frame, own] if removes else [own, rest]
+        made.append(MadeUp(f"a person {name}", _objects(pd.concat(parts, ignore_index=True))))
+    return made
+
+
+def lowest(usual: MadeUp, columns: Mapping[str, Mapping], domain: Mapping, rows: int) -> MadeUp:
+    """The usual table with a person in it who is at the lower end of every column.
+
+    >>> columns = {"ill": {"sdtype": "boolean"}}
+    >>> lowest(made_up(columns, {}, num_rows=10), columns, {}, 1).frame["ill"][0]
+    False
+    """
+    frame = usual.frame.astype(object)
+    facts = {name: {**own, **domain.get(name, {})} for name, own in columns.items()}
+    person = [_ends(facts[name])[0] for name in frame.columns]
+    own = pd.DataFrame([person] * rows, columns=frame.columns, dtype=object)
+    return MadeUp(usual.name, _objects(pd.concat([own, frame.iloc[rows:]], ignore_index=True)))
+
+
+def _framed(cells: Mapping[str, Sequence[Any]], num_rows: int) -> pd.DataFrame:
+    """A frame of objects: no dtype is guessed."""
+    made = {}
+    for name, column in cells.items():
+        own = np.empty(num_rows, dtype=object)
+        own[:] = list(column)
+        made[name] = pd.Series(own, dtype=object)
+    return pd.DataFrame(made, index=range(num_rows))
+
+
+def _objects(frame: pd.DataFrame) -> pd.DataFrame:
+    return _framed({name: frame[name].tolist() for name in frame}, len(frame))
+
+
+def _inferred(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same cells in the dtypes that pandas would have read them in, in reverse order."""
+    own = frame.infer_objects().iloc[::-1]
+    return own[own.columns[::-1]].copy()
+
+
+def _usual(facts: Mapping, rng: np.random.Generator, num_rows: int, missing: float) -> list[Any]:
+    """Cells of one column: frequent ones, a few that are missing, a few that are rare."""
+    pool = _pool(facts)
+    # Squared, so that some are frequent whatever the pool.
+    places = (len(pool) * rng.random(num_rows) ** 2).astype(int)
+    cells: list[Any] = [pool[place] for place in places]
+    for row in np.flatnonzero(rng.random(num_rows) < missing):
+        cells[row] = None
+    if facts["sdtype"] == "categorical" and not facts.get("range_values"):
+        for row in np.flatnonzero(rng.random(num_rows) < 0.2):
+            cells[row] = f"rare {row}"
+    if facts["sdtype"] not in ("numerical", "categorical", "ordinal", "boolean", "datetime"):
+        cells = [f"made up {row}" for row in range(num_rows)]
+    return cells
+
+
+def _pool(facts: Mapping) -> list[Any]:
+    kind = facts["sdtype"]
+    if kind == "boolean":
+        return [True, False]
+    if kind in ("categorical", "ordinal"):
+        return list(facts.get("range_values") or (_FREQUENT if kind == "categorical" else (1, 2)))
+    if kind == "datetime":
+        low, high = _dates(facts)
+        days = [low + (high - low) * share for share in np.linspace(0, 1, 40)]
+        return [_written(facts, day) for day in days]
+    if kind == "numerical":
+        low, high = _numbers(facts)
+        values = np.linspace(low, high, 40)
+        places = facts.get("decimal_places", 0)
+        return [int(value) for value in values] if places == 0 else values.round(places).tolist()
+    return ["made up"]
+
+
+def _ends(facts: Mapping) -> tuple[Any, Any]:
+    """The lower and the upper end of a column."""
+    pool = _pool(facts)
+    if facts["sdtype"] == "boolean":
+        return False, True
+    return pool[0], pool[-1]
+
+
+def _numbers(facts: Mapping) -> tuple[float, float]:
+    low, high = facts.get("range_min"), facts.get("range_max")
+    low = float(high) - 60 if low is None and high is not None else float(low or 0)
+    return low, low + 60 if high is None else float(high)
+
+
+def _dates(facts: Mapping) -> list[Any]:
+    """The ends of a column of dates, as pandas reads them."""
+    ends: list[Any] = []
+    for key, usual in zip(("range_min", "range_max"), _DATES, strict=True):
+        end, form = facts.get(key), facts.get("datetime_format")
+        read = None
+        if end is not None:
+            options = {"format": form} if isinstance(end, str) and form else {}
+            read = pd.to_datetime(end, errors="coerce", **options)
+        ends.append(pd.Timestamp(usual) if read is None or pd.isna(read) else read)
+    return [end.tz_localize(None) for end in ends]
+
+
+def _written(facts: Mapping, day: Any) -> Any:
+    form = facts.get("datetime_format")
+    return day.strftime(form) if form else day.strftime("%Y-%m-%d")
+
+
+def _single(columns: Mapping[str, Mapping], domain: Mapping) -> Callable[[int, int], Any]:
+    """A cell that no other row has, of a kind that the column can read where it can."""
+    kinds = [{**facts, **domain.get(name, {})}["sdtype"] for name, facts in columns.items()]
+
+    def cell(row: int, place: int) -> Any:
+        kind = kinds[place]
+        if kind == "numerical":
+            return (-1) ** row * (row + 0.123456) * 10.0 ** (row % 9)
+        if kind == "datetime":
+            return str(datetime.date(1900, 1, 1) + datetime.timedelta(days=31 * row))
+        return f"only row {row}"
+
+    return cell

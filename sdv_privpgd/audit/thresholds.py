@@ -1,0 +1,147 @@
+"""Layer 4: what nobody declared. A value that few rows have must leave no trace.
+
+Values that one person alone has come out if their noisy count reaches a threshold. How likely that
+is stands in the ledger, as a part of delta, and is far too rare to be seen: it is recomputed, and
+the same curator is watched with a delta that is large enough to be counted.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import pandas as pd
+from scipy.stats import binom, norm
+
+from sdv_privpgd.audit.checks import Check, first_of
+from sdv_privpgd.audit.recording import Event, below, rare_and_given
+from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.readings import Reading
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency
+
+LAYER = "what nobody declared"
+
+_LARGE = Fraction(1, 20)
+"""A delta that shows in some thousand runs."""
+
+_MOST_RUNS = 3_000
+
+
+def threshold_checks(
+    events: Sequence[Event], ledger: PrivacyLedger, runs: int, false_alarms: float
+) -> list[Check]:
+    """Whether rare values stay hidden.
+
+    Args:
+        events: Of the recorded fit.
+        ledger: The empty ledger of a fit.
+        runs: How often a rare value may come out.
+        false_alarms: How likely the last check may be to fail although all is right.
+
+    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> [check.verdict for check in threshold_checks([], ledger, 100, 1e-6)]
+    ['not looked at']
+    """
+    events = [event for event in events if event.kind == "discover" and event.charges]
+    if not events:
+        return [
+            Check(
+                layer=LAYER,
+                name="thresholds",
+                looked_at="",
+                passed=None,
+                found="No column has values that nobody declared: none has to be found by a "
+                "threshold.",
+            )
+        ]
+    return [_promised(events, ledger), _rare(events, ledger), _released(ledger, runs, false_alarms)]
+
+
+def _promised(events: Sequence[Event], ledger: PrivacyLedger) -> Check:
+    """The thresholds of the ledger hide a person's values as its deltas say."""
+    faults = []
+    for event in events:
+        for charge in event.charges:
+            chance = _chance(charge, ledger)
+            if chance > float(charge.delta) * (1 + 1e-9):
+                faults.append(
+                    f"{charge.what!r} has a threshold of {charge.threshold}, which lets a person's "
+                    f"values out with probability {chance:.3g}; {float(charge.delta):.3g} is said."
+                )
+            low = below(event, charge.threshold or 0)
+            if low:
+                faults.append(f"{charge.what!r} gave out {len(low)} values below its threshold.")
+    total = float(sum(charge.delta for event in events for charge in event.charges))
+    return Check(
+        layer=LAYER,
+        name="thresholds",
+        looked_at=f"{len(events)} questions for values",
+        passed=not faults,
+        found=first_of(
+            faults,
+            f"A value of one person comes out with probability {total:.2g} at most, which is part "
+            f"of delta, {ledger.delta:g}.",
+        ),
+        facts={"delta_of_thresholds": total},
+    )
+
+
+def _chance(charge: Charge, ledger: PrivacyLedger) -> float:
+    """How likely a person's own values come out of one question, by the Gaussian's tail."""
+    rows = ledger.rows_per_person
+    beyond = ((charge.threshold or 0) - rows - 0.5) / charge.stddev
+    one = charge.num_queries * rows * float(norm.sf(beyond))
+    return one + (one / (1 - one) if ledger.adjacency is Adjacency.REPLACE_ONE else 0.0)
+
+
+def _rare(events: Sequence[Event], ledger: PrivacyLedger) -> Check:
+    """Of many values that one row has, none came out of the recorded fit."""
+    rare = [value for event in events for value in rare_and_given(event, ledger.rows_per_person)]
+    asked = sum(
+        number <= ledger.rows_per_person
+        for event in events
+        for exact in event.exact
+        for number in exact.values()
+    )
+    return Check(
+        layer=LAYER,
+        name="rare values",
+        looked_at=f"{asked:,} values that no more rows have than one person may",
+        passed=len(rare) < 2,  # one may come out by chance; two do as good as never
+        found=f"{len(rare)} of them came out of the recorded fit.",
+        false_alarms=min((asked * ledger.delta / 2) ** 2, 1.0),
+        facts={"rare": asked, "given_out": len(rare)},
+    )
+
+
+def _released(ledger: PrivacyLedger, runs: int, false_alarms: float) -> Check:
+    """How often a person's value comes out at a delta that can be counted."""
+    rows, runs = ledger.rows_per_person, min(runs, _MOST_RUNS)
+    cells = ["often"] * 5_000 + ["a person's"] * rows
+    grid = SignedPowers()
+    reading = Reading(
+        name="job", asks=frozenset(["categories"]), cells=grid, groups=(0,) * len(grid)
+    )
+    wide = PrivacyLedger.open(ledger.epsilon, 0.5, ledger.adjacency, rows, reserved=Fraction(1, 4))
+    table = PrivateTable({"job": pd.Series(cells, dtype=object)})
+    first = table.first_look([reading], Books(wide))
+    dataset, values = first._dataset, first._values
+    came_out = 0
+    for _ in range(runs):
+        curator = Curator(dataset, Books(wide), values=values)
+        found = curator.discover(wide.budget / 100, _LARGE, what="a made-up column")
+        came_out += any(value == "a person's" for value, _ in found["job"])
+    sides = 2 if ledger.adjacency is Adjacency.REPLACE_ONE else 1
+    most = float(_LARGE) / sides / rows
+    chance = float(binom.sf(came_out - 1, runs, most))
+    return Check(
+        layer=LAYER,
+        name="values released",
+        looked_at=f"a person's value in {runs:,} runs at a delta of {float(_LARGE):g}",
+        passed=chance >= false_alarms,
+        found=f"It came out in {100 * came_out / runs:.2f} % of the runs, and {100 * most:.2f} % "
+        "is allowed.",
+        false_alarms=false_alarms,
+        facts={"came_out": came_out, "runs": runs, "allowed": most},
+    )

@@ -1,0 +1,77 @@
+"""What the arguments of ``fit_table`` say: how much may be spent, and what is public of a table."""
+
+from collections.abc import Mapping, Sequence
+
+from sdv_privpgd.columns.vocabulary import MODELLED
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.fit import check
+from sdv_privpgd.fitting.methods import strategy_of
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.select.importance import importance_of, weighed
+from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.synthesize.engine import Engine
+
+
+def asked(
+    columns: Mapping[str, Mapping],
+    epsilon: float,
+    delta: float = 1e-5,
+    *,
+    adjacency: str = "replace_one",
+    rows_per_person: int = 1,
+    discovery_share: float = 0.2,
+    num_bins: int | None = None,
+    strategy: Strategy | str = "all_pairs",
+    engine: Engine | str = "particles",
+    target: str | Sequence[str] | None = None,
+    importance: Mapping[str, float] | None = None,
+    seed: int = 0,
+) -> tuple[Settings, Description]:
+    """The settings and the description that these arguments make, as ``fit_table`` takes them.
+
+    Raises ``ValueError`` for what no fit can ask of such columns.
+
+    >>> settings, description = asked({"ill": {"sdtype": "boolean"}}, epsilon=1.0, engine="pgm")
+    >>> settings.epsilon, description.modelled
+    (1.0, ['ill'])
+    """
+    described = {str(name): _described(str(name), facts) for name, facts in columns.items()}
+    settings = Settings(
+        epsilon=epsilon,
+        delta=delta,
+        adjacency=adjacency,  # pyright: ignore[reportArgumentType]  (it is parsed)
+        rows_per_person=rows_per_person,
+        discovery_share=discovery_share,
+        seed=seed,
+        strategy=weighed(strategy_of(strategy), importance_of(target, importance)),
+        engine=engine,  # pyright: ignore[reportArgumentType]  (names are parsed)
+    )
+    description = Description(
+        columns={name: {"sdtype": facts["sdtype"]} for name, facts in described.items()},
+        public_domain={
+            name: {key: fact for key, fact in facts.items() if key != "sdtype"}
+            for name, facts in described.items()
+        },
+        num_bins=num_bins,
+        discovers=bool(settings.discovery_share),
+    )
+    check(settings, description)
+    if not description.discovers:
+        _ = description.schema  # what is not declared cannot be found
+    return settings, description
+
+
+def _described(name: str, facts: Mapping) -> dict:
+    """The facts on a column with its sdtype."""
+    if not isinstance(facts, Mapping):
+        raise ValueError(
+            f"columns[{name!r}] must be a declaration such as Numerical(0, 120) or a dictionary "
+            f"with an sdtype, got {facts!r}."
+        )
+    found = {"sdtype": getattr(facts, "sdtype", None), **facts}
+    if found["sdtype"] not in MODELLED:
+        raise ValueError(
+            f"columns[{name!r}] needs one of the sdtypes {list(MODELLED)!r}, got "
+            f"{found['sdtype']!r}. Leave out keys, ids and personal data: they are not modelled."
+        )
+    return found

@@ -1,0 +1,294 @@
+"""The audit of a synthesizer: its settings and its code on made-up tables. No row is read."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+import pandas as pd
+
+from sdv_privpgd.audit.door import audited
+from sdv_privpgd.audit.kept_file import file_checks
+from sdv_privpgd.audit.leaves import Leaf, leaves
+from sdv_privpgd.audit.observing import Steps, listening
+from sdv_privpgd.audit.subjects import ROWS, Outcome, Through, finished, of_rows, small
+from sdv_privpgd.audit.tables import MadeUp
+from sdv_privpgd.fitting.account import Account
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.plugin.state import FittedState
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.progress import Progress
+from sdv_privpgd.report.document import Report
+
+if TYPE_CHECKING:
+    from sdv_privpgd.plugin.base import PrivateSynthesizer
+
+_FRESH = {
+    "_model_of_table": None,
+    "_warnings": (),
+    "_fitted": False,
+    "_random_state_set": False,
+    "_fitted_date": None,
+    "_gives_frames": False,
+}
+"""The state of a synthesizer that was never fitted."""
+
+_DAY = "2000-01-01"
+"""The date of all fits of an audit: midnight must not look like a leak."""
+
+_UNDATED = {
+    "_fitted_date": None, "_fitted_sdv_version": None, "_fitted_sdv_enterprise_version": None,
+    "_random_state_set": False,
+}  # fmt: skip
+"""What a model that is made anew has of its own."""
+
+
+class AuditedFit(FittedState):
+    """A synthesizer's own audit.
+
+    >>> from sdv.metadata import Metadata
+    >>> from sdv_privpgd import MSTSynthesizer
+    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
+    >>> synthesizer = MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)
+    >>> report = synthesizer.audit(runs=200)
+    >>> report.to_dict()["passed"], synthesizer.ledger.charges
+    (True, ())
+    """
+
+    def audit(
+        self,
+        runs: int = 10_000,
+        *,
+        path: str | Path | None = None,
+        false_alarms: float = 1e-4,
+        seed: int = 0,
+    ) -> Report:
+        """Audits these settings on made-up tables, and the file that the synthesizer would be.
+
+        It reads no row, spends nothing and changes nothing: a copy is fitted to tables that are
+        made up from the metadata, the public domain and the settings. Constraints, predicates,
+        strategies, engines and methods of your own run as in a fit, and are audited with it. If the
+        synthesizer is fitted, what it holds is audited, too: the books, and whether a model that is
+        made anew of the noisy answers is the same to the byte.
+
+        The report's ``to_dict()["passed"]`` says whether all is well; ``print`` shows what was
+        looked at, with what could not be seen. Fit nothing in other threads meanwhile: warnings are
+        shared by all threads.
+
+        Args:
+            runs: How often a few people are attacked in each of two worlds. 10,000 take seconds.
+            path: Where to save the report as well: the page, or the text (``.txt``) or the
+                dictionary (``.json``). Nothing is written without one.
+            false_alarms: How likely all statistical checks together are to fail although all is
+                right.
+            seed: Of the made-up rows.
+
+        Raises:
+            ValueError: If no fit to such columns is possible at all.
+        """
+        synthesizer: Any = self
+        checks = file_checks(KeptFile(synthesizer)) if self._fitted else []
+        report = audited(
+            SynthesizerFit(synthesizer),
+            name=type(self).__name__,
+            runs=runs,
+            false_alarms=false_alarms,
+            seed=seed,
+            more=checks,
+        )
+        if path is not None:
+            report.save(path)
+        return report
+
+
+@dataclass(frozen=True)
+class SynthesizerFit:
+    """What a synthesizer does with its settings, as ``audit.subjects.Subject`` says.
+
+    >>> from sdv.metadata import Metadata
+    >>> from sdv_privpgd import MSTSynthesizer
+    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
+    >>> subject = SynthesizerFit(MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0))
+    >>> subject.description.modelled
+    ['ill']
+    """
+
+    synthesizer: "PrivateSynthesizer"
+
+    @property
+    def settings(self) -> Settings:
+        """How much may be spent, and by which method."""
+        return self.synthesizer._settings()
+
+    @property
+    def description(self) -> Description:
+        """What is declared of the columns, by the metadata, the domain and the constraints."""
+        return unfitted(self.synthesizer)._description()
+
+    def fit(self, table: MadeUp, through: Through) -> Outcome:
+        """Fits a copy to a made-up table and collects all that the fit lets out."""
+        own = unfitted(self.synthesizer)
+        seen: dict[str, Any] = {}
+        with listening() as said:
+            with _listened_to(own, through, said.steps):
+                own.fit(table.frame)
+            own._fitted_date = _DAY
+            seen["file"] = cloudpickle.dumps(own)
+            rows = own.sample(ROWS)
+            rows = rows if isinstance(rows, pd.DataFrame) else next(iter(rows.values()))
+            seen |= of_rows(rows)
+            own.reset_sampling()
+            seen["file"] += cloudpickle.dumps(own)
+            seen["books"] = own.ledger.to_json()
+            seen["discovered domain"] = repr(own.discovered_domain())
+            seen["pages"] = repr((own.report().to_dict(), own.get_info(), own.warnings_))
+            seen["plans"] = cloudpickle.dumps(own._questions())
+        return finished(seen, said)
+
+
+@dataclass(frozen=True)
+class KeptFile:
+    """A fitted synthesizer, as ``audit.kept_file.Kept`` says.
+
+    >>> import pandas as pd
+    >>> from sdv.metadata import Metadata
+    >>> from sdv_privpgd import MSTSynthesizer
+    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
+    >>> synthesizer = MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)
+    >>> synthesizer.fit(pd.DataFrame({"ill": [True, False] * 500}))
+    >>> KeptFile(synthesizer).num_rows
+    1000
+    """
+
+    synthesizer: "PrivateSynthesizer"
+
+    @property
+    def settings(self) -> Settings:
+        """As of the fit."""
+        return self.synthesizer._settings()
+
+    @property
+    def ledger(self) -> Any:
+        """Of all fits of the object."""
+        return self.synthesizer.ledger
+
+    @property
+    def release(self) -> Any:
+        """The noisy answers and the model."""
+        return self.synthesizer._release
+
+    @property
+    def num_rows(self) -> int | None:
+        """As far as it is known."""
+        return self.synthesizer.estimated_num_rows
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Versions and dates."""
+        info = self.synthesizer.get_info()
+        return {"class": info["class_name"], "fitted": str(info["last_fit_date"])}
+
+    def leaves(self) -> dict[str, Leaf]:
+        """All that the file holds, but for where the rows go on."""
+        own = deepcopy(self.synthesizer)
+        with listening():
+            _begin_again(own)
+        return leaves({**own.__getstate__(), **_UNDATED})
+
+    def leaves_made_anew(self) -> dict[str, Leaf]:
+        """The same of a model that is made anew, without a table."""
+        kept, own = self.synthesizer, fresh(self.synthesizer)
+        for name in set(vars(own)) - _names_of(kept):
+            delattr(own, name)
+        fitted = kept._model_of_table
+        assert fitted is not None
+        assert fitted.release is not None
+        own._account = Account(kept._account.ledger)
+        settings, description = own._questions(kept._dtypes)
+        found = fitted.description
+        description = replace(description, discovered=found.discovered, shapes=found.shapes)
+        fit = Fit(settings, description, doubts=fitted.doubts, begun=fitted.release.ledger)
+        names = (kept._gives_frames, kept._original_columns)
+        with listening() as said:
+            own._run(fit, names, None, said.steps, fitted.release.measurements)
+            _begin_again(own)
+        if said.error is not None:
+            raise ValueError(f"No model can be made of the answers that are kept: {said.error[1]}")
+        return leaves({**own.__getstate__(), **_UNDATED})
+
+
+def _names_of(synthesizer: "PrivateSynthesizer") -> set[str]:
+    """The names of what a synthesizer of this class has before it is fitted."""
+    kind, parameters = type(synthesizer), synthesizer.get_parameters()
+    new: Any = None
+    with listening():
+        new = kind(synthesizer.get_metadata(), **parameters)
+    if new is None:  # a class of a user that wants other arguments
+        return set(vars(synthesizer))
+    return set(vars(new))
+
+
+def _begin_again(synthesizer: "PrivateSynthesizer") -> None:
+    """At the first row of the sequence, with all that is computed when rows are made."""
+    synthesizer.sample(1)
+    synthesizer.reset_sampling()
+
+
+def fresh(synthesizer: "PrivateSynthesizer") -> "PrivateSynthesizer":
+    """A copy with the same settings and constraints that was never fitted.
+
+    >>> from sdv.metadata import Metadata
+    >>> from sdv_privpgd import MSTSynthesizer
+    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
+    >>> fresh(MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)).ledger.charges
+    ()
+    """
+    own = deepcopy(synthesizer)
+    vars(own).update(_FRESH)
+    own._account = Account()
+    own._original_columns = pd.Index([])
+    own._dtypes = {}
+    return own
+
+
+def unfitted(synthesizer: "PrivateSynthesizer") -> "PrivateSynthesizer":
+    """A copy with the same settings and constraints, at a small size, that was never fitted.
+
+    >>> from sdv.metadata import Metadata
+    >>> from sdv_privpgd import MSTSynthesizer
+    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
+    >>> unfitted(MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)).engine.steps
+    100
+    """
+    own = fresh(synthesizer)
+    engine = own._engine()
+    own.engine, own.num_particles, own.penalties = small(engine), None, ()
+    own.enable_gpu = False
+    return own
+
+
+@contextmanager
+def _listened_to(
+    synthesizer: "PrivateSynthesizer", through: Through, steps: Steps
+) -> Iterator[None]:
+    """This one copy opens its table for the audit, and shows its bar to it."""
+    opened = synthesizer._open
+
+    def opened_for_audit(data: Any) -> PrivateTable:
+        return through(opened(data))
+
+    @contextmanager
+    def shown() -> Iterator[Progress]:
+        yield steps
+
+    own: dict[str, Any] = vars(synthesizer)
+    own.update(_open=opened_for_audit, _shown=shown)
+    try:
+        yield
+    finally:
+        del own["_open"], own["_shown"]

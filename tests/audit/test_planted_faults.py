@@ -1,0 +1,534 @@
+"""The audit finds each fault that is planted, and nothing where there is none.
+
+A fault is a core function that is replaced, or a strategy or an engine of a user who means ill. An
+audit fails by chance with a probability of 1e-7. What must be found is named; what follows from it
+may be found as well, and nothing else.
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from no_processes import NoProcesses
+
+from sdv_privpgd import (
+    AIM,
+    MST,
+    MWEM,
+    AllPairs,
+    Boolean,
+    Categorical,
+    Independent,
+    Numerical,
+    PrivatePGM,
+    audit_fit,
+)
+from sdv_privpgd.audit import door
+from sdv_privpgd.domain import Grouping
+from sdv_privpgd.fitting import door as fitting_door
+from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.privacy import boundary
+from sdv_privpgd.privacy import curator as curating
+from sdv_privpgd.privacy.accounting import range_epsilon_of, stddev_for
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.noise import rounded_gaussian
+from sdv_privpgd.privacy.queries import (
+    Adjacency,
+    GroupedMarginalQuery,
+    MarginalQuery,
+    ModelErrorQuery,
+)
+from sdv_privpgd.sampling.sampler import Sampler
+
+COLUMNS = {
+    "ward": Categorical(list("ABCDEFG")),
+    "age": Numerical(0, 110, decimal_places=0, num_bins=12),
+    "ill": Boolean(),
+}
+UNDECLARED = {**COLUMNS, "town": Categorical()}
+ATTACK = {"attack", "attack, counted"}
+LAW = {"noise sd", "noise of each answer"}
+MADE = {"file", "samples", "pages", "plans", "dtypes", "messages", "discovered domain"}
+"""What a leak into a fit's own facts can show in."""
+
+
+def failed(columns=COLUMNS, *, runs=400, **settings):
+    """The checks that find something, of a quick audit."""
+    asked = {"epsilon": 6.0, "engine": "pgm", "strategy": Independent(), **settings}
+    if columns is COLUMNS:
+        asked = {"discovery_share": 0, **asked}  # quicker
+    report = audit_fit(columns, runs=runs, false_alarms=1e-7, **asked)
+    return set(report.to_dict()["failed"])
+
+
+@pytest.fixture
+def plant(monkeypatch):
+    monkeypatch.setattr(door, "FreshProcesses", NoProcesses)
+    return monkeypatch.setattr
+
+
+@pytest.mark.parametrize(
+    ("columns", "settings"),
+    [
+        (COLUMNS, {"strategy": "independent", "adjacency": "add_remove", "rows_per_person": 2}),
+        (UNDECLARED, {"strategy": MST(), "rows_per_person": 2}),
+        (COLUMNS, {"strategy": AIM(rounds_per_attribute=1)}),
+        (UNDECLARED, {"strategy": MWEM(rounds=2), "adjacency": "add_remove"}),
+        (COLUMNS, {"strategy": AllPairs(), "engine": "particles", "epsilon": 0.2}),
+        ({"ill": Boolean()}, {"strategy": "all_pairs"}),
+        ({"town": Categorical(), "weight": Numerical()}, {"strategy": "all_pairs"}),
+    ],
+    ids=["independent", "mst", "aim", "mwem", "all pairs", "one column", "undeclared"],
+)
+def test_nothing_is_found_where_all_is_right(columns, settings, plant):
+    assert failed(columns, runs=200, **settings) == set()
+
+
+def scaled(factor):
+    return lambda stddev, size, words: rounded_gaussian(factor * stddev, size, words)
+
+
+class TestNoise:
+    @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+    def test_half_the_noise(self, adjacency, plant):
+        plant(curating, "rounded_gaussian", scaled(0.5))
+        assert {"noise sd"} | ATTACK <= failed(adjacency=adjacency) <= LAW | ATTACK
+
+    def test_half_the_noise_of_values_that_are_found(self, plant):
+        plant(curating, "rounded_gaussian", scaled(0.5))
+        found = failed(UNDECLARED)
+        assert {"noise sd"} | ATTACK <= found <= LAW | ATTACK | {"values released"}
+
+    def test_noise_too_small_by_a_tenth(self, plant):
+        plant(curating, "rounded_gaussian", scaled(0.9))
+        assert {"noise sd"} <= failed() <= LAW | ATTACK
+
+    def test_noise_that_is_no_whole_number(self, plant):
+        def real(stddev, size, words):
+            return np.random.default_rng().normal(0, stddev, size)
+
+        plant(curating, "rounded_gaussian", real)
+        assert "noise lattice" in failed()
+
+    def test_noise_on_every_other_number(self, plant):
+        plant(
+            curating,
+            "rounded_gaussian",
+            lambda stddev, size, words: 2 * rounded_gaussian(stddev / 2, size, words),
+        )
+        assert {"noise lattice"} <= failed(epsilon=1.0) <= {"noise lattice"} | LAW
+
+    def test_noise_of_another_law(self, plant):
+        def laplace(stddev, size, words):
+            rng = np.random.default_rng()
+            return np.rint(rng.laplace(0, stddev / 2**0.5, size)).astype(np.int64)
+
+        plant(curating, "rounded_gaussian", laplace)
+        assert {"noise shape"} <= failed(epsilon=1.0) <= {"noise shape"} | LAW | ATTACK
+
+    def test_noise_that_does_not_add_up_to_zero(self, plant):
+        plant(
+            curating,
+            "rounded_gaussian",
+            lambda stddev, size, words: rounded_gaussian(stddev, size, words) + round(stddev / 5),
+        )
+        assert {"noise mean"} <= failed(epsilon=1.0) <= {"noise mean"} | LAW
+
+    def test_noise_used_twice(self, plant):
+        before = []
+
+        def again(stddev, size, words):
+            if before and before[-1].size >= size:
+                return before.pop()[:size]
+            before[:] = [rounded_gaussian(stddev, size, words)]
+            return before[-1]
+
+        plant(curating, "rounded_gaussian", again)
+        found = failed(adjacency="add_remove", strategy=AllPairs())
+        assert {"noise once"} <= found <= {"noise once", "noise fresh"} | LAW | ATTACK
+
+    def test_a_generator_of_its_own_with_a_seed(self, plant):
+        rng = np.random.default_rng(0)
+        plant(
+            curating,
+            "rounded_gaussian",
+            lambda stddev, size, words: rounded_gaussian(stddev, size, rng.bytes),
+        )
+        assert failed() == {"noise fresh"}
+
+    def test_the_generator_that_users_seed(self, plant):
+        plant(
+            curating,
+            "rounded_gaussian",
+            lambda stddev, size, words: rounded_gaussian(stddev, size, np.random.bytes),
+        )
+        assert failed() == {"noise fresh"}
+
+    def test_the_same_noise_in_each_release(self, plant):
+        """As from a seed: with known noise the worlds differ without any overlap."""
+        plant(
+            curating,
+            "rounded_gaussian",
+            lambda stddev, size, words: rounded_gaussian(
+                stddev, size, np.random.default_rng(0).bytes
+            ),
+        )
+        found = failed()
+        assert {"noise fresh", "noise sd", "attack"} <= found
+        assert not found & MADE
+
+    def test_an_exact_table_that_a_choice_has_kept(self, plant):
+        real = Curator.measure
+
+        def measure(self, queries, mu_squared, **more):
+            return [
+                replace(each, answer=self._tables[each.query.clique])
+                if getattr(each.query, "clique", None) in self._tables
+                else each
+                for each in real(self, queries, mu_squared, **more)
+            ]
+
+        plant(Curator, "measure", measure)
+        found = failed(strategy=MST())
+        assert {"noise of each answer"} <= found <= {"noise of each answer", "noise once"}
+
+
+class TestBooks:
+    def test_a_sensitivity_too_small(self, plant):
+        plant(MarginalQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
+        assert failed() == {"changes"} | ATTACK
+
+    def test_a_query_of_ones_own_that_says_too_little(self, plant):
+        assert failed(strategy=Tripled()) == {"changes"} | ATTACK
+
+    def test_noise_for_one_table_where_several_are_released(self, plant):
+        plant(curating, "stddev_for", lambda squared, mu_squared: stddev_for(2, mu_squared))
+        assert failed() == {"books"} | ATTACK
+
+    def test_a_persons_rows_counted_as_one(self, plant):
+        plant(
+            curating, "stddev_for", lambda squared, mu_squared: stddev_for(squared // 4, mu_squared)
+        )
+        found = failed(rows_per_person=2)
+        assert found == {"books"} | ATTACK
+
+    def test_a_question_that_is_not_charged(self, plant):
+        charge = Books.charge
+        plant(
+            Books,
+            "charge",
+            lambda self, each: None if "2-way" in each.what else charge(self, each),
+        )
+        found = failed(strategy=PairsFirst())
+        assert {"books"} <= found <= {"books"} | ATTACK
+
+    def test_one_charge_for_several_questions(self, plant):
+        real = Curator.measure
+
+        def measure(self, queries, mu_squared, **more):
+            queries = tuple(queries)
+            _, *rest = queries or (None,)
+            answers = real(self, queries[:1], mu_squared, **more)
+            return [*answers, *(replace(answers[0], query=each) for each in rest)]
+
+        plant(Curator, "measure", measure)
+        with pytest.raises(ValueError, match="cannot be fitted"):
+            failed()  # such answers have the shape of another question
+
+    def test_a_choice_of_twice_the_cost(self, plant):
+        choose = curating.exponential_choice
+        plant(
+            curating,
+            "exponential_choice",
+            lambda scores, temperature, words: choose(scores, temperature / 2, words),
+        )
+        assert failed(strategy=MST()) == {"choices"}
+
+    def test_a_choice_that_is_charged_too_little(self, plant):
+        plant(curating, "range_epsilon_of", lambda mu_squared: 2 * range_epsilon_of(mu_squared))
+        assert {"books"} <= failed(strategy=MST()) <= {"books", "choices"}
+
+    def test_a_score_that_says_too_little(self, plant):
+        plant(ModelErrorQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
+        assert {"changes"} <= failed(strategy=MST()) <= {"changes", "choices"}
+
+
+class TestLeaks:
+    def test_groups_from_true_counts(self, plant):
+        assert failed(strategy=GroupsByCounts()) == {"questions"}
+
+    def test_an_error_that_depends_on_a_cell(self, plant):
+        codes = boundary.encode_table
+
+        def encoded(columns, *rest):
+            for cell in columns["age"]:
+                if isinstance(cell, str):
+                    raise ValueError(f"Cannot read {cell!r}.")
+            return codes(columns, *rest)
+
+        plant(boundary, "encode_table", encoded)
+        assert failed() == {"messages"}
+
+    def test_a_log_that_depends_on_the_table(self, plant, caplog):
+        import logging
+
+        ask = Fit.ask
+
+        def asked(self, table, *rest, **more):
+            logging.getLogger("audit").debug("rows with an age: %s", table._columns["age"].count())
+            ask(self, table, *rest, **more)
+
+        plant(Fit, "ask", asked)
+        assert failed() == {"messages"}
+
+    def test_a_dtype_that_depends_on_a_cell(self, plant):
+        kept = PrivateTable.dtypes_kept
+        real = Sampler.take
+
+        def dtypes_kept(self, described, modelled):
+            Sampler.seen = {name: each.dtype for name, each in self._columns.items()}
+            return kept(self, described, modelled)
+
+        def take(self, num_rows):
+            rows = real(self, num_rows)
+            whole = Sampler.seen["ill"] == np.dtype(bool)
+            return {**rows, "ill": rows["ill"].astype("boolean" if whole else object)}
+
+        plant(Sampler, "seen", {}, raising=False)
+        plant(PrivateTable, "dtypes_kept", dtypes_kept)
+        plant(Sampler, "take", take)
+        nullable = {**COLUMNS, "ill": Boolean(nullable=False)}
+        assert {"dtypes"} <= failed(nullable) <= {"dtypes", "samples"}
+
+    def test_a_bar_that_knows_the_number_of_rows(self, plant):
+        plant(Settings, "foretold_rows", lambda self, table: len(table._columns["age"]))
+        assert failed(adjacency="add_remove") == {"progress"}
+
+    def test_a_step_for_each_row(self, plant):
+        assert failed(strategy=StepForEachRow()) == {"progress"}
+
+    def test_a_category_that_was_learned(self, plant):
+        real = Curator.discover
+
+        def discover(self, mu_squared, delta, *, what, names=None):
+            found = real(self, mu_squared, delta, what=what, names=names)
+            return {
+                name: [*values[:-1], *self._values.counts(name)[:20], values[-1]]
+                for name, values in found.items()
+            }
+
+        plant(Curator, "discover", discover)
+        assert (
+            {"rare values"}
+            <= failed(UNDECLARED)
+            <= {"rare values", "thresholds", "values released"}
+        )
+
+    def test_a_threshold_too_low(self, plant):
+        """By half, of which the books know nothing."""
+        threshold, delta = curating.threshold_for, curating.thresholded_delta
+        plant(curating, "threshold_for", lambda *asked: threshold(*asked) // 2)
+        plant(
+            curating,
+            "thresholded_delta",
+            lambda stddev, low, *rest: delta(stddev, 2 * low + 1, *rest),
+        )
+        found = failed(UNDECLARED)
+        assert {"thresholds"} <= found <= {"thresholds", "rare values", "values released"}
+
+    def test_a_range_that_was_clipped_to_the_data(self, plant):
+        ask = Fit.ask
+
+        def asked(self, table, *rest, **more):
+            ages = [cell for cell in table._columns["age"] if isinstance(cell, int)]
+            last = min(max(ages, default=110), 110) % 1_000
+            domain = {**self.description.public_domain}
+            domain["age"] = {**domain["age"], "range_max": max(last, 50)}
+            self.description = replace(self.description, public_domain=domain)
+            ask(self, table, *rest, **more)
+
+        plant(Fit, "ask", asked)
+        found = failed()
+        assert {"file", "samples"} <= found
+        assert found <= MADE
+
+    def test_a_true_number_in_the_file(self, plant):
+        ask = Fit.ask
+
+        def asked(self, table, *rest, **more):
+            ask(self, table, *rest, **more)
+            self.doubts = {"age": f"{table._columns['age'].count()} rows"}
+
+        plant(Fit, "ask", asked)
+        assert {"file"} <= failed() <= MADE
+
+    def test_a_seed_from_the_table(self, plant):
+        ask = Fit.ask
+
+        def asked(self, table, *rest, **more):
+            seed = int(table._columns["age"].count()) % 1_000
+            self.settings = replace(self.settings, seed=seed)
+            ask(self, table, *rest, **more)
+
+        plant(Fit, "ask", asked)
+        found = failed()
+        assert {"samples"} <= found <= MADE
+
+    def test_an_engine_that_looks_into_the_table(self, plant):
+        found = failed(engine=Spying(), strategy=Telling())
+        assert {"samples", "file"} <= found <= MADE
+
+    def test_an_engine_without_a_seed_is_told(self, plant):
+        found = failed(engine=Unseeded())
+        assert {"repeatable"} <= found <= {"repeatable"} | MADE
+
+
+@dataclass(frozen=True)
+class TripledQuery:
+    """Counts times three, with the sensitivity of plain counts."""
+
+    clique: tuple
+
+    def describe(self):
+        return "three times " + " x ".join(self.clique)
+
+    def l2_sensitivity_squared(self, adjacency):
+        return 2 if adjacency is Adjacency.REPLACE_ONE else 1
+
+    def shape(self, domain):
+        return domain.shape(self.clique)
+
+    def answer(self, dataset):
+        return 3 * dataset.counts(self.clique)
+
+
+class Tripled:
+    def run(self, curator, engine, *, progress=None):
+        names = curator.domain.attributes
+        left = curator.ledger.remaining
+        plain = [MarginalQuery((name,)) for name in names]
+        curator.measure([TripledQuery(names[:1])], left * Fraction(9, 10), what="tripled")
+        return curator.measure(plain, curator.ledger.remaining, what="columns")
+
+
+class PairsFirst:
+    """Pairs for half of the budget, and columns for the other half."""
+
+    def run(self, curator, engine, *, progress=None):
+        half = curator.ledger.remaining / 2
+        pairs = [MarginalQuery(clique) for clique in curator.domain.cliques(2)]
+        curator.measure(pairs[:1], half, what="a 2-way marginal")
+        columns = [MarginalQuery(clique) for clique in curator.domain.cliques(1)]
+        return curator.measure(columns, half, what="columns")
+
+
+class GroupsByCounts:
+    """Puts codes into groups by how many rows truly have them."""
+
+    def run(self, curator, engine, *, progress=None):
+        domain = curator.domain
+        counts = curator._dataset.counts_of([(name,) for name in domain.attributes])
+        groups = {
+            name: (own > np.median(own)).astype(int) if len(set(own > np.median(own))) > 1
+            else np.zeros(len(own), int)
+            for name, own in zip(domain.attributes, counts, strict=True)
+        }  # fmt: skip
+        half = curator.ledger.remaining / 2
+        grouped = GroupedMarginalQuery(domain.attributes[:2], Grouping.of(groups))
+        curator.measure([grouped], half, what="a pair in groups")
+        return curator.measure(
+            [MarginalQuery(clique) for clique in domain.cliques(1)], half, what="columns"
+        )
+
+
+class StepForEachRow(Independent):
+    def run(self, curator, engine, *, progress=None):
+        if progress is not None:
+            odd = int(curator._dataset.counts(curator.domain.attributes[:1])[0])
+            list(progress(range(odd), "reading"))
+        return super().run(curator, engine)
+
+
+class Telling(Independent):
+    """Tells the engine what it is not to know."""
+
+    def run(self, curator, engine, *, progress=None):
+        Spying.told = int(curator._dataset.counts(curator.domain.attributes[:1])[0])
+        return super().run(curator, engine)
+
+
+@dataclass(frozen=True)
+class Spying:
+    """Makes rows that depend on a true count."""
+
+    told = 0
+
+    def statistics(self, domain):
+        return ()
+
+    def megabytes(self, domain, cliques):
+        return 0.0
+
+    def fit(self, domain, measurements, *, warm_start=None, progress=None):
+        model = PrivatePGM(steps=50).fit(domain, measurements)
+        code = self.told % domain.sizes[0]
+        return Told(model, code)
+
+
+@dataclass(frozen=True)
+class Told:
+    model: object
+    code: int
+
+    @property
+    def domain(self):
+        return self.model.domain
+
+    @property
+    def block(self):
+        return self.model.block
+
+    def marginal(self, clique):
+        return self.model.marginal(clique)
+
+    def sample(self, num_rows, seed):
+        rows = self.model.sample(num_rows, seed)
+        rows[:, 0] = self.code
+        return rows
+
+
+@dataclass(frozen=True)
+class Unseeded(Spying):
+    """Draws rows from a generator that nobody has seeded."""
+
+    def fit(self, domain, measurements, *, warm_start=None, progress=None):
+        return Drawn(PrivatePGM(steps=50).fit(domain, measurements), 0)
+
+
+class Drawn(Told):
+    def sample(self, num_rows, seed):
+        rows = self.model.sample(num_rows, seed)
+        rows[:, 0] = np.random.default_rng().integers(0, self.domain.sizes[0], num_rows)
+        return rows
+
+
+def test_frozen_answers_are_for_made_up_tables_alone():
+    """No door leads from a user's table to a curator that gives answers of another run."""
+    import pandas as pd
+
+    from sdv_privpgd.audit.recording import AuditedTable, Tape, watched
+    from sdv_privpgd.audit.tables import made_up
+
+    made = made_up({"ill": {"sdtype": "boolean"}}, {}, num_rows=10)
+    own = PrivateTable({"ill": pd.Series([True] * 10, dtype=object)})
+    with pytest.raises(TypeError, match="made up"):
+        AuditedTable(own, made, Tape(answers=Tape()))
+    with pytest.raises(TypeError, match="made up"):
+        AuditedTable(own, own, Tape())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="made-up tables alone"):
+        watched(None, None, Tape(answers=Tape()))  # type: ignore[arg-type]
+    assert fitting_door.PrivateTable is PrivateTable

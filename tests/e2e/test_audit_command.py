@@ -1,0 +1,96 @@
+"""``sdv-privpgd audit``: settings and a kept synthesizer, audited at the command line."""
+
+import json
+
+import cloudpickle
+import pytest
+from commands import SECRET, declared, run
+
+from sdv_privpgd.privacy import curator
+from sdv_privpgd.privacy.noise import rounded_gaussian
+
+
+def audited(folder, *more):
+    return run(
+        "audit", "--metadata", folder / "metadata.json", "--domain", folder / "domain.json",
+        "--epsilon", 6, "--method", "mst", "--runs", 200, "--out", folder / "audit.json",
+        "--report", folder / "audit.html", *more,
+    )  # fmt: skip
+
+
+def test_settings_are_audited_without_a_table(csv, capsys):
+    folder = csv.parent
+    csv.unlink()
+    assert audited(folder, "--adjacency", "add_remove", "--rows-per-person", 2) == 0
+    facts = json.loads((folder / "audit.json").read_text())
+    assert facts["passed"]
+    assert facts["failed"] == []
+    assert facts["rows_of_a_person"] == "2"
+    assert {check["name"] for check in facts["checks"]} >= {"changes", "file", "attack"}
+    page = (folder / "audit.html").read_text()
+    assert "What the audit cannot see" in page
+    told = capsys.readouterr()
+    assert "Passed: none of" in told.out
+    assert "no row is read" in told.err
+
+
+def test_a_fault_ends_with_status_1_and_all_files(csv, monkeypatch, capsys):
+    monkeypatch.setattr(
+        curator,
+        "rounded_gaussian",
+        lambda stddev, size, words: rounded_gaussian(stddev / 2, size, words),
+    )
+    assert audited(csv.parent) == 1
+    facts = json.loads((csv.parent / "audit.json").read_text())
+    assert "noise sd" in facts["failed"]
+    assert (csv.parent / "audit.html").exists()
+    assert "The audit found faults:" in capsys.readouterr().err
+
+
+class TestModel:
+    @pytest.fixture
+    def model(self, csv):
+        path = csv.parent / "model.pkl"
+        assert declared(csv, "--model", path, "--quiet") == 0
+        return path
+
+    def test_a_kept_synthesizer_holds_what_the_noisy_answers_give(self, model, capsys):
+        before = model.read_bytes()
+        assert run("audit", "--model", model, "--runs", 50) == 0
+        assert model.read_bytes() == before
+        assert "passed: kept contents" in capsys.readouterr().out
+
+    def test_a_true_value_in_the_file_is_found(self, model, capsys):
+        synthesizer = cloudpickle.loads(model.read_bytes())
+        synthesizer.note = SECRET
+        model.write_bytes(cloudpickle.dumps(synthesizer))
+        assert run("audit", "--model", model, "--runs", 50) == 1
+        told = capsys.readouterr()
+        assert "kept contents" in told.err
+        assert SECRET not in told.err + told.out
+
+    def test_options_that_are_not_those_of_the_file_are_refused(self, model, csv, capsys):
+        domain = csv.parent / "other.json"
+        domain.write_text('{"age": {"range_min": 0, "range_max": 99}}')
+        for more, told in [
+            (("--domain", domain), "--domain"),
+            (("--rows-per-person", 2), "--rows-per-person"),
+            (("--epsilon", 3), "--epsilon"),
+            (("--method", "aim"), "--method is not needed"),
+        ]:
+            assert run("audit", "--model", model, *more) == 1
+            assert told in capsys.readouterr().err
+
+
+def test_what_is_missing_is_told(csv, capsys):
+    for more, told in [
+        ((), "An audit needs --metadata and --epsilon, or --model."),
+        (("--metadata", csv.parent / "metadata.json"), "--epsilon is needed"),
+        (("--metadata", csv, "--epsilon", 1, "--out", "audit.csv"), "must end in .json"),
+        (
+            ("--metadata", csv.parent / "metadata.json", "--epsilon", 1, "--runs", 0),
+            "--runs must be a whole number of at least 10",
+        ),
+    ]:
+        assert run("audit", *more) == 1
+        assert told in capsys.readouterr().err
