@@ -78,7 +78,9 @@ def parser() -> argparse.ArgumentParser:
     )
     _settings(plan)
     plan.add_argument("--rows", type=int, help="as many as the table has")
+    plan.add_argument("--report", type=Path, help="write it as a page")
     _table(plan)
+    _force(plan)
 
     sample = _command(each, commands.sample, "write more rows of a kept synthesizer, for nothing")
     sample.add_argument("model", type=Path, help="moves on, so that the next rows are new ones")

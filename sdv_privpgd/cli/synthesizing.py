@@ -100,7 +100,7 @@ def write_results(
 
 
 def plan(arguments: Namespace) -> None:
-    """Prints the questions of a fit, their noise, and what is wrong with it. It spends nothing.
+    """Prints the questions of a fit and the errors to be expected. It spends nothing.
 
     A table is read only where there is no metadata, to detect types, or no number of rows.
     """
@@ -125,7 +125,11 @@ def plan(arguments: Namespace) -> None:
         table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
         require_rows(arguments, table)
         rows = len(table)
-    domain, planned = read_facts(arguments.domain), synthesizer.plan(rows)
+    inputs = (arguments.table, arguments.metadata, arguments.domain, arguments.constraints)
+    with Outputs(inputs=inputs, force=arguments.force) as outputs:
+        report = outputs.open("--report", arguments.report)
+        domain, planned = read_facts(arguments.domain), synthesizer.plan(rows)
+        outputs.write(report, planned.save)
     if domain is not None:
         in_plan = planned.to_dict()["warnings"]
         for sentence in check_domain(metadata, domain, rows_per_person=arguments.rows_per_person):

@@ -41,7 +41,7 @@ def codes_paid_for(
     >>> from sdv_privpgd.privacy.queries import Adjacency
     >>> ledgers = [PrivacyLedger.open(each, 1e-5, Adjacency.REPLACE_ONE) for each in (0.2, 1.0)]
     >>> [codes_paid_for(14, 40_000, ledger, AllPairs()) for ledger in ledgers]
-    [16, 21]
+    [16, 23]
     """
     names = tuple(map(str, range(num_columns)))
     cliques = forecast.cliques_of(Domain(names, (2,) * num_columns), strategy)

@@ -6,6 +6,7 @@ from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.foreseeing import outlook
 from sdv_privpgd.fitting.settings import Settings, check_count
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.report.document import Report
@@ -13,7 +14,7 @@ from sdv_privpgd.report.plan import plan_report
 
 
 def planned(settings: Settings, description: Description, num_rows: int) -> Report:
-    """What a fit to so many rows would ask, and how loud its answers would be.
+    """What a fit to so many rows would ask, and how large its errors are to be expected.
 
     >>> from sdv_privpgd import AllPairs, PrivatePGM
     >>> columns = {"ill": {"sdtype": "boolean"}, "old": {"sdtype": "boolean"}}
@@ -27,9 +28,10 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     table = PrivateTable(dict.fromkeys(description.columns, missing))
     fit = Fit(settings, description)
     fit.discover(table)
+    expected = outlook(settings, fit.description, fit.books.ledger, num_rows)
     fit.ask(table)
     notes = [
         *on_repeated_ids(description.repeated_ids, settings.rows_per_person),
         *on_names(description.facts),
     ]
-    return plan_report(fit.books.ledger, num_rows, fit.tables, notes)
+    return plan_report(fit.books.ledger, num_rows, expected, notes)

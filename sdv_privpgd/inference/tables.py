@@ -1,6 +1,6 @@
 """All noisy tables as tidy rows, with the labels that users know, and as files. Public."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,10 +21,18 @@ from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, Margin
 MEASURED, CONSISTENT = "measured", "consistent"
 
 
-def noisy_tables(release: Release, schema: Schema, path: str | Path | None = None) -> pd.DataFrame:
+def noisy_tables(
+    release: Release,
+    schema: Schema,
+    path: str | Path | None = None,
+    *,
+    kinds: Collection[str] = (MEASURED, CONSISTENT),
+    most: int | None = None,
+) -> pd.DataFrame:
     """Every measured table, and the consistent tables that follow from all of them.
 
-    Users call ``FittedTable.noisy_tables``, which says what the columns are.
+    Users call ``FittedTable.noisy_tables``, which says what the columns are. ``kinds`` and
+    ``most``, the largest number of columns of a table, leave out the others.
 
     Raises:
         ValueError: For a path that does not end in ``.parquet`` or ``.csv``.
@@ -42,7 +50,10 @@ def noisy_tables(release: Release, schema: Schema, path: str | Path | None = Non
     """
     writes = None if path is None else _writer(Path(path))
     columns = {column.name: column for column in schema.attributes}
-    parts = [*_measured(release, columns), *_consistent(release, columns)]
+    parts = [
+        *(_measured(release, columns, most) if MEASURED in kinds else ()),
+        *(_consistent(release, columns, most) if CONSISTENT in kinds else ()),
+    ]
     frame = pd.concat(parts, ignore_index=True)
     named = [name for name in frame if name.startswith(("column_", "label_"))]
     ordered = ["kind", *sorted(named, key=_place), "estimate", "stddev", "round"]
@@ -54,7 +65,9 @@ def noisy_tables(release: Release, schema: Schema, path: str | Path | None = Non
     return frame
 
 
-def _measured(release: Release, columns: dict[str, Column]) -> Iterator[pd.DataFrame]:
+def _measured(
+    release: Release, columns: dict[str, Column], most: int | None
+) -> Iterator[pd.DataFrame]:
     """The measured tables, in the order in which they were asked for."""
     asked: dict[tuple, int] = {}
     for measurement in release.measurements:
@@ -68,17 +81,23 @@ def _measured(release: Release, columns: dict[str, Column]) -> Iterator[pd.DataF
             labels = [group_labels(columns[name], query.grouping[name]) for name in clique]
         else:
             continue
+        if most is not None and len(clique) > most:
+            continue
         key = (frozenset(clique), isinstance(query, GroupedMarginalQuery))
         asked[key] = asked.get(key, 0) + 1
         yield _rows(MEASURED, clique, labels, measurement.answer, _stddev(measurement), asked[key])
 
 
-def _consistent(release: Release, columns: dict[str, Column]) -> Iterator[pd.DataFrame]:
+def _consistent(
+    release: Release, columns: dict[str, Column], most: int | None
+) -> Iterator[pd.DataFrame]:
     """The linear estimate of each table over codes that was measured."""
     estimate, domain = LinearEstimate(release.domain, release.measurements), release.domain
     measured = (m.query.clique for m in release.measurements if isinstance(m.query, MarginalQuery))
     ordered = (tuple(domain.attributes[axis] for axis in sorted(domain.axes(c))) for c in measured)
     for clique in dict.fromkeys(ordered):
+        if most is not None and len(clique) > most:
+            continue
         found = estimate.table(clique)
         assert found is not None  # it was measured
         labels = [code_labels(columns[name]) for name in clique]

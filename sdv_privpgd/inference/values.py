@@ -11,8 +11,8 @@ from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
 
 HEAVY, HEAVIEST = 0.02, 0.1
-"""Parts of the mean distance from the median that lie inside one code: from the first on an interval
-of a mean has to allow for it, from the second on it is worth a word."""
+"""Parts of the mean distance from the median that lie inside one code: from the first on an
+interval of a mean has to allow for it, from the second on it is worth a word."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class CodeValues:
     def heavy(self, counts: np.ndarray, least: float = HEAVY) -> np.ndarray:
         """Which codes carry so much that a mean depends on how their rows are spread. Public.
 
-        These are wide codes with rows far from the others, as at the end of a long tail: what is
+        These are wide codes of rows far from the others, as at the end of a long tail: what is
         unknown inside the code is more than a part ``least`` of how far values lie from their
         median.
 
@@ -51,7 +51,8 @@ class CodeValues:
         shares = np.maximum(counts, 0.0) / max(float(np.maximum(counts, 0.0).sum()), 1e-9)
         middle = self.means[min(int((np.cumsum(shares) < 0.5).sum()), len(shares) - 1)]
         around = float((shares * np.abs(self.means - middle)).sum())
-        return shares * self.deviations > least * around
+        is_far = np.abs(self.means - middle) > around
+        return is_far & (shares * self.deviations > least * around)
 
     @property
     def are_single(self) -> bool:

@@ -163,11 +163,13 @@ class FitsOfTables(FittedState):
             self._speak_up()
 
     def plan(self, num_rows: int) -> Report:
-        """What a fit to so many rows would ask, and how loud its answers would be. Public.
+        """What a fit to so many rows would ask, and how large its errors would be. Public.
 
         No table is read: the questions are put to rows of missing values. What depends on answers
-        (the choices of an adaptive strategy, domains that are discovered) will be others. ``print``
-        shows the text; ``to_dict()`` has the numbers.
+        (the choices of an adaptive strategy, domains that are discovered) will be others. The
+        errors are those of the noisy tables, by column and pair, and over epsilon and rows.
+        Where values are not declared, a usual number of them is assumed. ``print`` shows the text;
+        ``to_dict()`` has the numbers as parts of the rows, ``save("plan.html")`` writes the page.
         """
         return planned(*self._questions(), num_rows)
 

@@ -41,8 +41,10 @@ class ShownFit(FittedState):
         """What was spent, and how well the rows fit the noisy answers. Public.
 
         It is a text, a page for the browser and a dictionary at once. The page says what was
-        spent, how loud the noise is and how well the synthetic rows fit the noisy answers; it is
-        one file and asks for nothing over a network.
+        spent, how loud the noise is and how well the synthetic rows fit the noisy answers. It names
+        the categories that the noise hides, holds the noisy tables of columns and pairs to download
+        and ends with a text for a methods section. It is one file and asks for nothing over a
+        network.
 
         Args:
             path: Where to save it as well: the page, or the text (``.txt``) or the dictionary

@@ -30,12 +30,12 @@ def shares_figure(
     other: np.ndarray | None,
     other_name: str,
     *,
-    margin: float = 0.0,
+    margins: np.ndarray | None = None,
 ) -> dict:
     """A column's synthetic shares as bars, with another table's as points with error bars.
 
-    ``margin`` is the length of the error bars. ``title`` names the values. Shares above 1, which
-    are noise, are drawn at 1.
+    ``margins`` are the lengths of the error bars, one a value. ``title`` names the values. Shares
+    above 1, which are noise, are drawn at 1.
 
     >>> names = Names.plain(["A", "B"])
     >>> figure = shares_figure("ward", names, np.array([0.4, 0.6]), np.array([0.5, 0.5]), "noisy")
@@ -57,9 +57,10 @@ def shares_figure(
         }
     ]
     top = float(synthetic.max(initial=0.0))
+    bars = np.zeros(len(codes)) if margins is None else margins
     if other is not None:
         drawn = np.minimum(other, 1.0)
-        top = max(top, float(drawn.max(initial=0.0)) + margin)
+        top = max(top, float((drawn + bars).max(initial=0.0)))
         data.append(
             {
                 "type": "scatter",
@@ -71,16 +72,16 @@ def shares_figure(
                 "hovertemplate": f"%{{text}}<br>{other_name} %{{y:.2%}}<extra></extra>",
                 "marker": {"color": _OTHER, "size": 6 if len(codes) < 40 else 4},
                 "error_y": {
-                    "type": "constant",
-                    "value": float(f"{margin:.4g}"),
-                    "visible": margin > 0,
+                    "type": "data",
+                    "array": _short(bars),
+                    "visible": bool((bars > 0).any()),
                     "width": 2,
                     "thickness": 1.2,
                     "color": _OTHER,
                 },
             }
         )
-    low = 0.0 if other is None else min(0.0, float(other.min(initial=0.0)) - margin)
+    low = 0.0 if other is None else min(0.0, float((other - bars).min(initial=0.0)))
     y = {
         "tickformat": ".0%" if top > 0.04 else ".1%",
         "nticks": 5,
@@ -147,6 +148,39 @@ def heat_figure(
         for axis, names in (("x", columns), ("y", rows))
     }
     return {"data": data, "layout": layout, "names": texts}
+
+
+def curve_figure(
+    title: str, at: Sequence[float], lines: Mapping[str, Sequence[float]], *, unit: str = "of rows"
+) -> dict:
+    """Errors as parts of the rows over something, both in steps of factors; one line a name.
+
+    ``title`` names what they are over. Parts above all rows are drawn at all rows.
+
+    >>> figure = curve_figure("epsilon", [1.0, 10.0], {"mean": [0.02, 0.002]})
+    >>> figure["data"][0]["mode"]
+    'lines+markers'
+    """
+    dashes = ("solid", "dash", "dot")
+    data = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": escape(_cut(name)),
+            "x": [float(f"{point:.6g}") for point in at],
+            "y": _short(np.minimum(errors, 1.0)),
+            "hovertemplate": f"{escape(name)}<br>%{{x:,}}: %{{y:.2%}}<extra></extra>",
+            "line": {"color": _SYNTHETIC if place else _OTHER, "dash": dashes[place % 3]},
+        }
+        for place, (name, errors) in enumerate(lines.items())
+    ]
+    ticks = {"tickmode": "array", "tickvals": list(at), "ticktext": [f"{each:,g}" for each in at]}
+    layout = _layout(
+        {"type": "log", **ticks, "title": _title(title)},
+        {"type": "log", "tickformat": ".2~%", "dtick": "D2", "title": _title(unit)},
+    )
+    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": _font()}
+    return {"data": data, "layout": {**layout, "showlegend": True, "legend": legend}}
 
 
 def pair_matrix(domain: Domain, values: Mapping[Clique, float]) -> np.ndarray:

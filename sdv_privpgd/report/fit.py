@@ -17,6 +17,7 @@ from sdv_privpgd.estimate.noisy_tables import (
     margin_estimates,
     noisy_tables,
 )
+from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.report.assumed import CONFIDENT
 from sdv_privpgd.report.figures import heat_figure, pair_matrix, shares_figure
@@ -56,6 +57,33 @@ class PairFit:
     def ratio(self) -> float:
         """The distance in units of the expected one; infinite without noise."""
         return self.distance / self.expected if self.expected else math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnEstimate:
+    """The best linear estimates of how many rows have each code, and the variances of their noise.
+
+    >>> ColumnEstimate(np.array([52.0, 48.0]), np.array([4.0, 4.0])).counts.tolist()
+    [52.0, 48.0]
+    """
+
+    counts: np.ndarray
+    variances: np.ndarray
+
+
+def column_estimates(release: Release, schema: Schema) -> dict[str, ColumnEstimate]:
+    """Of each column that was measured, alone or with others, the estimates from all tables.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm").fitted
+    >>> column_estimates(fitted.release, fitted.schema)["ill"].counts.shape
+    (3,)
+    """
+    linear = Questions(release, schema).linear
+    found = {name: linear.table((name,)) for name in release.domain.attributes}
+    return {name: ColumnEstimate(*table) for name, table in found.items() if table is not None}
 
 
 def pair_fits(release: Release) -> list[PairFit]:
@@ -104,7 +132,7 @@ def fit_sections(release: Release, schema: Schema) -> list[Section]:
         )
         return [_columns_section(release, names, {}, Total(1.0, 0.0), explanation)]
     total = estimate_total(release.domain, release.measurements)
-    estimates = margin_estimates(noisy, 1)
+    estimates = column_estimates(release, schema)
     sections = [
         _noise_section(release, noisy, total),
         _columns_section(release, names, estimates, total, _HOW_TO_READ),
@@ -114,9 +142,10 @@ def fit_sections(release: Release, schema: Schema) -> list[Section]:
 
 
 _HOW_TO_READ = Text(
-    "Bars are the synthetic rows, points are the noisy answers with the range that holds the true "
-    "share in 95 of 100 cases. A point below zero is noise on a value that hardly occurs. The "
-    "column that the noise explains least is first."
+    "Bars are the synthetic rows. Points are the best estimates from all noisy tables that hold "
+    "the column, with the range that holds the true share in 95 of 100 cases, whatever the "
+    "synthetic rows say. A point below zero is noise on a value that hardly occurs. The column "
+    "that the noise explains least is first."
 )
 
 
@@ -170,12 +199,12 @@ def _noise_section(release: Release, noisy: Mapping[Clique, NoisyTable], total: 
 def _columns_section(
     release: Release,
     names: Mapping[str, Names],
-    estimates: Mapping[Clique, NoisyTable],
+    estimates: Mapping[str, ColumnEstimate],
     total: Total,
     explanation: Text,
 ) -> Section:
     drawn = [
-        _column_figure(name, names[name], release, estimates.get((name,)), total)
+        _column_figure(name, names[name], release, estimates.get(name), total)
         for name in release.domain.attributes
     ]
     figures = [figure for _, figure in sorted(drawn, key=lambda pair: -pair[0])]
@@ -183,7 +212,7 @@ def _columns_section(
 
 
 def _column_figure(
-    name: str, names: Names, release: Release, table: NoisyTable | None, total: Total
+    name: str, names: Names, release: Release, table: ColumnEstimate | None, total: Total
 ) -> tuple[float, Figure]:
     """The excess of a column's distance from the answers over the noise, and its figure."""
     synthetic = release.model.marginal((name,))
@@ -192,13 +221,15 @@ def _column_figure(
     if table is None:
         description = shares_figure(name, names, synthetic, None, "measured")
         return 0.0, Figure(name, f"{summary}.", "small", description)
-    noisy, stddev = table.counts / total.value, math.sqrt(table.variance) / total.value
+    noisy, stddevs = table.counts / total.value, np.sqrt(table.variances) / total.value
     distance = float(np.abs(synthetic - noisy).sum() / 2)
-    expected = len(noisy) * stddev / math.sqrt(2 * math.pi)
-    description = shares_figure(
-        name, names, synthetic, noisy, "measured", margin=CONFIDENT * stddev
+    expected = float(stddevs.sum()) / math.sqrt(2 * math.pi)
+    margins = CONFIDENT * stddevs
+    description = shares_figure(name, names, synthetic, noisy, "measured", margins=margins)
+    summary += (
+        f", {share(distance)} from the noisy answers; a true share is within "
+        f"{100 * float(margins.max()):.2g} points of its point in 95 of 100 cases"
     )
-    summary += f", {share(distance)} from the noisy answers"
     return distance - expected, Figure(name, f"{summary}.", "small", description)
 
 

@@ -1,73 +1,52 @@
-"""What a fit would ask and how loud the answers would be. Public: no table is read for it."""
+"""What a fit would ask and how large its errors would be. Public: no table is read for it."""
 
-import math
-from collections.abc import Mapping, Sequence
-from statistics import fmean
+from collections.abc import Sequence
 from textwrap import wrap
 
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.expected import Outlook
 from sdv_privpgd.report.guarantee import ledger_table
-from sdv_privpgd.report.page import Facts, Page, Section, Table, Text
+from sdv_privpgd.report.outlook import outlook_lines, outlook_section
+from sdv_privpgd.report.page import Facts, Page, Section, Text
 from sdv_privpgd.report.privacy import WIDTH, events
-from sdv_privpgd.words import share
-
-_DISPLACED = "Rows that the noise of a measured table displaces, before the fit takes noise out"
 
 
 def plan_report(
     ledger: PrivacyLedger,
     num_rows: int,
-    tables: Sequence[Measurement],
+    outlook: Outlook | None,
     notes: Sequence[str] = (),
 ) -> Report:
-    """What a fit would ask and how loud the answers would be. Public: no table was read.
+    """What a fit would ask and how large its errors would be. Public: no table was read.
 
     Args:
         ledger: Of the questions.
         num_rows: The number of rows that was assumed.
-        tables: The marginals that were asked for, over codes or groups of them.
+        outlook: What is to be expected; ``None`` where nothing is asked.
         notes: What is worth a look before a fit, a sentence each.
 
     >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> report = plan_report(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE), 1_000, [])
-    >>> report.to_dict()["num_rows"]
+    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> plan_report(ledger, 1_000, None).to_dict()["num_rows"]
     1000
     """
-    displaced = _displaced(num_rows, tables)
     return Report(
-        text=_text(ledger, num_rows, displaced, notes),
-        page=_page(ledger, num_rows, displaced, notes),
+        text=_text(ledger, num_rows, outlook, notes),
+        page=_page(ledger, num_rows, outlook, notes),
         facts={
             "report": "plan",
             "public": True,
             "num_rows": num_rows,
             "ledger": ledger.to_dict(),
-            "displaced": {
-                str(degree): {"mean": fmean(shares), "worst": max(shares)}
-                for degree, shares in displaced.items()
-            },
+            "expected": None if outlook is None else outlook.to_dict(),
             "warnings": list(notes),
         },
     )
 
 
-def _displaced(num_rows: int, tables: Sequence[Measurement]) -> dict[int, list[float]]:
-    """The share of the rows that each table's noise displaces, by number of columns."""
-    # Half the mean L1 norm of the noise beside the rows, before anything takes noise out.
-    shares: dict[int, list[float]] = {}
-    for table in tables:
-        noise = table.answer.size * table.stddev / math.sqrt(2 * math.pi)
-        shares.setdefault(table.answer.ndim, []).append(noise / max(num_rows, 1))
-    return dict(sorted(shares.items()))
-
-
 def _text(
-    ledger: PrivacyLedger,
-    num_rows: int,
-    displaced: Mapping[int, Sequence[float]],
-    notes: Sequence[str],
+    ledger: PrivacyLedger, num_rows: int, outlook: Outlook | None, notes: Sequence[str]
 ) -> str:
     lines = [
         f"Plan for {num_rows:,} rows: no table was asked, nothing was spent",
@@ -75,31 +54,17 @@ def _text(
         _asked_for(ledger),
         "",
         events(ledger),
-        "",
-        f"{_DISPLACED}:",
     ]
-    for degree, shares in displaced.items():
-        mean, worst = share(fmean(shares)), share(max(shares))
-        lines.append(f"  {_tables(degree)}: {mean} of the rows on average, {worst} at most")
+    if outlook is not None:
+        lines += ["", *outlook_lines(outlook)]
     for sentence in notes:
         lines += ["", *wrap(sentence, WIDTH)]
     return "\n".join(lines)
 
 
 def _page(
-    ledger: PrivacyLedger,
-    num_rows: int,
-    displaced: Mapping[int, Sequence[float]],
-    notes: Sequence[str],
+    ledger: PrivacyLedger, num_rows: int, outlook: Outlook | None, notes: Sequence[str]
 ) -> Page:
-    rows = [
-        (_tables(degree), share(fmean(shares)), share(max(shares)))
-        for degree, shares in displaced.items()
-    ]
-    loud = Section(
-        "How loud the noise would be",
-        [Table(_DISPLACED, ("tables", "on average", "at most"), rows)],
-    )
     return Page(
         title=f"Plan for {num_rows:,} rows",
         lead=[
@@ -109,8 +74,8 @@ def _page(
             *map(Text, notes),
         ],
         sections=[
+            *([] if outlook is None else [outlook_section(outlook)]),
             Section("What would be asked of the table", [ledger_table(ledger)]),
-            *([loud] if rows else []),
         ],
     )
 
@@ -121,7 +86,3 @@ def _asked_for(ledger: PrivacyLedger) -> str:
         f"Epsilon {ledger.epsilon:g}, delta {ledger.delta:g}, "
         f"{ledger.adjacency.value.replace('_', '-')}, for {people} of a person"
     )
-
-
-def _tables(degree: int) -> str:
-    return f"tables of {degree} column{'s' * (degree > 1)}"

@@ -1,4 +1,4 @@
-"""The public page of a fit: the table, what was spent, how loud the noise is, and the rows' fit.
+"""The public page of a fit: what was spent, what noise hides, the rows' fit, and the tables.
 
 Nothing here is private: all of it follows from a release and the public description of the columns.
 """
@@ -10,8 +10,11 @@ from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.assumed import About, assumed_section, facts_about, subject
 from sdv_privpgd.report.document import Report
-from sdv_privpgd.report.fit import fit_sections
+from sdv_privpgd.report.download import download_section
+from sdv_privpgd.report.fit import column_estimates, fit_sections
 from sdv_privpgd.report.guarantee import guarantee_parts, ledger_section, meaning_section
+from sdv_privpgd.report.hidden import hidden_section
+from sdv_privpgd.report.methods import methods_section
 from sdv_privpgd.report.page import Items, Page, Section
 from sdv_privpgd.report.privacy import privacy_report
 
@@ -38,7 +41,14 @@ def release_page(
     'report.html'
     """
     first = [Section("Read this first", [Items(notes)])] if notes else []
-    fitted = [] if release is None else fit_sections(release, schema)
+    shown, last = [], []
+    if release is not None:
+        estimates = column_estimates(release, schema)
+        shown = fit_sections(release, schema)
+        if estimates:
+            shown = [hidden_section(release, schema, estimates), *shown]
+            last = [download_section(release, schema, estimates)]
+        last.append(methods_section(about, release, ledger))
     return Page(
         title=f"Synthetic rows of {about.table!r}: privacy and fit",
         lead=[subject(about, release, ledger.adjacency), *guarantee_parts(ledger)],
@@ -46,8 +56,9 @@ def release_page(
             *first,
             assumed_section(about, ledger.adjacency),
             meaning_section(ledger),
-            *fitted,
+            *shown,
             ledger_section(ledger),
+            *last,
         ],
     )
 

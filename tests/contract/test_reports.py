@@ -107,8 +107,12 @@ def test_a_plan_in_numbers_is_the_plan_in_words(synthesizer):
     plan = synthesizer.plan(400)
     facts = plan.to_dict()
     assert facts["num_rows"] == 400
-    assert set(facts["displaced"]) == {"1", "2"}
-    assert facts["displaced"]["2"]["mean"] <= facts["displaced"]["2"]["worst"]
+    columns = facts["expected"]["columns"]
+    assert set(columns) == {"ill", "old"}
+    for name, each in columns.items():
+        line = next(line for line in plan.text.splitlines() if line.startswith(f"{name} "))
+        assert line.split()[1] == str(each["values"])
+        assert float(line.split()[2]) == pytest.approx(100 * each["share_within"], rel=0.06)
     for charge in facts["ledger"]["charges"]:
         assert charge["what"].split(": ")[0] in " ".join(plan.html().split())
 

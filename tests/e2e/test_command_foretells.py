@@ -174,3 +174,16 @@ def test_constraints_that_no_fit_can_take_in_are_refused_first(
     path.write_text("{}")
     assert declared(csv, "--constraints", path, "--quiet") == 1
     assert "must hold a list of constraints" in capsys.readouterr().err
+
+
+def test_a_plan_is_written_as_a_page_and_overwrites_nothing(csv, tmp_path, capsys):
+    page = tmp_path / "plan.html"
+    asked = ("--epsilon", 1, "--metadata", tmp_path / "metadata.json", "--rows", 500)
+    assert run("plan", *asked, "--report", page) == 0
+    assert "What to expect at epsilon 1 and 500 rows" in capsys.readouterr().out
+    assert "What to expect at epsilon 1 and 500 rows" in page.read_text(encoding="utf-8")
+    assert run("plan", *asked, "--report", page) == 1
+    assert "--force" in capsys.readouterr().err
+    dry = (csv, *asked[:-2], "--out", tmp_path / "out.csv", "--dry-run")
+    assert run("synthesize", *dry, "--report", page, "--force") == 0
+    assert not (tmp_path / "out.csv").exists()

@@ -14,7 +14,9 @@ from sdv_privpgd.words import number, share, short_number
 def test_no_share_above_all_rows_is_drawn_and_axes_have_titles():
     names = Names.plain(["a", "b"])
     noisy = np.array([1.3, -0.3])
-    figure = shares_figure("x", names, np.array([1.0, 0.0]), noisy, "measured", margin=0.1)
+    figure = shares_figure(
+        "x", names, np.array([1.0, 0.0]), noisy, "measured", margins=np.array([0.1, 0.1])
+    )
     assert figure["data"][1]["y"] == [1.0, -0.3]
     layout = figure["layout"]
     assert layout["yaxis"]["range"] == [-0.4, 1.0]

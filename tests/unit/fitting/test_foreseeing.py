@@ -1,0 +1,207 @@
+"""What a plan foretells of errors is what fits find, and follows from public facts alone."""
+
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_privpgd import AIM, MST, AllKWay, AllPairs, Independent, PrivatePGM
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.foreseeing import is_quick, outlook
+from sdv_privpgd.fitting.planning import planned
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.inference.linear import LinearEstimate
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
+from sdv_privpgd.report.assumed import CONFIDENT
+from sdv_privpgd.report.outlook import outlook_lines
+
+TABLES = Path(__file__).parents[4] / "shared" / "data"
+
+SIZES = {"ward": 9, "sex": 2, "age": 12, "job": 5, "ill": 3}
+
+
+def categories(sizes):
+    return {
+        name: {
+            "sdtype": "categorical",
+            "range_values": [str(code) for code in range(size)],
+            "range_is_nullable": False,
+        }
+        for name, size in sizes.items()
+    }
+
+
+def described(facts, **given):
+    columns = {name: {"sdtype": own["sdtype"]} for name, own in facts.items()}
+    domain = {name: {k: v for k, v in own.items() if k != "sdtype"} for name, own in facts.items()}
+    return Description(columns=columns, public_domain=domain, **given)
+
+
+def settings_of(epsilon=1.0, strategy=None, **given):
+    return Settings(epsilon=epsilon, strategy=strategy or AllPairs(), engine=PrivatePGM(), **given)
+
+
+def foretold(settings, description, num_rows):
+    """The outlook of a plan."""
+    fit = Fit(settings, description)
+    missing = pd.Series([None] * num_rows, dtype=object)
+    fit.discover(PrivateTable(dict.fromkeys(description.columns, missing)))
+    return outlook(settings, fit.description, fit.books.ledger, num_rows)
+
+
+def found(settings, description, table):
+    """The exact errors of a fit, as the outlook has them, over its own questions."""
+    fit = Fit(settings, description)
+    for step in (fit.discover, fit.ask):
+        step(PrivateTable({name: table[name] for name in description.columns}))
+    domain, num_rows = fit.curator.domain, len(table)
+    linear = LinearEstimate(domain, fit.curator.measurements)
+    columns = {
+        name: CONFIDENT * math.sqrt(linear.table((name,))[1].mean()) / num_rows
+        for name in domain.attributes
+    }
+    pairs = [np.sqrt(linear.table(pair)[1]).sum() for pair in domain.cliques(2)]
+    return columns, np.mean(pairs) / math.sqrt(2 * math.pi) / num_rows
+
+
+def table_of(sizes, num_rows):
+    rng = np.random.default_rng(3)
+    trait = rng.random(num_rows)
+    return pd.DataFrame(
+        {
+            name: ((trait + rng.random(num_rows)) / 2 * size).astype(int).astype(str)
+            for name, size in sizes.items()
+        }
+    )
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+def test_the_forecast_is_what_a_fit_finds_within_a_fifth(epsilon, adjacency):
+    facts = categories(SIZES)
+    table, settings = table_of(SIZES, 3_000), settings_of(epsilon, adjacency=adjacency)
+    expected = foretold(settings, described(facts), len(table)).here
+    columns, pair = found(settings, described(facts), table)
+    for name, error in columns.items():
+        assert expected.columns[name] == pytest.approx(error, rel=0.25)
+    assert np.mean(list(expected.columns.values())) == pytest.approx(
+        np.mean(list(columns.values())), rel=0.2
+    )
+    assert expected.pair == pytest.approx(pair, rel=0.2)
+
+
+def test_of_columns_alone_the_forecast_is_exact():
+    settings = settings_of(strategy=Independent())
+    expected = foretold(settings, described(categories(SIZES)), 2_000)
+    table = table_of(SIZES, 2_000)
+    fit = Fit(settings, described(categories(SIZES)))
+    fit.ask(PrivateTable(dict(table)))
+    # s^2 + 1/12 is the variance of rounded noise; the number of rows is known.
+    columns = {
+        answer.query.clique[0]: CONFIDENT
+        * math.sqrt((answer.stddev**2 + 1 / 12) * (1 - 1 / answer.answer.size))
+        / len(table)
+        for answer in fit.tables
+    }
+    assert expected.here.columns == pytest.approx(columns, rel=1e-5)  # the budget is a fraction
+    assert expected.here.pairs == {}
+    assert expected.here.pair is None
+
+
+def test_a_plan_says_the_same_each_time_and_names_what_it_foretells():
+    settings, description = settings_of(), described(categories(SIZES))
+    one, two = (planned(settings, description, 900).to_dict()["expected"] for _ in range(2))
+    assert one == two
+    assert set(one["columns"]) == set(SIZES)
+    assert len(one["pairs"]) == 10
+    assert one["over_epsilon"]["epsilon"] == [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
+
+
+@pytest.mark.parametrize("num_rows", [400, 1_000, 4_000])
+def test_more_rows_are_worth_what_a_larger_budget_is(num_rows):
+    description = described(categories(SIZES))
+    outlook = foretold(settings_of(), description, 2_000)
+    curve = outlook.over_rows
+    assert list(curve.at) == [400, 1_000, 2_000, 4_000, 10_000]
+    place = curve.at.index(num_rows)
+    there = foretold(settings_of(), description, num_rows).here
+    assert curve.pair[place] == pytest.approx(there.pair, rel=0.07)
+    assert curve.column[place] == pytest.approx(there.column, rel=0.07)
+    for errors in (curve.pair, curve.column, outlook.over_epsilon.pair):
+        assert list(errors) == sorted(errors, reverse=True)
+
+
+def test_columns_that_are_too_fine_are_named_with_a_number_that_would_do():
+    sizes = {"job": 250, "ward": 120, "sex": 2, "ill": 2}
+    coarse = foretold(settings_of(), described(categories(sizes)), 3_000)
+    assert coarse.too_fine == ["job", "ward"]
+    most = coarse.here.most_values
+    assert 2 < most < 120
+    text = " ".join(" ".join(outlook_lines(coarse)).split())
+    assert "'job' (250 values), 'ward' (120 values)" in text
+    assert f"About {most} values each would do" in text
+    would_do = {name: min(size, most) for name, size in sizes.items()}
+    assert foretold(settings_of(), described(categories(would_do)), 3_000).too_fine == []
+    hopeless = foretold(settings_of(0.1), described(categories(sizes)), 20)
+    assert "louder than the rows in all pairs" in " ".join(
+        " ".join(outlook_lines(hopeless)).split()
+    )
+
+
+def test_what_is_not_declared_is_assumed_and_said():
+    description = described({"age": {"sdtype": "numerical"}, **categories({"ill": 2})})
+    outlook = foretold(settings_of(), description, 1_000)
+    assert outlook.assumed == ["age"]
+    assert outlook.here.sizes == {"age": 17, "ill": 2}  # 16 codes and missing
+    assert "How many values 'age' has is not declared" in " ".join(outlook_lines(outlook))
+    rich = foretold(settings_of(10.0), description, 100_000)
+    assert rich.here.sizes["age"] == 33
+
+
+def test_a_curve_has_questions_of_its_own_only_where_that_is_quick():
+    assert all(map(is_quick, (MST(), AllKWay(), Independent())))
+    assert not is_quick(AIM())
+    assert not is_quick(AllKWay(degree=3))
+    description = described(categories({"a": 2, "b": 3, "c": 2}))
+    outlook = foretold(settings_of(strategy=AIM(rounds_per_attribute=1)), description, 500)
+    assert outlook.over_epsilon is outlook.over_rows is None
+    assert set(outlook.here.columns) == {"a", "b", "c"}
+    outlook = foretold(settings_of(strategy=MST()), description, 500)
+    assert outlook.to_dict()["pairs"] == []
+    assert "Noisy answers choose the pairs" in " ".join(outlook_lines(outlook))
+
+
+def test_a_table_without_rows_or_columns_has_a_plan():
+    assert "What to expect" in planned(settings_of(), described(categories(SIZES)), 0).text
+    keys = Description(columns={"id": {"sdtype": "id"}}, keys=["id"])
+    assert planned(settings_of(), keys, 10).to_dict()["expected"] is None
+
+
+def test_triples_are_left_out_and_their_budget_with_them():
+    description = described(categories(SIZES))
+    all_asked = foretold(settings_of(), description, 2_000).here
+    none = AllPairs(triples=Fraction(0))
+    louder = foretold(settings_of(strategy=none), description, 2_000).here
+    assert louder.pair == pytest.approx(all_asked.pair * math.sqrt(0.9), rel=0.02)
+    fit = Fit(settings_of(), description)
+    fit.ask(PrivateTable(dict(table_of(SIZES, 500))))
+    assert any(isinstance(answer.query, GroupedMarginalQuery) for answer in fit.tables)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not TABLES.exists(), reason="the real tables are not here")
+@pytest.mark.parametrize("name", ["adult", "bank", "diamonds", "acs_income_ne_2018"])
+def test_on_real_tables_the_forecast_is_right_within_a_fifth(name):
+    from sdv_privpgd.benchmark.forecast import compared, declared_table
+
+    frame, facts = declared_table(name, TABLES)
+    for epsilon in (0.2, 1.0, 2.5):
+        row = compared(frame, facts, epsilon, fits=3)
+        assert row["share"] == pytest.approx(1, rel=0.2)
+        assert row["pair"] == pytest.approx(1, rel=0.2)
+        assert row["worst_share"] == pytest.approx(1, rel=0.35)
