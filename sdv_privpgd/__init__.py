@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sdv_privpgd.drafting.types import draft_metadata
     from sdv_privpgd.fitting.door import FittedTable, fit_table
     from sdv_privpgd.inference.answers import Answer, TableAnswer
+    from sdv_privpgd.inference.imputation import Rubin, rubin
+    from sdv_privpgd.inference.replicates import Bootstrap
     from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
     from sdv_privpgd.report.document import Report
     from sdv_privpgd.report.evaluation import evaluate
@@ -56,6 +58,7 @@ _HOMES = {
     "AllPairs": "sdv_privpgd.select.all_pairs",
     "Answer": "sdv_privpgd.inference.answers",
     "Between": "sdv_privpgd.sampling.between",
+    "Bootstrap": "sdv_privpgd.inference.replicates",
     "Boolean": "sdv_privpgd.columns.declared",
     "Categorical": "sdv_privpgd.columns.declared",
     "Datetime": "sdv_privpgd.columns.declared",
@@ -77,6 +80,7 @@ _HOMES = {
     "ProtectedThreshold": "sdv_privpgd.synthesize.particles.penalties",
     "PublicDomainError": "sdv_privpgd.columns.schema",
     "Report": "sdv_privpgd.report.document",
+    "Rubin": "sdv_privpgd.inference.imputation",
     "Strategy": "sdv_privpgd.select.strategy",
     "TableAnswer": "sdv_privpgd.inference.answers",
     "check_domain": "sdv_privpgd.drafting.checking",
@@ -85,6 +89,7 @@ _HOMES = {
     "evaluate": "sdv_privpgd.report.evaluation",
     "fit_table": "sdv_privpgd.fitting.door",
     "read_domain": "sdv_privpgd.drafting.files",
+    "rubin": "sdv_privpgd.inference.imputation",
     "write_domain": "sdv_privpgd.drafting.files",
 }
 
@@ -98,6 +103,7 @@ __all__ = [
     "Answer",
     "Between",
     "Boolean",
+    "Bootstrap",
     "Categorical",
     "Datetime",
     "DifferentiablePenalty",
@@ -116,6 +122,7 @@ __all__ = [
     "ProtectedThreshold",
     "PublicDomainError",
     "Report",
+    "Rubin",
     "Strategy",
     "TableAnswer",
     "check_domain",
@@ -124,6 +131,7 @@ __all__ = [
     "evaluate",
     "fit_table",
     "read_domain",
+    "rubin",
     "write_domain",
 ]
 

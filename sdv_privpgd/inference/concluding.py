@@ -1,0 +1,123 @@
+"""The methods of a fitted object for analyses of one's own. Public."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from sdv_privpgd.inference.answering import Answering
+from sdv_privpgd.inference.bootstrap import bootstrap
+from sdv_privpgd.inference.imputation import imputations
+from sdv_privpgd.inference.replicates import Bootstrap
+from sdv_privpgd.progress import Progress
+
+
+class Concluding(Answering):
+    """Answers questions, and repeats any analysis to say how sure it is. Public.
+
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=5.0, engine="pgm")
+    >>> isinstance(fitted, Concluding)
+    True
+    """
+
+    def bootstrap(
+        self,
+        statistic: Callable[[pd.DataFrame], Any],
+        num_repetitions: int = 50,
+        *,
+        kind: str = "population",
+        seed: int = 0,
+        num_processes: int | None = None,
+        progress: Progress | None = None,
+    ) -> Bootstrap:
+        """Any statistic of the rows, and how sure it is. Public, and free.
+
+        Each repetition draws as many rows as the table has from the fitted model, asks them the
+        same questions with the same noise, fits the answers again and computes the statistic of
+        rows of the new model. How the repetitions differ is the error, of sampling and of noise.
+        The statistic sees tables as long as the real one, the modelled columns in them; where the
+        table is short, its mean over several of them is taken.
+
+        The error is model-based: what the fitted model did not learn, the repetitions cannot
+        lack. Where ``answer`` or ``regression`` know an interval, prefer theirs.
+
+        Args:
+            statistic: A function of a DataFrame of rows that returns a number, an array that
+                always has the same shape, or a Series, which is aligned by its index.
+            num_repetitions: 50 give a standard error to within a tenth; pivot intervals need
+                some hundreds.
+            kind: ``"population"`` for what is true where the rows were drawn from, ``"table"`` for
+                what the real table says: then the statistic is computed of each simulated table,
+                too.
+            seed: Of the simulated rows and noise. Nothing private depends on it.
+            num_processes: How many may be used; by default as many as there are cores, if the work
+                is long enough to be worth their start.
+            progress: Told of the steps.
+
+        Returns:
+            A ``Bootstrap``: ``estimate``, ``stddev``, ``interval(level)``, ``bias``,
+            ``replicates``, and as text a sentence.
+
+        >>> from sdv_privpgd import Boolean, fit_table
+        >>> ill, old = [True, True, True, False] * 500, [True, False] * 1000
+        >>> table = pd.DataFrame({"ill": ill, "old": old})
+        >>> columns = {"ill": Boolean(), "old": Boolean()}
+        >>> fitted = fit_table(table, columns, epsilon=5.0, engine="pgm")
+        >>> found = fitted.bootstrap(lambda rows: (rows["ill"] & ~rows["old"]).mean(), 20)
+        >>> 0.2 < found.estimate < 0.3, found.interval(0.9).low < found.estimate
+        (True, True)
+        """
+        with self._shown_repeating(progress) as shown:
+            return bootstrap(
+                self._refits(),
+                statistic,
+                num_repetitions,
+                kind=kind,
+                seed=seed,
+                num_processes=num_processes,
+                progress=shown,
+            )
+
+    def imputations(
+        self,
+        number: int = 50,
+        num_rows: int | None = None,
+        *,
+        seed: int = 0,
+        num_processes: int | None = None,
+        progress: Progress | None = None,
+    ) -> list[pd.DataFrame]:
+        """Synthetic tables, to be analysed one by one and combined by ``rubin``. Public, and free.
+
+        Each has independent rows of a model of its own: a repetition of the fit on simulated
+        answers, as in ``bootstrap``. That is a draw of the parameters around the estimate with the
+        estimate's error, which for large tables is also their posterior under flat priors, as
+        Rubin's rules want it. Rows of one model would not do: their tables agree too well.
+
+        Args:
+            number: How many; 50 or more for ``rubin``.
+            num_rows: Of each, by default as many as the real table has.
+            seed: Of the simulated rows and noise.
+            num_processes: As in ``bootstrap``.
+            progress: Told of the steps.
+
+        >>> from sdv_privpgd import Boolean, fit_table, rubin
+        >>> table = pd.DataFrame({"ill": [True, False] * 500})
+        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=5.0, engine="pgm")
+        >>> tables = fitted.imputations(20)
+        >>> shares = [each["ill"].mean() for each in tables]
+        >>> found = rubin(shares, [p * (1 - p) / 1000 for p in shares], 1000, fitted.num_rows)
+        >>> 0.45 < found.estimate < 0.55
+        True
+        """
+        with self._shown_repeating(progress) as shown:
+            return imputations(
+                self._refits(),
+                number,
+                num_rows,
+                seed=seed,
+                num_processes=num_processes,
+                progress=shown,
+            )
