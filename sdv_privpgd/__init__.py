@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sdv_privpgd.drafting.types import draft_metadata
     from sdv_privpgd.fitting.door import FittedTable, fit_table
     from sdv_privpgd.inference.answers import Answer, TableAnswer
+    from sdv_privpgd.inference.coefficients import Regression
     from sdv_privpgd.inference.imputation import Rubin, rubin
     from sdv_privpgd.inference.replicates import Bootstrap
     from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
@@ -79,6 +80,7 @@ _HOMES = {
     "PrivatePGM": "sdv_privpgd.synthesize.pgm",
     "ProtectedThreshold": "sdv_privpgd.synthesize.particles.penalties",
     "PublicDomainError": "sdv_privpgd.columns.schema",
+    "Regression": "sdv_privpgd.inference.coefficients",
     "Report": "sdv_privpgd.report.document",
     "Rubin": "sdv_privpgd.inference.imputation",
     "Strategy": "sdv_privpgd.select.strategy",
@@ -121,6 +123,7 @@ __all__ = [
     "PrivatePGM",
     "ProtectedThreshold",
     "PublicDomainError",
+    "Regression",
     "Report",
     "Rubin",
     "Strategy",

@@ -1,13 +1,15 @@
 """The methods of a fitted object for analyses of one's own. Public."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from sdv_privpgd.inference.answering import Answering
 from sdv_privpgd.inference.bootstrap import bootstrap
+from sdv_privpgd.inference.coefficients import Regression
 from sdv_privpgd.inference.imputation import imputations
+from sdv_privpgd.inference.regression import regression
 from sdv_privpgd.inference.replicates import Bootstrap
 from sdv_privpgd.progress import Progress
 
@@ -121,3 +123,48 @@ class Concluding(Answering):
                 num_processes=num_processes,
                 progress=shown,
             )
+
+    def regression(
+        self,
+        outcome: str,
+        on: str | Sequence[str],
+        *,
+        kind: str = "linear",
+        event: Any = None,
+        reference: Mapping[str, Any] | None = None,
+    ) -> Regression:
+        """A linear or logistic regression of the population, and how sure it is. Public, and free.
+
+        It is computed from the noisy tables of pairs and not from synthetic rows, so noise does not
+        shrink it, and its standard errors know both sampling and noise. A linear one needs nothing
+        else; its errors are taken to have one variance, as in ordinary least squares. A logistic
+        one (main effects) takes from the model what three or more covariates have together.
+
+        Args:
+            outcome: A column of numbers or booleans, or any with an ``event``.
+            on: The columns that predict: numbers, taken by the mean of their cells, and
+                categories, of which each value is compared with one. Not dates.
+            kind: ``"linear"`` or ``"logistic"``.
+            event: The values of the outcome that count as 1, as a condition: a value, a list of
+                values or a ``Between``. The others are 0.
+            reference: By category the value that others are compared with; the first by default.
+
+        Returns:
+            A ``Regression``: ``coefficients``, ``stddev``, ``covariance``, ``interval(level)``,
+            ``summary()`` as statsmodels has it, and as text a table.
+
+        Raises:
+            ValueError: For columns that cannot be regressed, pairs that were not measured, and
+                noise that hides the answer.
+
+        >>> import numpy as np
+        >>> from sdv_privpgd import Boolean, Numerical, fit_table
+        >>> age = np.arange(4000) % 60 + 20
+        >>> table = pd.DataFrame({"age": age, "ill": age + 7 * (np.arange(4000) % 5) > 60})
+        >>> columns = {"age": Numerical(20, 79, decimal_places=0), "ill": Boolean()}
+        >>> fitted = fit_table(table, columns, epsilon=5.0, engine="pgm")
+        >>> found = fitted.regression("ill", ["age"], kind="logistic")
+        >>> bool(found.summary().loc["age", "coef"] > 0.1)
+        True
+        """
+        return regression(self._asked(), outcome, on, kind, event=event, reference=reference)

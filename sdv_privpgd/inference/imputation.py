@@ -56,8 +56,8 @@ class Rubin(NamedTuple):
     """A combined analysis: numbers, or arrays of the estimates' shape.
 
     >>> found = rubin([0.9, 1.0, 1.4], [0.01, 0.01, 0.01], num_synthetic=100, num_rows=100)
-    >>> found.interval(0.9).low < found.estimate < found.interval(0.9).high
-    True
+    >>> [round(float(end), 2) for end in found.interval(0.9)]
+    [0.09, 2.11]
     """
 
     estimate: Any

@@ -30,7 +30,12 @@ from the model as after 30 from a fresh start, in pairs (0.0176 both) and in tri
 
 
 class MakesRows(Protocol):
-    """What makes a sampler of a model. A function or method that can travel to other processes."""
+    """What makes a sampler of a model, and can travel to other processes.
+
+    >>> from sdv_privpgd.fitting.making import SamplerMaker
+    >>> callable(SamplerMaker)
+    True
+    """
 
     def __call__(self, model: Model, seed: int) -> Sampler: ...
 

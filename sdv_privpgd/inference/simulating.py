@@ -66,7 +66,7 @@ def independent_rows(model: Model, num_rows: int, rng: np.random.Generator) -> n
     >>> from sdv_privpgd.synthesize.particles.particles import Particles
     >>> model = Particles(domain=Domain(("a",), (2,)), codes=np.array([[0], [1]]))
     >>> independent_rows(model, 6, np.random.default_rng(1)).T
-    array([[0, 1, 1, 1, 0, 0]])
+    array([[0, 0, 1, 1, 1, 0]])
     """
     pool = model.sample(max(model.block, num_rows), int(rng.integers(2**31)))
     return pool[rng.integers(len(pool), size=num_rows)]
@@ -79,7 +79,7 @@ class Population:
     >>> from sdv_privpgd.synthesize.particles.particles import Particles
     >>> model = Particles(domain=Domain(("a",), (2,)), codes=np.array([[0], [1]]))
     >>> Population(model=model).sample(6, seed=1).T
-    array([[0, 1, 1, 1, 0, 0]])
+    array([[0, 0, 1, 1, 1, 0]])
     """
 
     model: Model
