@@ -88,8 +88,8 @@ def bootstrap(
 def _mean(values: Sequence[Any]) -> Any:
     """The mean of statistics, aligned by the first one's index if they are Series."""
     first = values[0]
-    if len(values) == 1:
-        return first
+    if len(values) == 1 or isinstance(first, pd.DataFrame):
+        return first  # a frame is refused where errors are computed
     if isinstance(first, pd.Series):
         return sum(each.reindex(first.index) for each in values[1:]) / len(values) + first / len(
             values

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import toy
 from scipy.stats import binom
-from small_engine import MaximumEntropy
 
 from sdv_privpgd.inference.bootstrap import bootstrap
 from sdv_privpgd.inference.imputation import imputations, rubin
@@ -48,7 +47,7 @@ def regressed(fits, epsilon, kind, *, rows=toy.NUM_ROWS, hides=False):
     chances = 1 / (1 + np.exp(np.array([0.5, -0.5])))
     truth = toy.TRUTH if kind == "logistic" else np.array([chances[0], np.ptp(chances), 0.0])
     for _ in range(fits):
-        questions = toy.questions_of(toy.drawn(rng, rows), MaximumEntropy(), epsilon=epsilon)
+        questions = toy.questions_of(toy.drawn(rng, rows), toy.Joints(), epsilon=epsilon)
         found = regression(questions, "y", ["a", "b"], kind)
         square = found.covariance - found.noise if hides else found.covariance
         half = 1.959964 * np.sqrt(np.diagonal(square))
@@ -72,7 +71,7 @@ def test_regressions_cover_as_often_as_they_say(kind):
 
 
 def test_a_bootstrap_covers_as_often_as_it_says():
-    check(bootstrapped(25, 1.0, MaximumEntropy(), 12), 25, off=0.01)
+    check(bootstrapped(25, 1.0, toy.Joints(), 12), 25, off=0.01)
 
 
 def test_a_naive_analysis_and_one_that_forgets_the_noise_cover_too_seldom():
@@ -82,7 +81,7 @@ def test_a_naive_analysis_and_one_that_forgets_the_noise_cover_too_seldom():
     """
     rng, fits, hits = np.random.default_rng(1), 150, np.zeros(3)
     for fit in range(fits):
-        questions = toy.questions_of(toy.drawn(rng), MaximumEntropy(), epsilon=0.2)
+        questions = toy.questions_of(toy.drawn(rng), toy.Joints(), epsilon=0.2)
         rows = sampler_of(questions.release.model, fit).take(toy.NUM_ROWS)
         found, square = toy.logit(rows)
         half = 1.96 * np.sqrt(np.diagonal(square))

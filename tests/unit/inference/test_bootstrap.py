@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import toy
-from small_engine import MaximumEntropy
 
 from sdv_privpgd import Bootstrap, ParticleGradientDescent, PrivatePGM, rubin
 from sdv_privpgd.domain import Domain, Grouping
@@ -30,8 +29,8 @@ def sampler_of(model, seed):
 @pytest.fixture(scope="module")
 def refits():
     codes = toy.drawn(np.random.default_rng(0))
-    release = toy.questions_of(codes, MaximumEntropy(), epsilon=5.0).release
-    return Refits(release=release, engine=MaximumEntropy(), sampler_of=sampler_of)
+    release = toy.questions_of(codes, toy.Joints(), epsilon=5.0).release
+    return Refits(release=release, engine=toy.Joints(), sampler_of=sampler_of)
 
 
 def asked(stddev):
