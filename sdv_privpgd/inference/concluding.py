@@ -143,7 +143,8 @@ class Concluding(Answering):
         Args:
             outcome: A column of numbers or booleans, or any with an ``event``.
             on: The columns that predict: numbers, taken by the mean of their cells, and
-                categories, of which each value is compared with one. Not dates.
+                categories, of which each value is compared with one. Ordered categories that are
+                numbers are taken as these, unless ``reference`` names them. Not dates.
             kind: ``"linear"`` or ``"logistic"``.
             event: The values of the outcome that count as 1, as a condition: a value, a list of
                 values or a ``Between``. The others are 0.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.inference.conditions import column_named, not_missing, part_of
@@ -98,7 +99,7 @@ def design_of(
         held: The codes of each column that surely hold rows, where that is known.
         event: The values of the outcome that count as 1, as a condition; the others are 0.
         reference: By categorical predictor the value that others are compared with; the first by
-            default.
+            default. Ordered categories that are numbers are categories only where one is given.
 
     Raises:
         ValueError: For what cannot be regressed; the message says what can.
@@ -149,22 +150,45 @@ def _outcome(column: Column, kind: str, event: Any) -> Term:
     if column.sdtype == "boolean":
         part = part_of(column, True)
         return Term(part.words, column.name, part.weights)
-    if kind == "logistic" or column.sdtype != "numerical":
+    numbers = numbers_of_codes(column)
+    if kind == "logistic" or numbers is None:
         raise ValueError(
             f"The outcome {column.name!r} is {column.sdtype}: say which of its values count as 1, "
             "as in event='yes', event=['B', 'C'] or event=Between(low=50)."
         )
-    return Term(column.name, column.name, _with_missing(column, code_values(column).means))
+    return Term(column.name, column.name, numbers)
+
+
+def numbers_of_codes(column: Column) -> np.ndarray | None:
+    """The number of each code, 0 for missing; ``None`` for a column that has no numbers.
+
+    Numbers are the means of their cells. Ordered categories that are numbers are those.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> numbers_of_codes(describe("age", {"sdtype": "ordinal", "range_values": [17.5, 22, 27]}))
+    array([17.5, 22. , 27. ,  0. ])
+    """
+    if column.sdtype == "numerical":
+        values = code_values(column).means
+    elif column.sdtype == "ordinal" and isinstance(column.cells, Categories):
+        if column.merging is not None:
+            return None
+        each = column.cells.values
+        if any(isinstance(value, bool) or not isinstance(value, int | float) for value in each):
+            return None
+        values = np.array(each, dtype=np.float64)
+    else:
+        return None
+    return np.append(values, np.zeros(int(column.nullable)))
 
 
 def _terms(column: Column, reference: Any) -> tuple[list[Term], str | None]:
     """The terms of a predictor, and the value that they are compared with."""
-    if column.sdtype == "numerical":
-        if reference is not None:
-            raise ValueError(f"{column.name!r} is numerical: it has no reference.")
-        return [
-            Term(column.name, column.name, _with_missing(column, code_values(column).means))
-        ], None
+    if column.sdtype == "numerical" and reference is not None:
+        raise ValueError(f"{column.name!r} is numerical: it has no reference.")
+    numbers = numbers_of_codes(column)
+    if numbers is not None and reference is None:
+        return [Term(column.name, column.name, numbers)], None
     if column.sdtype == "datetime":
         raise ValueError(f"{column.name!r} has dates, which cannot be predictors yet.")
     labels, at = code_labels(column)[: column.num_values], 0
@@ -180,10 +204,6 @@ def _terms(column: Column, reference: Any) -> tuple[list[Term], str | None]:
         for code, label in enumerate(labels)
         if code != at
     ], labels[at]
-
-
-def _with_missing(column: Column, values: np.ndarray) -> np.ndarray:
-    return np.append(values, np.zeros(int(column.nullable)))
 
 
 def _notes(involved: Mapping[str, Column], event: Any, missing: frozenset[str]) -> list[str]:
