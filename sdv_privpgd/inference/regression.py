@@ -66,7 +66,7 @@ def regression(
         coefficients, sampling, noise, num_rows = _linear(ready, questions.linear)
     else:
         coefficients, sampling, noise, num_rows = logistic(ready, questions.linear, release.model)
-    index = pd.Index([term.name for term in design.terms], name="term")
+    index = pd.Index([term.name for term in ready.design.terms], name="term")
     back = ready.back
     noise = back @ noise @ back.T
     covariance = back @ sampling @ back.T + noise
@@ -78,7 +78,7 @@ def regression(
         covariance=pd.DataFrame(covariance, index=index, columns=index),
         noise=pd.DataFrame(noise, index=index, columns=index),
         num_rows=num_rows,
-        notes=(*notes, *design.notes),
+        notes=(*notes, *ready.design.notes),
     )
 
 

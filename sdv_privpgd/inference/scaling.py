@@ -17,7 +17,7 @@ class Scaled:
     """A design whose numerical terms have about mean 0 and variance 1.
 
     Attributes:
-        design: The design, in terms that are scaled.
+        design: The design, in terms that are scaled, and without those that noise hides.
         back: The matrix that takes its coefficients to those of the terms as they were.
 
     >>> from sdv_privpgd.inference.design import Term
@@ -35,8 +35,10 @@ class Scaled:
 def scaled(design: Design, estimate: LinearEstimate) -> Scaled:
     """The design with its terms scaled by their noisy means and variances.
 
+    Values of a category that hold no more rows than noise might count with the reference.
+
     Raises:
-        ValueError: For values of a category that hold no more rows than noise might.
+        ValueError: For a category all of whose values do.
 
     >>> from sdv_privpgd.domain import Domain
     >>> from sdv_privpgd.inference.design import Term
@@ -67,9 +69,18 @@ def scaled(design: Design, estimate: LinearEstimate) -> Scaled:
         # b (x - m) / s: the slope is b / s, and the intercept loses b m / s.
         back[place, place] = 1 / spread
         back[0, place] = -mean / spread
-    if weak:
+    kept = [place for place, term in enumerate(terms) if term.name not in weak]
+    left = {terms[place].column for place in kept}
+    lost = [term.column for term in design.terms if term.column not in left]
+    if lost:
         raise ValueError(
             f"The noise hides whether any rows have {' or '.join(weak)}, so nothing can be said of "
-            "them. Leave the column out, or declare fewer values."
+            f"{lost[0]!r}. Leave the column out, or declare fewer values."
         )
-    return Scaled(replace(design, terms=tuple(terms)), back)
+    notes = [f"Noise hides whether rows have {' or '.join(weak)}: they count with the reference."]
+    found = replace(
+        design,
+        terms=tuple(terms[place] for place in kept),
+        notes=(*(notes if weak else []), *design.notes),
+    )
+    return Scaled(found, back[np.ix_(kept, kept)])

@@ -176,7 +176,15 @@ def test_a_pair_that_was_not_measured_is_named():
         regression(asked, "ill", ["age", "ward"])
 
 
-def test_noise_that_hides_a_value_is_named():
+def test_a_value_that_noise_hides_counts_with_the_reference():
+    codes = drawn()
+    codes[:, 1] = codes[:, 1] % 2  # nobody is in ward C
+    found = regression(questions(codes, stddev=5.0), "ill", ["ward"])
+    assert found.coefficients.index.tolist() == ["intercept", "ward = B"]
+    assert "Noise hides whether rows have ward = C" in str(found)
+
+
+def test_noise_that_hides_a_column_is_named():
     with pytest.raises(ValueError, match="hides whether any rows have ward = "):
         regression(questions(drawn(300), stddev=400.0), "ill", ["ward"])
 
