@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from sdv_privpgd.drafting.types import draft_metadata
     from sdv_privpgd.fitting.door import FittedTable, fit_table
     from sdv_privpgd.inference.answers import Answer, TableAnswer
+    from sdv_privpgd.inference.coefficients import Regression
+    from sdv_privpgd.inference.imputation import Rubin, rubin
+    from sdv_privpgd.inference.replicates import Bootstrap
     from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
     from sdv_privpgd.report.document import Report
     from sdv_privpgd.report.evaluation import evaluate
@@ -57,6 +60,7 @@ _HOMES = {
     "AllPairs": "sdv_privpgd.select.all_pairs",
     "Answer": "sdv_privpgd.inference.answers",
     "Between": "sdv_privpgd.sampling.between",
+    "Bootstrap": "sdv_privpgd.inference.replicates",
     "Boolean": "sdv_privpgd.columns.declared",
     "Categorical": "sdv_privpgd.columns.declared",
     "Datetime": "sdv_privpgd.columns.declared",
@@ -77,7 +81,9 @@ _HOMES = {
     "PrivatePGM": "sdv_privpgd.synthesize.pgm",
     "ProtectedThreshold": "sdv_privpgd.synthesize.particles.penalties",
     "PublicDomainError": "sdv_privpgd.columns.schema",
+    "Regression": "sdv_privpgd.inference.coefficients",
     "Report": "sdv_privpgd.report.document",
+    "Rubin": "sdv_privpgd.inference.imputation",
     "Strategy": "sdv_privpgd.select.strategy",
     "TableAnswer": "sdv_privpgd.inference.answers",
     "audit_fit": "sdv_privpgd.audit.door",
@@ -88,6 +94,7 @@ _HOMES = {
     "evaluate": "sdv_privpgd.report.evaluation",
     "fit_table": "sdv_privpgd.fitting.door",
     "read_domain": "sdv_privpgd.drafting.files",
+    "rubin": "sdv_privpgd.inference.imputation",
     "write_domain": "sdv_privpgd.drafting.files",
 }
 
@@ -101,6 +108,7 @@ __all__ = [
     "Answer",
     "Between",
     "Boolean",
+    "Bootstrap",
     "Categorical",
     "Datetime",
     "DifferentiablePenalty",
@@ -118,7 +126,9 @@ __all__ = [
     "PrivatePGM",
     "ProtectedThreshold",
     "PublicDomainError",
+    "Regression",
     "Report",
+    "Rubin",
     "Strategy",
     "TableAnswer",
     "audit_fit",
@@ -129,6 +139,7 @@ __all__ = [
     "evaluate",
     "fit_table",
     "read_domain",
+    "rubin",
     "write_domain",
 ]
 

@@ -17,7 +17,8 @@ from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.fitting.settings import Settings, check_count
 from sdv_privpgd.fitting.unfinished import note_on
-from sdv_privpgd.inference.answering import Answering
+from sdv_privpgd.inference.concluding import Concluding
+from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -30,7 +31,7 @@ from sdv_privpgd.synthesize.engine import Engine
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedTable(Answering):
+class FittedTable(Concluding):
     """A differentially private model of a table. All that it shows is public, pickles included.
 
     Attributes:
@@ -125,6 +126,9 @@ class FittedTable(Answering):
 
     def _released(self) -> tuple[Release | None, Schema]:
         return self.fitted.release, self.fitted.schema
+
+    def _refits(self) -> Refits:
+        return self.fitted.refits
 
     def privacy_report(self) -> str:
         """The text of ``report``: what was spent, on what and under which adjacency."""

@@ -12,15 +12,15 @@ from typing import Any
 from sdv_privpgd import forecast, pipeline
 from sdv_privpgd.columns.facts import ColumnFacts, without_domain
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.constraints.rules import possible_of
 from sdv_privpgd.discovery.plan import Discovery, discover, reserved_delta
 from sdv_privpgd.discovery.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.methods import confined
+from sdv_privpgd.fitting.making import SamplerMaker, engine_for
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable, without_table
 from sdv_privpgd.privacy.curator import Curator
@@ -74,6 +74,25 @@ class Fitted:
         if self.release is None:
             return None
         return round(estimate_total(self.release.domain, self.release.measurements).value)
+
+    @property
+    def refits(self) -> Refits:
+        """What repeats the fit on simulated answers.
+
+        Raises:
+            ValueError: Where nothing was measured, the tables were not kept, or the file is of a
+                version that did not keep the settings.
+        """
+        if self.release is None or self.settings is None:
+            raise ValueError("Nothing that could be repeated is known of this fit.")
+        release = self.release
+        return Refits(
+            release=release,
+            engine=engine_for(self.settings, self.description),
+            sampler_of=SamplerMaker.of(
+                self.description, self.schema, release.held, release.measurements
+            ),
+        )
 
     def advice(self, ledger: PrivacyLedger) -> tuple[str, ...]:
         """What is worth a look, a sentence each."""
@@ -173,18 +192,8 @@ class Fit:
         engine = self._engine
         answers = pipeline.Answers.of(self.curator, engine)
         release = pipeline.fit(answers, engine, progress=progress)
-        # A difference of which nothing was asked is not one that the model knows.
-        queries = [answer.query for answer in self.tables]
-        asked = {name for query in queries for name in query.clique}  # pyright: ignore
-        sampler = Sampler(
-            schema,
-            release.model,
-            self.settings.seed,
-            held=release.held,
-            rules=limits.rules,
-            predicates=limits.checks,
-            differences=[each for each in schema.differences if each.name in asked],
-        )
+        maker = SamplerMaker.of(self.description, schema, release.held, self.tables)
+        sampler = maker(release.model, self.settings.seed)
         return replace(fitted, release=release, sampler=sampler)
 
     def _with_codes(self, found: Discovery, num_rows: int | None) -> dict[str, ColumnFacts]:
@@ -227,9 +236,7 @@ class Fit:
     @property
     def _engine(self) -> Engine:
         """The engine, told which cells of the attributes' tables rows can be in."""
-        schema, rules = self.description.attributes, self.description.limits.rules
-        possible = possible_of([*rules, *schema.differences], schema.domain())
-        return confined(self.settings.engine, possible)
+        return engine_for(self.settings, self.description)
 
 
 def check(settings: Settings, description: Description) -> None:

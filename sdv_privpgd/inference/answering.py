@@ -1,7 +1,8 @@
 """The two methods of a fitted object that say how sure it is. Public."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -9,9 +10,12 @@ import pandas as pd
 
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.answers import Answer, TableAnswer
+from sdv_privpgd.inference.model_answers import with_bootstrap
 from sdv_privpgd.inference.questions import Questions
+from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.inference.tables import noisy_tables
 from sdv_privpgd.pipeline import Release
+from sdv_privpgd.progress import Progress, silent
 
 
 class Answering(ABC):
@@ -27,6 +31,15 @@ class Answering(ABC):
     @abstractmethod
     def _released(self) -> tuple[Release | None, Schema]:
         """The release, ``None`` where no column is modelled, and the columns."""
+
+    @abstractmethod
+    def _refits(self) -> Refits:
+        """What repeats the fit. Raises ``ValueError`` where it cannot be repeated."""
+
+    @contextmanager
+    def _shown_repeating(self, progress: Progress | None) -> Iterator[Progress]:
+        """What is told of repetitions: nothing, where nothing was asked for."""
+        yield silent if progress is None else progress
 
     @overload
     def answer(
@@ -46,6 +59,7 @@ class Answering(ABC):
         where: Mapping[str, Any] | None = None,
         among: Mapping[str, Any] | None = None,
         q: float | None = None,
+        bootstrap: int | None = None,
     ) -> Answer: ...
 
     def answer(
@@ -56,14 +70,16 @@ class Answering(ABC):
         where: Mapping[str, Any] | None = None,
         among: Mapping[str, Any] | None = None,
         q: float | None = None,
+        bootstrap: int | None = None,
     ) -> Answer | TableAnswer:
         """An answer about the real table, and how sure it is. Public, and free.
 
         What the measured tables determine is computed from all of them: an unbiased estimate whose
         noise is known exactly. Its intervals need no model. All else is the model's answer and says
-        so: ``basis`` is ``"model"``, and no interval is known. What pairs of columns say is always
-        determined where all pairs are measured, which is the default; so are three columns whose
-        values are few.
+        so: ``basis`` is ``"model"``, and no formula knows its interval. What pairs of columns say
+        is always determined where all pairs are measured, which is the default; so are three
+        columns whose values are few. ``bootstrap=50`` gives a number of the model's an interval, by
+        so many repetitions of the fit.
 
         Args:
             what: ``"count"`` or ``"share"`` of rows; ``"mean"``, ``"sum"`` or ``"quantile"`` of a
@@ -74,6 +90,8 @@ class Answering(ABC):
                 a part of their rows, and the answer says so.
             among: The rows that a share is among, in the same way; all of them by default.
             q: The part of the values up to a quantile: 0.5 for the median.
+            bootstrap: Repetitions for the interval of an answer that is the model's. Others keep
+                their exact intervals.
 
         Returns:
             An ``Answer``: ``estimate``, ``stddev``, ``interval("table")``, ``interval("population",
@@ -94,7 +112,17 @@ class Answering(ABC):
         >>> low < old.estimate <= high
         True
         """
-        return self._asked().answer(what, of=of, where=where, among=among, q=q)
+        how = {"of": of, "where": where, "among": among, "q": q}
+        questions = self._asked()
+        answer = questions.answer(what, **how)  # pyright: ignore[reportArgumentType]
+        if bootstrap is None:
+            return answer
+        if isinstance(answer, TableAnswer):
+            raise ValueError("bootstrap= is for numbers: ask for the counts of a table one by one.")
+        with self._shown_repeating(None) as progress:
+            return with_bootstrap(
+                answer, questions, self._refits(), bootstrap, what, how, progress=progress
+            )
 
     def noisy_tables(self, path: str | Path | None = None) -> pd.DataFrame:
         """All noisy tables as tidy rows, one a cell. Public: everything else follows from them.

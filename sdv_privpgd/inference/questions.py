@@ -21,6 +21,7 @@ from sdv_privpgd.inference.intervals import Enclosed, Quantile, Ratio, Total
 from sdv_privpgd.inference.linear import LinearEstimate, Product
 from sdv_privpgd.inference.values import as_users, code_values, value_at
 from sdv_privpgd.pipeline import Release
+from sdv_privpgd.synthesize.engine import Model
 
 _BLOCK = 256
 """Products whose covariance is computed at once, where only their variances are wanted."""
@@ -58,6 +59,8 @@ class Questions:
 
     release: Release
     schema: Schema
+    model: Model | None = None
+    """If given, this model answers, even what the tables determine."""
 
     @property
     def linear(self) -> LinearEstimate:
@@ -197,7 +200,7 @@ class Questions:
     def _table(self, asked: Asked) -> TableAnswer:
         names = tuple(column.name for column in asked.columns)
         order = tuple(name for name in self.release.domain.attributes if name in names)
-        found = None if asked.rows else self.linear.table(order)
+        found = None if asked.rows or self.model is not None else self.linear.table(order)
         if found is None:
             counts, variances, basis = self._cells(asked, order)
         else:
@@ -241,8 +244,8 @@ class Questions:
 
     def _sums(self, products: Sequence[Product]) -> _Sums:
         """Sums over rows: the linear estimates, or the model's if the tables leave one open."""
-        found = self.linear.answers(products)
-        if found.known.all():
+        found = None if self.model is not None else self.linear.answers(products)
+        if found is not None and found.known.all():
             return _Sums(found.values, found.covariance, TABLES)
         values = np.array([self._of_model(product) for product in products])
         return _Sums(values, np.zeros((len(values), len(values))), MODEL)
@@ -257,7 +260,8 @@ class Questions:
 
     def _marginal(self, clique: Clique) -> np.ndarray:
         if clique not in self._marginals:
-            self._marginals[clique] = self.release.model.marginal(clique) if clique else np.ones(())
+            model = self.release.model if self.model is None else self.model
+            self._marginals[clique] = model.marginal(clique) if clique else np.ones(())
         return self._marginals[clique]
 
     @cached_property

@@ -1,13 +1,20 @@
 """A fitted synthesizer answers questions about the table, and says how sure it is."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.inference.answering import Answering
+from sdv_privpgd.inference.concluding import Concluding
+from sdv_privpgd.inference.refits import Refits
+from sdv_privpgd.inference.repeating import STAGE
 from sdv_privpgd.pipeline import Release
+from sdv_privpgd.plugin.bar import Bar
 from sdv_privpgd.plugin.state import FittedState
+from sdv_privpgd.progress import Progress, silent
 
 
-class AnsweredQuestions(FittedState, Answering):
-    """What ``Answering`` says of the last fit. Public.
+class AnsweredQuestions(FittedState, Concluding):
+    """What ``Concluding`` says of the last fit. Public.
 
     >>> import pandas as pd
     >>> from sdv.metadata import Metadata
@@ -25,3 +32,17 @@ class AnsweredQuestions(FittedState, Answering):
         fitted = self._model_of_table
         assert fitted is not None
         return fitted.release, fitted.schema
+
+    def _refits(self) -> Refits:
+        self._require_fitted()
+        fitted = self._model_of_table
+        assert fitted is not None
+        return fitted.refits
+
+    @contextmanager
+    def _shown_repeating(self, progress: Progress | None) -> Iterator[Progress]:
+        if progress is not None or not self.verbose:
+            yield silent if progress is None else progress
+            return
+        with Bar(STAGE) as bar:
+            yield bar

@@ -135,3 +135,87 @@ def test_a_fitted_table_that_was_asked_is_not_kept_alive():
     del done
     gc.collect()
     assert release() is None
+
+
+def share_of_old_smokers(rows):
+    return float(((rows["age"] >= 60) & rows["smoker"].astype(bool)).mean())
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_both_doors_say_how_sure_a_statistic_and_a_regression_are(adjacency):
+    synthesizer = new(epsilon=5.0)
+    for method in (synthesizer.bootstrap, synthesizer.imputations):
+        with pytest.raises(NotFittedError):
+            method(2)
+    with pytest.raises(NotFittedError):
+        synthesizer.regression("smoker", ["age"])
+    done = fitted(adjacency=adjacency, strategy="all_pairs")
+    spent = done.ledger
+    found = done.bootstrap(share_of_old_smokers, 8, num_processes=1)
+    true = ((TABLE["age"] >= 60) & TABLE["smoker"]).mean()
+    assert abs(found.estimate - true) < 0.1
+    assert 0.001 < found.stddev < 0.05
+    assert [len(table) for table in done.imputations(2, 50)] == [50, 50]
+    regressed = done.regression("smoker", ["age", "ward"], kind="logistic")
+    assert regressed.coefficients.index[0] == "intercept"
+    assert (regressed.stddev > 0).all()
+    assert done.ledger is spent
+
+
+def test_a_model_s_answer_gets_an_interval_if_asked():
+    done = fitted(strategy="mst")
+    how = {"where": {"ward": "A", "smoker": True, "age": Between(low=50)}}
+    bare, sure = done.answer("count", **how), done.answer("count", **how, bootstrap=12)
+    assert bare.statistic is None
+    assert bare.estimate == sure.estimate
+    for kind in ("table", "population"):
+        low, high = sure.interval(kind)
+        assert low < sure.estimate < high
+    assert "model-based" in str(sure)
+    exact = done.answer("count", where={"ward": "A"}, bootstrap=12)
+    assert exact.stddev == done.answer("count", where={"ward": "A"}).stddev
+    with pytest.raises(ValueError, match="one by one"):
+        done.answer("table", of="ward", bootstrap=12)
+
+
+def test_a_fit_that_kept_no_tables_is_not_repeated(few_epochs):
+    synthesizer = new(penalties=[ProtectedThreshold({"age": 1.0, "income": -0.5}, b=0.2)])
+    synthesizer.fit(TABLE)
+    with pytest.raises(ValueError, match="were not kept"):
+        synthesizer.bootstrap(share_of_old_smokers)
+    with pytest.raises(ValueError, match="do not determine"):
+        synthesizer.regression("smoker", ["age"])
+
+
+def test_repetitions_of_a_fit_with_constraints_obey_them():
+    names = {"admitted": (0, 100), "discharged": (0, 130)}
+    rng = np.random.default_rng(0)
+    days = rng.integers(0, 100, 1_000)
+    table = pd.DataFrame({"admitted": days, "discharged": days + rng.integers(0, 30, 1_000)})
+    synthesizer = MSTSynthesizer(
+        sdv_tables.metadata_of({name: {"sdtype": "numerical"} for name in names}),
+        epsilon=5.0,
+        public_domain={
+            name: {"range_min": low, "range_max": high, "decimal_places": 0}
+            for name, (low, high) in names.items()
+        },
+    )
+    synthesizer.add_constraints([Inequality("admitted", "discharged")])
+    synthesizer.fit(table)
+    found = synthesizer.bootstrap(lambda rows: (rows["admitted"] <= rows["discharged"]).mean(), 3)
+    assert found.replicates.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_nothing_of_the_private_path_is_touched_by_repetitions(monkeypatch):
+    done = fitted()
+
+    def refuse(*_, **__):
+        raise AssertionError("a curator was asked")
+
+    monkeypatch.setattr("sdv_privpgd.privacy.curator.Curator.measure", refuse)
+    monkeypatch.setattr("sdv_privpgd.privacy.curator.Curator.__init__", refuse)
+    before = pickle.dumps(done.ledger)
+    done.bootstrap(share_of_old_smokers, 2)
+    done.imputations(2)
+    done.regression("smoker", ["age"])
+    assert pickle.dumps(done.ledger) == before

@@ -25,6 +25,7 @@ LEFT = {
         "05_look_not_private.csv",
     },
     "06_what_to_expect": {"06_what_to_expect.csv"},
+    "07_conclusions": {"07_conclusions.txt", "07_standard_errors.csv"},
 }  # fmt: skip
 
 

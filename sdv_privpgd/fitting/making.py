@@ -1,0 +1,83 @@
+"""What a fit makes models and rows with: the engine for a table, and samplers of models. Public."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_privpgd.columns.differences import Difference
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.constraints.rules import possible_of
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.methods import confined
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.sampling.sampler import Sampler
+from sdv_privpgd.synthesize.engine import Engine, Model
+
+
+def engine_for(settings: Settings, description: Description) -> Engine:
+    """The engine, told which cells of the attributes' tables rows can be in.
+
+    >>> from sdv_privpgd import Independent, PrivatePGM
+    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
+    >>> engine_for(settings, Description(columns={"ill": {"sdtype": "boolean"}})) is not None
+    True
+    """
+    schema, rules = description.attributes, description.limits.rules
+    possible = possible_of([*rules, *schema.differences], schema.domain())
+    return confined(settings.engine, possible)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplerMaker:
+    """Makes samplers of models of one table.
+
+    Attributes:
+        description: Of the table, with what was found.
+        schema: All that has codes.
+        held: The codes of each attribute that surely hold rows.
+        differences: Those that something was asked of: no model knows the others.
+
+    >>> from sdv_privpgd.synthesize.particles.particles import Particles
+    >>> description = Description(columns={"ill": {"sdtype": "boolean"}})
+    >>> schema = description.attributes
+    >>> maker = SamplerMaker.of(description, schema, {"ill": np.array([True, True, False])}, [])
+    >>> model = Particles(domain=schema.domain(), codes=np.array([[1], [1]]))
+    >>> maker(model, seed=0).take(2)["ill"].tolist()
+    [True, True]
+    """
+
+    description: Description
+    schema: Schema
+    held: Mapping[str, np.ndarray]
+    differences: tuple[Difference, ...]
+
+    @classmethod
+    def of(
+        cls,
+        description: Description,
+        schema: Schema,
+        held: Mapping[str, np.ndarray],
+        measured: Sequence[Measurement],
+    ) -> "SamplerMaker":
+        """Given all that was measured."""
+        kinds = MarginalQuery | GroupedMarginalQuery
+        queries = [each.query for each in measured if isinstance(each.query, kinds)]
+        asked = {name for query in queries for name in query.clique}  # pyright: ignore
+        own = tuple(each for each in schema.differences if each.name in asked)
+        return cls(description=description, schema=schema, held=held, differences=own)
+
+    def __call__(self, model: Model, seed: int) -> Sampler:
+        """The sampler of a model, from its first row on."""
+        limits = self.description.limits
+        return Sampler(
+            self.schema,
+            model,
+            seed,
+            held=self.held,
+            rules=limits.rules,
+            predicates=limits.checks,
+            differences=self.differences,
+        )

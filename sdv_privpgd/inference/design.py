@@ -1,0 +1,228 @@
+"""The terms of a regression: functions of each column's codes. Public."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sdv_privpgd.columns.bins import Categories
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.labels import code_labels
+from sdv_privpgd.inference.conditions import column_named, not_missing, part_of
+from sdv_privpgd.inference.linear import Product
+from sdv_privpgd.inference.values import code_values
+
+KINDS = ("linear", "logistic")
+"""The kinds of regression."""
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """One number of each row: a function of one column's codes, 0 where the value is missing.
+
+    Attributes:
+        name: As the summary has it: a column, or a column and a value.
+        column: The column's name; empty for the intercept.
+        values: The number of each code, float64.
+
+    >>> Term("intercept", "", np.ones(0)).product
+    {}
+    """
+
+    name: str
+    column: str
+    values: np.ndarray
+
+    @property
+    def product(self) -> Product:
+        """The term as a product of functions of codes."""
+        return {self.column: self.values} if self.column else {}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Design:
+    """What is regressed on what.
+
+    Attributes:
+        outcome: The outcome; of a logistic regression 0 or 1.
+        terms: The intercept, then the terms of the predictors.
+        valued: For each column, 1 for codes that are values.
+        missing: The columns in which values are missing in some rows.
+        references: For each categorical predictor, the value that its others are compared with.
+        notes: What to keep in mind, a sentence each.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> ward = describe("ward", {"sdtype": "categorical", "range_values": ["A", "B", "C"]})
+    >>> ill = describe("ill", {"sdtype": "boolean"})
+    >>> design = design_of({"ward": ward, "ill": ill}, "ill", ["ward"], "logistic", held={})
+    >>> [term.name for term in design.terms], design.references
+    (['intercept', 'ward = B', 'ward = C'], {'ward': 'A'})
+    """
+
+    outcome: Term
+    terms: tuple[Term, ...]
+    valued: Mapping[str, np.ndarray]
+    missing: frozenset[str]
+    references: Mapping[str, str]
+    notes: tuple[str, ...]
+
+    @property
+    def present(self) -> dict[str, np.ndarray]:
+        """For each column with missing values, 1 for codes that are values."""
+        return {name: own for name, own in self.valued.items() if name in self.missing}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that take part."""
+        names = [self.outcome.column, *(term.column for term in self.terms[1:])]
+        return tuple(dict.fromkeys(names))
+
+
+def design_of(
+    columns: Mapping[str, Column],
+    outcome: str,
+    on: Sequence[str],
+    kind: str,
+    *,
+    held: Mapping[str, np.ndarray],
+    event: Any = None,
+    reference: Mapping[str, Any] | None = None,
+) -> Design:
+    """The design of a regression of an outcome on columns.
+
+    Args:
+        columns: By name.
+        outcome: A column of numbers or booleans; any column where an event is given.
+        on: The predictors.
+        kind: One of ``KINDS``.
+        held: The codes of each column that surely hold rows, where that is known.
+        event: The values of the outcome that count as 1, as a condition; the others are 0.
+        reference: By categorical predictor the value that others are compared with; the first by
+            default. Ordered categories that are numbers are categories only where one is given.
+
+    Raises:
+        ValueError: For what cannot be regressed; the message says what can.
+
+    >>> design_of({}, "ill", [], "cubic", held={})
+    Traceback (most recent call last):
+    ValueError: kind must be one of ('linear', 'logistic'), got 'cubic'.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {KINDS}, got {kind!r}.")
+    names = [on] if isinstance(on, str) else list(on)
+    reference = {} if reference is None else reference
+    if not names or len(set(names)) < len(names) or outcome in names:
+        raise ValueError(
+            f"on= must name columns, each once and none of them the outcome, got {on!r}."
+        )
+    unknown = [name for name in reference if name not in names]
+    if unknown:
+        raise ValueError(f"reference= names {unknown!r}, which are not in on=.")
+    involved = {name: column_named(columns, name) for name in [outcome, *names]}
+    missing = frozenset(
+        name
+        for name, column in involved.items()
+        if column.nullable and held.get(name, np.zeros(column.size))[-1]
+    )
+    target = _outcome(involved[outcome], kind, event)
+    terms, references = [Term("intercept", "", np.ones(0))], {}
+    for name in names:
+        own, compared = _terms(involved[name], reference.get(name))
+        terms += own
+        if compared is not None:
+            references[name] = compared
+    return Design(
+        outcome=target,
+        terms=tuple(terms),
+        valued={name: not_missing(column) for name, column in involved.items()},
+        missing=missing,
+        references=references,
+        notes=tuple(_notes(involved, event, missing)),
+    )
+
+
+def _outcome(column: Column, kind: str, event: Any) -> Term:
+    """The outcome as a number."""
+    if event is not None:
+        part = part_of(column, event)
+        return Term(part.words, column.name, part.weights * not_missing(column))
+    if column.sdtype == "boolean":
+        part = part_of(column, True)
+        return Term(part.words, column.name, part.weights)
+    numbers = numbers_of_codes(column)
+    if kind == "logistic" or numbers is None:
+        raise ValueError(
+            f"The outcome {column.name!r} is {column.sdtype}: say which of its values count as 1, "
+            "as in event='yes', event=['B', 'C'] or event=Between(low=50)."
+        )
+    return Term(column.name, column.name, numbers)
+
+
+def numbers_of_codes(column: Column) -> np.ndarray | None:
+    """The number of each code, 0 for missing; ``None`` for a column that has no numbers.
+
+    Numbers are the means of their cells. Ordered categories that are numbers are those.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> numbers_of_codes(describe("age", {"sdtype": "ordinal", "range_values": [17.5, 22, 27]}))
+    array([17.5, 22. , 27. ,  0. ])
+    """
+    if column.sdtype == "numerical":
+        values = code_values(column).means
+    elif column.sdtype == "ordinal" and isinstance(column.cells, Categories):
+        if column.merging is not None:
+            return None
+        each = column.cells.values
+        if any(isinstance(value, bool) or not isinstance(value, int | float) for value in each):
+            return None
+        values = np.array(each, dtype=np.float64)
+    else:
+        return None
+    return np.append(values, np.zeros(int(column.nullable)))
+
+
+def _terms(column: Column, reference: Any) -> tuple[list[Term], str | None]:
+    """The terms of a predictor, and the value that they are compared with."""
+    if column.sdtype == "numerical" and reference is not None:
+        raise ValueError(f"{column.name!r} is numerical: it has no reference.")
+    numbers = numbers_of_codes(column)
+    if numbers is not None and reference is None:
+        return [Term(column.name, column.name, numbers)], None
+    if column.sdtype == "datetime":
+        raise ValueError(f"{column.name!r} has dates, which cannot be predictors yet.")
+    labels, at = code_labels(column)[: column.num_values], 0
+    if reference is not None:
+        weights = part_of(column, reference).weights
+        found = np.flatnonzero(weights[: column.num_values] == 1)
+        if len(found) != 1 or weights.sum() != 1:
+            raise ValueError(f"{reference!r} is not a single value of {column.name!r}.")
+        at = int(found[0])
+    dummies = np.eye(column.size)
+    return [
+        Term(f"{column.name} = {label}", column.name, dummies[code])
+        for code, label in enumerate(labels)
+        if code != at
+    ], labels[at]
+
+
+def _notes(involved: Mapping[str, Column], event: Any, missing: frozenset[str]) -> list[str]:
+    outcome, *others = involved.values()
+    cells = [
+        repr(column.name)
+        for column in ([outcome] if event is None else []) + others
+        if column.sdtype == "numerical" and not code_values(column).are_single
+    ]
+    notes = []
+    if cells:
+        notes.append(
+            f"Values of {' and '.join(cells)} are the means of their cells, as in sampled rows, "
+            "and no interval covers what that hides."
+        )
+    if missing:
+        names = " and ".join(map(repr, sorted(missing)))
+        notes.append(
+            f"Values of {names} are missing in some rows. Each pair of columns is taken over the "
+            "rows that have both, as if values were missing by chance."
+        )
+    return notes

@@ -1,0 +1,209 @@
+"""Logistic regression from noisy tables of pairs. Public.
+
+Its score equations say that the mean of x y is that of x times the chance of y given x, so they
+need the means of x y, which pairs have, and the joint distribution of the covariates x, which they
+have not. That is taken from an exponential family: the fitted model's rows, tilted by exp(lambda .
+f) until the means of the features f are the unbiased estimates from the tables, of all covariates
+and of all of their pairs. What has three covariates in it is the fitted model's.
+
+With h = x chance(x) and G the covariance of f, a change of the means by d(xy) and d(f) moves the
+score by d(xy) - K d(f), K = cov(h, f) G^-1. So the noise adds W C W' with W = [1, -K], and drawing
+n rows adds (E[x x' chance (1 - chance)] + Var(h - K f)) / n. The tilt costs as much as n / 1000
+rows of the model would weigh, which bounds it where noise puts a mean where no rows can have it;
+there K is smaller.
+"""
+
+from itertools import combinations
+
+import numpy as np
+from scipy.special import expit  # pyright: ignore[reportMissingTypeStubs]
+
+from sdv_privpgd.inference.design import Design
+from sdv_privpgd.inference.linear import LinearEstimate, Product
+from sdv_privpgd.inference.moments import moments, times
+from sdv_privpgd.inference.scaling import Scaled
+from sdv_privpgd.synthesize.engine import Model
+
+MOST_FEATURES = 800
+"""More features of the covariates than that take minutes and gigabytes."""
+
+_NUMBERS = 20_000_000
+"""Most features times rows of the model."""
+
+_FEWEST_ROWS = 20_000
+
+_WEIGHT = 1e-3
+"""Of the model's own means beside those of the tables: this part of the rows."""
+
+_STEPS = 100
+
+
+def logistic(
+    ready: Scaled, estimate: LinearEstimate, model: Model
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Coefficients, their covariance by sampling and by noise, and the rows.
+
+    Raises:
+        ValueError: For too many features, and where noise leaves no finite coefficients.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.inference.design import Term
+    >>> from sdv_privpgd.privacy.measurement import Measurement
+    >>> from sdv_privpgd.privacy.queries import MarginalQuery
+    >>> from sdv_privpgd.synthesize.particles.particles import Particles
+    >>> domain, one = Domain(("a", "b"), (2, 2)), np.array([0.0, 1.0])
+    >>> answer = np.array([[75, 25], [25, 75]])
+    >>> table = Measurement(query=MarginalQuery(("a", "b")), answer=answer, stddev=0.1)
+    >>> rows = Particles(domain=domain, codes=np.array([[0, 0], [1, 1]]))
+    >>> terms = Term("intercept", "", np.ones(0)), Term("a", "a", one)
+    >>> design = Design(outcome=Term("b", "b", one), terms=terms, valued={"a": np.ones(2)},
+    ...                 missing=frozenset(), references={}, notes=())
+    >>> logistic(Scaled(design, np.eye(2)), LinearEstimate(domain, [table]), rows)[0].round(2)
+    array([-1.1,  2.2])
+    """
+    design = ready.design
+    features = _features(design)
+    if len(features) > MOST_FEATURES:
+        raise ValueError(
+            f"Pairs of these columns' values are {len(features)} numbers, and {MOST_FEATURES} is "
+            "the limit. Regress on fewer columns, or on ones with fewer values."
+        )
+    size = len(design.terms)
+    crossed = [times(term.product, design.outcome.product) for term in design.terms]
+    found = moments(estimate, [*crossed, *features], design.present)
+    codes, shares = _rows(design, model, len(features))
+    places = dict(zip(model.domain.attributes, range(len(model.domain)), strict=True))
+    x = _columns([term.product for term in design.terms], codes, places)
+    f = _columns(features, codes, places)
+    ridge = _WEIGHT * found.num_rows * found.covariance[size:, size:]
+    shares = _tilted(shares, f, found.values[size:], ridge)
+    coefficients = _solved(shares, x, found.values[:size])
+    chances = expit(x @ coefficients)
+    h = x * chances[:, None]
+    centered = f - shares @ f
+    weighed = centered * shares[:, None]
+    passed = np.linalg.lstsq(weighed.T @ centered + ridge, weighed.T @ h, rcond=None)[0].T
+    information = (x * (shares * chances * (1 - chances))[:, None]).T @ x
+    inverse = np.linalg.inv(information)
+    left = h - shares @ h - centered @ passed.T
+    sampling = (information + (left * shares[:, None]).T @ left) / found.num_rows
+    change = np.hstack([np.eye(size), -passed])
+    noise = change @ found.covariance @ change.T
+    return coefficients, inverse @ sampling @ inverse, inverse @ noise @ inverse, found.num_rows
+
+
+def _features(design: Design) -> list[Product]:
+    """Functions of one and of two covariates whose means the tables know.
+
+    A category has one for each value but the reference, a number its first powers: three alone, two
+    in pairs.
+    """
+    own: dict[str, list[np.ndarray]] = {}
+    for term in design.terms[1:]:
+        own.setdefault(term.column, []).append(term.values)
+    alone, paired = [], {}
+    for name, functions in own.items():
+        (first, *more) = functions
+        is_number = not more and not set(np.unique(first)) <= {0.0, 1.0}
+        powers = min(len(np.unique(first[design.valued[name] > 0])) - 1, 3) if is_number else 1
+        every = [first**power for power in range(1, powers + 1)] if is_number else functions
+        alone += [{name: values} for values in every]
+        paired[name] = every[:2] if is_number else functions
+    pairs = [
+        {one: left, other: right}
+        for one, other in combinations(paired, 2)
+        for left in paired[one]
+        for right in paired[other]
+    ]
+    return [*alone, *pairs]
+
+
+def _rows(design: Design, model: Model, num_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct codes of the model's rows that miss no covariate, and their shares."""
+    most = max(_NUMBERS // max(num_features, 1), _FEWEST_ROWS)
+    decks = -(-_FEWEST_ROWS // model.block)  # whole ones, in which each particle is once
+    codes = model.sample(min(decks * model.block, most), 0)
+    names = [name for name in design.columns if name != design.outcome.column]
+    axes = model.domain.axes(names)
+    kept = np.all([design.valued[n][codes[:, a]] > 0 for n, a in zip(names, axes, strict=True)], 0)
+    if not kept.any():
+        raise ValueError("No row of the model has values in all of these columns.")
+    others = np.zeros_like(codes[kept])
+    others[:, axes] = codes[kept][:, axes]
+    distinct, counts = np.unique(others, axis=0, return_counts=True)
+    return distinct, counts / counts.sum()
+
+
+def _columns(products: list[Product], codes: np.ndarray, places: dict[str, int]) -> np.ndarray:
+    """The products of each row, shape (row, product)."""
+    found = np.ones((len(codes), len(products)))
+    for column, product in zip(found.T, products, strict=True):
+        for name, values in product.items():
+            column *= values[codes[:, places[name]]]
+    return found
+
+
+def _tilted(shares: np.ndarray, f: np.ndarray, means: np.ndarray, ridge: np.ndarray) -> np.ndarray:
+    """The shares, tilted so that features have these means, as far as the ridge lets them.
+
+    Newton's method on log sum shares exp(tilt . f) - tilt . means + tilt' ridge tilt / 2.
+    """
+    centered, aim = f - means, np.zeros(len(means))
+
+    def value(tilt: np.ndarray) -> tuple[float, np.ndarray]:
+        scores = centered @ tilt
+        most = scores.max()
+        weights = shares * np.exp(scores - most)
+        total = weights.sum()
+        return float(np.log(total) + most + tilt @ ridge @ tilt / 2), weights / total
+
+    tilt = aim
+    now, own = value(tilt)
+    for _ in range(_STEPS):
+        mean = own @ centered
+        gradient = mean + ridge @ tilt
+        away = centered - mean
+        square = (away * own[:, None]).T @ away + ridge
+        step = np.linalg.lstsq(square, gradient, rcond=1e-12)[0]
+        fall = float(gradient @ step)
+        if fall < 1e-12:
+            break
+        length = 1.0
+        while length > 1e-8:
+            then, others = value(tilt - length * step)
+            if then <= now - 1e-4 * length * fall:
+                break
+            length /= 2
+        else:
+            break
+        tilt, now, own = tilt - length * step, then, others
+    return own
+
+
+def _solved(shares: np.ndarray, x: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """The coefficients whose score is 0: the concave log-likelihood's maximum, by Newton."""
+    beta = np.zeros(x.shape[1])
+
+    def value(beta: np.ndarray) -> float:
+        return float(beta @ means - shares @ np.logaddexp(0, x @ beta))
+
+    now = value(beta)
+    for _ in range(_STEPS):
+        chances = expit(x @ beta)
+        gradient = means - (shares * chances) @ x
+        information = (x * (shares * chances * (1 - chances))[:, None]).T @ x
+        if np.linalg.cond(information) > 1e10:
+            break
+        step = np.linalg.solve(information, gradient)
+        rise = float(gradient @ step)
+        if rise < 1e-14:
+            return beta
+        length = 1.0
+        while length > 1e-6 and value(beta + length * step) < now + 1e-4 * length * rise:
+            length /= 2
+        beta = beta + length * step
+        now = value(beta)
+    raise ValueError(
+        "No finite coefficients fit the tables: some terms follow from others, or they decide the "
+        "outcome, or the noise hides that they do not. Regress on fewer columns."
+    )

@@ -1,0 +1,213 @@
+"""Regressions agree with statsmodels where there is no noise, and say what they cannot do."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from answers import noisy_answers, number_of_rows
+
+from sdv_privpgd import Between, pipeline
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.inference.coefficients import Regression
+from sdv_privpgd.inference.questions import Questions
+from sdv_privpgd.inference.regression import regression
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.synthesize.particles.particles import Particles
+
+SCHEMA = Schema.from_sdv(
+    {
+        "age": {"sdtype": "numerical", "range_min": 20, "range_max": 29, "decimal_places": 0},
+        "ward": {"sdtype": "categorical", "range_values": ["A", "B", "C"]},
+        "pay": {"sdtype": "numerical", "range_min": 0, "range_max": 15, "decimal_places": 0},
+        "ill": {"sdtype": "boolean"},
+        "seen": {
+            "sdtype": "datetime",
+            "range_min": "2024-01-01",
+            "range_max": "2024-01-04",
+            "datetime_format": "%Y-%m-%d",
+        },
+    }
+)
+DOMAIN = SCHEMA.domain()
+
+
+def drawn(num_rows=3_000, missing=0.0):
+    """Codes of rows in which everything depends on everything, with values missing by chance."""
+    rng = np.random.default_rng(0)
+    age, ward = rng.integers(0, 10, num_rows), rng.choice(3, num_rows, p=[0.5, 0.3, 0.2])
+    age = np.clip(age + ward, 0, 9)
+    pay = np.clip(np.rint(4 + 0.5 * age - ward + rng.normal(0, 2, num_rows)), 0, 15).astype(int)
+    ill = rng.random(num_rows) < 1 / (1 + np.exp(1 - 0.3 * age + 0.8 * (ward == 1) + 0.1 * pay))
+    codes = np.stack([age, ward, pay, ill, rng.integers(0, 4, num_rows)], axis=1).astype(int)
+    for axis, column in enumerate(SCHEMA.attributes):
+        codes[rng.random(num_rows) < missing, axis] = column.num_values
+    return codes
+
+
+def questions(codes, *, stddev=0.0, held=False, pairs=None):
+    """A release of all pairs of these codes with this noise, whose model is the codes."""
+    model = Particles(domain=DOMAIN, codes=codes)
+    cliques = DOMAIN.cliques(2) if pairs is None else pairs
+    tables = {clique: model.marginal(clique) * len(codes) for clique in cliques}
+    release = pipeline.Release(
+        domain=DOMAIN,
+        ledger=PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE),
+        measurements=(number_of_rows(len(codes)), *noisy_answers(tables, stddev)),
+        model=model,
+        held={c.name: np.full(c.size, held) for c in SCHEMA.attributes},
+    )
+    return Questions(release, SCHEMA)
+
+
+def design(codes):
+    frame = pd.DataFrame({"intercept": 1.0, "age": codes[:, 0] + 20.0})
+    return frame.assign(B=codes[:, 1] == 1, C=codes[:, 1] == 2).astype(float)
+
+
+def test_without_noise_a_linear_regression_is_least_squares():
+    codes = drawn()
+    found = regression(questions(codes), "pay", ["age", "ward"])
+    real = sm.OLS(codes[:, 2], design(codes)).fit()
+    np.testing.assert_allclose(found.coefficients, real.params, rtol=1e-6)
+    # least squares divides by the rows less the terms
+    np.testing.assert_allclose(found.stddev, real.bse * np.sqrt(2996 / 3000), rtol=1e-4)
+    np.testing.assert_allclose(found.summary()["z"], real.tvalues, rtol=1e-3)
+    assert found.coefficients.index.tolist() == ["intercept", "age", "ward = B", "ward = C"]
+
+
+def test_without_noise_a_logistic_regression_is_maximum_likelihood():
+    codes = drawn()
+    found = regression(questions(codes), "ill", ["age", "ward"], "logistic")
+    real = sm.Logit(codes[:, 3], design(codes)).fit(disp=False)
+    np.testing.assert_allclose(found.coefficients, real.params, rtol=1e-5)
+    # What pairs do not tell of the covariates costs next to nothing.
+    ratio = found.stddev.to_numpy() / real.bse.to_numpy()
+    assert (ratio >= 1 - 1e-6).all()
+    assert (ratio < 1.02).all()
+
+
+def test_the_noise_adds_what_it_does():
+    """The spread of coefficients over the noise alone is the noise's part, for the same rows."""
+    codes = drawn()
+    for outcome, kind in (("pay", "linear"), ("ill", "logistic")):
+        found, parts = [], []
+        for seed in range(60):
+            asked = questions(codes, stddev=12.0)
+            tables = {m.query.clique: m.answer for m in asked.release.measurements[1:]}
+            clean = questions(codes).release.measurements
+            tables = {m.query.clique: m.answer for m in clean[1:]}
+            noisy = (clean[0], *noisy_answers(tables, 12.0, seed))
+            release = pipeline.Release(
+                domain=DOMAIN,
+                ledger=asked.release.ledger,
+                measurements=noisy,
+                model=asked.release.model,
+            )
+            each = regression(Questions(release, SCHEMA), outcome, ["age", "ward"], kind)
+            found.append(each.coefficients.to_numpy())
+            parts.append(np.diagonal(each.noise))
+        ratio = np.var(found, axis=0, ddof=1) / np.mean(parts, axis=0)
+        # Of 60 draws a variance has a standard error of 0.18; five of them.
+        assert (np.abs(ratio - 1) < 0.9).all(), (kind, ratio)
+        assert (ratio > 0.4).all(), (kind, ratio)
+
+
+def test_another_reference_gives_the_same_model():
+    asked = questions(drawn())
+    one = regression(asked, "pay", ["age", "ward"])
+    other = regression(asked, "pay", ["age", "ward"], reference={"ward": "C"})
+    np.testing.assert_allclose(
+        other.coefficients["ward = A"], -one.coefficients["ward = C"], rtol=1e-6
+    )
+    np.testing.assert_allclose(other.stddev["ward = A"], one.stddev["ward = C"], rtol=1e-6)
+    assert "Compared: ward with C." in str(other)
+
+
+def test_an_event_makes_an_outcome_of_any_column():
+    codes = drawn()
+    found = regression(questions(codes), "pay", ["age"], "logistic", event=Between(low=8))
+    x = sm.add_constant(codes[:, 0] + 20.0)
+    real = sm.Logit((codes[:, 2] >= 8).astype(float), x).fit(disp=False)
+    np.testing.assert_allclose(found.coefficients, real.params, rtol=1e-5)
+    assert found.title == "Logistic regression of pay is at least 8 on age"
+
+
+@pytest.mark.parametrize("kind", ["linear", "logistic"])
+def test_values_that_are_missing_by_chance_do_no_harm(kind):
+    codes = drawn(20_000, missing=0.1)
+    whole = codes[(codes[:, [0, 1, 3]] < [10, 3, 2]).all(axis=1)]
+    found = regression(questions(codes, held=True), "ill", ["age", "ward"], kind)
+    real = regression(questions(whole), "ill", ["age", "ward"], kind)
+    apart = (found.coefficients - real.coefficients) / real.stddev
+    assert (apart.abs() < 2).all(), apart  # other rows take part: a standard error or less
+    assert "'age' and 'ill' and 'ward' are missing" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("pay", []), "must name columns"),
+        (("pay", ["pay"]), "none of them the outcome"),
+        (("nobody", ["age"]), "choose from"),
+        (("pay", ["seen"]), "dates"),
+        (("ward", ["age"]), "say which of its values"),
+        (("pay", ["age"], "logistic"), "say which of its values"),
+        (("pay", ["age"], "probit"), "kind must be"),
+    ],
+)
+def test_what_cannot_be_regressed_is_refused_in_words(arguments, said):
+    with pytest.raises(ValueError, match=said):
+        regression(questions(drawn()), *arguments)
+
+
+def test_a_wrong_reference_is_refused():
+    asked = questions(drawn())
+    for reference, said in (({"age": 3}, "numerical"), ({"pay": 1}, "not in on=")):
+        with pytest.raises(ValueError, match=said):
+            regression(asked, "ill", ["age", "ward"], reference=reference)
+    with pytest.raises(ValueError, match="not a single value"):
+        regression(asked, "ill", ["ward"], reference={"ward": ["A", "B"]})
+
+
+def test_a_pair_that_was_not_measured_is_named():
+    asked = questions(drawn(), pairs=[("age", "ward"), ("ward", "ill")])
+    with pytest.raises(ValueError, match="do not determine age x ill"):
+        regression(asked, "ill", ["age", "ward"])
+
+
+def test_a_value_that_noise_hides_counts_with_the_reference():
+    codes = drawn()
+    codes[:, 1] = codes[:, 1] % 2  # nobody is in ward C
+    found = regression(questions(codes, stddev=5.0), "ill", ["ward"])
+    assert found.coefficients.index.tolist() == ["intercept", "ward = B"]
+    assert "Noise hides whether rows have ward = C" in str(found)
+
+
+def test_noise_that_hides_a_column_is_named():
+    with pytest.raises(ValueError, match="hides whether any rows have ward = "):
+        regression(questions(drawn(300), stddev=400.0), "ill", ["ward"])
+
+
+def test_columns_that_say_the_same_are_refused():
+    codes = drawn()
+    codes[:, 2] = codes[:, 0]
+    for kind in ("linear", "logistic"):
+        with pytest.raises(ValueError, match=r"told apart|follow from others"):
+            regression(questions(codes), "ill", ["age", "pay"], kind)
+
+
+def test_too_many_features_are_refused(monkeypatch):
+    monkeypatch.setattr("sdv_privpgd.inference.logistic.MOST_FEATURES", 5)
+    with pytest.raises(ValueError, match="5 is the limit"):
+        regression(questions(drawn()), "ill", ["age", "ward"], "logistic")
+
+
+def test_the_text_has_a_table_and_says_what_is_the_noise_s():
+    found = regression(questions(drawn(), stddev=5.0), "pay", ["age", "ward"])
+    assert isinstance(found, Regression)
+    text = str(found)
+    assert "Linear regression of pay on age, ward, about 3,000 rows" in text
+    assert "[0.025" in text
+    assert "% of the variances" in text
+    assert found.interval(0.5)["low"].gt(found.interval(0.9)["low"]).all()
