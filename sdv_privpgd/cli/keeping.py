@@ -12,6 +12,7 @@ from sdv_privpgd.cli.interrupts import undisturbed
 from sdv_privpgd.cli.saying import PROGRAM, say
 from sdv_privpgd.cli.spending import after, closed, spent
 from sdv_privpgd.cli.writing import Output, Outputs
+from sdv_privpgd.fitting.account import LOST
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ class Purchase:
         path = self._place_of_model()
         if path is not None:
             say(self._remedy(path))
+        elif self._has_spent and not self._is_of_use:
+            say(LOST)
 
     def _place_of_model(self) -> Path | None:
         if not self._is_of_use:

@@ -115,8 +115,6 @@ def signals_of(
     >>> signals_of(tables, {}, [], {}, silent, "denoise")  # no pair was asked for
     []
     """
-    if not residuals:
-        return []
     priors = {
         name: _prior(tables.one_way[name], bases[name])
         for name in dict.fromkeys(name for residual in residuals for name in residual.clique)
@@ -127,6 +125,8 @@ def signals_of(
         for residual in residuals
     ]
     found = _covariances(residuals, scales, start, priors, progress, stage)
+    if not residuals:
+        return []
     evidence = [_Evidence.of(each, sums.get(each.clique, ()), found) for each in residuals]
     chances, scales_of = _chances(tables, evidence)
     return [

@@ -10,10 +10,11 @@ from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.unfinished import Unfinished, booked, note_on
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 
-_LOST = (
-    "It ended while ranges and categories were still looked for. What that had cost stays on the "
-    "books, and of its answers nothing could be kept: a new fit asks again."
+LOST = (
+    "The fit ended while ranges and categories were still looked for. What that had cost stays on "
+    "the books, and of its answers nothing could be kept: a new fit asks again."
 )
+"""What is said where a fit has spent something and nothing of it is of use."""
 
 
 class Account:
@@ -57,7 +58,7 @@ class Account:
                     self.unfinished = Unfinished.of(fit, names)
                     note_on(error, self.unfinished.remedy())
                 elif fit.books.ledger.mu_squared > begun.mu_squared:
-                    note_on(error, _LOST)
+                    note_on(error, LOST)
                 raise
             finally:
                 self.ledger = booked(self.ledger, begun, fit.books.ledger)

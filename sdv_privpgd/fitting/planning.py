@@ -10,6 +10,7 @@ from sdv_privpgd.fitting.foreseeing import outlook
 from sdv_privpgd.fitting.settings import Settings, check_count
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.noise_advice import on_delta
 from sdv_privpgd.report.plan import plan_report
 
 
@@ -33,5 +34,6 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     notes = [
         *on_repeated_ids(description.repeated_ids, settings.rows_per_person),
         *on_names(description.facts),
+        *on_delta(settings.delta, num_rows),
     ]
     return plan_report(fit.books.ledger, num_rows, expected, notes)

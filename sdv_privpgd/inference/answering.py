@@ -109,7 +109,7 @@ class Answering(ABC):
         >>> old.basis, old.estimate > 0.9
         ('tables', True)
         >>> low, high = old.interval("population", level=0.99)
-        >>> low < old.estimate <= high
+        >>> 0 <= low < high <= 1
         True
         """
         how = {"of": of, "where": where, "among": among, "q": q}

@@ -165,7 +165,8 @@ def _mostly_other(column: Column, least: np.ndarray) -> str | None:
     return (
         f"Column {column.name!r} is {cells.values[-1]!r} in {_nearly(other)} rows: these have "
         "values that were not declared and are too rare to be found. Declare its categories, or "
-        "leave the column out."
+        "leave the column out; if these are numbers with words in between, make the words missing "
+        "and read the column as numbers."
     )
 
 

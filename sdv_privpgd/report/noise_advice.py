@@ -91,7 +91,7 @@ def on_noise(fitted: Facts, tables: Mapping[str, NoisyTable], total: Total) -> l
         *_of_tails(fitted.ledger, total),
         *_of_heavy_ends(fitted.schema, tables),
         *_of_missing(fitted, tables, total),
-        *_of_delta(fitted.ledger, total),
+        *on_delta(fitted.ledger.delta, total.value),
     ]
 
 
@@ -205,13 +205,18 @@ def _of_missing(fitted: Facts, tables: Mapping[str, NoisyTable], total: Total) -
         )
 
 
-def _of_delta(ledger: PrivacyLedger, total: Total) -> Iterator[str]:
-    if ledger.delta * total.value >= 1:
-        yield (
-            f"delta={ledger.delta:g} is not below 1 in {total.value:,.0f} rows: a release of some "
-            "person's whole row would be within the promise. Choose a delta far below "
-            f"{1 / total.value:.1g}."
-        )
+def on_delta(delta: float, num_rows: float) -> list[str]:
+    """A sentence on a delta that promises nothing for so many rows. Public.
+
+    >>> on_delta(1e-5, 1_000)
+    []
+    """
+    if delta * num_rows < 1:
+        return []
+    return [
+        f"delta={delta:g} is not below 1 in {num_rows:,.0f} rows: a release of some person's whole "
+        f"row would be within the promise. Choose a delta far below {1 / num_rows:.1g}."
+    ]
 
 
 def percent(share: float) -> str:

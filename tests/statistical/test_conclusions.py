@@ -75,10 +75,7 @@ def test_a_bootstrap_covers_as_often_as_it_says():
 
 
 def test_a_naive_analysis_and_one_that_forgets_the_noise_cover_too_seldom():
-    """What all this is for: the shortcuts fail, so the tests here can fail, too.
-
-    In 1,000 fits the naive interval covers 0.57 at epsilon 0.2, the one without noise about 0.6.
-    """
+    """What all this is for: the shortcuts fail, so the tests here can fail, too."""
     rng, fits, hits = np.random.default_rng(1), 150, np.zeros(3)
     for fit in range(fits):
         questions = toy.questions_of(toy.drawn(rng), toy.Joints(), epsilon=0.2)

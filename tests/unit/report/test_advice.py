@@ -253,5 +253,5 @@ def test_tails_that_discovery_cannot_have_seen_are_told():
     )
     assert advice(quiet) == ()
     (said,) = advice(loud)
-    assert "fewer than about 200 rows (2.5 %)" in said
+    assert "fewer than about 300 rows (3.8 %)" in said
     assert "long tails may be cut" in said
