@@ -87,7 +87,7 @@ def on_noise(fitted: Facts, tables: Mapping[str, NoisyTable], total: Total) -> l
     """
     return [
         *_of_rows(tables, total),
-        *_of_relations(fitted.release, total),
+        *_of_relations(fitted, total),
         *_of_tails(fitted.ledger, total),
         *_of_heavy_ends(fitted.schema, tables),
         *_of_missing(fitted, tables, total),
@@ -126,11 +126,11 @@ def _of_tails(ledger: PrivacyLedger, total: Total) -> Iterator[str]:
         )
 
 
-def _of_relations(release: Release | None, total: Total) -> Iterator[str]:
+def _of_relations(fitted: Facts, total: Total) -> Iterator[str]:
     """A sentence if the noise hides how columns depend on each other."""
-    if release is None:
+    if fitted.release is None:
         return
-    noise = _noise_of_correlations(release, total)
+    noise = _noise_of_correlations(fitted.release, fitted.schema, total)
     if noise > _FAINT:
         yield (
             f"The noise moves a correlation of two columns by about {noise:.2g} (one standard "
@@ -140,15 +140,17 @@ def _of_relations(release: Release | None, total: Total) -> Iterator[str]:
         )
 
 
-def _noise_of_correlations(release: Release, total: Total) -> float:
+def _noise_of_correlations(release: Release, schema: Schema, total: Total) -> float:
     """The median standard deviation of the noise in measured pairs' correlations; 0 without any.
 
-    A correlation of codes is linear in the pair's table, once both are in standard units.
+    A correlation of codes, among rows that have both values, is linear in the pair's table, once
+    both are in standard units.
     """
     noisy = noisy_tables(release.domain, release.measurements)
+    sizes = {column.name: column.num_values for column in schema.attributes}
     squares = {}  # the sum over the codes of the squares of standard units
     for (name,), table in margin_estimates(noisy, 1).items():
-        shares = np.maximum(table.counts, 0.0)
+        shares = np.maximum(table.counts[: sizes[name]], 0.0)
         shares /= max(float(shares.sum()), 1e-9)
         codes = np.arange(len(shares)) - shares @ np.arange(len(shares))
         variance = float(shares @ np.square(codes))

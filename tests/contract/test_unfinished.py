@@ -241,3 +241,22 @@ def test_a_fit_is_finished_with_a_bar_and_without_a_table(monkeypatch, capsys, a
     assert synthesizer.ledger.spent() == spent
     assert len(synthesizer.sample(10)) == 10
     assert "100%" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="errors have no notes")
+def test_an_end_while_ranges_are_looked_for_says_what_is_lost(monkeypatch):
+    """The first look is paid for; the second never comes."""
+    metadata = sdv_tables.metadata_of({"age": {"sdtype": "numerical"}})
+    synthesizer = PrivPGDSynthesizer(metadata, 1.0, **sdv_tables.SMALL)
+
+    def fails(*args, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sdv_privpgd.discovery.plan._fine", fails)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a range is not declared
+        with pytest.raises(KeyboardInterrupt) as caught:
+            synthesizer.fit(pd.DataFrame({"age": [20, 30, 40] * 100}))
+    assert 0 < synthesizer.ledger.spent() < 1.0
+    assert synthesizer.unfinished is None
+    assert "nothing could be kept" in notes(caught.value)

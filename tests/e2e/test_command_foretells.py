@@ -187,3 +187,12 @@ def test_a_plan_is_written_as_a_page_and_overwrites_nothing(csv, tmp_path, capsy
     dry = (csv, *asked[:-2], "--out", tmp_path / "out.csv", "--dry-run")
     assert run("synthesize", *dry, "--report", page, "--force") == 0
     assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize("target", ["nope", "Ward"])
+def test_a_target_that_is_no_column_is_refused_first(csv, capsys, target):
+    assert declared(csv, "--target", target) == 1
+    said = capsys.readouterr().err
+    assert f"--target names [{target!r}], which are no columns: choose from [" in said
+    assert "'ward'" in said
+    assert not new_files(csv)

@@ -205,3 +205,11 @@ def test_on_real_tables_the_forecast_is_right_within_a_fifth(name):
         assert row["share"] == pytest.approx(1, rel=0.2)
         assert row["pair"] == pytest.approx(1, rel=0.2)
         assert row["worst_share"] == pytest.approx(1, rel=0.35)
+
+
+@pytest.mark.parametrize(("delta", "said"), [(1e-5, False), (0.01, True)])
+def test_a_plan_speaks_of_a_delta_that_promises_nothing(delta, said):
+    columns = {"ill": {"sdtype": "boolean"}, "old": {"sdtype": "boolean"}}
+    settings = Settings(epsilon=1.0, delta=delta, strategy=Independent(), engine=PrivatePGM())
+    text = str(planned(settings, Description(columns=columns), num_rows=3_000))
+    assert ("is not below 1 in 3,000 rows" in " ".join(text.split())) == said

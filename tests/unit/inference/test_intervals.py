@@ -7,7 +7,16 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 from sdv_privpgd.inference.answers import MODEL, Answer
-from sdv_privpgd.inference.intervals import Interval, Quantile, Ratio, Statistic, Total, deviations
+from sdv_privpgd.inference.intervals import (
+    KINDS,
+    Enclosed,
+    Interval,
+    Quantile,
+    Ratio,
+    Statistic,
+    Total,
+    deviations,
+)
 
 NONE = np.zeros((2, 2))
 NOISE = np.array([[30.0, 12.0], [12.0, 50.0]])
@@ -95,3 +104,13 @@ def test_what_knows_an_interval_can_be_put_in_place_of_the_tables():
     answer = Answer(question="A thing", estimate=1.5, basis=MODEL, statistic=Known())
     assert answer.interval("population") == (1, 3)
     assert str(answer).startswith("A thing: 1.5. With 95 % confidence 1 to 2 in this table, and 1")
+
+
+def test_an_enclosed_interval_holds_both_extremes():
+    low, middle, high = (Total(value, 9.0, num_rows=1e4) for value in (50.0, 60.0, 400.0))
+    enclosed = Enclosed(middle, low, high)
+    for kind in KINDS:
+        ends = enclosed.interval(kind, 0.9)
+        assert ends.low == low.interval(kind, 0.9).low
+        assert ends.high == high.interval(kind, 0.9).high
+    assert (enclosed.value, enclosed.stddev) == (60.0, 3.0)

@@ -255,3 +255,35 @@ def test_tails_that_discovery_cannot_have_seen_are_told():
     (said,) = advice(loud)
     assert "fewer than about 300 rows (3.8 %)" in said
     assert "long tails may be cut" in said
+
+
+def test_a_few_wide_cells_that_decide_a_mean_are_told():
+    """A hundredth of the rows lies anywhere between 1,000 and 100,000, the others below 100."""
+    cuts = [*range(10, 101, 10), 1_000]
+    income = {"sdtype": "numerical", "range_min": 0, "range_max": 100_000, "cut_points": cuts}
+    (said,) = advice(fitted(income, [*[9] * 11, 1], num_rows=50_000))
+    assert said.startswith("Much of the sum of x lies in a few wide cells")
+
+
+@pytest.mark.parametrize(("stddev", "told"), [(1_000.0, True), (100.0, False)])
+def test_noise_that_hides_relations_is_told(stddev, told):
+    """In yes/no columns of equal shares a correlation's noise is 2 sigma in n rows."""
+    schema = Schema.from_sdv({name: {"sdtype": "boolean"} for name in "ab"})
+    even = np.array([[5_000, 5_000, 0], [5_000, 5_000, 0], [0, 0, 0]])
+    measurements = (
+        Measurement(query=CountQuery(), answer=np.array([20_000]), stddev=0.0),
+        Measurement(query=MarginalQuery(("a", "b")), answer=even, stddev=stddev),
+    )
+    ledger = PrivacyLedger.open(1.0, 1e-6, Adjacency.REPLACE_ONE)
+    release = Release(domain=schema.domain(), ledger=ledger, measurements=measurements, model=None)
+    facts = Facts(
+        schema=schema,
+        release=release,
+        ledger=ledger,
+        declared={"a": {"range_is_nullable": True}, "b": {"range_is_nullable": True}},
+        doubts={},
+        repeated_ids=(),
+    )
+    said = [each for each in advice(facts) if "correlation" in each]
+    assert bool(said) == told
+    assert all("0.1" in each for each in said)
