@@ -1,5 +1,11 @@
-"""How sure an answer is: estimates from all noisy tables with their exact variance. Public.
+"""How sure an answer is: estimates from noisy tables with their exact variance. Public.
 
-``linear.py`` has the estimate, ``between_groups.py`` the part of it that tables over groups tell
-of. All of this is post-processing of noisy answers: free, and as public as they are.
+``questions`` answers what a user asks (``asking`` reads it, ``intervals`` knows its error) from
+``linear``, the best linear estimate from all noisy tables; ``between_groups`` is the part of it
+that tables over groups tell of. ``tables`` writes the noisy tables themselves. ``bootstrap``
+repeats a fit on answers to rows of its own model (``simulating``, ``refits``), ``imputation`` draws
+tables for Rubin's rules, and ``regression`` fits linear and logistic models to the noisy pairs.
+``answering`` and ``concluding`` are the doors.
+
+All of this is post-processing of noisy answers: free, and as public as they are.
 """

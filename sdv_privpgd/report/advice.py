@@ -32,6 +32,9 @@ _MOSTLY_OTHER, _ALL_MISSING, _CONSTANT = 0.5, 0.9, 0.98
 """Shares of rows from which on a column is said to be mostly other, nearly all missing, or the
 like."""
 
+_SOME_NINES = 0.01
+"""The share of rows from which on a number that stands for others is named."""
+
 _MANY_MISSING, _MOSTLY_MISSING = 0.1, 0.5
 """Shares of rows without a value from which on a column is named: one of which nobody said that it
 may be missing, and one that may be, or in which nothing can be unreadable."""
@@ -88,6 +91,7 @@ def _of_columns(fitted: Facts, tables: Mapping[str, NoisyTable], total: Total) -
         rules = (
             _missing(column, shares, error, fitted.declared.get(column.name, {})),
             _mostly_other(column, shares - error),
+            _nines(column, shares - error, fitted.declared.get(column.name, {})),
             None
             if column.name in fitted.doubts  # it was counted what lies beyond
             else _at_bounds(column, shares, error, fitted.declared.get(column.name, {})),
@@ -167,6 +171,22 @@ def _mostly_other(column: Column, least: np.ndarray) -> str | None:
         "values that were not declared and are too rare to be found. Declare its categories, or "
         "leave the column out; if these are numbers with words in between, make the words missing "
         "and read the column as numbers."
+    )
+
+
+def _nines(column: Column, least: np.ndarray, declared: Mapping) -> str | None:
+    """Whether rows have a number that stands for all others: a number says nothing of that."""
+    cells = column.cells
+    if not (isinstance(cells, Categories) and cells.has_other):
+        return None
+    value, other = cells.values[-1], least[column.num_values - 1]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or declared.get("other_value") is not None or other < _SOME_NINES:
+        return None
+    return (
+        f"Column {column.name!r} is {value!r} in more than {percent(other)} of the rows: "
+        f"{value!r} stands for values that too few rows share to be found. Declare its "
+        "range_values."
     )
 
 

@@ -257,6 +257,15 @@ def test_tails_that_discovery_cannot_have_seen_are_told():
     assert "long tails may be cut" in said
 
 
+@pytest.mark.parametrize(("declared", "told"), [({}, True), ({"other_value": 9}, False)])
+def test_a_number_that_stands_for_others_is_told(declared, told):
+    returned = {"sdtype": "categorical", "range_values": [0], "other_value": 9}
+    facts = replace(fitted(returned, [93, 7]), declared={"x": declared})
+    said = [each for each in advice(facts) if "stands for values" in each]
+    assert bool(said) == told
+    assert all("is 9 in more than 6" in each for each in said)
+
+
 def test_a_few_wide_cells_that_decide_a_mean_are_told():
     """A hundredth of the rows lies anywhere between 1,000 and 100,000, the others below 100."""
     cuts = [*range(10, 101, 10), 1_000]
