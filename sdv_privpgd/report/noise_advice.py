@@ -57,6 +57,7 @@ class Facts:
         repeated_ids: Columns of ids that are no keys, so that several rows may have one.
 
     >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> from sdv_privpgd.report.advice import advice
     >>> facts = Facts(
     ...     schema=Schema.from_sdv({"ill": {"sdtype": "boolean"}}),
     ...     release=None,
@@ -84,6 +85,18 @@ def on_noise(fitted: Facts, tables: Mapping[str, NoisyTable], total: Total) -> l
         fitted: The facts after a fit that has a release.
         tables: The noisy counts of each column.
         total: The number of rows.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> facts = Facts(
+    ...     schema=Schema(()),
+    ...     release=None,
+    ...     ledger=PrivacyLedger.open(1.0, 0.01, Adjacency.REPLACE_ONE),
+    ...     declared={},
+    ...     doubts={},
+    ...     repeated_ids=(),
+    ... )
+    >>> on_noise(facts, {}, Total(3_000.0, 0.0))[0][:36]
+    'delta=0.01 is not below 1 in 3,000 r'
     """
     return [
         *_of_rows(tables, total),
