@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pandas as pd
 import pytest
@@ -285,8 +286,9 @@ def test_the_program_is_installed_and_puts_things_in_order_when_it_is_ended(csv,
         stderr=subprocess.PIPE,
         text=True,
     )
-    with fifo.open("w"):  # returns when the program reads
+    with fifo.open("w"):  # returns when the program opens the file
+        time.sleep(1)  # Python forgets an interrupt that comes while it is being opened
         waiting.send_signal(signal.SIGINT)
-        _, said = waiting.communicate()
+        _, said = waiting.communicate(timeout=60)
     assert waiting.returncode == 130, said
     assert said.splitlines() == ["sdv-privpgd: interrupted"]
