@@ -49,6 +49,7 @@ def observe(synthesizer, data, caplog, capsys, known=KNOWN) -> dict[str, object]
         "domain": fitted.discovered_domain(),
         "report": fitted.privacy_report(),
         "ledger": fitted.ledger.to_json(),
+        "noisy tables": fitted.noisy_tables().to_csv(),
         "info": fitted.get_info(),
         "repr": repr(fitted.__dict__.keys()) + repr(fitted.ledger),
         "parameters": repr(fitted.get_parameters()),

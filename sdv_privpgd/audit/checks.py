@@ -57,3 +57,21 @@ def first_of(faults: Sequence[str], otherwise: str) -> str:
     return (
         faults[0] if len(faults) == 1 else f"{faults[0]} ({len(faults) - 1:,} more of this kind.)"
     )
+
+
+def check_of(
+    layer: str, name: str, looked_at: str, faults: Sequence[str], otherwise: str, **facts: Any
+) -> Check:
+    """A check that no chance decides: it has passed if there are no faults.
+
+    >>> check_of("the books", "books", "two charges", ["One is missing."], "All are there.").found
+    'One is missing.'
+    """
+    return Check(
+        layer=layer,
+        name=name,
+        looked_at=looked_at,
+        passed=not faults,
+        found=first_of(faults, otherwise),
+        facts=facts,
+    )

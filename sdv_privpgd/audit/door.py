@@ -15,7 +15,8 @@ from sdv_privpgd.audit.noise import (
     law_checks,
 )
 from sdv_privpgd.audit.page import audit_report
-from sdv_privpgd.audit.replaying import recorded, replay_checks
+from sdv_privpgd.audit.replay_checks import replay_checks
+from sdv_privpgd.audit.replaying import recorded
 from sdv_privpgd.audit.subjects import KeptTable, Subject, TableFit
 from sdv_privpgd.audit.thresholds import threshold_checks
 from sdv_privpgd.columns.schema import Schema

@@ -4,11 +4,11 @@ A model is made anew of its noisy answers and of what is public, and without any
 text or number the object holds that the new one has not came from somewhere else.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Protocol
 
-from sdv_privpgd.audit.checks import Check, first_of
+from sdv_privpgd.audit.checks import Check, check_of
 from sdv_privpgd.audit.leaves import Leaf, unlike
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.pipeline import Release
@@ -79,17 +79,6 @@ def file_checks(kept: Kept) -> list[Check]:
     return [_contents(kept), _books(kept), _delta(kept)]
 
 
-def _check(name: str, looked_at: str, faults: Sequence[str], otherwise: str, **facts: Any) -> Check:
-    return Check(
-        layer=LAYER,
-        name=name,
-        looked_at=looked_at,
-        passed=not faults,
-        found=first_of(faults, otherwise),
-        facts=facts,
-    )
-
-
 def _contents(kept: Kept) -> Check:
     name, looked_at = "kept contents", "all texts and numbers that the object holds"
     release = kept.release
@@ -112,7 +101,8 @@ def _contents(kept: Kept) -> Check:
         f"At {place} stands what neither the noisy answers nor the public facts give."
         for place in others
     ]
-    return _check(
+    return check_of(
+        LAYER,
         name,
         f"{len(own):,} texts, numbers and arrays",
         faults,
@@ -139,7 +129,8 @@ def _books(kept: Kept) -> Check:
         faults.append(f"Epsilon {ledger.spent():.4g} was spent of {ledger.epsilon:.4g}.")
     if release is not None:
         faults += _release_faults(release, settings)
-    return _check(
+    return check_of(
+        LAYER,
         "kept ledger",
         f"{len(ledger.charges)} charges",
         faults,
@@ -177,7 +168,8 @@ def _delta(kept: Kept) -> Check:
     if rows is None:
         return _unseen("kept delta", "delta beside the number of rows", "No rows were counted.")
     faults = [f"Delta is {delta:g}, and not below 1 / {rows:,}, one by the number of rows."]
-    return _check(
+    return check_of(
+        LAYER,
         "kept delta",
         "delta beside the number of rows",
         faults if rows > 0 and delta >= 1 / rows else [],

@@ -19,6 +19,7 @@ from sdv_privpgd.audit.bounds import Attack
 from sdv_privpgd.audit.checks import Check, first_of
 from sdv_privpgd.audit.recording import Event
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.inference.rounding import rounded_variance
 from sdv_privpgd.privacy.accounting import range_epsilon_of
 from sdv_privpgd.privacy.boundary import EncodedTable
 from sdv_privpgd.privacy.curator import Curator
@@ -216,12 +217,12 @@ def moments(stddev: float) -> tuple[float, float]:
     >>> round(moments(10.0)[0], 4)
     100.0833
     """
+    second = rounded_variance(stddev)
     if stddev > 50:
-        second = stddev**2 + 1 / 12
         return second, 3 * second**2
     reach = np.arange(1, math.ceil(12 * stddev) + 2)
     chances = 2 * (ndtr(-(reach - 0.5) / stddev) - ndtr(-(reach + 0.5) / stddev))
-    return float((chances * reach**2.0).sum()), float((chances * reach**4.0).sum())
+    return second, float((chances * reach**4.0).sum())
 
 
 def noise_check(

@@ -27,8 +27,6 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import ModelErrorQuery, Query, ValueCountsQuery, answers
 from sdv_privpgd.progress import Progress, silent
 
-_MISSING = (type(None), None)
-
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -275,34 +273,6 @@ def changed(here: Event, there: Event) -> int:
     ]
     squares = [each**2 for answer in differences for each in answer]
     return max(squares, default=0) if here.kind == "select" else sum(squares)
-
-
-def rare_and_given(event: Event, rows_per_person: int) -> list[Any]:
-    """The values that a discovery gave out although no more rows have them than a person may.
-
-    >>> rare_and_given(Event((), "discover"), 1)
-    []
-    """
-    return [
-        cell[1]
-        for exact, given in zip(event.exact, event.given, strict=True)
-        for cell in given
-        if cell != _MISSING and exact.get(cell, 0) <= rows_per_person
-    ]
-
-
-def below(event: Event, threshold: int) -> list[Any]:
-    """The values of a discovery that were given out with a noisy count below the threshold.
-
-    >>> below(Event((), "discover"), 20)
-    []
-    """
-    return [
-        cell[1]
-        for given in event.given
-        for cell, number in given.items()
-        if cell != _MISSING and number < threshold
-    ]
 
 
 def _by_value(counted: Sequence[tuple[Any, int]]) -> dict:

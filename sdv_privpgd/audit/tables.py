@@ -41,12 +41,14 @@ class MadeUp:
     frame: pd.DataFrame
 
     def holds(self, columns: Mapping[str, Any]) -> bool:
-        """Whether these are columns of the table, and share its memory: no others can."""
-        names = list(self.frame.columns)
-        return set(columns) <= set(names) and all(
+        """Whether these are columns of the table, and share its memory: no others can.
+
+        Columns without rows have no memory, and nobody's rows.
+        """
+        return columns.keys() <= set(self.frame.columns) and all(
             np.shares_memory(self.frame[name].to_numpy(), column.to_numpy())
             for name, column in columns.items()
-            if len(self.frame)
+            if len(column)
         )
 
 

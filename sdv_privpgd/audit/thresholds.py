@@ -7,12 +7,13 @@ the same curator is watched with a delta that is large enough to be counted.
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import pandas as pd
 from scipy.stats import binom, norm
 
 from sdv_privpgd.audit.checks import Check, first_of
-from sdv_privpgd.audit.recording import Event, below, rare_and_given
+from sdv_privpgd.audit.recording import Event
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -21,6 +22,8 @@ from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 LAYER = "what nobody declared"
+
+_MISSING = (type(None), None)
 
 _LARGE = Fraction(1, 20)
 """A delta that shows in some thousand runs."""
@@ -69,7 +72,7 @@ def _promised(events: Sequence[Event], ledger: PrivacyLedger) -> Check:
                     f"{charge.what!r} has a threshold of {charge.threshold}, which lets a person's "
                     f"values out with probability {chance:.3g}; {float(charge.delta):.3g} is said."
                 )
-            low = below(event, charge.threshold or 0)
+            low = _below(event, charge.threshold or 0)
             if low:
                 faults.append(f"{charge.what!r} gave out {len(low)} values below its threshold.")
     total = float(sum(charge.delta for event in events for charge in event.charges))
@@ -97,7 +100,7 @@ def _chance(charge: Charge, ledger: PrivacyLedger) -> float:
 
 def _rare(events: Sequence[Event], ledger: PrivacyLedger) -> Check:
     """Of many values that one row has, none came out of the recorded fit."""
-    rare = [value for event in events for value in rare_and_given(event, ledger.rows_per_person)]
+    rare = [value for event in events for value in _rare_and_given(event, ledger.rows_per_person)]
     asked = sum(
         number <= ledger.rows_per_person
         for event in events
@@ -145,3 +148,23 @@ def _released(ledger: PrivacyLedger, runs: int, false_alarms: float) -> Check:
         false_alarms=false_alarms,
         facts={"came_out": came_out, "runs": runs, "allowed": most},
     )
+
+
+def _rare_and_given(event: Event, rows_per_person: int) -> list[Any]:
+    """The values that a discovery gave out although no more rows have them than a person may."""
+    return [
+        cell[1]
+        for exact, given in zip(event.exact, event.given, strict=True)
+        for cell in given
+        if cell != _MISSING and exact.get(cell, 0) <= rows_per_person
+    ]
+
+
+def _below(event: Event, threshold: int) -> list[Any]:
+    """The values of a discovery that were given out with a noisy count below the threshold."""
+    return [
+        cell[1]
+        for given in event.given
+        for cell, number in given.items()
+        if cell != _MISSING and number < threshold
+    ]

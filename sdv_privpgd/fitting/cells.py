@@ -65,15 +65,12 @@ def with_codes(
     >>> with_codes({"age": age}, {"age": NumberFacts()}, 16)["age"].num_bins
     16
     """
-
-    def is_free(facts: ColumnFacts | None) -> bool:
-        return isinstance(facts, NumberFacts | DateFacts) and facts.num_bins is None
-
+    given = {name: getattr(facts, "num_bins", None) for name, facts in stated.items()}
     return {
         name: replace(facts, num_bins=number)
         if isinstance(facts, NumberFacts | DateFacts)
         and facts.frequencies is not None
-        and is_free(stated.get(name))
+        and given[name] is None
         else facts
         for name, facts in found.items()
     }

@@ -28,7 +28,8 @@ from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.progress import Progress, Stage, silent
-from sdv_privpgd.report.advice import Facts, advice
+from sdv_privpgd.report.advice import advice
+from sdv_privpgd.report.known_facts import Facts
 from sdv_privpgd.sampling.sampler import Sampler
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.mwem import MWEM

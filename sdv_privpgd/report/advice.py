@@ -14,16 +14,9 @@ from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.labels import code_labels
-from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.estimate.noisy_tables import (
-    NoisyTable,
-    Total,
-    estimate_total,
-    margin_estimates,
-    noisy_tables,
-)
-from sdv_privpgd.pipeline import Release
-from sdv_privpgd.report.noise_advice import SURE, Facts, on_noise, percent
+from sdv_privpgd.report.known_facts import SURE, Facts
+from sdv_privpgd.report.noise_advice import on_noise
+from sdv_privpgd.words import share
 
 OPENING = "Worth a look before the rows are used:"
 """The first words of the warning at the end of a fit, and of such sentences in a report."""
@@ -64,30 +57,22 @@ def advice(fitted: Facts) -> tuple[str, ...]:
     """
     said = list(fitted.doubts.values())
     if fitted.release is not None:
-        total = estimate_total(fitted.release.domain, fitted.release.measurements)
-        tables = _tables(fitted.release)
-        of_columns = _of_columns(fitted, tables, total)
+        of_columns = _of_columns(fitted)
         said += of_columns.values()
-        said += _of_rare(fitted.schema, tables.keys() - of_columns, tables)
-        said += on_noise(fitted, tables, total)
+        said += _of_rare(fitted, fitted.tables.keys() - of_columns)
+        said += on_noise(fitted)
     return (*said, *on_repeated_ids(fitted.repeated_ids, fitted.ledger.rows_per_person))
 
 
-def _tables(release: Release) -> dict[str, NoisyTable]:
-    """The noisy counts of each column that is in some measured table."""
-    noisy = noisy_tables(release.domain, release.measurements)
-    return {name: table for (name,), table in margin_estimates(noisy, 1).items()}
-
-
-def _of_columns(fitted: Facts, tables: Mapping[str, NoisyTable], total: Total) -> dict[str, str]:
+def _of_columns(fitted: Facts) -> dict[str, str]:
     """At most one sentence on each column, by the first rule that applies."""
     said = {}
     for column in fitted.schema.columns:
-        if column.name not in tables:
+        if column.name not in fitted.tables:
             continue
-        table = tables[column.name]
-        shares = table.counts / total.value
-        error = SURE * math.sqrt(table.variance) / total.value
+        table, total = fitted.tables[column.name], fitted.total.value
+        shares = table.counts / total
+        error = SURE * math.sqrt(table.variance) / total
         rules = (
             _missing(column, shares, error, fitted.declared.get(column.name, {})),
             _mostly_other(column, shares - error),
@@ -113,10 +98,10 @@ def _missing(column: Column, shares: np.ndarray, error: float, declared: Mapping
     is_category = isinstance(cells, Categories)
     all_read = is_category and cells.has_other
     least = _MANY_MISSING if may_be is None and not all_read else _MOSTLY_MISSING
-    share = shares[-1]
-    if share - error < least:
+    part = shares[-1]
+    if part - error < least:
         return None
-    much = "nearly all" if share - error > _ALL_MISSING else f"about {percent(share)} of the"
+    much = "nearly all" if part - error > _ALL_MISSING else f"about {share(part)} of the"
     if all_read:
         return f"Column {column.name!r} is missing in {much} rows."
     if is_category and found:
@@ -184,7 +169,7 @@ def _nines(column: Column, least: np.ndarray, declared: Mapping) -> str | None:
     if not is_number or declared.get("other_value") is not None or other < _SOME_NINES:
         return None
     return (
-        f"Column {column.name!r} is {value!r} in more than {percent(other)} of the rows: "
+        f"Column {column.name!r} is {value!r} in more than {share(other)} of the rows: "
         f"{value!r} stands for values that too few rows share to be found. Declare its "
         "range_values."
     )
@@ -205,7 +190,7 @@ def _at_bounds(column: Column, shares: np.ndarray, error: float, declared: Mappi
         piled = shares[end] - error
         if piled > _AT_BOUND and piled / widths[end] > _ABOVE_NEIGHBOR * neighbor:
             return (
-                f"Column {column.name!r} has {percent(min(shares[end], 1))} of the rows at "
+                f"Column {column.name!r} has {share(shares[end])} of the rows at "
                 f"{labels[end]}, the end of its declared {key}={bound!r}, and few beside it: "
                 "values beyond were probably clipped. Declare a wider range, unless that is how "
                 "the column is."
@@ -236,12 +221,12 @@ def _constant(column: Column, least: np.ndarray) -> str | None:
     )
 
 
-def _of_rare(schema: Schema, names: Set[str], tables: Mapping[str, NoisyTable]) -> Iterator[str]:
+def _of_rare(fitted: Facts, names: Set[str]) -> Iterator[str]:
     """One sentence on the categories of all columns that the noise hides."""
     found = []
-    for column in schema.columns:
+    for column in fitted.schema.columns:
         if isinstance(column.cells, Categories) and column.name in names:
-            table, labels = tables[column.name], code_labels(column)
+            table, labels = fitted.tables[column.name], code_labels(column)
             size = column.num_values - column.cells.has_other
             rare = np.flatnonzero(table.counts[:size] < SURE * math.sqrt(table.variance))
             if 2 * len(rare) > size:
@@ -259,5 +244,5 @@ def _some(labels: list[str], codes: np.ndarray) -> str:
     return shown if len(codes) <= _NAMED else f"{shown}, ..."
 
 
-def _nearly(share: float) -> str:
-    return "nearly all" if share > _ALL_MISSING else f"more than {percent(share)} of the"
+def _nearly(part: float) -> str:
+    return "nearly all" if part > _ALL_MISSING else f"more than {share(part)} of the"

@@ -112,15 +112,21 @@ def pair_fits(release: Release) -> list[PairFit]:
     return sorted(fits, key=lambda fit: fit.distance - fit.expected, reverse=True)
 
 
-def fit_sections(release: Release, schema: Schema) -> list[Section]:
+def fit_sections(
+    release: Release, schema: Schema, estimates: Mapping[str, ColumnEstimate]
+) -> list[Section]:
     """The sections on the noise beside the signal, on each column, and on the pairs.
+
+    ``estimates`` are the ``column_estimates`` of the release.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
     >>> table = pd.DataFrame({"ill": [True, False] * 500, "old": [True, True] * 500})
     >>> kinds = {"ill": Boolean(), "old": Boolean()}
     >>> fitted = fit_table(table, kinds, epsilon=1.0, engine="pgm").fitted
-    >>> [section.heading for section in fit_sections(fitted.release, fitted.schema)]
+    >>> estimates = column_estimates(fitted.release, fitted.schema)
+    >>> sections = fit_sections(fitted.release, fitted.schema, estimates)
+    >>> [section.heading for section in sections]
     ['How loud the noise is', 'Columns one by one', 'Columns in pairs']
     """
     names = {column.name: code_names(column) for column in schema.attributes}
@@ -132,7 +138,6 @@ def fit_sections(release: Release, schema: Schema) -> list[Section]:
         )
         return [_columns_section(release, names, {}, Total(1.0, 0.0), explanation)]
     total = estimate_total(release.domain, release.measurements)
-    estimates = column_estimates(release, schema)
     sections = [
         _noise_section(release, noisy, total),
         _columns_section(release, names, estimates, total, _HOW_TO_READ),

@@ -5,23 +5,17 @@ post-processing, public and free.
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from statistics import fmean, median
 
 import numpy as np
 
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.plan import FINE_GRIDS, SIZES
-from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total, margin_estimates, noisy_tables
+from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.inference.values import HEAVIEST, code_values
-from sdv_privpgd.pipeline import Release
-from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.words import listed
-
-SURE = 3.0
-"""Standard deviations of the noise that a finding must exceed."""
+from sdv_privpgd.report.known_facts import SURE, Facts
+from sdv_privpgd.words import listed, share
 
 _LOUD, _FINE = 0.1, 0.05
 """Shares of rows that the noise moves in a column's counts: a share that is too large, and a small
@@ -43,73 +37,29 @@ _FAINT = 0.07
 """The standard deviation of the noise in a correlation from which on it is worth a word."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Facts:
-    """The public facts after a fit.
+def on_noise(fitted: Facts) -> list[str]:
+    """Sentences on what the noise of a fit with a release hides or moves. Public.
 
-    Attributes:
-        schema: The modelled columns.
-        release: The release of the fit, if any column was modelled.
-        ledger: The ledger of this fit.
-        declared: What was declared of each column, in SDV's words.
-        doubts: Sentences on columns whose domain the noise has left uncertain, or beyond whose
-            range many rows lie.
-        repeated_ids: Columns of ids that are no keys, so that several rows may have one.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> from sdv_privpgd.report.advice import advice
-    >>> facts = Facts(
-    ...     schema=Schema.from_sdv({"ill": {"sdtype": "boolean"}}),
-    ...     release=None,
-    ...     ledger=PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE),
-    ...     declared={"ill": {}},
-    ...     doubts={"age": "The range of age is uncertain."},
-    ...     repeated_ids=(),
-    ... )
-    >>> advice(facts)
-    ('The range of age is uncertain.',)
-    """
-
-    schema: Schema
-    release: Release | None
-    ledger: PrivacyLedger
-    declared: Mapping[str, Mapping]
-    doubts: Mapping[str, str]
-    repeated_ids: tuple[str, ...]
-
-
-def on_noise(fitted: Facts, tables: Mapping[str, NoisyTable], total: Total) -> list[str]:
-    """Sentences on what the noise hides or moves. Public.
-
-    Args:
-        fitted: The facts after a fit that has a release.
-        tables: The noisy counts of each column.
-        total: The number of rows.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> facts = Facts(
-    ...     schema=Schema(()),
-    ...     release=None,
-    ...     ledger=PrivacyLedger.open(1.0, 0.01, Adjacency.REPLACE_ONE),
-    ...     declared={},
-    ...     doubts={},
-    ...     repeated_ids=(),
-    ... )
-    >>> on_noise(facts, {}, Total(3_000.0, 0.0))[0][:36]
-    'delta=0.01 is not below 1 in 3,000 r'
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> ill = pd.DataFrame({"ill": [True, False] * 500})
+    >>> fitted = fit_table(ill, {"ill": Boolean()}, epsilon=1.0, delta=0.01, engine="pgm")
+    >>> fitted.warnings[0][:36]
+    'delta=0.01 is not below 1 in 1,000 r'
     """
     return [
-        *_of_rows(tables, total),
-        *_of_relations(fitted, total),
-        *_of_tails(fitted.ledger, total),
-        *_of_heavy_ends(fitted.schema, tables),
-        *_of_missing(fitted, tables, total),
-        *on_delta(fitted.ledger.delta, total.value),
+        *_of_rows(fitted),
+        *_of_relations(fitted),
+        *_of_tails(fitted),
+        *_of_heavy_ends(fitted),
+        *_of_missing(fitted),
+        *on_delta(fitted.ledger.delta, fitted.total.value),
     ]
 
 
-def _of_rows(tables: Mapping[str, NoisyTable], total: Total) -> Iterator[str]:
+def _of_rows(fitted: Facts) -> Iterator[str]:
     """A sentence if the noise moves too many rows; it says how many rows would do."""
+    tables, total = fitted.tables, fitted.total
     if not tables:
         return
     moved = fmean(
@@ -118,32 +68,31 @@ def _of_rows(tables: Mapping[str, NoisyTable], total: Total) -> Iterator[str]:
     if moved > _LOUD * total.value:
         yield (
             f"{total.value:,.0f} rows are few for this epsilon and these columns: the noise moves "
-            f"{percent(min(moved / total.value, 1))} of the rows in the counts of a column on "
+            f"{share(moved / total.value)} of the rows in the counts of a column on "
             f"average. From about {_rounded_up(moved / _FINE):,} rows on it is "
-            f"{percent(_FINE)}. Choose fewer columns or cells, or a larger epsilon."
+            f"{share(_FINE)}. Choose fewer columns or cells, or a larger epsilon."
         )
 
 
-def _of_tails(ledger: PrivacyLedger, total: Total) -> Iterator[str]:
+def _of_tails(fitted: Facts) -> Iterator[str]:
     """A sentence if discovery cannot have seen the ends of columns of numbers."""
+    ledger, total = fitted.ledger, fitted.total
     asked = (each.stddev for each in ledger.charges if each.what in (SIZES, FINE_GRIDS))
     noise = max(asked, default=0.0)
     hidden = _HIDDEN * noise
     if hidden > _MANY_HIDDEN * total.value:
         yield (
             f"What fewer than about {_rounded_up(hidden):,} rows "
-            f"({percent(min(hidden / total.value, 1))}) have was hidden by noise when ranges were "
+            f"({share(hidden / total.value)}) have was hidden by noise when ranges were "
             "looked into: long tails may be cut or too long, the means of columns with one may be "
             "far off, and what so few rows lack comes back complete. Look into fewer columns, by "
             "leaving some out, or spend more."
         )
 
 
-def _of_relations(fitted: Facts, total: Total) -> Iterator[str]:
+def _of_relations(fitted: Facts) -> Iterator[str]:
     """A sentence if the noise hides how columns depend on each other."""
-    if fitted.release is None:
-        return
-    noise = _noise_of_correlations(fitted.release, fitted.schema, total)
+    noise = _noise_of_correlations(fitted)
     if noise > _FAINT:
         yield (
             f"The noise moves a correlation of two columns by about {noise:.2g} (one standard "
@@ -153,16 +102,15 @@ def _of_relations(fitted: Facts, total: Total) -> Iterator[str]:
         )
 
 
-def _noise_of_correlations(release: Release, schema: Schema, total: Total) -> float:
+def _noise_of_correlations(fitted: Facts) -> float:
     """The median standard deviation of the noise in measured pairs' correlations; 0 without any.
 
     A correlation of codes, among rows that have both values, is linear in the pair's table, once
     both are in standard units.
     """
-    noisy = noisy_tables(release.domain, release.measurements)
-    sizes = {column.name: column.num_values for column in schema.attributes}
+    sizes = {column.name: column.num_values for column in fitted.schema.attributes}
     squares = {}  # the sum over the codes of the squares of standard units
-    for (name,), table in margin_estimates(noisy, 1).items():
+    for name, table in fitted.tables.items():
         shares = np.maximum(table.counts[: sizes[name]], 0.0)
         shares /= max(float(shares.sum()), 1e-9)
         codes = np.arange(len(shares)) - shares @ np.arange(len(shares))
@@ -170,21 +118,21 @@ def _noise_of_correlations(release: Release, schema: Schema, total: Total) -> fl
         if variance > 0:
             squares[name] = float(np.square(codes).sum()) / variance
     found = [
-        math.sqrt(table.variance * squares[clique[0]] * squares[clique[1]]) / total.value
-        for clique, table in noisy.items()
+        math.sqrt(table.variance * squares[clique[0]] * squares[clique[1]]) / fitted.total.value
+        for clique, table in fitted.noisy.items()
         if len(clique) == 2 and squares.keys() >= set(clique)
     ]
     return median(found) if found else 0.0
 
 
-def _of_heavy_ends(schema: Schema, tables: Mapping[str, NoisyTable]) -> Iterator[str]:
+def _of_heavy_ends(fitted: Facts) -> Iterator[str]:
     """A sentence on columns of which a few wide cells decide the mean."""
     found = [
         column.name
-        for column in schema.columns
+        for column in fitted.schema.columns
         if column.sdtype == "numerical"
-        and column.name in tables
-        and _is_heavy(column, tables[column.name])
+        and column.name in fitted.tables
+        and _is_heavy(column, fitted.tables[column.name])
     ]
     if found:
         yield (
@@ -200,9 +148,9 @@ def _is_heavy(column: Column, table: NoisyTable) -> bool:
     return bool(code_values(column).heavy(counts, HEAVIEST).any())
 
 
-def _of_missing(fitted: Facts, tables: Mapping[str, NoisyTable], total: Total) -> Iterator[str]:
+def _of_missing(fitted: Facts) -> Iterator[str]:
     """A sentence on columns in which many cells may be missing without being seen."""
-    found, most = [], 0.0
+    found, most, tables, total = [], 0.0, fitted.tables, fitted.total
     for column in fitted.schema.columns:
         declared = fitted.declared.get(column.name, {})
         if not column.nullable or column.name not in tables or "range_is_nullable" in declared:
@@ -214,7 +162,7 @@ def _of_missing(fitted: Facts, tables: Mapping[str, NoisyTable], total: Total) -
             most = max(most, hidden / total.value)
     if found:
         yield (
-            f"Up to about {percent(min(most, 1))} of the cells of {listed(found, _NAMED)} may be "
+            f"Up to about {share(most)} of the cells of {listed(found, _NAMED)} may be "
             "missing without being seen: the noise is as large, and the rows may have none. "
             "Declare range_is_nullable=False where nothing is missing, or spend more."
         )
@@ -232,16 +180,6 @@ def on_delta(delta: float, num_rows: float) -> list[str]:
         f"delta={delta:g} is not below 1 in {num_rows:,.0f} rows: a release of some person's whole "
         f"row would be within the promise. Choose a delta far below {1 / num_rows:.1g}."
     ]
-
-
-def percent(share: float) -> str:
-    """A share of rows in a sentence.
-
-    >>> percent(0.123), percent(0.0123)
-    ('12 %', '1.2 %')
-    """
-    hundredths = 100 * share
-    return f"{hundredths:.0f} %" if hundredths >= 10 else f"{hundredths:.2g} %"
 
 
 def _rounded_up(number: float) -> int:

@@ -44,7 +44,7 @@ def release_page(
     shown, last = [], []
     if release is not None:
         estimates = column_estimates(release, schema)
-        shown = fit_sections(release, schema)
+        shown = fit_sections(release, schema, estimates)
         if estimates:
             shown = [hidden_section(release, schema, estimates), *shown]
             last = [download_section(release, schema, estimates)]

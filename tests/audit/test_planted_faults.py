@@ -532,3 +532,15 @@ def test_frozen_answers_are_for_made_up_tables_alone():
     with pytest.raises(TypeError, match="made-up tables alone"):
         watched(None, None, Tape(answers=Tape()))  # type: ignore[arg-type]
     assert fitting_door.PrivateTable is PrivateTable
+
+
+def test_a_made_up_table_without_rows_vouches_for_none():
+    import pandas as pd
+
+    from sdv_privpgd.audit.recording import AuditedTable, Tape
+    from sdv_privpgd.audit.tables import made_up
+
+    none = made_up({"ill": {"sdtype": "boolean"}}, {}, num_rows=0)
+    with pytest.raises(TypeError, match="made up"):
+        AuditedTable(PrivateTable({"ill": pd.Series([True], dtype=object)}), none, Tape())
+    AuditedTable(PrivateTable({"ill": none.frame["ill"]}), none, Tape())

@@ -16,7 +16,8 @@ from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
-from sdv_privpgd.report.advice import Facts, advice
+from sdv_privpgd.report.advice import advice
+from sdv_privpgd.report.known_facts import Facts
 
 STDDEV = 20.0
 AGE = {"sdtype": "numerical", "range_min": 18, "range_max": 65, "decimal_places": 0}

@@ -1,0 +1,72 @@
+"""The public facts after a fit that warnings are made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.domain import Clique
+from sdv_privpgd.estimate.noisy_tables import (
+    NoisyTable,
+    Total,
+    estimate_total,
+    margin_estimates,
+    noisy_tables,
+)
+from sdv_privpgd.pipeline import Release
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+
+SURE = 3.0
+"""Standard deviations of the noise that a finding must exceed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """The public facts after a fit.
+
+    Attributes:
+        schema: The modelled columns.
+        release: The release of the fit, if any column was modelled.
+        ledger: The ledger of this fit.
+        declared: What was declared of each column, in SDV's words.
+        doubts: Sentences on columns whose domain the noise has left uncertain, or beyond whose
+            range many rows lie.
+        repeated_ids: Columns of ids that are no keys, so that several rows may have one.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> facts = Facts(
+    ...     schema=Schema.from_sdv({"ill": {"sdtype": "boolean"}}),
+    ...     release=None,
+    ...     ledger=PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE),
+    ...     declared={"ill": {}},
+    ...     doubts={"age": "The range of age is uncertain."},
+    ...     repeated_ids=(),
+    ... )
+    >>> facts.noisy  # nothing was measured
+    {}
+    """
+
+    schema: Schema
+    release: Release | None
+    ledger: PrivacyLedger
+    declared: Mapping[str, Mapping]
+    doubts: Mapping[str, str]
+    repeated_ids: tuple[str, ...]
+
+    @cached_property
+    def noisy(self) -> dict[Clique, NoisyTable]:
+        """The measured tables over codes, those of a clique averaged."""
+        if self.release is None:
+            return {}
+        return noisy_tables(self.release.domain, self.release.measurements)
+
+    @cached_property
+    def tables(self) -> dict[str, NoisyTable]:
+        """The noisy counts of each column that is in some measured table."""
+        return {name: table for (name,), table in margin_estimates(self.noisy, 1).items()}
+
+    @cached_property
+    def total(self) -> Total:
+        """The number of rows. There must be a release."""
+        assert self.release is not None
+        return estimate_total(self.release.domain, self.release.measurements)
