@@ -114,9 +114,10 @@ class AuditedTable(PrivateTable):
 
         Raises ``TypeError`` unless the columns are those of the made-up table themselves.
         """
-        if not isinstance(made, MadeUp) or not made.holds(opened._columns):
+        columns = getattr(opened._source, "columns", None)
+        if not isinstance(made, MadeUp) or columns is None or not made.holds(columns):
             raise TypeError("An audit's curators answer for tables alone that it has made up.")
-        super().__init__(opened._columns)
+        super().__init__(opened._source)
         self._tape = tape
 
     def curator(
@@ -214,7 +215,7 @@ class _Recorded(Curator):
         charges = len(self.ledger.charges)
         self._tape.events.append(event)
         found = super().discover(mu_squared, delta, what=what, names=names)
-        event.exact = [_by_value(query.answer(self._values)) for query in queries]
+        event.exact = [_by_value(query.answer(self._values).pairs()) for query in queries]
         event.given = [_by_value(found.get(name, [])) for name in asked]
         event.charges = self.ledger.charges[charges:]
         event.result = found

@@ -87,7 +87,7 @@ def _once(arguments: argparse.Namespace) -> None:
     import pandas as pd
 
     from sdv_privpgd import ParticleGradientDescent
-    from sdv_privpgd.columns.encoders import encode_table
+    from sdv_privpgd.columns.encoding import encode_table
     from sdv_privpgd.columns.schema import Schema
     from sdv_privpgd.select.all_pairs import AllPairs
     from sdv_privpgd.select.fixed import AllKWay

@@ -98,7 +98,7 @@ def _adult(arguments: argparse.Namespace) -> None:
     from sdv.metadata import Metadata
 
     from sdv_privpgd import ParticleGradientDescent, PrivPGDSynthesizer
-    from sdv_privpgd.columns.encoders import encode_table
+    from sdv_privpgd.columns.encoding import encode_table
     from sdv_privpgd.columns.schema import Schema
     from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
 

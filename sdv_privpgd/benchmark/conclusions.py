@@ -155,7 +155,7 @@ def _coefficients(questions: Questions, outcome: str, on: list[str], kind: str, 
 
 def _coded(name: str, arguments: argparse.Namespace) -> tuple[np.ndarray, Schema]:
     """The codes of a table's rows, and its columns."""
-    from sdv_privpgd.columns.encoders import encode_table
+    from sdv_privpgd.columns.encoding import encode_table
 
     table = load(name, arguments.data, arguments.cells)
     return encode_table(columns_of(table.frame), table.schema), table.schema

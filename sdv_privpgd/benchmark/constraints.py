@@ -69,7 +69,7 @@ def _measured(case: Case, method: str, arguments: argparse.Namespace) -> dict[st
     from sdv.metadata import Metadata
 
     import sdv_privpgd
-    from sdv_privpgd.columns.encoders import encode_table
+    from sdv_privpgd.columns.encoding import encode_table
     from sdv_privpgd.columns.schema import Schema
     from sdv_privpgd.plugin.constraints import valid_rows
 

@@ -27,7 +27,7 @@ def add_command(commands) -> None:
 def _diabetes(arguments: argparse.Namespace) -> None:
     from sdv_privpgd import ParticleGradientDescent
     from sdv_privpgd.benchmark.tables import load  # imports pandas
-    from sdv_privpgd.columns.encoders import encode_table
+    from sdv_privpgd.columns.encoding import encode_table
 
     changes = {} if arguments.num_particles is None else {"num_particles": arguments.num_particles}
     engine = ParticleGradientDescent(**changes)

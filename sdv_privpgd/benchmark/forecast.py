@@ -27,7 +27,7 @@ from sdv_privpgd.benchmark.declarations import check_names
 from sdv_privpgd.benchmark.fits import FOLDER, columns_of
 from sdv_privpgd.benchmark.meters import print_table
 from sdv_privpgd.benchmark.tables import rows_and_facts
-from sdv_privpgd.columns.encoders import encode_table
+from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.domain import Clique
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit

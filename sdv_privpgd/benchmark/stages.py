@@ -95,7 +95,7 @@ def _keys(num_rows: int) -> Stage:
 
 
 def _encode(num_rows: int) -> Stage:
-    from sdv_privpgd.columns.encoders import encode_table
+    from sdv_privpgd.columns.encoding import encode_table
     from sdv_privpgd.columns.schema import Schema
 
     schema = Schema.from_sdv(MIXED_COLUMNS, public_domain=MIXED_DOMAIN)

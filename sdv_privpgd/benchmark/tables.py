@@ -76,7 +76,7 @@ class Table:
 
     def encode(self, frame: "pd.DataFrame") -> np.ndarray:
         """The codes of rows with this table's columns, shape (row, attribute)."""
-        from sdv_privpgd.columns.encoders import encode_table  # imports RDT
+        from sdv_privpgd.columns.encoding import encode_table  # imports RDT
 
         codes = encode_table(columns_of(frame), self.schema)
         cut = np.empty(codes.shape, dtype=codes.dtype, order="F")

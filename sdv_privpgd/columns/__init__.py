@@ -5,5 +5,5 @@ words (``declared_ranges`` those on numbers and dates, and ``vocabulary`` knows 
 ``wording`` writes them in these words again. ``cutting`` makes a ``column`` of them, whose ``bins``
 and ``merging`` say which values share a code, and ``schema`` has all columns of a table.
 ``encoders`` translate private cells one by one, with nothing learned. Public: ``schema.Schema``,
-``column.Column``, ``encoders.encode_table``, and the declarations in ``declared``.
+``column.Column``, ``encoding.encode_table``, and the declarations in ``declared``.
 """

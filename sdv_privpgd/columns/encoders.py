@@ -11,7 +11,6 @@ is declared, and else it goes to the first cell.
 """
 
 import abc
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -22,15 +21,8 @@ import pandas as pd
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.dates import instants, to_ticks, write_dates
-from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.dtypes import cast, categories_in, holds_missing, inner_of, is_moment
 from sdv_privpgd.columns.scalars import indices, quiet, real_numbers, truths, whole_numbers
-from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import code_type
-from sdv_privpgd.progress import Progress, silent
-
-_BLOCK = 1 << 18
-"""Cells of a column that are read at a time, so that intermediate results take little memory."""
 
 
 class ColumnEncoder(abc.ABC):
@@ -53,7 +45,7 @@ class ColumnEncoder(abc.ABC):
         """The int64 codes and float64 positions of a private column's cells."""
         with quiet():
             values, missing = self.read(series)
-            return _located(self.column, values, missing)
+            return located(self.column, values, missing)
 
     def read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
         """The values of a private column's cells, for ``column.locate``, and which are missing."""
@@ -334,49 +326,15 @@ def encoder_for(column: Column) -> ColumnEncoder:
     return DecimalEncoder(column) if isinstance(column.cells, Ticks) else RealEncoder(column)
 
 
-def encode_table(
-    columns: Mapping[str, pd.Series], schema: Schema, progress: Progress = silent
-) -> np.ndarray:
-    """The codes of a private table, shape (record, attribute), in the schema's order.
-
-    A difference is computed from a row's own two cells; no other row has a part in it. The codes
-    lie attribute by attribute in one immutable array of the smallest type, which ``Dataset`` takes
-    over without a copy.
-
-    >>> facts = {"ward": {"sdtype": "categorical", "range_values": ["A", "B"]}}
-    >>> encode_table({"ward": pd.Series(["B", "A"])}, Schema.from_sdv(facts))
-    array([[1],
-           [0]], dtype=uint8)
-    """
-    domain = schema.domain()
-    num_records = len(columns[next(iter(columns))]) if domain.attributes else 0
-    codes = np.empty((len(domain), num_records), dtype=code_type(domain))
-    parts = [slice(start, start + _BLOCK) for start in range(0, num_records, _BLOCK)]
-    for own, column in zip(codes, progress(schema.columns, "encode"), strict=False):
-        encoder, series = encoder_for(column), columns[column.name]
-        for part in parts:
-            own[part], _ = encoder.encode(series.iloc[part])
-    for own, difference in zip(codes[len(schema.columns) :], schema.differences, strict=True):
-        for part in parts:
-            own[part] = _between(difference, columns, part)
-    codes.setflags(write=False)
-    return codes.T
-
-
-def _between(difference: Difference, columns: Mapping[str, pd.Series], part: slice) -> np.ndarray:
-    """The codes of the differences of a part of the rows."""
-    (low, no_low), (high, no_high) = (
-        encoder_for(column).read(columns[column.name].iloc[part])
-        for column in (difference.low, difference.high)
-    )
-    with quiet():
-        return _located(difference.column, difference.between(low, high), no_low | no_high)[0]
-
-
-def _located(
+def located(
     column: Column, values: np.ndarray, missing: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The codes and positions of values, and of missing ones."""
+    """The codes and positions of values, and of missing ones.
+
+    >>> column = Column(name="dose", sdtype="numerical", cells=Interval(0.0, 1.0, 4))
+    >>> located(column, np.array([0.3, 0.0]), np.array([False, True]))[0]
+    array([1, 4])
+    """
     codes, positions = column.locate(values)
     codes[missing] = _code_of_missing(column)
     positions[missing] = 0.5

@@ -99,6 +99,12 @@ class Schema:
         """Everything that has codes: the columns, then the differences."""
         return (*self.columns, *(difference.column for difference in self.differences))
 
+    @property
+    def read(self) -> list[str]:
+        """The names of the user's columns that its codes are made of."""
+        ends = [end for each in self.differences for end in (each.low, each.high)]
+        return list(dict.fromkeys(column.name for column in (*self.columns, *ends)))
+
     def typed(self, dtypes: Mapping[str, Any]) -> "Schema":
         """The same columns, with these dtypes for the values of some of them."""
         columns = tuple(

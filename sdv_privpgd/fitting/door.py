@@ -198,8 +198,6 @@ def fit_table(
     >>> fitted.ledger.spent() <= 5.0
     True
     """
-    if not isinstance(table, pd.DataFrame):
-        raise ValueError(f"table must be a pandas DataFrame, got {type(table).__name__}.")
     settings, description = asked(
         columns,
         epsilon,
@@ -214,10 +212,10 @@ def fit_table(
         importance=importance,
         seed=seed,
     )
-    described = description.columns
-    named = table.loc[:, [str(name) in described for name in table.columns]]
-    private, errors = PrivateTable.opened(named, description.columns, description.facts)
-    errors = errors or (settings.objections(private) if described else [])
+    private, errors = PrivateTable.opened(
+        table, description.columns, description.facts, has_others=True
+    )
+    errors = errors or (settings.objections(private) if description.columns else [])
     if errors:
         raise ValueError(" ".join(errors))
     done = fit_opened(settings, description, private, progress)

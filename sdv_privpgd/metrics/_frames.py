@@ -68,7 +68,7 @@ def cells_of(
     Domain(attributes=('ill',), sizes=(3,))
     """
     # Imported here because it imports RDT, which an import of SDMetrics does not need.
-    from sdv_privpgd.columns.encoders import encode_table
+    from sdv_privpgd.columns.encoding import encode_table
 
     facts = _facts(metadata, table_name)
     schema = Schema.from_sdv(

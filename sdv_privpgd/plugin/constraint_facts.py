@@ -14,7 +14,8 @@ from sdv.errors import SynthesizerInputError
 
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.encoders import encode_table, encoder_for
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.ordered import OrderedPair
 from sdv_privpgd.columns.schema import Schema

@@ -3,8 +3,8 @@
 A fit holds a ``PrivateTable`` and never what is in it. It says what is to be read, in public words
 (a schema, or readings of a first look), and gets a curator, who charges for every answer.
 
-The columns are the user's, of pandas' making. Nothing here looks into them: the encoders read
-them, cell by cell. This is the one module of the core that reaches pandas, through those.
+The rows are a source's: of a frame, of files, of a database. Nothing here looks into them: the
+encoders read them, cell by cell.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -14,20 +14,25 @@ import numpy as np
 
 from sdv_privpgd.columns.dates import is_aware
 from sdv_privpgd.columns.dtypes import chosen, key_dtype
-from sdv_privpgd.columns.encoders import encode_table
+from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.mismatch import mismatches
-from sdv_privpgd.columns.readings import Reading, finite_numbers
-from sdv_privpgd.columns.scalars import key_counts, quiet, without_sdtype
+from sdv_privpgd.columns.readings import Reading
+from sdv_privpgd.columns.scalars import without_sdtype
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.dataset import Dataset, Records
 from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.looking import Looking
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.streams import ClusterRecords, MarginRecords, StoredRecords
 from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.sources.frames import FrameSource
+from sdv_privpgd.sources.opening import open_source
+from sdv_privpgd.sources.source import Cluster, Source, SourceError, in_batches, total_of
 
 
 class PrivateTable:
@@ -44,11 +49,11 @@ class PrivateTable:
     (3, None)
     """
 
-    __slots__ = ("_columns",)
+    __slots__ = ("_source",)
 
-    def __init__(self, columns: Mapping[str, Any]) -> None:
-        """Takes pandas' columns of one length, by name."""
-        self._columns = dict(columns)
+    def __init__(self, source: Source | Mapping[str, Any]) -> None:
+        """Takes a source, or pandas' columns of one length by name."""
+        self._source = FrameSource(source) if isinstance(source, Mapping) else source
 
     @classmethod
     def opened(
@@ -56,17 +61,22 @@ class PrivateTable:
         table: Any,
         columns: Mapping[str, Mapping[str, Any]],
         facts: Mapping[str, Mapping[str, Any]],
+        *,
+        has_others: bool = False,
     ) -> tuple["PrivateTable", list[str]]:
-        """The columns in the described order, and sentences on what does not fit. Public.
+        """The rows of a table, and sentences on what does not fit. Public.
 
         Names and dtypes are looked at, and no cell.
 
         Args:
-            table: A pandas DataFrame.
+            table: What ``open_source`` takes.
             columns: What is known of each column that must be there, in SDV's words.
             facts: What is declared of the modelled ones.
+            has_others: Whether the table may have other columns, which are not read.
         """
-        names = list(table.columns.to_flat_index().astype(str))
+        known = {name: {**each, **facts.get(name, {})} for name, each in columns.items()}
+        source = open_source(table, known)
+        names = [name for name in source.names if name in columns or not has_others]
         errors = [
             f"The columns {sorted(map(str, wrong))} are {what}."
             for what, wrong in (
@@ -78,12 +88,11 @@ class PrivateTable:
         ]
         if errors:
             return cls({}), errors
-        own = {name: table.iloc[:, names.index(name)] for name in columns}
-        dtypes = {name: each.dtype for name, each in own.items()}
+        dtypes = {name: source.dtypes[name] for name in columns}
         errors = without_sdtype(
             {name: each for name, each in dtypes.items() if columns[name]["sdtype"] in MODELLED}
         )
-        return (cls({}), errors) if errors else (cls(own), mismatches(dtypes, facts))
+        return (cls({}), errors) if errors else (cls(source), mismatches(dtypes, facts))
 
     def __repr__(self) -> str:
         return "PrivateTable()"
@@ -93,27 +102,33 @@ class PrivateTable:
 
     def known_rows(self, adjacency: Adjacency) -> int | None:
         """The number of rows where the adjacency calls it public, else ``None``."""
-        return _known(self._num_rows(), adjacency)
+        return self._source.num_rows() if adjacency is Adjacency.REPLACE_ONE else None
 
     def dtypes_kept(
         self, described: Mapping[str, Mapping[str, Any]], modelled: Collection[str]
     ) -> dict[str, Any]:
         """The dtypes that no cell chose, without any of the table's values. Public."""
         kept: dict[str, Any] = {}
-        for name, column in self._columns.items():
-            is_key = name not in modelled and described[name]["sdtype"] == "id"
-            dtype = key_dtype(column.dtype) if is_key else chosen(column.dtype)
+        for name, facts in described.items():
+            own = self._source.dtypes[name]
+            is_key = name not in modelled and facts["sdtype"] == "id"
+            dtype = key_dtype(own) if is_key else chosen(own)
             if dtype is not None:
                 kept[name] = dtype
         return kept
 
     def is_aware(self, name: str) -> bool:
         """Whether a column's dtype says that its dates have a time zone. Public."""
-        return is_aware(self._columns[name].dtype)
+        return is_aware(self._source.dtypes[name])
 
     def codes(self, schema: Schema, progress: Progress = silent) -> np.ndarray:
-        """The table as codes, for its owner, who asked SDV for them. Private as the table is."""
-        return encode_table(self._columns, schema, progress)
+        """The table as codes, for its owner, who asked SDV for them. Private as the table is.
+
+        Raises ``SourceError`` if the rows are not in memory.
+        """
+        if not isinstance(self._source, FrameSource):
+            raise SourceError("Codes are given for a table in memory alone: load it with pandas.")
+        return encode_table(self._source.columns, schema, progress)
 
     def curator(
         self,
@@ -127,8 +142,7 @@ class PrivateTable:
 
         ``known`` are answers about these codes that were paid for earlier.
         """
-        dataset = Dataset(schema.domain(), self.codes(schema, progress))
-        return Curator(dataset, books, known=known)
+        return Curator(self._records(schema, progress), books, known=known)
 
     def first_look(
         self, readings: Sequence[Reading], books: Books, progress: Progress = silent
@@ -138,30 +152,21 @@ class PrivateTable:
         His attributes are named by ``attribute_of``, and he may ``discover`` the values of the
         columns of which a reading asks for ``categories`` or ``numbers``.
         """
-        sizes: dict[str, int] = {}
-        codes: list[np.ndarray] = []
-        with quiet():
-            values = ValueCounts(
-                {
-                    each.name: key_counts(self._columns[each.name])
-                    for each in _of(readings, "categories")
-                },
-                {
-                    each.name: finite_numbers(self._columns[each.name])
-                    for each in _of(readings, "numbers")
-                },
-            )
-            for each in progress(readings, "look"):
-                sizes |= {attribute_of(kind, each.name): size for kind, size in each.sizes.items()}
-                codes.extend(each.codes(self._columns[each.name]))
-        table = np.empty((self._num_rows(), len(codes)), np.uint16, order="F")
-        for axis, own in enumerate(codes):
-            table[:, axis] = own
-        dataset = Dataset(Domain(tuple(sizes), tuple(sizes.values())), table)
-        return Curator(dataset, books, values=values)
+        tally = Looking(readings)
+        names = [each.name for each in readings]
+        seen = total_of(self._source, names, tally, "look", progress)
+        domain = Domain(tuple(tally.sizes), tuple(tally.sizes.values()))
+        records = MarginRecords(domain, list(seen.tables.values()), seen.num_rows)
+        return Curator(records, books, values=ValueCounts.of(seen.values, seen.numbers))
 
-    def _num_rows(self) -> int:
-        return len(next(iter(self._columns.values()), ()))
+    def _records(self, schema: Schema, progress: Progress) -> Records:
+        """The rows as codes: in memory, in a file, or where they are."""
+        if isinstance(self._source, FrameSource):
+            return Dataset(schema.domain(), self.codes(schema, progress))
+        if isinstance(self._source, Cluster):
+            return ClusterRecords(self._source, schema)
+        batches = in_batches(self._source, schema.read, "encode", progress)
+        return StoredRecords(schema.domain(), (encode_table(each, schema).T for each in batches))
 
 
 class EncodedTable:
@@ -188,7 +193,7 @@ class EncodedTable:
 
     def known_rows(self, adjacency: Adjacency) -> int | None:
         """The number of rows where the adjacency calls it public, else ``None``."""
-        return _known(len(self._table), adjacency)
+        return len(self._table) if adjacency is Adjacency.REPLACE_ONE else None
 
     def curator(
         self,
@@ -216,20 +221,3 @@ def without_table(schema: Schema, books: Books, known: Sequence[Measurement]) ->
     """
     domain = schema.domain()
     return Curator(Dataset(domain, np.empty((0, len(domain)), np.uint8)), books, known=known)
-
-
-def attribute_of(kind: str, name: str) -> str:
-    """The attribute of one kind of codes of a column, in a first look. Public.
-
-    >>> attribute_of("fine", "age")
-    'fine age'
-    """
-    return f"{kind} {name}"
-
-
-def _known(num_rows: int, adjacency: Adjacency) -> int | None:
-    return num_rows if adjacency is Adjacency.REPLACE_ONE else None
-
-
-def _of(readings: Sequence[Reading], kind: str) -> list[Reading]:
-    return [each for each in readings if kind in each.asks]

@@ -10,7 +10,7 @@ import numpy as np
 from sdv_privpgd.columns.values import Value
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.privacy.accounting import range_epsilon_of, stddev_for
-from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
@@ -25,9 +25,6 @@ from sdv_privpgd.privacy.selection import exponential_choice
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.progress import Progress, silent
-
-_BLOCK = 32
-"""Queries that one pass over the records answers. Fewer would read them more often."""
 
 
 def _noisy(answer: np.ndarray, stddev: float, words: WordSource) -> np.ndarray:
@@ -55,12 +52,13 @@ class Curator:
     no charge is lost.
 
     Args:
-        dataset: The codes that it answers for.
+        dataset: The records that it answers for.
         books: What it charges, and where its noise comes from. Other curators of the fit share
             them.
         values: The values of columns whose categories nobody declared, for ``discover``.
         known: Answers about these codes that were paid for earlier.
 
+    >>> from sdv_privpgd.privacy.dataset import Dataset
     >>> from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
     >>> dataset = Dataset(Domain(("ill",), (2,)), np.array([[0], [1], [1]] * 100))
     >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
@@ -75,7 +73,7 @@ class Curator:
 
     def __init__(
         self,
-        dataset: Dataset,
+        dataset: Records,
         books: Books,
         *,
         values: ValueCounts | None = None,
@@ -157,7 +155,8 @@ class Curator:
                 delta=SAMPLING_DELTA if stddev else Fraction(0),
             )
         )
-        blocks = [queries[at : at + _BLOCK] for at in range(0, len(queries), _BLOCK)]
+        step = self._dataset.queries_a_pass or len(queries)
+        blocks = [queries[at : at + step] for at in range(0, len(queries), step)]
         return [
             self._released(
                 Measurement(
@@ -216,12 +215,11 @@ class Curator:
         found: dict[str, list[tuple[Value | None, int]]] = {}
         for name, query in zip(names, queries, strict=True):
             counted = query.answer(self._values)
-            exact = np.array([number for _, number in counted], dtype=np.int64)
-            noisy = _noisy(exact, stddev, self._books.words).tolist()
+            noisy = _noisy(counted.numbers, stddev, self._books.words)
+            many = np.flatnonzero(noisy[:-1] >= threshold).tolist()
             found[name] = [
-                (key, number)
-                for (key, _), number in zip(counted, noisy, strict=True)
-                if key is None or number >= threshold
+                *zip(counted.at(many), noisy[many].tolist(), strict=True),
+                (None, int(noisy[-1])),
             ]
         return found
 

@@ -1,21 +1,80 @@
-"""A private table of integer codes."""
+"""Private tables of integer codes."""
 
-import math
-from collections.abc import Iterable
+import abc
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain, Grouping, code_type
+from sdv_privpgd.privacy.counting import CliqueCounts, LookupSum, RecordNumber, Tables
+from sdv_privpgd.sources.source import Tally
 
-_BLOCK = 1 << 16
+BLOCK = 1 << 16
 """Records that are counted at a time: their cells fit the cache."""
 
 
-class Dataset:
-    """Integer codes of a domain, one row a record. Private: ``boundary`` makes it for a curator.
+class Records(abc.ABC):
+    """Private records of integer codes, which can be counted. ``boundary`` makes them.
 
-    It has no public view of itself: ``repr`` names the domain alone and pickling is refused, so
-    that no log, message or file can come to hold a record.
+    They have no public view: ``repr`` names the domain alone and pickling is refused, so that no
+    log, message or file can come to hold a record.
+
+    >>> isinstance(Dataset(Domain(("ill",), (2,)), np.array([[0], [1]])), Records)
+    True
+    """
+
+    queries_a_pass: int | None = 32
+    """Queries that one pass over the records answers, if not all: a bar shows each pass."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.domain!r})"
+
+    def __reduce__(self):
+        raise TypeError(f"{type(self).__name__} is private and cannot be pickled or copied.")
+
+    @abc.abstractmethod
+    def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
+        """A tally over all records, in blocks of shape (attribute, record). Private."""
+
+    def num_records(self) -> int:
+        """The number of records. Private under add/remove."""
+        (number,) = self.total(RecordNumber())
+        return int(number[0])
+
+    def counts(self, clique: Clique) -> np.ndarray:
+        """The int64 table of a clique: records per cell, one axis an attribute. Private."""
+        (table,) = self.counts_of([clique])
+        return table
+
+    def counts_of(self, cliques: Iterable[Clique], grouping: Grouping | None = None) -> Tables:
+        """The int64 table of each clique, from one pass over the records. Private.
+
+        With a grouping, which must fit the domain, its groups are counted in place of the codes.
+        Besides the tables it needs no memory that grows with the records or the cliques.
+        """
+        tally = CliqueCounts(self.domain, tuple(cliques), grouping)
+        tables = self.total(tally)
+        return [table.reshape(shape) for table, shape in zip(tables, tally.shapes, strict=True)]
+
+    def lookup_sum(
+        self, attributes: Clique, contributions: Sequence[np.ndarray], values: np.ndarray
+    ) -> int:
+        """The sum over records of the value at the sum of their contributions. Private.
+
+        Args:
+            attributes: Those that contribute.
+            contributions: An int64 entry a code, for each of them.
+            values: The int64 value of each sum of contributions.
+        """
+        (found,) = self.total(LookupSum(self.domain.axes(attributes), contributions, values))
+        return int(found[0])
+
+
+class Dataset(Records):
+    """Records in memory.
 
     >>> dataset = Dataset(Domain(("age", "ill"), (3, 2)), np.array([[0, 1], [2, 1], [2, 0]]))
     >>> dataset
@@ -23,8 +82,6 @@ class Dataset:
     >>> dataset.counts(("ill",))
     array([1, 2])
     """
-
-    __slots__ = ("_codes", "domain")
 
     def __init__(self, domain: Domain, codes: np.ndarray) -> None:
         """Takes codes of shape (record, attribute).
@@ -35,65 +92,16 @@ class Dataset:
         """
         if codes.ndim != 2 or codes.shape[1] != len(domain):
             raise ValueError(f"Codes need one column for each of the {len(domain)} attributes.")
-        self.domain = domain
+        super().__init__(domain)
         # One row an attribute: every count reads whole columns.
         columns = codes.T
         self._codes = columns if _may_be_kept(columns, domain) else _clipped(columns, domain)
 
-    def __repr__(self) -> str:
-        return f"Dataset({self.domain!r})"
-
-    def __reduce__(self):
-        raise TypeError("A Dataset is private and cannot be pickled or copied.")
-
-    def num_records(self) -> int:
-        """The number of records. Private under add/remove."""
-        return self._codes.shape[1]
-
-    def counts(self, clique: Clique) -> np.ndarray:
-        """The int64 table of a clique: records per cell, one axis an attribute. Private."""
-        (table,) = self.counts_of([clique])
-        return table
-
-    def counts_of(
-        self, cliques: Iterable[Clique], grouping: Grouping | None = None
-    ) -> list[np.ndarray]:
-        """The int64 table of each clique, from one pass over the records. Private.
-
-        With a grouping, which must fit the domain, its groups are counted in place of the codes.
-        Besides the tables it needs no memory that grows with the records or the cliques.
-        """
-        cliques = list(cliques)
-        domain = self.domain if grouping is None else grouping.domain
-        shapes = [domain.shape(clique) for clique in cliques]
-        axes_of = [domain.axes(clique) for clique in cliques]
-        tables = [np.zeros(math.prod(shape), dtype=np.int64) for shape in shapes]
-        for start in range(0, self._codes.shape[1], _BLOCK):
-            block = self._codes[:, start : start + _BLOCK]
-            if grouping is not None:
-                columns = zip(grouping.attributes, self.domain.axes(domain.attributes), strict=True)
-                block = np.stack([grouping[name][block[axis]] for name, axis in columns])
-            cells = np.empty(block.shape[1], dtype=np.int64)
-            leading, begun = (), np.zeros_like(cells)
-            for axes, shape, table in zip(axes_of, shapes, tables, strict=True):
-                if axes[:-1] != leading:
-                    # Cliques of a workload come sorted: few differ in more than the last.
-                    leading, begun = axes[:-1], np.zeros_like(cells)
-                    for axis, size in zip(leading, shape, strict=False):
-                        begun *= size
-                        begun += block[axis]
-                np.multiply(begun, shape[-1] if shape else 1, out=cells)
-                if axes:
-                    cells += block[axes[-1]]
-                table += np.bincount(cells, minlength=len(table))
-        return [table.reshape(shape) for table, shape in zip(tables, shapes, strict=True)]
-
-    def lookup_sum(self, attributes: Clique, contributions: list[np.ndarray]) -> np.ndarray:
-        """Each record's int64 sum of one table entry an attribute. Private, shape (record,)."""
-        total = np.zeros(self._codes.shape[1], dtype=np.int64)
-        for axis, table in zip(self.domain.axes(attributes), contributions, strict=True):
-            total += table[self._codes[axis]]
-        return total
+    def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
+        found = tally.zero()
+        for start in range(0, self._codes.shape[1], BLOCK):
+            tally.add(found, self._codes[:, start : start + BLOCK])
+        return found
 
 
 def _may_be_kept(columns: np.ndarray, domain: Domain) -> bool:
@@ -115,9 +123,9 @@ def _clipped(columns: np.ndarray, domain: Domain) -> np.ndarray:
     """An own copy of codes of shape (attribute, record), each inside its attribute's domain."""
     own = np.empty(columns.shape, dtype=code_type(domain))
     for axis, size in enumerate(domain.sizes):
-        for start in range(0, columns.shape[1], _BLOCK):
+        for start in range(0, columns.shape[1], BLOCK):
             with np.errstate(invalid="ignore"):  # a warning would depend on the private values
-                part = columns[axis, start : start + _BLOCK].astype(np.int64)
-            own[axis, start : start + _BLOCK] = np.clip(part, 0, size - 1)
+                part = columns[axis, start : start + BLOCK].astype(np.int64)
+            own[axis, start : start + BLOCK] = np.clip(part, 0, size - 1)
     own.setflags(write=False)
     return own

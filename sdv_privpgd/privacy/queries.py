@@ -8,10 +8,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from sdv_privpgd.columns.values import Value
 from sdv_privpgd.domain import Clique, Domain, Grouping
-from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.value_counts import ValueCounts
+from sdv_privpgd.privacy.dataset import Records
+from sdv_privpgd.privacy.value_counts import Counted, ValueCounts
 
 
 class Adjacency(Enum):
@@ -56,7 +55,7 @@ class Query(Protocol):
         """The shape of the answer."""
         ...
 
-    def answer(self, dataset: Dataset) -> np.ndarray:
+    def answer(self, dataset: Records) -> np.ndarray:
         """The exact answer, int64. Private."""
         ...
 
@@ -82,7 +81,7 @@ class MarginalQuery:
     def shape(self, domain: Domain) -> tuple[int, ...]:
         return domain.shape(self.clique)
 
-    def answer(self, dataset: Dataset) -> np.ndarray:
+    def answer(self, dataset: Records) -> np.ndarray:
         return dataset.counts(self.clique)
 
 
@@ -110,7 +109,7 @@ class GroupedMarginalQuery:
         self.grouping.require(domain)
         return self.grouping.domain.shape(self.clique)
 
-    def answer(self, dataset: Dataset) -> np.ndarray:
+    def answer(self, dataset: Records) -> np.ndarray:
         (table,) = dataset.counts_of([self.clique], self.grouping)
         return table
 
@@ -171,7 +170,7 @@ class ModelErrorQuery:
         """The answer on a table with these counts of the clique. Private as they are."""
         return self.weight * (int(np.abs(counts - self.expected).sum()) - self.bias)
 
-    def answer(self, dataset: Dataset) -> np.ndarray:
+    def answer(self, dataset: Records) -> np.ndarray:
         return np.array([self.of_counts(dataset.counts(self.clique))], dtype=np.int64)
 
 
@@ -196,7 +195,7 @@ class CountQuery:
         del domain
         return (1,)
 
-    def answer(self, dataset: Dataset) -> np.ndarray:
+    def answer(self, dataset: Records) -> np.ndarray:
         return np.array([dataset.num_records()], dtype=np.int64)
 
 
@@ -217,8 +216,8 @@ class ValueCountsQuery:
         """1 when a record is added or removed; 2 when it moves from one value to another."""
         return 2 if adjacency is Adjacency.REPLACE_ONE else 1
 
-    def answer(self, values: ValueCounts) -> list[tuple[Value | None, int]]:
-        """Each value and its exact count, sorted, missing last. Private."""
+    def answer(self, values: ValueCounts) -> Counted:
+        """The values, sorted, and their exact counts. Private."""
         return values.counts(self.name)
 
 
@@ -287,16 +286,16 @@ class SigmoidSumQuery:
         values = 0.5 * (1 + np.tanh(0.5 * self.slope * (scores - self.b)))
         return contributions, np.rint(self.GRID * values).astype(np.int64)
 
-    def answer(self, dataset: Dataset) -> np.ndarray:
+    def answer(self, dataset: Records) -> np.ndarray:
         contributions, sigmoid = self._tables(dataset.domain)
         names = tuple(name for name, _ in self.theta)
-        values = sigmoid[dataset.lookup_sum(names, contributions)]
-        return values.sum(keepdims=True, dtype=np.int64)
+        return np.array([dataset.lookup_sum(names, contributions, sigmoid)], dtype=np.int64)
 
 
-def answers(queries: Sequence[Query], dataset: Dataset) -> list[np.ndarray]:
+def answers(queries: Sequence[Query], dataset: Records) -> list[np.ndarray]:
     """The exact answer of each query, int64. Private. Marginals of one grouping take one pass.
 
+    >>> from sdv_privpgd.privacy.dataset import Dataset
     >>> dataset = Dataset(Domain(("age", "ill"), (3, 2)), np.array([[0, 1], [2, 1], [2, 0]]))
     >>> answers([CountQuery(), MarginalQuery(("age",))], dataset)
     [array([3]), array([1, 0, 2])]

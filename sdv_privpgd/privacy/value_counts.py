@@ -1,28 +1,58 @@
 """The values of private columns whose categories nobody declared."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sdv_privpgd.columns.values import Value, kind_of
 
-_Kind = tuple[Any, Any]
+Kind = tuple[Any, Any]
 """A value after its kind, which sorts before it; two times ``None`` is missing."""
+
+_PENDING = 1 << 20
+"""Different numbers that are kept apart, at least, before they are put together."""
+
+
+class Counted(NamedTuple):
+    """Values that records have, sorted, and how many have each. Private."""
+
+    values: Sequence[Value] | np.ndarray
+    numbers: np.ndarray
+    """One int64 a value, and a last one for missing."""
+
+    def at(self, places: Iterable[int]) -> list[Value]:
+        """The values at some places.
+
+        >>> Counted(np.array([2.5, 3.0]), np.array([3, 1, 0])).at([1])
+        [3.0]
+        """
+        if isinstance(self.values, np.ndarray):
+            return self.values[list(places)].tolist()
+        return [self.values[place] for place in places]
+
+    def pairs(self) -> list[tuple[Value | None, int]]:
+        """Each value and its number, missing last.
+
+        >>> Counted(["clerk"], np.array([3, 1])).pairs()
+        [('clerk', 3), (None, 1)]
+        """
+        values = self.values.tolist() if isinstance(self.values, np.ndarray) else self.values
+        return list(zip([*values, None], self.numbers.tolist(), strict=True))
 
 
 class ValueCounts:
-    """One value or ``None`` a record, for each of some columns. Private: for the curator alone.
+    """The values of some columns, and how many records have them. Private: for the curator alone.
 
     It has no public view of itself, as ``Dataset`` has none.
 
     >>> values = ValueCounts({"job": [("nurse", 12), ("clerk", 3), (None, 1)]})
-    >>> values.counts("job")
+    >>> values.counts("job").pairs()
     [('clerk', 3), ('nurse', 12), (None, 1)]
     """
 
-    __slots__ = ("_listed", "names")
+    __slots__ = ("_counted", "names")
 
     def __init__(
         self,
@@ -34,10 +64,27 @@ class ValueCounts:
         ``None`` is missing. The same value may come again. Of ``numbers`` it takes one a record,
         float64, with NaN for missing.
         """
-        self._listed = {name: _sorted(_added(counts)) for name, counts in columns.items()}
+        self._counted = {name: _sorted(by_kind(counts)) for name, counts in columns.items()}
         for name, column in (numbers or {}).items():
-            self._listed[name] = _counted(column)
-        self.names = tuple(self._listed)
+            found = NumberCounts()
+            found.add(column)
+            self._counted[name] = found.counted()
+        self.names = tuple(self._counted)
+
+    @classmethod
+    def of(
+        cls, values: Mapping[str, Mapping[Kind, int]], numbers: "Mapping[str, NumberCounts]"
+    ) -> "ValueCounts":
+        """Those that were added up.
+
+        >>> ValueCounts.of({"job": by_kind([("nurse", 12)])}, {}).counts("job").pairs()
+        [('nurse', 12), (None, 0)]
+        """
+        made = cls({})
+        made._counted = {name: _sorted(found) for name, found in values.items()}
+        made._counted |= {name: found.counted() for name, found in numbers.items()}
+        made.names = tuple(made._counted)
+        return made
 
     def __repr__(self) -> str:
         return f"ValueCounts({self.names!r})"
@@ -45,31 +92,77 @@ class ValueCounts:
     def __reduce__(self):
         raise TypeError("ValueCounts are private and cannot be pickled or copied.")
 
-    def counts(self, name: str) -> list[tuple[Value | None, int]]:
+    def counts(self, name: str) -> Counted:
         """Each value that a record has and how many have it: truths, numbers, times, text.
 
-        Sorted, so that the order says nothing of the records'. ``True`` and 1 are two values. The
-        last is ``None``, also where no record has it.
+        Sorted, so that the order says nothing of the records'. ``True`` and 1 are two values.
         """
-        return self._listed[name]
+        return self._counted[name]
 
 
-def _sorted(found: Mapping[_Kind, int]) -> list[tuple[Value | None, int]]:
-    missing = found.get((None, None), 0)
-    listed = sorted((pair, number) for pair, number in found.items() if pair[0] is not None)
-    return [*((key, number) for (_, key), number in listed), (None, missing)]
+class NumberCounts:
+    """Finite numbers, and how many records have each. It adds up. Private.
+
+    >>> found = NumberCounts()
+    >>> found.add(np.array([71.0, 34.0, np.nan, 34.0]))
+    >>> found.counted()
+    Counted(values=array([34., 71.]), numbers=array([2, 1, 1]))
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[np.ndarray, np.ndarray]] = []
+        self._missing = 0
+
+    def add(self, numbers: np.ndarray) -> None:
+        """Adds a number a record, float64, with NaN for missing."""
+        held = numbers[~np.isnan(numbers)] + 0.0  # a zero has no sign
+        self._missing += numbers.size - held.size
+        values, counts = np.unique(held, return_counts=True)
+        self._parts.append((values, counts.astype(np.int64)))
+        if len(self._parts) > 1:
+            pending = sum(len(values) for values, _ in self._parts[1:])
+            if pending > max(_PENDING, len(self._parts[0][0])):
+                self._put_together()
+
+    def merge(self, other: "NumberCounts") -> None:
+        """Adds those of other records."""
+        values, numbers = other.counted()
+        self._parts.append((np.asarray(values), numbers[:-1]))
+        self._missing += int(numbers[-1])
+        self._put_together()
+
+    def counted(self) -> Counted:
+        """The numbers, ascending."""
+        self._put_together()
+        values, counts = self._parts[0]
+        return Counted(values, np.append(counts, self._missing))
+
+    def _put_together(self) -> None:
+        """Sums the counts of equal numbers."""
+        parts = self._parts or [(np.zeros(0), np.zeros(0, dtype=np.int64))]
+        values, places = np.unique(
+            np.concatenate([values for values, _ in parts]), return_inverse=True
+        )
+        counts = np.zeros(len(values), dtype=np.int64)
+        np.add.at(counts, places, np.concatenate([numbers for _, numbers in parts]))
+        self._parts = [(values, counts)]
 
 
-def _counted(numbers: np.ndarray) -> list[tuple[Value | None, int]]:
-    """Each number, ascending, and how many records have it: faster than one by one."""
-    values, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
-    missing = numbers.size - int(counts.sum())
-    return [*zip(values.tolist(), counts.tolist(), strict=True), (None, missing)]
+def by_kind(counts: Iterable[tuple[Value | None, int]]) -> Counter[Kind]:
+    """The number of each value with its kind, so that ``True`` and 1 are two.
 
+    ``None`` is missing. The same value may come again.
 
-def _added(counts: Iterable[tuple[Value | None, int]]) -> dict[_Kind, int]:
-    """The number of each key with its kind, so that ``True`` and 1 are two."""
-    found: Counter[_Kind] = Counter()
+    >>> by_kind([(True, 2), (1, 3), (True, 1)])
+    Counter({(0, True): 3, (1, 1): 3})
+    """
+    found: Counter[Kind] = Counter()
     for key, number in counts:
         found[None if key is None else kind_of(key), key] += number
-    return dict(found)
+    return found
+
+
+def _sorted(found: Mapping[Kind, int]) -> Counted:
+    listed = sorted((pair, number) for pair, number in found.items() if pair[0] is not None)
+    numbers = [*(number for _, number in listed), found.get((None, None), 0)]
+    return Counted([key for (_, key), _ in listed], np.array(numbers, dtype=np.int64))

@@ -279,7 +279,9 @@ class TestLeaks:
         ask = Fit.ask
 
         def asked(self, table, *rest, **more):
-            logging.getLogger("audit").debug("rows with an age: %s", table._columns["age"].count())
+            logging.getLogger("audit").debug(
+                "rows with an age: %s", table._source.columns["age"].count()
+            )
             ask(self, table, *rest, **more)
 
         plant(Fit, "ask", asked)
@@ -290,7 +292,7 @@ class TestLeaks:
         real = Sampler.take
 
         def dtypes_kept(self, described, modelled):
-            Sampler.seen = {name: each.dtype for name, each in self._columns.items()}
+            Sampler.seen = {name: each.dtype for name, each in self._source.columns.items()}
             return kept(self, described, modelled)
 
         def take(self, num_rows):
@@ -305,7 +307,7 @@ class TestLeaks:
         assert {"dtypes"} <= failed(nullable) <= {"dtypes", "samples"}
 
     def test_a_bar_that_knows_the_number_of_rows(self, plant):
-        plant(Settings, "foretold_rows", lambda self, table: len(table._columns["age"]))
+        plant(Settings, "foretold_rows", lambda self, table: len(table._source.columns["age"]))
         assert failed(adjacency="add_remove") == {"progress"}
 
     def test_a_step_for_each_row(self, plant):
@@ -344,7 +346,7 @@ class TestLeaks:
         ask = Fit.ask
 
         def asked(self, table, *rest, **more):
-            ages = [cell for cell in table._columns["age"] if isinstance(cell, int)]
+            ages = [cell for cell in table._source.columns["age"] if isinstance(cell, int)]
             last = min(max(ages, default=110), 110) % 1_000
             domain = {**self.description.public_domain}
             domain["age"] = {**domain["age"], "range_max": max(last, 50)}
@@ -361,7 +363,7 @@ class TestLeaks:
 
         def asked(self, table, *rest, **more):
             ask(self, table, *rest, **more)
-            self.doubts = {"age": f"{table._columns['age'].count()} rows"}
+            self.doubts = {"age": f"{table._source.columns['age'].count()} rows"}
 
         plant(Fit, "ask", asked)
         assert {"file"} <= failed() <= MADE
@@ -370,7 +372,7 @@ class TestLeaks:
         ask = Fit.ask
 
         def asked(self, table, *rest, **more):
-            seed = int(table._columns["age"].count()) % 1_000
+            seed = int(table._source.columns["age"].count()) % 1_000
             self.settings = replace(self.settings, seed=seed)
             ask(self, table, *rest, **more)
 

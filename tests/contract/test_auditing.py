@@ -92,7 +92,9 @@ class Told(MSTSynthesizer):
     def _run(self, fit, names, table, *rest):
         super()._run(fit, names, table, *rest)
         if table is not None:
-            self.oldest = str(table._columns["came"].max() if len(table._columns["came"]) else 0)
+            self.oldest = str(
+                table._source.columns["came"].max() if len(table._source.columns["came"]) else 0
+            )
 
 
 class Warns(MSTSynthesizer):

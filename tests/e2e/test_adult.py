@@ -8,7 +8,7 @@ from sdv.metadata import Metadata
 from sdv_privpgd import ParticleGradientDescent, PrivPGDSynthesizer
 from sdv_privpgd.benchmark import adult
 from sdv_privpgd.benchmark.fits import fit_dataset
-from sdv_privpgd.columns.encoders import encode_table
+from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics.pairs import mean_l1
 from sdv_privpgd.privacy.dataset import Dataset

@@ -229,7 +229,7 @@ class TestWhileAFitRuns:
         discover = Fit.discover
 
         def holding(self, private, *rest):
-            self.kept = private._columns["age"]
+            self.kept = private._source.columns["age"]
             discover(self, private, *rest)
 
         monkeypatch.setattr(Fit, "discover", holding)
@@ -299,7 +299,7 @@ class TestOpening:
     def test_columns_are_taken_by_their_described_names_and_order(self):
         table, errors = PrivateTable.opened(CANARY[["b", "a"]], self.COLUMNS, self.COLUMNS)
         assert errors == []
-        assert list(table._columns) == ["a", "b"]
+        assert sorted(table._source.names) == ["a", "b"]
 
     @pytest.mark.parametrize(
         ("table", "said"),

@@ -121,7 +121,7 @@ def test_the_comparison_notices_a_leak(fixed_answers, tmp_path, monkeypatch):
     ask = Fit.ask
 
     def leaking(self, table, *rest):
-        object.__setattr__(self.settings, "seed", int(np.abs(table._columns["age"]).sum()))
+        object.__setattr__(self.settings, "seed", int(np.abs(table._source.columns["age"]).sum()))
         return ask(self, table, *rest)
 
     monkeypatch.setattr(Fit, "ask", leaking)

@@ -123,7 +123,7 @@ def test_the_comparison_notices_a_leak(fixed_answers, caplog, capsys, monkeypatc
 
     def leaking(self, fit, names, table, *rest):
         run(self, fit, names, table, *rest)
-        self.oldest = int(table._columns["age"].max())
+        self.oldest = int(table._source.columns["age"].max())
 
     monkeypatch.setattr(PrivPGDSynthesizer, "_run", leaking)
     synthesizer = PrivPGDSynthesizer(**settings())
@@ -136,7 +136,7 @@ def test_the_comparison_notices_a_leak(fixed_answers, caplog, capsys, monkeypatc
 def test_the_comparison_notices_a_bar_that_knows_the_number_of_rows(
     fixed_answers, caplog, capsys, monkeypatch
 ):
-    true_rows = lambda self, table: len(table._columns["age"])
+    true_rows = lambda self, table: len(table._source.columns["age"])
     monkeypatch.setattr(Settings, "foretold_rows", true_rows)
     synthesizer = PrivPGDSynthesizer(**settings(adjacency="add_remove"))
     first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)

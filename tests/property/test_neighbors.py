@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.columns.differences import difference_of
-from sdv_privpgd.columns.encoders import encode_table
+from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain, Grouping

@@ -7,7 +7,7 @@ from columns_of_words import numbers
 
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.differences import difference_of, merged
-from sdv_privpgd.columns.encoders import encode_table
+from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.ordered import FINE, OrderedPair, chosen, differences_of, put_differences
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.schema import Schema

@@ -10,7 +10,8 @@ import pytest
 import sdv_tables
 from encoding import EACH, categories, codes, dates, decoded, numerical, transformer
 
-from sdv_privpgd.columns.encoders import encode_table, encoder_for
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.dataset import Dataset
 
@@ -224,7 +225,7 @@ def test_a_table_is_encoded_the_same_in_blocks_of_any_size(block, monkeypatch):
         sdv_tables.COLUMNS, keys={"id"}, public_domain=sdv_tables.PUBLIC_DOMAIN
     )
     columns = {name: table[name] for name in schema.domain().attributes}
-    monkeypatch.setattr("sdv_privpgd.columns.encoders._BLOCK", block)
+    monkeypatch.setattr("sdv_privpgd.columns.encoding._BLOCK", block)
     codes = encode_table(columns, schema)
     for column, found in zip(schema.columns, codes.T, strict=True):
         expected, _ = encoder_for(column).encode(columns[column.name])

@@ -9,7 +9,7 @@ import pytest
 from columns_of_words import column, dates
 
 from sdv_privpgd.columns.bins import Categories, Ticks
-from sdv_privpgd.columns.encoders import encode_table
+from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
 from sdv_privpgd.domain import Domain
 

@@ -39,7 +39,7 @@ def counted_one_by_one(codes, axes, shape):
 def test_all_tables_of_one_pass_are_those_of_a_loop_over_the_records(
     block, num_records, monkeypatch
 ):
-    monkeypatch.setattr(dataset_module, "_BLOCK", block)
+    monkeypatch.setattr(dataset_module, "BLOCK", block)
     domain = Domain(("a", "b", "c", "d"), (2, 300, 1, 4))  # one size above 8 bits, one of 1
     codes = np.random.default_rng(0).integers(0, domain.sizes, (num_records, 4))
     cliques = [*chain(*(combinations(domain.attributes, k) for k in range(5))), ("d", "b"), ("a",)]

@@ -1,0 +1,55 @@
+"""Private columns to codes, cell by cell and row by row."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.differences import Difference
+from sdv_privpgd.columns.encoders import encoder_for, located
+from sdv_privpgd.columns.scalars import quiet
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.domain import code_type
+from sdv_privpgd.progress import Progress, silent
+
+_BLOCK = 1 << 18
+"""Cells of a column that are read at a time, so that intermediate results take little memory."""
+
+
+def encode_table(
+    columns: Mapping[str, pd.Series], schema: Schema, progress: Progress = silent
+) -> np.ndarray:
+    """The codes of a private table, shape (record, attribute), in the schema's order.
+
+    A difference is computed from a row's own two cells; no other row has a part in it. The codes
+    lie attribute by attribute in one immutable array of the smallest type, which ``Dataset`` takes
+    over without a copy.
+
+    >>> facts = {"ward": {"sdtype": "categorical", "range_values": ["A", "B"]}}
+    >>> encode_table({"ward": pd.Series(["B", "A"])}, Schema.from_sdv(facts))
+    array([[1],
+           [0]], dtype=uint8)
+    """
+    domain = schema.domain()
+    num_records = len(next(iter(columns.values()))) if domain.attributes else 0
+    codes = np.empty((len(domain), num_records), dtype=code_type(domain))
+    parts = [slice(start, start + _BLOCK) for start in range(0, num_records, _BLOCK)]
+    for own, column in zip(codes, progress(schema.columns, "encode"), strict=False):
+        encoder, series = encoder_for(column), columns[column.name]
+        for part in parts:
+            own[part], _ = encoder.encode(series.iloc[part])
+    for own, difference in zip(codes[len(schema.columns) :], schema.differences, strict=True):
+        for part in parts:
+            own[part] = _between(difference, columns, part)
+    codes.setflags(write=False)
+    return codes.T
+
+
+def _between(difference: Difference, columns: Mapping[str, pd.Series], part: slice) -> np.ndarray:
+    """The codes of the differences of a part of the rows."""
+    (low, no_low), (high, no_high) = (
+        encoder_for(column).read(columns[column.name].iloc[part])
+        for column in (difference.low, difference.high)
+    )
+    with quiet():
+        return located(difference.column, difference.between(low, high), no_low | no_high)[0]

@@ -1,0 +1,126 @@
+"""What is counted over private codes: tallies, which add up over any division of the records."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from sdv_privpgd.domain import Clique, Domain, Grouping
+
+Tables = list[np.ndarray]
+"""Int64 sums over records."""
+
+
+class CliqueCounts:
+    """The int64 table of each of some cliques, flat, over codes or over their groups.
+
+    >>> tally = CliqueCounts(Domain(("ill",), (2,)), (("ill",),))
+    >>> total = tally.zero()
+    >>> tally.add(total, np.array([[0, 1, 1]]))
+    >>> total
+    [array([1, 2])]
+    """
+
+    def __init__(
+        self, domain: Domain, cliques: Sequence[Clique], grouping: Grouping | None = None
+    ) -> None:
+        """Takes the domain of the codes, and a grouping that fits it."""
+        self.cliques = tuple(cliques)
+        counted = domain if grouping is None else grouping.domain
+        self.shapes = [counted.shape(clique) for clique in self.cliques]
+        self._axes = [counted.axes(clique) for clique in self.cliques]
+        self._groups = None
+        if grouping is not None:
+            own = zip(grouping.attributes, domain.axes(counted.attributes), strict=True)
+            self._groups = [(grouping[name], axis) for name, axis in own]
+
+    @property
+    def are_single(self) -> bool:
+        """Whether these are the codes of single attributes."""
+        return self._groups is None and all(len(clique) == 1 for clique in self.cliques)
+
+    def zero(self) -> Tables:
+        return [np.zeros(math.prod(shape), dtype=np.int64) for shape in self.shapes]
+
+    def add(self, total: Tables, item: np.ndarray) -> None:
+        """Counts a block of shape (attribute, record), which should fit the cache."""
+        if self._groups is not None:
+            item = np.stack([groups[item[axis]] for groups, axis in self._groups])
+        cells = np.empty(item.shape[1], dtype=np.int64)
+        leading, begun = (), np.zeros_like(cells)
+        for axes, shape, table in zip(self._axes, self.shapes, total, strict=True):
+            if axes[:-1] != leading:
+                # Cliques of a workload come sorted: few differ in more than the last.
+                leading, begun = axes[:-1], np.zeros_like(cells)
+                for axis, size in zip(leading, shape, strict=False):
+                    begun *= size
+                    begun += item[axis]
+            np.multiply(begun, shape[-1] if shape else 1, out=cells)
+            if axes:
+                cells += item[axes[-1]]
+            table += np.bincount(cells, minlength=len(table))
+
+    def merge(self, total: Tables, other: Tables) -> None:
+        add_all(total, other)
+
+
+class RecordNumber:
+    """The number of records.
+
+    >>> tally = RecordNumber()
+    >>> total = tally.zero()
+    >>> tally.add(total, np.array([[0, 1, 1]]))
+    >>> total
+    [array([3])]
+    """
+
+    def zero(self) -> Tables:
+        return [np.zeros(1, dtype=np.int64)]
+
+    def add(self, total: Tables, item: np.ndarray) -> None:
+        total[0] += item.shape[1]
+
+    def merge(self, total: Tables, other: Tables) -> None:
+        add_all(total, other)
+
+
+class LookupSum:
+    """The sum over records of the value at the sum of their contributions.
+
+    >>> tally = LookupSum((0,), (np.array([1, 0]),), np.array([10, 20]))
+    >>> total = tally.zero()
+    >>> tally.add(total, np.array([[0, 1, 1]]))
+    >>> total
+    [array([40])]
+    """
+
+    def __init__(
+        self, axes: Sequence[int], contributions: Sequence[np.ndarray], values: np.ndarray
+    ) -> None:
+        """Takes the axes that contribute, an int64 entry a code of each, and int64 values."""
+        self._parts = list(zip(axes, contributions, strict=True))
+        self._values = values
+
+    def zero(self) -> Tables:
+        return [np.zeros(1, dtype=np.int64)]
+
+    def add(self, total: Tables, item: np.ndarray) -> None:
+        sums = np.zeros(item.shape[1], dtype=np.int64)
+        for axis, contribution in self._parts:
+            sums += contribution[item[axis]]
+        total[0] += self._values[sums].sum(dtype=np.int64)
+
+    def merge(self, total: Tables, other: Tables) -> None:
+        add_all(total, other)
+
+
+def add_all(total: Tables, other: Tables) -> None:
+    """Adds tables to others of the same shapes, in place.
+
+    >>> total = [np.array([1, 2])]
+    >>> add_all(total, [np.array([3, 4])])
+    >>> total
+    [array([4, 6])]
+    """
+    for here, there in zip(total, other, strict=True):
+        here += there

@@ -1,0 +1,90 @@
+"""What a first look adds up over private rows: codes of first grids, and values."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_privpgd.columns.readings import Reading, finite_numbers
+from sdv_privpgd.columns.scalars import key_counts, quiet
+from sdv_privpgd.privacy.value_counts import Kind, NumberCounts, by_kind
+from sdv_privpgd.sources.source import Columns
+
+
+@dataclass
+class Seen:
+    """What was counted so far. Private.
+
+    Attributes:
+        num_rows: The number of rows.
+        tables: The int64 counts of the codes of each attribute.
+        values: The values of the columns of which all were asked for.
+        numbers: Those of the columns of which numbers were asked for.
+    """
+
+    num_rows: int
+    tables: dict[str, np.ndarray]
+    values: dict[str, Counter[Kind]]
+    numbers: dict[str, NumberCounts]
+
+
+class Looking:
+    """The tally of a first look: what its readings ask for. It holds public facts alone.
+
+    >>> import pandas as pd
+    >>> tally = Looking([])
+    >>> seen = tally.zero()
+    >>> tally.add(seen, {"age": pd.Series([34, 71])})
+    >>> seen.num_rows
+    2
+    """
+
+    def __init__(self, readings: Sequence[Reading]) -> None:
+        self.readings = tuple(readings)
+        self.sizes = {
+            attribute_of(kind, each.name): size
+            for each in self.readings
+            for kind, size in each.sizes.items()
+        }
+
+    def zero(self) -> Seen:
+        return Seen(
+            num_rows=0,
+            tables={name: np.zeros(size, dtype=np.int64) for name, size in self.sizes.items()},
+            values={each.name: Counter() for each in self._asking("categories")},
+            numbers={each.name: NumberCounts() for each in self._asking("numbers")},
+        )
+
+    def add(self, total: Seen, item: Columns) -> None:
+        total.num_rows += len(next(iter(item.values()), ()))
+        with quiet():
+            for name, found in total.values.items():
+                found.update(by_kind(key_counts(item[name])))
+            for name, found in total.numbers.items():
+                found.add(finite_numbers(item[name]))
+            for each in self.readings:
+                for kind, codes in zip(each.sizes, each.codes(item[each.name]), strict=True):
+                    table = total.tables[attribute_of(kind, each.name)]
+                    table += np.bincount(codes, minlength=len(table))
+
+    def merge(self, total: Seen, other: Seen) -> None:
+        total.num_rows += other.num_rows
+        for name, table in other.tables.items():
+            total.tables[name] += table
+        for name, found in other.values.items():
+            total.values[name].update(found)
+        for name, found in other.numbers.items():
+            total.numbers[name].merge(found)
+
+    def _asking(self, kind: str) -> list[Reading]:
+        return [each for each in self.readings if kind in each.asks]
+
+
+def attribute_of(kind: str, name: str) -> str:
+    """The attribute of one kind of codes of a column, in a first look. Public.
+
+    >>> attribute_of("fine", "age")
+    'fine age'
+    """
+    return f"{kind} {name}"

@@ -1,0 +1,120 @@
+"""Private records that are too many for memory: codes in a file, margins of one reading, clusters.
+
+Each of them is asked as a ``Dataset`` is.
+"""
+
+import tempfile
+import threading
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from sdv_privpgd.columns.encoding import encode_table
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.domain import Domain, code_type
+from sdv_privpgd.privacy.counting import CliqueCounts, RecordNumber, Tables
+from sdv_privpgd.privacy.dataset import BLOCK, Records
+from sdv_privpgd.sources.source import Cluster, Columns, SourceError, Tally
+
+_IN_MEMORY = 1 << 25
+"""Bytes of codes that stay in memory."""
+
+
+class StoredRecords(Records):
+    """Records in a file that no other process can open, which goes with them or with the process.
+
+    Few records stay in memory.
+
+    >>> parts = [np.array([[0, 2], [1, 1]], np.uint8), np.array([[2], [0]], np.uint8)]
+    >>> StoredRecords(Domain(("age", "ill"), (3, 2)), parts).counts(("ill",))
+    array([1, 2])
+    """
+
+    def __init__(self, domain: Domain, parts: Iterable[np.ndarray]) -> None:
+        """Takes codes of the domain, of its ``code_type``, in parts of shape (attribute, record).
+
+        Raises ``SourceError`` if the folder for temporary files cannot hold them.
+        """
+        super().__init__(domain)
+        self._lock = threading.Lock()  # threads may share a curator, and a file has one place
+        self._sizes: list[int] = []
+        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
+        for part in parts:
+            for start in range(0, part.shape[1], BLOCK):
+                self._write(part[:, start : start + BLOCK])
+
+    def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
+        found, kind, width = tally.zero(), np.dtype(code_type(self.domain)), len(self.domain)
+        with self._lock:
+            self._file.seek(0)
+            for size in self._sizes:
+                held = self._file.read(size * width * kind.itemsize)
+                tally.add(found, np.frombuffer(held, kind).reshape(width, size))
+        return found
+
+    def _write(self, block: np.ndarray) -> None:
+        try:
+            self._file.write(np.ascontiguousarray(block, code_type(self.domain)).tobytes())
+        except OSError as error:
+            raise SourceError(
+                "The folder for temporary files cannot hold the codes of the table "
+                f"({error.strerror}): name another one with the environment variable TMPDIR."
+            ) from None
+        self._sizes.append(block.shape[1])
+
+
+class MarginRecords(Records):
+    """Records of which single attributes alone were counted, all in one reading.
+
+    >>> records = MarginRecords(Domain(("ill",), (2,)), [np.array([1, 2])], 3)
+    >>> records.counts(("ill",))
+    array([1, 2])
+    """
+
+    def __init__(self, domain: Domain, tables: Sequence[np.ndarray], number: int) -> None:
+        """Takes an int64 table an attribute, in order, and the number of records."""
+        super().__init__(domain)
+        self._tables = dict(zip(domain.attributes, tables, strict=True))
+        self._number = number
+
+    def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
+        if isinstance(tally, RecordNumber):
+            return [np.array([self._number], dtype=np.int64)]
+        if not isinstance(tally, CliqueCounts) or not tally.are_single:
+            raise ValueError("Of these records tables of one attribute alone were counted.")
+        return [self._tables[name].copy() for (name,) in tally.cliques]
+
+
+class ClusterRecords(Records):
+    """Records of a cluster: each question is a reading of all of them, where they are.
+
+    >>> ClusterRecords.queries_a_pass is None
+    True
+    """
+
+    queries_a_pass = None
+
+    def __init__(self, source: Cluster, schema: Schema) -> None:
+        super().__init__(schema.domain())
+        self._source, self._schema = source, schema
+
+    def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
+        return self._source.total(self._schema.read, _Encoded(self._schema, tally))
+
+
+class _Encoded:
+    """A tally of codes as one of the columns that are encoded to them."""
+
+    def __init__(self, schema: Schema, tally: Tally[np.ndarray, Tables]) -> None:
+        self._schema, self._tally = schema, tally
+
+    def zero(self) -> Tables:
+        return self._tally.zero()
+
+    def add(self, total: Tables, item: Columns) -> None:
+        codes = encode_table(item, self._schema).T
+        for start in range(0, codes.shape[1], BLOCK):
+            self._tally.add(total, codes[:, start : start + BLOCK])
+
+    def merge(self, total: Tables, other: Tables) -> None:
+        self._tally.merge(total, other)

@@ -1,0 +1,8 @@
+"""Where private rows come from: frames, files, databases and clusters, read in batches.
+
+``source`` says what a source is and how something is added up over its rows; ``frames`` has pandas'
+tables; ``arrow`` turns Arrow's batches into pandas' columns, for ``tables`` (Arrow, Polars, DuckDB,
+Ibis) and ``files``. ``opening`` finds the source of what a user has.
+
+A source hands out cells and never looks at one: encoders read them, and the curator counts.
+"""

@@ -1,0 +1,144 @@
+"""Arrow's batches as pandas' columns, and Arrow's types as pandas' dtypes.
+
+A cell becomes the same value whatever the others are: pandas would make floats of whole numbers
+beside a missing one.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from sdv_privpgd.sources.source import Batch
+from sdv_privpgd.sources.withheld import withheld
+
+BLOCK = 1 << 18
+"""Rows of a batch, at most."""
+
+Scan = Callable[[list[str]], Iterable[pa.RecordBatch]]
+"""All rows with the columns of these names, from the first one on."""
+
+
+class ArrowSource:
+    """Rows that some library hands out as Arrow's batches.
+
+    >>> table = pa.table({"age": [34, None], "ward": ["A", "B"]})
+    >>> source = ArrowSource(
+    ...     table.schema, lambda names: table.select(names).to_batches(), lambda: 2, "The table"
+    ... )
+    >>> source.names, source.num_rows()
+    (['age', 'ward'], 2)
+    >>> [batch.columns["age"].tolist() for batch in source.batches(["age"])]
+    [[34, <NA>]]
+    """
+
+    def __init__(
+        self, schema: pa.Schema, scan: Scan, count: Callable[[], int], called: str
+    ) -> None:
+        """Takes a schema, what reads rows of it and counts them, and its name in messages."""
+        self.names = [name for name in schema.names if not name.startswith(_INDEX)]
+        self.dtypes = dtypes_of(schema)
+        self._scan, self._count, self._called = scan, count, called
+
+    def num_rows(self) -> int:
+        return self._number
+
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        number, read = max(self._number, 1), 0
+        with withheld(self._called):
+            batches = iter(self._scan(list(names)))
+        while True:
+            with withheld(self._called):
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                parts = [batch.slice(at, BLOCK) for at in range(0, batch.num_rows, BLOCK)]
+            for part in parts:
+                read += part.num_rows
+                with withheld(self._called):
+                    columns = {name: series_of(part.column(name)) for name in names}
+                yield Batch(min(read / number, 1.0), columns)
+
+    @cached_property
+    def _number(self) -> int:
+        with withheld(self._called):
+            return self._count()
+
+
+_INDEX = "__index_level_"
+"""How pandas names an index without a name in a file."""
+
+
+def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
+    """The dtypes of pandas' columns, by the schema alone. Public.
+
+    Whole numbers of a small type can be missing, unless pandas wrote them.
+
+    >>> dtypes_of(pa.schema({"age": pa.int8(), "name": pa.string()}))["age"]
+    Int8Dtype()
+    """
+    plain = schema.remove_metadata().empty_table().to_pandas().dtypes
+    known = schema.empty_table().to_pandas().dtypes
+    written = {each["field_name"]: each["numpy_type"] for each in _of_pandas(schema)}
+    found = {}
+    for name in schema.names:
+        dtype = known[name] if name in known else plain[name]
+        can_miss = schema.field(name).nullable and written.get(name) != str(dtype)
+        small = isinstance(dtype, np.dtype) and dtype.kind in "iu" and dtype.itemsize < 8
+        found[name] = _with_missing(dtype) if small and can_miss else dtype
+    return found
+
+
+def series_of(array: pa.Array) -> pd.Series:
+    """A column of a batch, each cell for itself. Private as the batch is.
+
+    Text becomes categories, so that each text is read once.
+
+    >>> series_of(pa.array([2**60 + 1, None])).tolist()
+    [1152921504606846977, <NA>]
+    """
+    kind = array.type
+    if pa.types.is_dictionary(kind) or _is_text(kind):
+        return _categories(array)
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return _whole(array)
+    if pa.types.is_date(kind):
+        return array.to_pandas(date_as_object=False)
+    return array.to_pandas()
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    is_view = getattr(pa.types, "is_string_view", lambda _: False)
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_view(kind)
+
+
+def _categories(array: Any) -> pd.Series:
+    if not pa.types.is_dictionary(array.type):
+        is_view = not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type))
+        array = (array.cast(pa.large_string()) if is_view else array).dictionary_encode()
+    values = array.dictionary.to_pandas().astype(object)
+    if values.isna().any() or not values.is_unique:
+        return array.dictionary_decode().to_pandas().astype(object)
+    codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    return pd.Series(pd.Categorical.from_codes(codes, pd.Index(values, dtype=object)))
+
+
+def _whole(array: Any) -> pd.Series:
+    if not array.null_count:
+        return pd.Series(array.to_numpy(zero_copy_only=False))
+    missing = array.is_null().to_numpy(zero_copy_only=False)
+    is_truth = pa.types.is_boolean(array.type)
+    values = array.fill_null(False if is_truth else 0).to_numpy(zero_copy_only=False)
+    kind = pd.arrays.BooleanArray if is_truth else pd.arrays.IntegerArray
+    return pd.Series(kind(values.copy(), missing.copy()))
+
+
+def _with_missing(dtype: np.dtype) -> Any:
+    return pd.api.types.pandas_dtype(f"{'U' * (dtype.kind == 'u')}Int{8 * dtype.itemsize}")
+
+
+def _of_pandas(schema: pa.Schema) -> list[dict]:
+    return (schema.pandas_metadata or {}).get("columns", [])

@@ -1,0 +1,58 @@
+"""Finds the source of what a user has."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from sdv_privpgd.sources.frames import FrameSource
+from sdv_privpgd.sources.source import Source, SourceError
+
+KINDS = (
+    "a DataFrame of pandas or Polars, an Arrow table or data set, a DuckDB relation, an Ibis "
+    "table, a Spark DataFrame, or a path or pattern of Parquet or CSV files"
+)
+"""What is taken, in words."""
+
+
+def open_source(table: Any, facts: Mapping[str, Mapping[str, Any]] | None = None) -> Source:
+    """The rows of a table, of which no cell is read yet.
+
+    Args:
+        table: A DataFrame of pandas or Polars, an Arrow table or data set, a DuckDB relation, an
+            Ibis table, a Spark DataFrame, a path, a pattern or a list of paths of Parquet or CSV
+            files, or a source.
+        facts: What is public of each column, in SDV's words: texts of CSV files are read by it.
+
+    Raises:
+        SourceError: For anything else, and if files or their columns cannot be read.
+
+    >>> open_source(pd.DataFrame({"age": [34, 71]})).num_rows()
+    2
+    """
+    if isinstance(table, pd.DataFrame):
+        return FrameSource.of(table)
+    if isinstance(table, Source):
+        return table
+    if isinstance(table, str) or hasattr(table, "__fspath__") or isinstance(table, list | tuple):
+        from sdv_privpgd.sources.files import open_files
+
+        return open_files(table, {} if facts is None else facts)
+    opener = _opener_of(table)
+    if opener is None:
+        raise SourceError(f"The table must be {KINDS}, and not a {type(table).__name__}.")
+    return opener(table)
+
+
+def _opener_of(table: Any) -> Callable[[Any], Source] | None:
+    """What opens the tables of a library, which is there if somebody has one of its tables."""
+    library = type(table).__module__.partition(".")[0]
+    if library == "pyspark":
+        from sdv_privpgd.sources.spark import SparkSource
+
+        return SparkSource
+    if library in ("pyarrow", "polars", "duckdb", "_duckdb", "ibis"):
+        from sdv_privpgd.sources import tables
+
+        return tables.OPENERS.get(library)
+    return None

@@ -1,0 +1,165 @@
+"""What a source of private rows is, and how something is added up over them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+from sdv_privpgd.progress import Progress, Shares, silent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Columns: TypeAlias = "Mapping[str, pd.Series]"
+"""Private columns of the same rows, by name."""
+
+Item = TypeVar("Item", contravariant=True)
+Total = TypeVar("Total")
+
+
+class SourceError(ValueError):
+    """Raised if rows cannot be read. Its text quotes no cell.
+
+    >>> raise SourceError("visits.parquet cannot be read: it is gone.")
+    Traceback (most recent call last):
+    ...
+    sdv_privpgd.sources.source.SourceError: visits.parquet cannot be read: it is gone.
+    """
+
+
+class Batch(NamedTuple):
+    """Some rows of a source. Private.
+
+    >>> import pandas as pd
+    >>> Batch(0.5, {"age": pd.Series([34])}).done
+    0.5
+    """
+
+    done: float
+    """The share of the source, from 0 to 1, that is read after them."""
+    columns: Columns
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Private rows that can be read more than once, in batches.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.sources.frames import FrameSource
+    >>> isinstance(FrameSource({"age": pd.Series([34])}), Source)
+    True
+    """
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the columns, in order, those that are there twice also. Public."""
+        ...
+
+    @property
+    def dtypes(self) -> Mapping[str, Any]:
+        """The dtype of each column, as pandas' frame of all rows would have it. Public.
+
+        No cell is read for it. Whether it is to be kept is for ``columns.dtypes`` to say.
+        """
+        ...
+
+    def num_rows(self) -> int:
+        """The number of rows. Private under add/remove."""
+        ...
+
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        """All rows, with the columns of these names. Private.
+
+        Raises ``SourceError`` where they cannot be read.
+        """
+        ...
+
+
+class Tally(Protocol[Item, Total]):
+    """Something that is added up over parts of the rows, however they are divided.
+
+    A cluster sends it to its workers: it can be pickled, and holds public facts alone.
+
+    >>> from sdv_privpgd.privacy.looking import Looking
+    >>> import pandas as pd
+    >>> tally = Looking([])
+    >>> total = tally.zero()
+    >>> tally.add(total, {"age": pd.Series([34, 71])})
+    >>> total.num_rows
+    2
+    """
+
+    def zero(self) -> Total:
+        """The total of no rows."""
+        ...
+
+    def add(self, total: Total, item: Item) -> None:
+        """Adds some rows to a total, in place."""
+        ...
+
+    def merge(self, total: Total, other: Total) -> None:
+        """Adds a total of other rows to a total, in place."""
+        ...
+
+
+@runtime_checkable
+class Cluster(Protocol):
+    """A source whose rows never come to this machine: tallies go to them.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.sources.frames import FrameSource
+    >>> isinstance(FrameSource({"age": pd.Series([34])}), Cluster)
+    False
+    """
+
+    def total(self, names: Sequence[str], tally: Tally[Columns, Total]) -> Total:
+        """A tally of all rows, with the columns of these names. Private.
+
+        Each row is counted once, also where a worker fails and its part is repeated.
+        """
+        ...
+
+
+def in_batches(
+    source: Source, names: Sequence[str], stage: str, progress: Progress = silent
+) -> Iterator[Columns]:
+    """The batches of a source, while a stage shows how much of it is read.
+
+    The stage has as many steps for any number of rows.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.sources.frames import FrameSource
+    >>> ages = FrameSource({"age": pd.Series([34, 71, 25])})
+    >>> [len(batch["age"]) for batch in in_batches(ages, ["age"], "look")]
+    [3]
+    """
+    shares = Shares(progress, stage)
+    for batch in source.batches(names):
+        yield batch.columns
+        shares.reach(batch.done)
+    shares.reach(1.0)
+
+
+def total_of(
+    source: Source,
+    names: Sequence[str],
+    tally: Tally[Columns, Total],
+    stage: str,
+    progress: Progress = silent,
+) -> Total:
+    """A tally of all rows of a source, from one reading. Private.
+
+    >>> from sdv_privpgd.privacy.looking import Looking
+    >>> import pandas as pd
+    >>> from sdv_privpgd.sources.frames import FrameSource
+    >>> ages = FrameSource({"age": pd.Series([34, 71, 25])})
+    >>> total_of(ages, ["age"], Looking([]), "look").num_rows
+    3
+    """
+    if isinstance(source, Cluster):
+        shares = Shares(progress, stage)
+        found = source.total(names, tally)
+        shares.reach(1.0)
+        return found
+    total = tally.zero()
+    for columns in in_batches(source, names, stage, progress):
+        tally.add(total, columns)
+    return total

@@ -1,0 +1,130 @@
+"""Tables of other libraries as sources: Arrow, Polars, DuckDB and Ibis.
+
+Each hands out Arrow's batches. What is asked of it is public: names of columns and the number of
+rows; a database filters nothing and counts no cell.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset
+
+from sdv_privpgd.sources.arrow import BLOCK, ArrowSource
+from sdv_privpgd.sources.source import Source, SourceError
+from sdv_privpgd.sources.withheld import withheld
+
+
+def of_arrow(table: Any) -> Source:
+    """The source of an Arrow table or data set.
+
+    >>> of_arrow(pa.table({"age": [34, 71]})).num_rows()
+    2
+    """
+    if isinstance(table, pa.RecordBatch):
+        table = pa.Table.from_batches([table])
+    if isinstance(table, pa.Table):
+        called = "The Arrow table"
+        return ArrowSource(
+            table.schema, lambda names: table.select(names).to_batches(), lambda: len(table), called
+        )
+    if isinstance(table, pyarrow.dataset.Dataset):
+        return of_dataset(table, "The Arrow data set")
+    raise SourceError(
+        f"A {type(table).__name__} can be read once, and a fit reads its rows several times: give "
+        "an Arrow table or data set."
+    )
+
+
+def of_dataset(dataset: pyarrow.dataset.Dataset, called: str) -> Source:
+    """The source of a data set of Arrow.
+
+    >>> of_dataset(pyarrow.dataset.dataset(pa.table({"age": [34, 71]})), "It").num_rows()
+    2
+    """
+
+    def scan(names: list[str]) -> Iterator[pa.RecordBatch]:
+        # Few batches ahead: the memory stays as it is for any number of rows.
+        return dataset.to_batches(
+            columns=names, batch_size=BLOCK, batch_readahead=2, fragment_readahead=1
+        )
+
+    return ArrowSource(dataset.schema, scan, dataset.count_rows, called)
+
+
+def of_polars(table: Any) -> Source:
+    """The source of a DataFrame of Polars, or of a lazy one, which is collected in batches."""
+    import polars
+
+    if isinstance(table, polars.DataFrame):
+
+        def slices(names: list[str]) -> Iterator[pa.RecordBatch]:
+            chosen = table.select(names)
+            for start in range(0, len(chosen), BLOCK):
+                yield from chosen.slice(start, BLOCK).to_arrow().to_batches()
+
+        schema = table.clear().to_arrow().schema
+        return ArrowSource(schema, slices, lambda: len(table), "The Polars table")
+    if not isinstance(table, polars.LazyFrame):
+        raise SourceError(f"The table must be a DataFrame, and not a {type(table).__name__}.")
+    called = "The lazy Polars table"
+
+    def collected(names: list[str]) -> Iterator[pa.RecordBatch]:
+        for part in table.select(names).collect_batches(chunk_size=BLOCK):
+            yield from part.to_arrow().to_batches()
+
+    with withheld(called):
+        schema = polars.DataFrame(schema=table.collect_schema()).to_arrow().schema
+    return ArrowSource(
+        schema, collected, lambda: table.select(polars.len()).collect().item(), called
+    )
+
+
+def of_duckdb(relation: Any) -> Source:
+    """The source of a DuckDB relation. Its connection is used, and has to stay open."""
+    called = "The DuckDB relation"
+    if not hasattr(relation, "aggregate"):
+        raise SourceError(
+            f"Give a DuckDB relation, such as connection.table('visits'), and not a "
+            f"{type(relation).__name__}."
+        )
+
+    def scan(names: list[str]) -> Any:
+        quoted = ", ".join('"{}"'.format(name.replace('"', '""')) for name in names)
+        chosen = relation.project(quoted)
+        read = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_record_batch
+        return read(BLOCK)
+
+    with withheld(called):
+        schema = relation.limit(0).to_arrow_table().schema
+    return ArrowSource(
+        schema, scan, lambda: int(relation.aggregate("count(*)").fetchall()[0][0]), called
+    )
+
+
+def of_ibis(table: Any) -> Source:
+    """The source of an Ibis table, of any of its databases."""
+    called = "The Ibis table"
+    if not hasattr(table, "to_pyarrow_batches") or not hasattr(table, "schema"):
+        raise SourceError(f"Give an Ibis table, and not a {type(table).__name__}.")
+    with withheld(called):
+        schema = table.schema().to_pyarrow()
+    return ArrowSource(
+        schema,
+        lambda names: table.select(names).to_pyarrow_batches(chunk_size=BLOCK),
+        lambda: int(table.count().execute()),
+        called,
+    )
+
+
+OPENERS: Mapping[str, Callable[[Any], Source]] = MappingProxyType(
+    {
+        "pyarrow": of_arrow,
+        "polars": of_polars,
+        "duckdb": of_duckdb,
+        "_duckdb": of_duckdb,
+        "ibis": of_ibis,
+    }
+)
+"""What opens a table, by the library that it is of."""
