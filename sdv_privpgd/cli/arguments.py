@@ -31,7 +31,12 @@ def parser() -> argparse.ArgumentParser:
     each = whole.add_subparsers(required=True, metavar="COMMAND")
 
     synthesize = _command(each, synthesizing.synthesize, "fit a table and write synthetic rows")
-    synthesize.add_argument("table", type=Path, help="CSV, Parquet or .xlsx; CSV compressed or not")
+    synthesize.add_argument(
+        "table",
+        type=Path,
+        nargs="+",
+        help="CSV, Parquet or .xlsx, CSV compressed or not; a folder or pattern of such, or several",
+    )
     synthesize.add_argument("--out", type=Path, help="CSV or Parquet; needed but for --dry-run")
     _settings(synthesize)
     synthesize.add_argument(
@@ -56,7 +61,11 @@ def parser() -> argparse.ArgumentParser:
     finish.add_argument("model", type=Path, help="its file, which will hold the fitted synthesizer")
     finish.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
     finish.add_argument(
-        "--table", type=Path, help="the same table: what is left of the budget is spent first"
+        "--table",
+        type=Path,
+        action="append",
+        default=[],
+        help="the same table: what is left of the budget is spent first; may be repeated",
     )
     finish.add_argument("--rows", type=int, help="as many as the table had, or seemed to have")
     finish.add_argument("--report", type=Path, help="write the public page")
@@ -74,7 +83,7 @@ def parser() -> argparse.ArgumentParser:
 
     plan = _command(each, synthesizing.plan, "what a fit would ask, and the noise; spends nothing")
     plan.add_argument(
-        "table", type=Path, nargs="?", help="read only to detect types, or to count rows"
+        "table", type=Path, nargs="*", help="read only to detect types, or to count rows"
     )
     _settings(plan)
     plan.add_argument("--rows", type=int, help="as many as the table has")
@@ -104,17 +113,21 @@ def parser() -> argparse.ArgumentParser:
 
     evaluate = _command(each, commands.evaluate, "compare with the real table; NOT PRIVATE")
     evaluate.add_argument("model", type=Path)
-    evaluate.add_argument("table", type=Path, help="the real table")
+    evaluate.add_argument("table", type=Path, nargs="+", help="the real table")
     evaluate.add_argument("--out", type=Path, required=True, help="a page that is not private")
     evaluate.add_argument("--label", help="a column that models learn to predict")
     evaluate.add_argument(
-        "--held-out", type=Path, help="real rows that were not fitted; default: a random fifth"
+        "--held-out",
+        type=Path,
+        action="append",
+        default=[],
+        help="real rows that were not fitted; default: a random fifth; may be repeated",
     )
     _table(evaluate, is_kept=True)
     _force(evaluate)
 
     draft = _command(each, commands.draft_domain, "a public domain to fill in; no value is read")
-    draft.add_argument("table", type=Path, nargs="?", help="its names and types are taken")
+    draft.add_argument("table", type=Path, nargs="*", help="its names and types are taken")
     draft.add_argument("--metadata", type=Path, help="SDV's, JSON; takes the place of the table")
     draft.add_argument("--out", type=Path, required=True, help=".json or .yaml, for --domain")
     draft.add_argument("--metadata-out", type=Path, help="write metadata, too: JSON, --metadata")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sdv_privpgd.cli import texts
 from sdv_privpgd.cli.dialect import reading
 from sdv_privpgd.cli.documents import columns_of, metadata_of_types, read_metadata
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.models import fitted, require_file
-from sdv_privpgd.cli.reading import check_table, read_table, types_in
+from sdv_privpgd.cli.reading import read_table, tables_in, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, say
 from sdv_privpgd.cli.synthesizing import facts_of, sampled, write_as_asked
 from sdv_privpgd.cli.writing import Output, Outputs
+from sdv_privpgd.sources import texts
 
 if TYPE_CHECKING:
     from sdv_privpgd.plugin.base import PrivateSynthesizer
@@ -74,15 +74,15 @@ def _moving_on(outputs: Outputs, path: Path) -> Output | None:
 
 def evaluate(arguments: Namespace) -> None:
     """Writes a page that compares rows with the real table, and says that it is not private."""
-    paths = [path for path in (arguments.table, arguments.held_out) if path is not None]
-    for path in paths:
-        check_table(path)
+    tables = [tables_in(given) for given in (arguments.table, arguments.held_out) if given]
     synthesizer = fitted(arguments.model)
-    with Outputs(inputs=[arguments.model, *paths], force=arguments.force) as outputs:
+    with Outputs(inputs=[arguments.model, *sum(tables, [])], force=arguments.force) as outputs:
         out = outputs.open("--out", arguments.out)
         table, *held_out = (
-            read_table(path, reading(arguments, path, synthesizer.dialect), facts_of(synthesizer))
-            for path in paths
+            read_table(
+                each, reading(arguments, each[0], synthesizer.dialect), facts_of(synthesizer)
+            )
+            for each in tables
         )
         compare = partial(
             _compare, synthesizer, table, arguments.label, held_out[0] if held_out else None
@@ -95,22 +95,19 @@ def draft_domain(arguments: Namespace) -> None:
     """Writes a public domain to fill in, and metadata if asked to. It reads no value."""
     import sdv_privpgd
 
-    table: Path | None = arguments.table
-    if (table is None) == (arguments.metadata is None):
+    if bool(arguments.table) == (arguments.metadata is not None):
         raise CommandError("A draft is made of a table's names and types, or of --metadata.")
     if arguments.out.suffix.lower() not in (".json", ".yaml", ".yml"):
         raise CommandError(f"--out {arguments.out} must end in .json, .yaml or .yml.")
-    if table is not None:
-        check_table(table)
-    with Outputs(inputs=[table, arguments.metadata], force=arguments.force) as outputs:
+    tables = tables_in(arguments.table)
+    with Outputs(inputs=[*tables, arguments.metadata], force=arguments.force) as outputs:
         out = outputs.open("--out", arguments.out)
         metadata_out = outputs.open("--metadata-out", arguments.metadata_out)
-        if table is None:
-            source: Any = read_metadata(arguments.metadata)
-            metadata = source
-        else:
-            source = types_in(table, reading(arguments))
+        if tables:
+            source: Any = types_in(tables, reading(arguments, tables[0]))
             metadata = metadata_of_types(source)
+        else:
+            source = metadata = read_metadata(arguments.metadata)
         domain = sdv_privpgd.draft_domain(source)
         outputs.write(out, lambda part: _written(domain, part))
         text = json.dumps(metadata.to_dict(), indent=2) + "\n"

@@ -2,95 +2,29 @@
 
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
-
-import numpy as np
-import pandas as pd
 
 from sdv_privpgd.cli.files import Kind, kind_read
-from sdv_privpgd.cli.saying import CommandError
-from sdv_privpgd.cli.texts import Signs
-
-Facts = Mapping[str, Mapping]
-"""The public facts on each column, in SDV's words, from the metadata and the domain."""
+from sdv_privpgd.cli.saying import spoken
+from sdv_privpgd.sources.dialect import Reading
 
 _OF_NUMBERS = {"decimal", "thousands"}
 _OF_TEXT = ("sep", "decimal", "thousands", "encoding")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """The options for reading a table.
-
-    Attributes:
-        sep: The separator of columns in text; ``None`` takes the one of the file's ending.
-        decimal: The sign before decimals.
-        thousands: The sign between groups of three digits; ``None`` allows none.
-        encoding: The encoding of text; ``None`` takes the one of the file's first bytes, or UTF-8.
-        sheet: The sheet of a workbook; ``None`` takes its only one.
-        header: Whether the first record holds names; ``None`` decides by the record itself.
-        names: The names of the columns.
-        dtypes: The pandas dtypes of columns, by name.
-
-    >>> how = Reading(decimal=",", names=("age", "ward"))
-    >>> how.has_header, how.signs.plain("3,5")
-    (False, '3.5')
-    """
-
-    sep: str | None = None
-    decimal: str = "."
-    thousands: str | None = None
-    encoding: str | None = None
-    sheet: str | None = None
-    header: bool | None = None
-    names: tuple[str, ...] | None = None
-    dtypes: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.thousands is not None and self.thousands == self.decimal:
-            raise CommandError(
-                f"--thousands and --decimal are both {self.decimal!r}. Name the --decimal, such "
-                "as a comma."
-            )
-
-    @property
-    def signs(self) -> Signs:
-        """The signs in numbers of text."""
-        return Signs(self.decimal, self.thousands)
-
-    @property
-    def has_header(self) -> bool:
-        """Whether the first record is a header and not a row."""
-        return self.names is None if self.header is None else self.header
-
-    def is_number(self, name: str, facts: Facts) -> bool:
-        """Whether a column holds numbers, so that a parser may read it at once."""
-        if name not in self.dtypes:
-            return facts.get(name, {}).get("sdtype") == "numerical"
-        return self.dtypes[name].kind in "iuf"
-
-    def stays_text(self, name: str) -> bool:
-        """Whether the user declared a column as text, or as dates, which are parsed later."""
-        dtype = self.dtypes.get(name)
-        return dtype is not None and (
-            dtype in (np.dtype(object), pd.StringDtype()) or dtype.kind == "M"
-        )
-
-
+@spoken()
 def reading(
-    arguments: Namespace, path: Path | None = None, kept: Mapping[str, str] = MappingProxyType({})
+    arguments: Namespace, path: Path, kept: Mapping[str, str] = MappingProxyType({})
 ) -> Reading:
-    """The options for reading the table, or another one that is written as the model's was.
+    """The options for reading a table, which may be written as the model's was.
 
     >>> asked = {"sep": ";", "decimal": ",", "thousands": None, "encoding": None, "sheet": None}
-    >>> asked |= {"table": Path("a.csv"), "header": None, "names": None, "dtype": [("age", "int8")]}
-    >>> reading(Namespace(**asked)).dtypes
+    >>> asked |= {"header": None, "names": None, "dtype": [("age", "int8")]}
+    >>> reading(Namespace(**asked), Path("a.csv")).dtypes
     {'age': 'int8'}
     """
-    of_text = told(arguments, kept, kind_read(path or arguments.table))
+    of_text = told(arguments, kept, kind_read(path))
     return Reading(
         sep=of_text.get("sep"),
         decimal=of_text.get("decimal", "."),

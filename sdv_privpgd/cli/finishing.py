@@ -7,7 +7,7 @@ from sdv_privpgd.cli.dialect import reading
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.keeping import Purchase
 from sdv_privpgd.cli.models import unfinished
-from sdv_privpgd.cli.reading import check_table, read_table
+from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError
 from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, rest
 from sdv_privpgd.cli.synthesizing import (
@@ -20,10 +20,9 @@ from sdv_privpgd.cli.synthesizing import (
 )
 from sdv_privpgd.cli.writing import Outputs
 from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.sources.source import Source
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sdv_privpgd.plugin.base import PrivateSynthesizer
 
 
@@ -31,17 +30,16 @@ def finish(arguments: Namespace) -> None:
     """Finishes a fit that had paid before it was interrupted, and writes what it should have."""
     kind_written(arguments.out)
     check_rows(arguments)
-    if arguments.table is not None:
-        check_table(arguments.table)
+    tables = tables_in(arguments.table)
     synthesizer = unfinished(arguments.model)
     synthesizer.verbose = not arguments.quiet
     earlier = earlier_ledger(arguments.ledger)
     begun = len(synthesizer.ledger.charges)
     if earlier is not None:
         after(earlier, synthesizer.ledger)
-    if arguments.table is not None:
+    if tables:
         _check_rest(arguments, synthesizer, earlier)
-    with Outputs(inputs=[arguments.table], force=arguments.force) as outputs:
+    with Outputs(inputs=tables, force=arguments.force) as outputs:
         purchase = Purchase(
             synthesizer=synthesizer,
             begun=begun,
@@ -54,9 +52,9 @@ def finish(arguments: Namespace) -> None:
         report = outputs.open("--report", arguments.report, is_paid=True)
         with purchase.kept():
             table = None
-            if arguments.table is not None:
-                how = reading(arguments, arguments.table, synthesizer.dialect)
-                table = read_table(arguments.table, how, facts_of(synthesizer))
+            if tables:
+                how = reading(arguments, tables[0], synthesizer.dialect)
+                table = open_table(tables, how, facts_of(synthesizer))
             _finish(synthesizer, table)
             write_results(arguments, purchase, report, num_rows(arguments, synthesizer, None))
     print_report(arguments, purchase)
@@ -72,7 +70,7 @@ def _check_rest(
     check_spending(spent_before, rest(kept.ledger), arguments.max_epsilon, "The rest of epsilon")
 
 
-def _finish(synthesizer: "PrivateSynthesizer", table: "pd.DataFrame | None") -> None:
+def _finish(synthesizer: "PrivateSynthesizer", table: Source | None) -> None:
     kept = synthesizer.unfinished
     assert kept is not None
     if table is None and not kept.has_tables:

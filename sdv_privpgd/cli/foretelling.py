@@ -4,15 +4,14 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from sdv_privpgd.cli.documents import columns_of, has_format
-from sdv_privpgd.cli.saying import CommandError, in_options, say
+from sdv_privpgd.cli.saying import CommandError, in_options, say, spoken
 from sdv_privpgd.columns.ids import on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.vocabulary import modelled
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.sources.source import Source
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sdv_privpgd.plugin.base import PrivateSynthesizer
 
 
@@ -61,12 +60,20 @@ def say_before(synthesizer: "PrivateSynthesizer") -> None:
         say(in_options(sentence))
 
 
-def require_rows(arguments: Namespace, table: "pd.DataFrame") -> None:
-    """Raises ``CommandError`` for a table without rows, where their number is public.
+@spoken()
+def require_rows(arguments: Namespace, table: Source) -> int | None:
+    """The number of rows where it is public. Raises ``CommandError`` if there are none.
 
     >>> from argparse import Namespace
     >>> import pandas as pd
-    >>> require_rows(Namespace(adjacency="replace_one", table="a.csv"), pd.DataFrame({"age": [34]}))
+    >>> from sdv_privpgd.sources.frames import FrameSource
+    >>> ages = FrameSource({"age": pd.Series([34])})
+    >>> require_rows(Namespace(adjacency="replace_one", table=[Path("a.csv")]), ages)
+    1
     """
-    if arguments.adjacency == Adjacency.REPLACE_ONE.value and table.empty:
-        raise CommandError(f"{arguments.table} has no rows. Nothing was spent.")
+    if arguments.adjacency != Adjacency.REPLACE_ONE.value:
+        return None
+    number = table.num_rows()
+    if not number:
+        raise CommandError(f"{arguments.table[0]} has no rows. Nothing was spent.")
+    return number

@@ -1,56 +1,90 @@
-"""Reads private tables from text, workbooks and Parquet.
+"""Finds the private table that a user names, and opens it: files of text, Parquet or a workbook.
 
-Privacy: messages may name columns and say whether a file can be parsed, and no more (``parsers``).
+Privacy: messages may name columns and say whether a file can be parsed, and no more.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from glob import has_magic
 from pathlib import Path
 from typing import Any, cast
 
 import pandas as pd
 
-from sdv_privpgd.cli import texts
-from sdv_privpgd.cli.dialect import Facts, Reading
-from sdv_privpgd.cli.files import Kind, kind_read
-from sdv_privpgd.cli.headers import MISSING, names_of
-from sdv_privpgd.cli.parsers import (
-    first_record,
-    parsed_parquet,
-    parsed_schema,
-    parsed_sheet,
-    parsed_text,
-)
-from sdv_privpgd.cli.saying import CommandError, say
-
-_SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
+from sdv_privpgd.cli.files import kind_read
+from sdv_privpgd.cli.parsers import parsed_parquet, parsed_schema, parsed_sheet
+from sdv_privpgd.cli.saying import CommandError, say, spoken
+from sdv_privpgd.sources import texts
+from sdv_privpgd.sources.csv import CsvSource, names_in
+from sdv_privpgd.sources.dialect import Facts, Reading
+from sdv_privpgd.sources.files import files_of, open_files
+from sdv_privpgd.sources.frames import FrameSource
+from sdv_privpgd.sources.headers import missing_words, named
+from sdv_privpgd.sources.parsers import TextFile
+from sdv_privpgd.sources.retyped import Retyped
+from sdv_privpgd.sources.source import Source
 
 
-def check_table(path: Path) -> Kind:
-    """The kind of a file that holds a table. Raises ``CommandError`` where there is none.
+@spoken()
+def tables_in(given: Sequence[Path]) -> list[Path]:
+    """The files that hold a table, which paths, folders and patterns name.
+
+    Raises ``CommandError`` where there is none, and if they are of several kinds.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     for name in ("a.csv", "b.csv"):
+    ...         pd.DataFrame({"age": [34]}).to_csv(f"{folder}/{name}", index=False)
+    ...     [path.name for path in tables_in([Path(folder, "*.csv")])]
+    ['a.csv', 'b.csv']
+    """
+    found = []
+    for path in given:
+        if str(path) == "-":
+            raise CommandError("The table must be a file: it is looked at more than once.")
+        if not path.exists() and not has_magic(str(path)):
+            kind_read(path)  # an ending that is not known is worse than a file that is not there
+        found += files_of(path)
+    for path in found:
+        kind_read(path)
+        if not path.is_file():
+            raise CommandError(f"{path} is no regular file: write the table into one.")
+    if len({kind_read(path).form for path in found}) > 1:
+        raise CommandError("The table's files are of several kinds: give those of one kind alone.")
+    if len(found) > 1 and kind_read(found[0]).form == "excel":
+        raise CommandError("A table of several files has to be CSV or Parquet, and no workbook.")
+    return found
+
+
+@spoken()
+def open_table(paths: Sequence[Path], how: Reading, facts: Facts) -> Source:
+    """The rows of files that ``tables_in`` has found. Text and Parquet are read in batches.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "table.csv")
-    ...     pd.DataFrame({"age": [34], "ward": ["A"]}).to_csv(path, index=False)
-    ...     check_table(path).form
-    'text'
+    ...     _ = path.write_text("age;ward\\n34;01\\n")
+    ...     open_table([path], Reading(sep=";"), {"age": {"sdtype": "numerical"}}).num_rows()
+    1
     """
-    if str(path) == "-":
-        raise CommandError("The table must be a file: it is looked at more than once.")
-    kind = kind_read(path)
-    if not path.exists():
-        raise CommandError(f"There is no file {path}.")
-    if not path.is_file():
-        raise CommandError(f"{path} is no regular file: write the table into one.")
-    return kind
+    form = _form(paths, how)
+    if form == "text":
+        return CsvSource(paths, facts, how)
+    if form == "excel":
+        return FrameSource.of(read_table(paths, how, facts))
+    for path in paths:
+        _with_index(parsed_schema(path))  # says what is left out
+    source = open_files(paths, facts)
+    how.check_dtypes(list(source.names))
+    return Retyped(source, how.dtypes) if how.dtypes else source
 
 
-def read_table(path: Path, how: Reading, facts: Facts | None) -> pd.DataFrame:
-    """Reads the private table.
+@spoken()
+def read_table(paths: Path | Sequence[Path], how: Reading, facts: Facts | None) -> pd.DataFrame:
+    """Reads the private table into memory.
 
     Args:
-        path: A file that ``check_table`` has found.
-        how: The user's options for reading it.
+        paths: Files that ``tables_in`` has found.
+        how: The user's options for reading them.
         facts: The public facts on its columns. With ``None`` they are read as pandas would, so
             that types can be detected.
 
@@ -62,16 +96,19 @@ def read_table(path: Path, how: Reading, facts: Facts | None) -> pd.DataFrame:
     ...     read_table(path, Reading(sep=";"), facts)["ward"].tolist()
     ['01']
     """
-    readers = {"parquet": _read_parquet, "excel": _read_workbook, "text": _read_text}
-    form = kind_read(path).form
-    if form == "parquet" and (how.names is not None or how.header is not None):
-        raise CommandError("A Parquet file names its columns: leave out --names and --no-header.")
-    table = readers[form](path, how, facts)
-    _check_dtypes(how.dtypes, list(table.columns))
+    paths = [paths] if isinstance(paths, Path) else list(paths)
+    readers: dict[str, Callable[..., pd.DataFrame]] = {
+        "parquet": _read_parquet,
+        "excel": _read_workbook,
+        "text": _read_text,
+    }
+    table = readers[_form(paths, how)](paths, how, facts)
+    how.check_dtypes(list(table.columns))
     return table
 
 
-def types_in(path: Path, how: Reading) -> dict[str, Any]:
+@spoken()
+def types_in(paths: Sequence[Path], how: Reading) -> dict[str, Any]:
     """The dtype of each column. Public, because no cell is read.
 
     A Parquet file has a schema with dtypes. Text and workbooks have names only, and the user names
@@ -81,118 +118,117 @@ def types_in(path: Path, how: Reading) -> dict[str, Any]:
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "table.csv")
     ...     pd.DataFrame({"age": [34], "ward": ["A"]}).to_csv(path, index=False)
-    ...     types_in(path, Reading(dtypes={"age": "int8", "ward": "str"}))
+    ...     types_in([path], Reading(dtypes={"age": "int8", "ward": "str"}))
     {'age': 'int8', 'ward': 'str'}
     """
-    if kind_read(path).form == "parquet":
-        return {**_with_index(parsed_schema(path)).dtypes.to_dict(), **how.dtypes}
-    names = list(_first_names(path, how))
-    _check_dtypes(how.dtypes, names)
+    if kind_read(paths[0]).form == "parquet":
+        return {**_with_index(parsed_schema(paths[0])).dtypes.to_dict(), **how.dtypes}
+    names = _first_names(paths, how)
+    how.check_dtypes(names)
     unknown = [name for name in names if name not in how.dtypes]
     if unknown:
         raise CommandError(
-            f"{path} names columns and says nothing of their types, and what cells look like is no "
-            f"public fact. Say the types of {unknown!r} with --dtype COLUMN=TYPE, or give "
+            f"{paths[0]} names columns and says nothing of their types, and what cells look like "
+            f"is no public fact. Say the types of {unknown!r} with --dtype COLUMN=TYPE, or give "
             "--metadata."
         )
     return {name: how.dtypes[name] for name in names}
 
 
+def _form(paths: Sequence[Path], how: Reading) -> str:
+    form = kind_read(paths[0]).form
+    if form == "parquet" and (how.names is not None or how.header is not None):
+        raise CommandError("A Parquet file names its columns: leave out --names and --no-header.")
+    return form
+
+
+def _first_names(paths: Sequence[Path], how: Reading) -> list[str]:
+    if kind_read(paths[0]).form == "excel":
+        return named(_first_cells(parsed_sheet(paths[0], how)), how, None)
+    return names_in([TextFile.at(path, how) for path in paths], how, None)
+
+
 # Text
 
 
-def _first_names(path: Path, how: Reading) -> list[str]:
-    kind = kind_read(path)
-    if kind.form == "excel":
-        return _names(_first_cells(parsed_sheet(path, how)), how, None)
-    record = first_record(path, how, kind)
-    _check_separator(record, how, kind, None)
-    return _names(record, how, None)
-
-
-def _read_text(path: Path, how: Reading, facts: Facts | None) -> pd.DataFrame:
-    kind = kind_read(path)
-    record = first_record(path, how, kind)
-    _check_separator(record, how, kind, facts)
-    names = _names(record, how, facts)
-    _check_dtypes(how.dtypes, names)
-    options: dict[str, Any] = {
-        "header": 0 if how.has_header else None,
-        "names": names,
-        "na_values": {name: _missing(facts, name) for name in names},
-        "float_precision": "round_trip",
-    }
+def _read_text(paths: Sequence[Path], how: Reading, facts: Facts | None) -> pd.DataFrame:
     if facts is None:
-        return _converted(_inferred(path, how, kind, options), how)
-    # Groups of digits are read by our rule alone: pandas' makes a number of a date, too.
-    parsed = [n for n in names if how.is_number(n, facts) and how.thousands is None]
-    as_text = {name: str for name in names if name not in parsed or how.stays_text(name)}
-    return _understood(parsed_text(path, how, kind, dtype=as_text, **options), how, facts)
+        return _converted(_inferred(paths, how), how)
+    source = CsvSource(paths, facts, how)
+    batches = [batch.columns for batch in source.batches(source.names)]
+    table = pd.DataFrame(
+        {name: _together([batch[name] for batch in batches]) for name in source.names}
+    )
+    return _converted(table, how)
 
 
-def _inferred(path: Path, how: Reading, kind: Kind, options: Mapping[str, Any]) -> pd.DataFrame:
+def _together(parts: Sequence[pd.Series]) -> pd.Series:
+    """The cells of all parts, as numbers if all of them are."""
+    if {part.dtype.kind for part in parts} <= {"i", "f"} and parts:
+        return pd.concat(parts, ignore_index=True)
+    return pd.concat([pd.Series([], dtype=object), *(part.astype(object) for part in parts)])
+
+
+def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
     """The table with the types that its cells have, to detect types by.
 
     A column with a text such as 0123 is one of texts: as numbers they would lose the zero.
     """
-    written = parsed_text(path, how, kind, dtype=str, **options)
+    files = [TextFile.at(path, how) for path in paths]
+    names = names_in(files, how, None)
+    how.check_dtypes(names)
+    options: dict[str, Any] = {
+        "header": 0 if how.has_header else None,
+        "names": names,
+        "na_values": {name: missing_words({}) for name in names},
+        "float_precision": "round_trip",
+    }
+    written = _stacked([file.parsed(dtype=str, **options) for file in files])
     as_text = {
         name: str
-        for name in written.columns
-        if how.stays_text(str(name)) or texts.written_with_zeros(cast(pd.Series, written[name]))
+        for name in names
+        if how.stays_text(name) or texts.written_with_zeros(cast(pd.Series, written[name]))
     }
-    table = parsed_text(path, how, kind, dtype=as_text, **options)
-    for name in table.columns if how.thousands is not None else []:
+    parts = [file.parsed(dtype=as_text, **options) for file in files]
+    for name in names:
+        if len({part[name].dtype == object for part in parts}) > 1:  # numbers in some files alone
+            for part in parts:
+                part[name] = part[name].astype(object)
+    table = _stacked(parts)
+    for name in names if how.thousands is not None else []:
         column = cast(pd.Series, written[name])
         if name not in as_text and texts.are_numbers(column, how.signs):
             table[name] = pd.to_numeric(texts.numbers(column, how.signs))
     return table
 
 
-def _check_separator(record: Sequence[str], how: Reading, kind: Kind, facts: Facts | None) -> None:
-    """Raises ``CommandError`` where another separator divides a header as well or better."""
-    if not how.has_header:
-        if len(record) == 1 and how.names is None and how.sep is None and facts is None:
-            raise CommandError(
-                "The first record has a single field. If that is right, say so with --sep ','; "
-                "if not, name what separates the columns."
-            )
-        return
-    used = how.sep or kind.sep
-    text = used.join(map(str, record))
-    for other, said in _SEPARATORS.items():
-        as_often = text.count(other) >= max(len(record) - 1, 1)
-        if other != used and as_often and (how.sep is None or len(record) == 1):
-            raise CommandError(
-                f"The first record has {said} where columns are separated by "
-                f"{_SEPARATORS.get(used, repr(used))}: name what separates them with --sep."
-            )
-
-
-def _missing(facts: Facts | None, name: str) -> list[str]:
-    """The texts that stand for a missing cell of a column, without its declared categories."""
-    declared = [] if facts is None else texts.declared_values(facts.get(name, {}))
-    return [text for text in MISSING if text not in declared]
+def _stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
 
 # Workbooks
 
 
-def _read_workbook(path: Path, how: Reading, facts: Facts | None) -> pd.DataFrame:
-    cells = parsed_sheet(path, how)
-    names = _names(_first_cells(cells), how, facts)
-    _check_dtypes(how.dtypes, names)
+def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> pd.DataFrame:
+    cells = parsed_sheet(paths[0], how)
+    names = named(_first_cells(cells), how, facts)
+    how.check_dtypes(names)
     rows = cells.iloc[1:] if how.has_header else cells
     table: pd.DataFrame = rows.set_axis(names, axis=1).reset_index(drop=True)
-    absent = {name: _missing(facts, name) for name in names}
     for name in names:
-        table[name] = table[name].mask(table[name].isin(absent[name]))
+        absent = missing_words((facts or {}).get(name, {}))
+        table[name] = table[name].mask(table[name].isin(absent))
     if facts is None:
         return _converted(table.infer_objects(), how)
-    numbers = [name for name in names if how.is_number(name, facts)]
     for name in names:
-        table[name] = table[name].infer_objects() if name in numbers else texts.texts(table[name])
-    return _understood(table, how, facts)
+        column, known = cast(pd.Series, table[name]), facts.get(name, {})
+        if how.is_number(name, facts):
+            table[name] = texts.numbers(cast(pd.Series, column.infer_objects()), how.signs)
+        elif how.stays_text(name):
+            table[name] = texts.texts(column)
+        else:
+            table[name] = texts.meanings(texts.texts(column), known, how.signs)
+    return _converted(table, how)
 
 
 def _first_cells(cells: pd.DataFrame) -> list:
@@ -202,53 +238,22 @@ def _first_cells(cells: pd.DataFrame) -> list:
 # Parquet
 
 
-def _read_parquet(path: Path, how: Reading, facts: Facts | None) -> pd.DataFrame:
+def _read_parquet(paths: Sequence[Path], how: Reading, facts: Facts | None) -> pd.DataFrame:
     del facts  # a schema has the types
-    return _converted(_with_index(parsed_parquet(path)), how)
+    return _converted(_stacked([_with_index(parsed_parquet(path)) for path in paths]), how)
 
 
 def _with_index(table: pd.DataFrame) -> pd.DataFrame:
     """The table with the named levels of its index as columns, in front."""
     index = table.index
-    named = [place for place, name in enumerate(index.names) if name is not None]
-    if len(named) < index.nlevels and not isinstance(index, pd.RangeIndex):
+    is_named = [place for place, name in enumerate(index.names) if name is not None]
+    if len(is_named) < index.nlevels and not isinstance(index, pd.RangeIndex):
         say("The table has an index without a name: it is left out.")
-    levels = pd.DataFrame({index.names[n]: index.get_level_values(n) for n in named})
-    return pd.concat([levels, table.reset_index(drop=True)], axis=1) if named else table
+    levels = pd.DataFrame({index.names[n]: index.get_level_values(n) for n in is_named})
+    return pd.concat([levels, table.reset_index(drop=True)], axis=1) if is_named else table
 
 
 # All
-
-
-def _names(record: Sequence[Any], how: Reading, facts: Facts | None) -> list[str]:
-    """The names of the columns, from the user or from the first record."""
-    known = None if facts is None else list(facts)
-    if how.names is None and how.has_header:
-        return names_of(record, known, trusted=bool(how.header))
-    if how.names is None and known is None:
-        return [f"column {number}" for number in range(1, len(record) + 1)]
-    source, names = ("--names", how.names) if how.names else ("The metadata", known)
-    assert names is not None
-    if len(names) != len(record):
-        raise CommandError(
-            f"{source} has {len(names)} names, and the first record has {len(record)} fields. If "
-            "the number of fields surprises you, see --sep."
-        )
-    if not how.has_header and [str(each).strip() for each in record] == list(names):
-        raise CommandError("The first record is these names: say --header, for it is no row.")
-    return list(names)
-
-
-def _understood(table: pd.DataFrame, how: Reading, facts: Facts | None) -> pd.DataFrame:
-    """The table with each cell read by the public facts on its column."""
-    if facts is not None:
-        for name in table.columns:
-            column, known = cast(pd.Series, table[name]), facts.get(name, {})
-            if how.is_number(name, facts):
-                table[name] = texts.numbers(column, how.signs)
-            elif not how.stays_text(name):
-                table[name] = texts.meanings(column, known, how.signs)
-    return _converted(table, how)
 
 
 def _converted(table: pd.DataFrame, how: Reading) -> pd.DataFrame:
@@ -257,9 +262,3 @@ def _converted(table: pd.DataFrame, how: Reading) -> pd.DataFrame:
         if name in table:
             table[name] = texts.convert(cast(pd.Series, table[name]), dtype)
     return table
-
-
-def _check_dtypes(dtypes: Mapping[str, Any], names: Sequence[str]) -> None:
-    unknown = [name for name in dtypes if name not in names]
-    if unknown:
-        raise CommandError(f"--dtype names {unknown!r}, which the table does not have.")

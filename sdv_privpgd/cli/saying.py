@@ -2,14 +2,25 @@
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from sdv_privpgd.sources.source import SourceError
 
 PROGRAM = "sdv-privpgd"
 
 _PACKAGE = Path(__file__).parent.parent
 
 _OPTIONS = (
+    (r"Reading\(dtypes=\{(.*?)\}\)", r"--dtype \1"),
+    (r"Reading\(dtypes=\.\.\.\)", "--dtype"),
+    (r"Reading\(header=True, names=\.\.\.\)", "--header --names A,B,..."),
+    (r"Reading\(names=\.\.\.\)", "--names A,B,..."),
+    (r"Reading\(header=True\)", "--header"),
+    (r"Reading\(header=False\)", "--no-header"),
+    (r"Reading\((sep|decimal|encoding)=\.\.\.\)", r"--\1"),
     (r"public_domain=\{column: \{\.\.\.\}\}", "--domain FILE"),
     (r"public_metadata=True", "--public-metadata"),
     (r"public_domain\[('[^']*')\]", r"\1 in --domain"),
@@ -55,6 +66,22 @@ def in_options(error: Exception | Warning | str) -> str:
     for argument, option in _OPTIONS:
         line = re.sub(rf"(?<![\w'-]){argument}(?![\w'])", option, line)
     return line
+
+
+@contextmanager
+def spoken() -> Iterator[None]:
+    """Says what cannot be read in the words of the command line.
+
+    >>> with spoken():
+    ...     raise SourceError("Name what separates columns with Reading(sep=...).")
+    Traceback (most recent call last):
+    ...
+    sdv_privpgd.cli.saying.CommandError: Name what separates columns with --sep.
+    """
+    try:
+        yield
+    except SourceError as error:
+        raise CommandError(in_options(error)) from None
 
 
 def reason(error: OSError) -> str:

@@ -1,14 +1,14 @@
 """The commands that fit a table, or plan to."""
 
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdv_privpgd.cli.constraining import add_constraints
-from sdv_privpgd.cli.dialect import Facts, kept_of, reading, told
+from sdv_privpgd.cli.dialect import kept_of, reading, told
 from sdv_privpgd.cli.documents import (
     columns_of,
     detected_metadata,
@@ -20,12 +20,14 @@ from sdv_privpgd.cli.documents import (
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.foretelling import described, require_rows, say_before
 from sdv_privpgd.cli.keeping import Purchase
-from sdv_privpgd.cli.reading import check_table, read_table, types_in
+from sdv_privpgd.cli.reading import open_table, read_table, tables_in, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, say
 from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, spent
 from sdv_privpgd.cli.writing import Output, Outputs, write_rows
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.sources.dialect import Facts
+from sdv_privpgd.sources.source import Source, SourceError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +44,7 @@ def synthesize(arguments: Namespace) -> None:
     if arguments.out is None:
         raise CommandError("--out is needed.")
     check_rows(arguments)
-    check_table(arguments.table)
+    tables = tables_in(arguments.table)
     kind_written(arguments.out)
     earlier = earlier_ledger(arguments.ledger)
     planned = _planned(arguments)
@@ -51,14 +53,14 @@ def synthesize(arguments: Namespace) -> None:
     metadata = None if arguments.metadata is None else read_metadata(arguments.metadata)
     # Errors in it are told before anything is opened or read.
     synthesizer = None if metadata is None else synthesizer_of(arguments, metadata)
-    inputs = (arguments.table, arguments.metadata, arguments.domain, arguments.constraints)
+    inputs = (*tables, arguments.metadata, arguments.domain, arguments.constraints)
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         ledger = outputs.open("--ledger", arguments.ledger, is_paid=True, grows=True)
         model = outputs.open("--model", arguments.model, is_paid=True)
         out = outputs.required("--out", arguments.out, is_paid=True)
         report = outputs.open("--report", arguments.report, is_paid=True)
         if synthesizer is None:
-            synthesizer = synthesizer_of(arguments, typed(arguments))
+            synthesizer = synthesizer_of(arguments, typed(arguments, tables))
         synthesizer.dialect = kept_of(arguments)
         purchase = Purchase(
             synthesizer=synthesizer,
@@ -69,7 +71,7 @@ def synthesize(arguments: Namespace) -> None:
             model=model,
         )
         with purchase.kept():
-            table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
+            table = open_table(tables, reading(arguments, tables[0]), facts_of(synthesizer))
             require_rows(arguments, table)
             if not arguments.quiet:
                 print(f"{described(arguments, synthesizer)}\n", flush=True)
@@ -107,25 +109,22 @@ def plan(arguments: Namespace) -> None:
     from sdv_privpgd import check_domain
 
     check_rows(arguments)
-    table, rows = None, arguments.rows
+    rows, tables = arguments.rows, tables_in(arguments.table)
     if arguments.metadata is not None:
         metadata = read_metadata(arguments.metadata)
-    elif arguments.table is not None:
-        check_table(arguments.table)
-        metadata = typed(arguments)
+    elif tables:
+        metadata = typed(arguments, tables)
     else:
         raise CommandError("A plan needs --metadata and --rows, or a table.")
     synthesizer = synthesizer_of(arguments, metadata)
     if rows is None:
         if synthesizer.adjacency != Adjacency.REPLACE_ONE.value:
             raise CommandError("--rows is needed: under add_remove their number is private.")
-        if arguments.table is None:
+        if not tables:
             raise CommandError("A plan needs --rows, or a table to count them in.")
-        check_table(arguments.table)
-        table = read_table(arguments.table, reading(arguments), facts_of(synthesizer))
-        require_rows(arguments, table)
-        rows = len(table)
-    inputs = (arguments.table, arguments.metadata, arguments.domain, arguments.constraints)
+        table = open_table(tables, reading(arguments, tables[0]), facts_of(synthesizer))
+        rows = require_rows(arguments, table)
+    inputs = (*tables, arguments.metadata, arguments.domain, arguments.constraints)
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         report = outputs.open("--report", arguments.report)
         domain, planned = read_facts(arguments.domain), synthesizer.plan(rows)
@@ -186,12 +185,13 @@ def sampled(synthesizer: "PrivateSynthesizer", num_rows: int) -> "pd.DataFrame":
     return next(iter(rows.values())) if isinstance(rows, dict) else rows
 
 
-def typed(arguments: Namespace) -> "Metadata":
-    """Metadata with types only, for a table that has no metadata."""
+def typed(arguments: Namespace, tables: Sequence[Path]) -> "Metadata":
+    """Metadata with types only, for a table that has no metadata. Detection reads all of it."""
+    how = reading(arguments, tables[0])
     if arguments.types == "dtypes":
-        found = metadata_of_types(types_in(arguments.table, reading(arguments)))
+        found = metadata_of_types(types_in(tables, how))
     else:
-        found = detected_metadata(read_table(arguments.table, reading(arguments), None))
+        found = detected_metadata(read_table(tables, how, None))
     return with_dates_of(found, read_facts(arguments.domain))
 
 
@@ -257,7 +257,7 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
     return synthesizer
 
 
-def _fit(synthesizer: "PrivateSynthesizer", table: "pd.DataFrame") -> None:
+def _fit(synthesizer: "PrivateSynthesizer", table: Source) -> None:
     with own_errors():
         synthesizer.fit(table)
 
@@ -280,13 +280,12 @@ def own_errors() -> Iterator[None]:
         SynthesizerInputError,
         PrivacyBudgetError,
         PublicDomainError,
+        SourceError,
     ) as error:
         raise CommandError(in_options(error)) from None
 
 
-def num_rows(
-    arguments: Namespace, synthesizer: "PrivateSynthesizer", table: "pd.DataFrame | None"
-) -> int:
+def num_rows(arguments: Namespace, synthesizer: "PrivateSynthesizer", table: Source | None) -> int:
     """The number of rows to write. It is never the true number of rows if that is private.
 
     >>> num_rows(Namespace(rows=500), None, None)
@@ -295,7 +294,7 @@ def num_rows(
     if arguments.rows is not None:
         return arguments.rows
     if table is not None and synthesizer.adjacency == Adjacency.REPLACE_ONE.value:
-        return len(table)
+        return table.num_rows()
     known = synthesizer.estimated_num_rows
     if known is None:
         raise CommandError("--rows is needed: no column is modelled, so no rows were counted.")

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sdv_privpgd.cli.headers import looks_like_data
 
 from sdv_privpgd.cli.dialect import Reading
-from sdv_privpgd.cli.headers import looks_like_data
 from sdv_privpgd.cli.reading import check_table, read_table
 from sdv_privpgd.cli.saying import CommandError
 

@@ -7,13 +7,15 @@ text, and every other row would be read as something else.
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.sources.source import SourceError
 
 _TRUTHS = {"true": True, "false": False}
 
@@ -22,6 +24,8 @@ _SPACES = " \u00a0\u202f"
 
 
 _WITH_ZEROS = re.compile(r"0\d+\s*$")
+
+_WHOLE, _PLAIN = re.compile(r"[-+0-9]*"), re.compile(r"[-+0-9.eE]*")
 
 
 @dataclass(frozen=True)
@@ -88,18 +92,61 @@ def numbers(column: pd.Series, signs: Signs) -> pd.Series:
     return pd.Series(read, index=column.index, name=column.name, dtype=object)
 
 
+EXACT = 2**53
+"""Whole numbers up to this size are floats without a loss."""
+
+
+def numbers_in(written: list[str], signs: Signs) -> np.ndarray:
+    """The numbers of texts: whole ones, floats, or objects where floats would lose digits.
+
+    What is no number is NaN, among objects ``None``.
+
+    >>> numbers_in(["34", "1,5", "?"], Signs(decimal=","))
+    array([34. ,  1.5,  nan])
+    >>> numbers_in(["34", "71"], Signs())
+    array([34, 71])
+    """
+    together = "".join(written)
+    if signs == Signs() and _PLAIN.fullmatch(together):
+        kind = int if _WHOLE.fullmatch(together) else float
+        with suppress(ValueError, OverflowError):
+            found = np.array([kind(text) for text in written], dtype=kind)
+            if kind is int or np.abs(found).max(initial=0) <= EXACT:
+                return found
+    read = [_number(text, signs) for text in written]
+    if any(isinstance(number, int) and abs(number) > EXACT for number in read):
+        return np.array(read, dtype=object)
+    return np.array([math.nan if number is None else number for number in read], dtype=float)
+
+
 def meanings(column: pd.Series, facts: Mapping, signs: Signs) -> pd.Series:
     """A column of text with the meanings of its texts, as objects. Other objects stay.
 
     >>> meanings(pd.Series(["yes", "no"]), {"sdtype": "boolean"}, Signs()).tolist()
     ['yes', 'no']
     """
-    means = _meaning(facts, signs)
+    means = meaning(facts, signs)
     # Each text is read once: long columns have few different ones.
     texts = {cell for cell in column if isinstance(cell, str)}
     found = {text: means(text) for text in texts}
     read = [found[cell] if isinstance(cell, str) else cell for cell in column]
     return pd.Series(read, index=column.index, name=column.name, dtype=object)
+
+
+def meaning(facts: Mapping, signs: Signs) -> Callable[[str], Any]:
+    """The function that reads one text of a column of other than numbers.
+
+    >>> meaning({"sdtype": "boolean"}, Signs())("TRUE")
+    True
+    """
+    sdtype, declared = facts.get("sdtype"), declared_values(facts)
+    if sdtype == "boolean":
+        return _truth
+    if sdtype not in ("categorical", "ordinal"):
+        return lambda text: text
+    if declared:
+        return lambda text: _declared(text, declared, signs)
+    return _as_written
 
 
 def written_with_zeros(column: pd.Series) -> bool:
@@ -142,7 +189,7 @@ def declared_values(facts: Mapping) -> list:
 
 
 def convert(column: pd.Series, dtype: Any) -> pd.Series:
-    """The column in the dtype that the user names. Raises ``CommandError``, without a cell.
+    """The column in the dtype that the user names. Raises ``SourceError``, without a cell.
 
     >>> convert(pd.Series(["34", "71"]), pd.api.types.pandas_dtype("int8")).tolist()
     [34, 71]
@@ -154,22 +201,10 @@ def convert(column: pd.Series, dtype: Any) -> pd.Series:
             column = column.map(lambda cell: _truth(cell), na_action="ignore")
         return column.astype(dtype)
     except (TypeError, ValueError):
-        raise CommandError(
-            f"Column {column.name!r} cannot be read with --dtype {column.name}={dtype}: not all "
-            "of its cells can be such. Correct the file, or choose another dtype."
+        raise SourceError(
+            f"Column {column.name!r} cannot be read with Reading(dtypes={{{column.name!r}: "
+            f"'{dtype}'}}): not all of its cells can be such. Correct the file, or choose another dtype."
         ) from None
-
-
-def _meaning(facts: Mapping, signs: Signs) -> Callable[[str], Any]:
-    """The function that reads one text of a column."""
-    sdtype, declared = facts.get("sdtype"), declared_values(facts)
-    if sdtype == "boolean":
-        return _truth
-    if sdtype not in ("categorical", "ordinal"):
-        return lambda text: text
-    if declared:
-        return lambda text: _declared(text, declared, signs)
-    return _as_written
 
 
 def _declared(text: str, declared: Sequence, signs: Signs) -> Any:

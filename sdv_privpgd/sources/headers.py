@@ -5,10 +5,12 @@ private as any row.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.sources.dialect import Facts, Reading
+from sdv_privpgd.sources.source import SourceError
+from sdv_privpgd.sources.texts import declared_values
 
 MISSING = (
     "", " ", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
@@ -32,9 +34,44 @@ _DATA = re.compile(
 )
 
 WAYS_OUT = (
-    "If it is a row, give the names with --names A,B,... or say --no-header; if these are the "
-    "names, say --header."
+    "If it is a row, give the names with Reading(names=...) or say Reading(header=False); if these "
+    "are the names, say Reading(header=True)."
 )
+
+
+def named(record: Sequence[Any], how: Reading, facts: Facts | None) -> list[str]:
+    """The names of the columns, from the user or from the first record.
+
+    >>> named(["age", "ward"], Reading(), None)
+    ['age', 'ward']
+    """
+    known = None if facts is None else list(facts)
+    if how.names is None and how.has_header:
+        return names_of(record, known, trusted=bool(how.header))
+    if how.names is None and known is None:
+        return [f"column {number}" for number in range(1, len(record) + 1)]
+    source, names = ("Reading(names=...)", how.names) if how.names else ("The metadata", known)
+    assert names is not None
+    if len(names) != len(record):
+        raise SourceError(
+            f"{source} has {len(names)} names, and the first record has {len(record)} fields. If "
+            "the number of fields surprises you, say what separates them with Reading(sep=...)."
+        )
+    if not how.has_header and [str(each).strip() for each in record] == list(names):
+        raise SourceError(
+            "The first record is these names: say Reading(header=True), for it is no row."
+        )
+    return list(names)
+
+
+def missing_words(facts: Mapping) -> list[str]:
+    """The texts that stand for a missing cell of a column, without its declared categories.
+
+    >>> "NA" in missing_words({}), "NA" in missing_words({"range_values": ["NA", "Grvl"]})
+    (True, False)
+    """
+    declared = declared_values(facts)
+    return [text for text in MISSING if text not in declared]
 
 
 def names_of(fields: Sequence[Any], known: Sequence[str] | None, *, trusted: bool) -> list[str]:
@@ -42,32 +79,32 @@ def names_of(fields: Sequence[Any], known: Sequence[str] | None, *, trusted: boo
 
     Args:
         fields: The first record, as the file has it.
-        known: The columns of the metadata, if there is one.
+        known: The columns of which something is known, if there are any. There may be others.
         trusted: Whether the user says that these are names.
 
     Raises:
-        CommandError: If they do not look like names, or are not those of the metadata.
+        SourceError: If they do not look like names, or are not those of the metadata.
 
     >>> names_of(["age", "ward"], known=None, trusted=False)
     ['age', 'ward']
     """
     names = ["" if field is None else str(field).strip() for field in fields]
-    if known is not None and set(names) == set(known) and len(names) == len(known):
-        return names  # whatever they look like
     if not all(names) or len(set(names)) < len(names):
-        raise CommandError(
+        raise SourceError(
             "The first record has empty or repeated fields, so it cannot name the columns. If it "
-            "is a row, give the names with --names A,B,... or say --no-header; if it is a header, "
-            "give better names with --header --names A,B,..."
+            "is a row, give the names with Reading(names=...) or say Reading(header=False); if it is "
+            "a header, give better names with Reading(header=True, names=...)."
         )
     if not trusted and not all(
-        isinstance(field, str) and _is_name(name) for field, name in zip(fields, names, strict=True)
+        (known is not None and name in known and set(known) <= set(names))  # whatever it looks like
+        or (isinstance(field, str) and _is_name(name))
+        for field, name in zip(fields, names, strict=True)
     ):
-        raise CommandError(
+        raise SourceError(
             "The first record looks like data, such as numbers or dates, and not like the names "
             f"of columns, which would be published. {WAYS_OUT}"
         )
-    if known is not None:
+    if known is not None and not set(known) <= set(names):
         _raise_unlike(names, known)
     return names
 
@@ -91,4 +128,4 @@ def _raise_unlike(names: Sequence[str], known: Sequence[str]) -> None:
     unknown = [name for name in names if name not in known]
     parts = [f"lacks the columns {missing!r} of the metadata"] if missing else []
     parts += [f"has {len(unknown)} that the metadata does not know"] if unknown else []
-    raise CommandError(f"The first record {' and '.join(parts)}. {WAYS_OUT}")
+    raise SourceError(f"The first record {' and '.join(parts)}. {WAYS_OUT}")

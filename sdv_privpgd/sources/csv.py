@@ -1,0 +1,160 @@
+"""CSV files and other text as a source: each cell read by itself and by public facts alone.
+
+pandas divides a file into records and fields. What a field means is decided here and in ``texts``,
+because pandas would decide it by all cells of a part: one missing cell would make floats of whole
+numbers, and one word would make text of numbers.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.sources import texts
+from sdv_privpgd.sources.dialect import Facts, Reading
+from sdv_privpgd.sources.files import files_of
+from sdv_privpgd.sources.headers import missing_words, named
+from sdv_privpgd.sources.parsers import TextFile
+from sdv_privpgd.sources.retyped import converted, public_dtype
+from sdv_privpgd.sources.source import Batch, SourceError
+
+_BLOCK = 1 << 16
+"""Rows of a batch."""
+
+_COUNTED = 65_521
+"""Rows that are counted at a time.
+
+It has no factor in common with those of a batch. pandas misses a record that is too long where a
+part begins, and so no record of the first four thousand million is missed by both readings.
+"""
+
+
+class CsvSource:
+    """Rows of one or more files of text with the same header, compressed or not.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.csv").write_text("age,ward\\n34,01\\n")
+    ...     _ = Path(folder, "b.csv").write_text("age,ward\\n?,02\\n")
+    ...     source = CsvSource(f"{folder}/*.csv", {"age": {"sdtype": "numerical"}})
+    ...     source.num_rows(), [batch.columns["age"].tolist() for batch in source.batches(["age"])]
+    (2, [[34], [nan]])
+    """
+
+    def __init__(
+        self,
+        paths: str | os.PathLike | Sequence,
+        facts: Mapping[str, Mapping[str, Any]],
+        how: Reading | None = None,
+    ) -> None:
+        """Takes files, the public facts on their columns, and how they are written.
+
+        Args:
+            paths: A path, a pattern or several of them, as ``files_of`` takes them.
+            facts: In SDV's words: without any, texts stay texts.
+            how: What separates columns, which sign is before decimals, and the like.
+
+        Raises:
+            SourceError: If a file cannot be read, or the first record does not name its columns.
+        """
+        self._facts: Facts = facts
+        self._how = Reading() if how is None else how
+        self._files = [TextFile.at(path, self._how) for path in files_of(paths)]
+        self.names = names_in(self._files, self._how, facts or None)
+        self._how.check_dtypes(self.names)
+
+    @property
+    def dtypes(self) -> dict[str, Any]:
+        plain, named = np.dtype(object), self._how.dtypes
+        return {name: public_dtype(named.get(name, plain), plain) for name in self.names}
+
+    def num_rows(self) -> int:
+        return self._number
+
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        number, read = self._number, 0
+        absent = {name: missing_words(self._facts.get(name, {})) for name in self.names}
+        for file in self._files:
+            for part in self._parts(file, _BLOCK, str, na_values=absent):
+                read += len(part)
+                columns = {name: self._column(cast(pd.Series, part[name])) for name in names}
+                yield Batch(min(read / max(number, 1), 1.0), columns)
+        if read != number:
+            raise SourceError(
+                f"{self._files[0].path}, or a file beside it, changed while it was read."
+            )
+
+    @cached_property
+    def _number(self) -> int:
+        """The number of rows. No cell is kept for it, and records that are too long are found."""
+        return sum(len(part) for file in self._files for part in self._parts(file, _COUNTED, "S1"))
+
+    def _parts(
+        self, file: TextFile, size: int, dtype: Any, **options: Any
+    ) -> Iterator[pd.DataFrame]:
+        return file.parts(
+            size,
+            header=0 if self._how.has_header else None,
+            names=self.names,
+            dtype=dict.fromkeys(self.names, dtype),
+            **options,
+        )
+
+    def _column(self, written: pd.Series) -> pd.Series:
+        """What the texts of a column mean. Each different one is read once."""
+        name, how = str(written.name), self._how
+        codes, found = pd.factorize(written)
+        different = found.tolist()
+        if how.stays_text(name):
+            column = _repeated(different, codes)
+        elif how.is_number(name, self._facts):
+            column = _numbers(texts.numbers_in(different, how.signs), codes)
+        else:
+            means = texts.meaning(self._facts.get(name, {}), how.signs)
+            column = _repeated([means(text) for text in different], codes)
+        return converted(column.rename(name), how.dtypes[name]) if name in how.dtypes else column
+
+
+def names_in(files: Sequence[TextFile], how: Reading, facts: Facts | None) -> list[str]:
+    """The names of the columns of files, which all have the same header if they have one.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "table.csv")
+    ...     _ = path.write_text("age,ward\\n34,01\\n")
+    ...     names_in([TextFile.at(path, Reading())], Reading(), None)
+    ['age', 'ward']
+    """
+    first = files[0].first_record()
+    files[0].check_separator(first, is_known=facts is not None)
+    names = named(first, how, facts)
+    for file in files[1:]:
+        record = file.first_record()
+        if record != first if how.has_header else len(record) != len(first):
+            what = "header" if how.has_header else "number of fields"
+            raise SourceError(
+                f"The {what} of {file.path} is not that of {files[0].path}: a table has one."
+            )
+    return names
+
+
+def _repeated(values: list, codes: np.ndarray) -> pd.Series:
+    """A value a code, none for -1: as categories, or as objects where two are equal (1, True)."""
+    index = pd.Index(values, dtype=object)
+    if index.is_unique:
+        return pd.Series(pd.Categorical.from_codes(codes, index))
+    return pd.Series(np.append(index.to_numpy(), np.nan)[codes], dtype=object)
+
+
+def _numbers(values: np.ndarray, codes: np.ndarray) -> pd.Series:
+    """A number a code, none for -1. Whole numbers keep all their digits beside missing ones."""
+    if (codes >= 0).all():
+        return pd.Series(values[codes])
+    is_exact = values.dtype == object or np.abs(values, dtype=float).max(initial=0) > texts.EXACT
+    missing = np.array([None if is_exact else np.nan], dtype=object if is_exact else float)
+    return pd.Series(np.append(values.astype(missing.dtype), missing)[codes])
