@@ -76,7 +76,7 @@ def run(do: Callable[[], Any], monkeypatch, *, answers: Tape | None = None) -> T
 
     def counted(self, name):
         found = counts(self, name)
-        keys[:] = [(type(key), key) for key, _ in found]
+        keys[:] = [(type(key), key) for key, _ in found.pairs()]
         return found
 
     def drawn(stddev, size, words):

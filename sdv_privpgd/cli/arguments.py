@@ -35,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
         "table",
         type=Path,
         nargs="+",
-        help="CSV, Parquet or .xlsx, CSV compressed or not; a folder or pattern of such, or several",
+        help="CSV (compressed or not), Parquet or .xlsx; a folder or pattern of such, or several",
     )
     synthesize.add_argument("--out", type=Path, help="CSV or Parquet; needed but for --dry-run")
     _settings(synthesize)

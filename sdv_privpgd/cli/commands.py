@@ -76,7 +76,8 @@ def evaluate(arguments: Namespace) -> None:
     """Writes a page that compares rows with the real table, and says that it is not private."""
     tables = [tables_in(given) for given in (arguments.table, arguments.held_out) if given]
     synthesizer = fitted(arguments.model)
-    with Outputs(inputs=[arguments.model, *sum(tables, [])], force=arguments.force) as outputs:
+    inputs = [arguments.model, *(path for each in tables for path in each)]
+    with Outputs(inputs=inputs, force=arguments.force) as outputs:
         out = outputs.open("--out", arguments.out)
         table, *held_out = (
             read_table(

@@ -62,7 +62,7 @@ def open_table(paths: Sequence[Path], how: Reading, facts: Facts) -> Source:
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "table.csv")
-    ...     _ = path.write_text("age;ward\\n34;01\\n")
+    ...     _ = path.write_text("age;ward" + chr(10) + "34;01")
     ...     open_table([path], Reading(sep=";"), {"age": {"sdtype": "numerical"}}).num_rows()
     1
     """

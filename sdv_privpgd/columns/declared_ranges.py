@@ -198,7 +198,9 @@ def _cuts(name: str, words: Mapping, bounds: Sequence, read: Callable) -> tuple 
     cuts = read(values)
     exact = [exactly(cut) for cut in cuts]
     low, high = bounds
-    if any(a >= b for a, b in pairwise([low, *exact])) or (exact and exact[-1] > high):
+    # The float of a range's end may be a little above what it is written as.
+    is_beyond = bool(exact) and exact[-1] > high and float(exact[-1]) > float(high)
+    if is_beyond or any(a >= b for a, b in pairwise([low, *exact])):
         raise ValueError(
             f"cut_points of {name!r} must ascend from above range_min={words['range_min']!r} to "
             f"range_max={words['range_max']!r}, got {list(values)!r}."

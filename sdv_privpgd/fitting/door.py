@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -136,7 +137,7 @@ class FittedTable(Concluding):
 
 
 def fit_table(
-    table: pd.DataFrame,
+    table: Any,
     columns: Mapping[str, Mapping],
     epsilon: float,
     delta: float = 1e-5,
@@ -160,7 +161,10 @@ def fit_table(
     takes some ten seconds on two cores; it grows with the pairs of columns more than with the rows.
 
     Args:
-        table: The private table.
+        table: The private table: a DataFrame of pandas, Polars or Spark, a path, a pattern or a
+            list of paths of Parquet or CSV files, an Arrow table or data set, a DuckDB relation or
+            an Ibis table. What is no frame of pandas is read in batches, more than once, and must
+            stay as it is.
         columns: What is public of each column to model, in order: ``Numerical(0, 120)``,
             ``Categorical(["A", "B"])``, ``Ordinal``, ``Datetime``, ``Boolean``, or a dictionary of
             the same facts with its ``sdtype``. What is left out is found privately.
@@ -186,6 +190,7 @@ def fit_table(
         ValueError: For settings and declarations that cannot be meant, for columns that are
             missing, and for a table without rows if their number is public, before a row is read.
         PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
+        SourceError: If rows cannot be read. A note says what was spent.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Categorical, Numerical, fit_table

@@ -31,6 +31,8 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.progress import Progress, expect, silent
 from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.document import Report
+from sdv_privpgd.sources.opening import UnknownKindError
+from sdv_privpgd.sources.source import SourceError
 
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
@@ -67,12 +69,12 @@ class FitsOfTables(FittedState):
             table = data[self._table_name]
         else:
             table = data
-        if not isinstance(table, pd.DataFrame):
-            raise InvalidDataTypeError(
-                "The table must be a pandas DataFrame or a dict of one, got "
-                f"{type(table).__name__}."
-            )
-        opened, errors = PrivateTable.opened(table, self._described, self._description().facts)
+        try:
+            opened, errors = PrivateTable.opened(table, self._described, self._description().facts)
+        except UnknownKindError as error:
+            raise InvalidDataTypeError(str(error)) from None
+        except SourceError as error:
+            raise InvalidDataError([str(error)]) from None
         if errors:
             raise InvalidDataError(errors)
         return opened
@@ -84,6 +86,10 @@ class FitsOfTables(FittedState):
     def fit(self, data, *, weights=None) -> None:
         """Fits the synthesizer to a DataFrame, or to SDV's ``{'table': DataFrame}``.
 
+        Rows that do not fit into memory are read in batches: ``data`` may be a path, a pattern or a
+        list of paths of Parquet or CSV files, an Arrow table or data set, a DataFrame of Polars or
+        Spark, a DuckDB relation or an Ibis table. They must stay as they are while it fits.
+
         Spends ``epsilon`` at ``delta``, anew at each call; a second call warns with the composed
         total. Cells outside the declared domain are clipped, or count as missing, silently.
 
@@ -93,6 +99,7 @@ class FitsOfTables(FittedState):
             InvalidDataError: If column names do not match the metadata, for timedeltas and other
                 dtypes without an sdtype, or for a table without rows where their number is public.
             PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
+            SourceError: If rows cannot be read any more. What was spent is spent.
         """
         if weights is not None:
             raise SynthesizerInputError(
@@ -211,7 +218,9 @@ class FitsOfTables(FittedState):
     def _names_of(self, data) -> tuple[bool, pd.Index]:
         """Whether a frame was given, and not a dict of one, and the names of its columns."""
         table = data[self._table_name] if isinstance(data, dict) else data
-        return not isinstance(data, dict), original_names(table, list(self._described))
+        is_frame = isinstance(table, pd.DataFrame)
+        names = original_names(table, list(self._described)) if is_frame else pd.Index([])
+        return not isinstance(data, dict), names
 
     def _require_rows(self, table: PrivateTable | EncodedTable | None) -> None:
         """Raises ``InvalidDataError`` for a table without rows, if their number is public."""

@@ -26,6 +26,8 @@ class Records(abc.ABC):
     queries_a_pass: int | None = 32
     """Queries that one pass over the records answers, if not all: a bar shows each pass."""
 
+    __slots__ = ("domain",)
+
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
 
@@ -33,7 +35,7 @@ class Records(abc.ABC):
         return f"{type(self).__name__}({self.domain!r})"
 
     def __reduce__(self):
-        raise TypeError(f"{type(self).__name__} is private and cannot be pickled or copied.")
+        raise TypeError(f"A {type(self).__name__} is private and cannot be pickled or copied.")
 
     @abc.abstractmethod
     def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
@@ -82,6 +84,8 @@ class Dataset(Records):
     >>> dataset.counts(("ill",))
     array([1, 2])
     """
+
+    __slots__ = ("_codes",)
 
     def __init__(self, domain: Domain, codes: np.ndarray) -> None:
         """Takes codes of shape (record, attribute).

@@ -21,6 +21,9 @@ class Seen:
         tables: The int64 counts of the codes of each attribute.
         values: The values of the columns of which all were asked for.
         numbers: Those of the columns of which numbers were asked for.
+
+    >>> Looking([]).zero()
+    Seen(num_rows=0, tables={}, values={}, numbers={})
     """
 
     num_rows: int

@@ -5,6 +5,7 @@ Each of them is asked as a ``Dataset`` is.
 
 import tempfile
 import threading
+import weakref
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -39,6 +40,7 @@ class StoredRecords(Records):
         self._lock = threading.Lock()  # threads may share a curator, and a file has one place
         self._sizes: list[int] = []
         self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
         for part in parts:
             for start in range(0, part.shape[1], BLOCK):
                 self._write(part[:, start : start + BLOCK])

@@ -16,7 +16,11 @@ _PENDING = 1 << 20
 
 
 class Counted(NamedTuple):
-    """Values that records have, sorted, and how many have each. Private."""
+    """Values that records have, sorted, and how many have each. Private.
+
+    >>> Counted(["clerk"], np.array([3, 1])).values
+    ['clerk']
+    """
 
     values: Sequence[Value] | np.ndarray
     numbers: np.ndarray

@@ -38,8 +38,8 @@ class CsvSource:
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "a.csv").write_text("age,ward\\n34,01\\n")
-    ...     _ = Path(folder, "b.csv").write_text("age,ward\\n?,02\\n")
+    ...     pd.DataFrame({"age": [34]}).to_csv(Path(folder, "a.csv"), index=False)
+    ...     pd.DataFrame({"age": ["?"]}).to_csv(Path(folder, "b.csv"), index=False)
     ...     source = CsvSource(f"{folder}/*.csv", {"age": {"sdtype": "numerical"}})
     ...     source.num_rows(), [batch.columns["age"].tolist() for batch in source.batches(["age"])]
     (2, [[34], [nan]])
@@ -126,7 +126,7 @@ def names_in(files: Sequence[TextFile], how: Reading, facts: Facts | None) -> li
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "table.csv")
-    ...     _ = path.write_text("age,ward\\n34,01\\n")
+    ...     pd.DataFrame({"age": [34], "ward": ["A"]}).to_csv(path, index=False)
     ...     names_in([TextFile.at(path, Reading())], Reading(), None)
     ['age', 'ward']
     """

@@ -92,8 +92,8 @@ def names_of(fields: Sequence[Any], known: Sequence[str] | None, *, trusted: boo
     if not all(names) or len(set(names)) < len(names):
         raise SourceError(
             "The first record has empty or repeated fields, so it cannot name the columns. If it "
-            "is a row, give the names with Reading(names=...) or say Reading(header=False); if it is "
-            "a header, give better names with Reading(header=True, names=...)."
+            "is a row, give the names with Reading(names=...) or say Reading(header=False); if it "
+            "is a header, give better names with Reading(header=True, names=...)."
         )
     if not trusted and not all(
         (known is not None and name in known and set(known) <= set(names))  # whatever it looks like

@@ -15,6 +15,17 @@ KINDS = (
 """What is taken, in words."""
 
 
+class UnknownKindError(SourceError):
+    """Raised for a table of a kind that is not known.
+
+    >>> try:
+    ...     open_source(34)
+    ... except UnknownKindError as error:
+    ...     print(str(error)[-16:])
+    not of type int.
+    """
+
+
 def open_source(table: Any, facts: Mapping[str, Mapping[str, Any]] | None = None) -> Source:
     """The rows of a table, of which no cell is read yet.
 
@@ -25,7 +36,8 @@ def open_source(table: Any, facts: Mapping[str, Mapping[str, Any]] | None = None
         facts: What is public of each column, in SDV's words: texts of CSV files are read by it.
 
     Raises:
-        SourceError: For anything else, and if files or their columns cannot be read.
+        UnknownKindError: For anything else.
+        SourceError: If it or its columns cannot be read.
 
     >>> open_source(pd.DataFrame({"age": [34, 71]})).num_rows()
     2
@@ -40,7 +52,8 @@ def open_source(table: Any, facts: Mapping[str, Mapping[str, Any]] | None = None
         return open_files(table, {} if facts is None else facts)
     opener = _opener_of(table)
     if opener is None:
-        raise SourceError(f"The table must be {KINDS}, and not a {type(table).__name__}.")
+        kind = type(table).__name__
+        raise UnknownKindError(f"The table must be {KINDS}, and not of type {kind}.")
     return opener(table)
 
 

@@ -58,7 +58,7 @@ def public_dtype(dtype: Any, own: Any) -> Any:
     >>> public_dtype(pd.CategoricalDtype(), np.dtype(object)).categories.tolist()
     []
     """
-    if dtype.kind == "M" and own == object:  # dates of text are read one by one
+    if dtype.kind == "M" and own == np.dtype(object):  # dates of text are read one by one
         return own
     if isinstance(dtype, pd.CategoricalDtype) and dtype.categories is None:
         return pd.CategoricalDtype(pd.Index([], dtype=object), dtype.ordered)

@@ -54,7 +54,15 @@ def of_dataset(dataset: pyarrow.dataset.Dataset, called: str) -> Source:
 
 
 def of_polars(table: Any) -> Source:
-    """The source of a DataFrame of Polars, or of a lazy one, which is collected in batches."""
+    """The source of a DataFrame of Polars, or of a lazy one, which is collected in batches.
+
+    Raises ``SourceError`` for anything else that is Polars'.
+
+    >>> from importlib.util import find_spec
+    >>> if find_spec("polars"):
+    ...     import polars
+    ...     assert of_polars(polars.DataFrame({"age": [34, 71]})).num_rows() == 2
+    """
     import polars
 
     if isinstance(table, polars.DataFrame):
@@ -82,7 +90,15 @@ def of_polars(table: Any) -> Source:
 
 
 def of_duckdb(relation: Any) -> Source:
-    """The source of a DuckDB relation. Its connection is used, and has to stay open."""
+    """The source of a DuckDB relation. Its connection is used, and has to stay open.
+
+    Raises ``SourceError`` for anything else that is DuckDB's.
+
+    >>> from importlib.util import find_spec
+    >>> if find_spec("duckdb"):
+    ...     import duckdb
+    ...     assert of_duckdb(duckdb.sql("select 34 as age")).num_rows() == 1
+    """
     called = "The DuckDB relation"
     if not hasattr(relation, "aggregate"):
         raise SourceError(
@@ -104,7 +120,15 @@ def of_duckdb(relation: Any) -> Source:
 
 
 def of_ibis(table: Any) -> Source:
-    """The source of an Ibis table, of any of its databases."""
+    """The source of an Ibis table, of any of its databases.
+
+    Raises ``SourceError`` for anything else that is Ibis'.
+
+    >>> of_ibis(34)
+    Traceback (most recent call last):
+    ...
+    sdv_privpgd.sources.source.SourceError: Give an Ibis table, and not a int.
+    """
     called = "The Ibis table"
     if not hasattr(table, "to_pyarrow_batches") or not hasattr(table, "schema"):
         raise SourceError(f"Give an Ibis table, and not a {type(table).__name__}.")

@@ -1,5 +1,6 @@
 """Hides what other programs say when they cannot read rows: they may quote cells."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -8,7 +9,7 @@ from sdv_privpgd.sources.source import SourceError
 
 @contextmanager
 def withheld(called: str) -> Iterator[None]:
-    """Turns every exception into a ``SourceError`` that names its kind alone.
+    """Turns every exception into a ``SourceError`` that names its kind alone; hides warnings.
 
     >>> with withheld("visits.parquet"):
     ...     int("a secret")
@@ -17,7 +18,9 @@ def withheld(called: str) -> Iterator[None]:
     sdv_privpgd.sources.source.SourceError: visits.parquet cannot be read: ValueError.
     """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     except (SourceError, MemoryError):
         raise
     except OSError as error:

@@ -319,7 +319,7 @@ class TestLeaks:
         def discover(self, mu_squared, delta, *, what, names=None):
             found = real(self, mu_squared, delta, what=what, names=names)
             return {
-                name: [*values[:-1], *self._values.counts(name)[:20], values[-1]]
+                name: [*values[:-1], *self._values.counts(name).pairs()[:20], values[-1]]
                 for name, values in found.items()
             }
 

@@ -31,7 +31,7 @@ from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.privacy import boundary
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery
 from sdv_privpgd.privacy.value_counts import ValueCounts
@@ -95,10 +95,14 @@ class TestImports:
         folder = ROOT / "sdv_privpgd"
         here = {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
         asked = {name.removeprefix("sdv_privpgd.") for name in options["source_modules"]}
-        assert here - {"__init__", "__pycache__"} == asked | COMPARES | {"privacy", "columns"}
+        assert here - {"__init__", "__pycache__"} == asked | COMPARES | {
+            "privacy",
+            "columns",
+            "sources",
+        }
 
 
-CORE = ("sdv_privpgd.privacy", "sdv_privpgd.columns")
+CORE = ("sdv_privpgd.privacy", "sdv_privpgd.columns", "sdv_privpgd.sources")
 HANDED = {
     ("fit_table", "table"),
     ("fit_table", "named"),
@@ -135,7 +139,7 @@ def held_by(frame, private):
             is_record = isinstance(item, np.ndarray) and any(
                 np.may_share_memory(item, own) for own in private
             )
-            if is_record or isinstance(item, Dataset | ValueCounts):
+            if is_record or isinstance(item, Records | ValueCounts):
                 found.append(f"{frame.f_code.co_name}: {name}")
                 break
             queue.extend(referents(item))
@@ -147,9 +151,10 @@ def holders(fit, table, monkeypatch):
     private, found, looked = [], [], []
     take = PrivateTable.__init__
 
-    def taken(self, columns):
-        private.extend(column.to_numpy() for column in columns.values())
-        take(self, columns)
+    def taken(self, source):
+        held = getattr(source, "columns", source)
+        private.extend(column.to_numpy() for column in held.values())
+        take(self, source)
 
     def look():
         frame = sys._getframe(2)

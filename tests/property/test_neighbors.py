@@ -209,7 +209,7 @@ def test_no_neighbor_changes_value_counts_by_more_than_their_sensitivity(shared,
 
     def counts(cells):
         held = ValueCounts({"x": [(cell, 1) for cell in cells]})
-        return {(type(value), value): number for value, number in query.answer(held)}
+        return {(type(value), value): number for value, number in query.answer(held).pairs()}
 
     for adjacency, (first, second) in {
         REPLACE: ([*shared, one], [other, *shared]),
@@ -224,6 +224,6 @@ def test_no_neighbor_changes_value_counts_by_more_than_their_sensitivity(shared,
 def test_the_sensitivity_of_value_counts_is_attained(adjacency):
     query = ValueCountsQuery("x")
     before, after = ([("a", 2)], [("a", 1), ("b", 1)] if adjacency is REPLACE else [("a", 1)])
-    one, two = (dict(query.answer(ValueCounts({"x": cells}))) for cells in (before, after))
+    one, two = (dict(query.answer(ValueCounts({"x": cells})).pairs()) for cells in (before, after))
     moved = sum((one.get(key, 0) - two.get(key, 0)) ** 2 for key in one.keys() | two.keys())
     assert moved == query.l2_sensitivity_squared(adjacency)

@@ -1,0 +1,252 @@
+"""The same rows from every source: the same counts, so that not one byte of the model differs."""
+
+import pickle
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, fit_table
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.privacy import curator
+from sdv_privpgd.sources import arrow, frames
+from sdv_privpgd.sources.opening import open_source
+from sdv_privpgd.sources.source import Source, SourceError
+
+COLUMNS = {
+    "ward": Categorical(["A", "B", "C"]),
+    "age": Numerical(0, 99, decimal_places=0),
+    "weight": Numerical(),
+    "town": Categorical(),
+    "came": Datetime(),
+    "left": Datetime("2020-01-01", "2030-12-31"),
+    "ill": Boolean(),
+    "visits": Numerical(),
+}
+
+
+def table(num_rows=3_000):
+    rng = np.random.default_rng(0)
+    came = pd.Timestamp("2021-06-01") + pd.to_timedelta(rng.integers(0, 900, num_rows), unit="D")
+    frame = pd.DataFrame(
+        {
+            "key": np.arange(num_rows),
+            "ward": rng.choice(["A", "B", "D"], num_rows).astype(object),
+            "age": rng.integers(-5, 120, num_rows),
+            "weight": np.exp(rng.normal(3, 1, num_rows)).round(1),
+            "town": rng.choice([f"town {i}" for i in range(20)], num_rows).astype(object),
+            "came": came,
+            "left": came + pd.to_timedelta(rng.integers(0, 30, num_rows), unit="D"),
+            "ill": rng.random(num_rows) < 0.3,
+            "visits": rng.choice([1.0, 2.0, 3.0, 400.0], num_rows),
+        }
+    )
+    for place, name in enumerate(["ward", "weight", "town", "came", "visits"], start=5):
+        frame.loc[::place, name] = None
+    return frame
+
+
+@pytest.fixture
+def frozen(monkeypatch):
+    """The same noise for each answer of the same shape: other counts are other answers."""
+
+    def noisy(answer, stddev, words):
+        if stddev == 0:
+            return answer
+        return answer + np.random.default_rng(answer.size).integers(-9, 10, answer.shape)
+
+    monkeypatch.setattr(curator, "_noisy", noisy)
+
+
+def of_pyarrow(frame, folder):
+    return pytest.importorskip("pyarrow").Table.from_pandas(frame)
+
+
+def of_dataset(frame, folder):
+    of_files(frame, folder)
+    return pytest.importorskip("pyarrow.dataset").dataset(str(folder))
+
+
+def of_polars(frame, folder):
+    return pytest.importorskip("polars").from_pandas(frame)
+
+
+def of_lazy_polars(frame, folder):
+    return of_polars(frame, folder).lazy()
+
+
+def of_files(frame, folder):
+    pytest.importorskip("pyarrow")
+    for place, part in enumerate(np.array_split(np.arange(len(frame)), 3)):
+        frame.iloc[part].to_parquet(folder / f"part {place}.parquet", row_group_size=211)
+    return f"{folder}/*.parquet"
+
+
+def of_folder(frame, folder):
+    of_files(frame, folder)
+    (folder / "_SUCCESS").touch()
+    return folder
+
+
+def of_paths(frame, folder):
+    of_files(frame, folder)
+    return sorted(folder.iterdir())
+
+
+def of_duckdb(frame, folder):
+    duckdb = pytest.importorskip("duckdb")
+    of_files(frame, folder)
+    return duckdb.connect().sql(f"select * from '{folder}/*.parquet'")
+
+
+def of_ibis(frame, folder):
+    ibis = pytest.importorskip("ibis")
+    pytest.importorskip("duckdb")
+    of_files(frame, folder)
+    return ibis.duckdb.connect().read_parquet(f"{folder}/*.parquet")
+
+
+def of_frames_in_parts(frame, folder):
+    return open_source(frame)
+
+
+SOURCES = [
+    of_pyarrow, of_dataset, of_polars, of_lazy_polars, of_files, of_folder, of_paths, of_duckdb,
+    of_ibis, of_frames_in_parts,
+]  # fmt: skip
+
+
+def observed(private, **settings):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fitted = fit_table(private, COLUMNS, 20.0, **settings)
+    return {
+        "model": pickle.dumps(fitted),
+        "rows": fitted.sample(200).to_csv(),
+        "ledger": fitted.ledger.to_json(),
+        "warnings": [str(each.message) for each in said],
+    }
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("made", SOURCES)
+def test_the_model_is_the_frames_to_the_byte(made, adjacency, frozen, monkeypatch, tmp_path):
+    for module, name in ((arrow, "BLOCK"), (frames, "_BLOCK")):
+        monkeypatch.setattr(module, name, 257)  # many batches, the last one partly filled
+    frame = table()
+    expected = observed(frame, engine="pgm", strategy="independent", adjacency=adjacency)
+    found = observed(
+        made(frame, tmp_path), engine="pgm", strategy="independent", adjacency=adjacency
+    )
+    assert found == expected
+
+
+def test_with_pairs_and_particles_too(frozen, tmp_path):
+    frame = table(800)
+    assert observed(of_files(frame, tmp_path)) == observed(frame)
+
+
+def test_another_cell_is_another_model(frozen, tmp_path):
+    frame = table(800)
+    other = frame.assign(age=frame["age"].where(frame.index != 400, 17 + frame["age"] // 2))
+    settings = {"engine": "pgm", "strategy": "independent"}
+    assert (
+        observed(of_files(other, tmp_path), **settings)["model"]
+        != observed(frame, **settings)["model"]
+    )
+
+
+@pytest.mark.parametrize("made", SOURCES)
+def test_a_source_says_what_is_public_and_gives_all_rows_again_and_again(made, tmp_path):
+    frame = table(500)
+    source = open_source(made(frame, tmp_path))
+    assert isinstance(source, Source)
+    assert list(source.names) == list(frame.columns)
+    assert source.num_rows() == 500
+    for _ in range(2):
+        batches = list(source.batches(["age", "ward"]))
+        assert sum(len(batch.columns["age"]) for batch in batches) == 500
+        assert batches[-1].done == 1.0
+        assert all(list(batch.columns) == ["age", "ward"] for batch in batches)
+
+
+class TestCells:
+    """A cell is the same whatever the others are."""
+
+    def test_large_whole_numbers_beside_a_missing_one_keep_their_digits(self):
+        pa = pytest.importorskip("pyarrow")
+        source = open_source(pa.table({"x": [2**60 + 1, None]}))
+        (batch,) = source.batches(["x"])
+        assert batch.columns["x"].tolist()[0] == 2**60 + 1
+
+    def test_a_dictionary_with_a_missing_or_a_repeated_value_is_read(self):
+        pa = pytest.importorskip("pyarrow")
+        for values in (["A", None], ["A", "A"]):
+            column = pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(values))
+            (batch,) = open_source(pa.table({"x": column})).batches(["x"])
+            cells = [None if pd.isna(cell) else cell for cell in batch.columns["x"]]
+            assert cells == [*values, None]
+
+    def test_small_numbers_may_be_missing_unless_pandas_wrote_them(self):
+        pa = pytest.importorskip("pyarrow")
+        assert str(arrow.dtypes_of(pa.schema({"x": pa.int16()}))["x"]) == "Int16"
+        written = pa.Table.from_pandas(pd.DataFrame({"x": np.array([1], np.int16)}))
+        assert str(arrow.dtypes_of(written.schema)["x"]) == "int16"
+
+    def test_times_decimals_and_days_are_those_of_a_frame(self):
+        pa = pytest.importorskip("pyarrow")
+        facts = {
+            "day": {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2025-12-31"},
+            "cost": {"sdtype": "numerical", "range_min": 0, "range_max": 100},
+        }
+        days = pd.date_range("2019-06-01", periods=50, freq="50D").date
+        costs = [None if i % 9 == 0 else Decimal(3 * i) / 4 for i in range(50)]
+        plain = pa.table({"day": days, "cost": pa.array(costs, pa.decimal128(9, 2))})
+        frame = plain.to_pandas()
+        from sdv_privpgd.columns.encoding import encode_table
+
+        schema = Schema.from_sdv(facts)
+        (batch,) = open_source(plain).batches(["day", "cost"])
+        assert np.array_equal(
+            encode_table(batch.columns, schema), encode_table(dict(frame.items()), schema)
+        )
+
+
+class TestWhatCannotBeRead:
+    def test_what_is_no_table(self):
+        for thing in (34, object(), {"a": 1}):
+            with pytest.raises(SourceError, match=r"must be a DataFrame .* not of type"):
+                open_source(thing)
+
+    def test_rows_that_come_once(self):
+        pa = pytest.importorskip("pyarrow")
+        with pytest.raises(SourceError, match="can be read once"):
+            open_source(pa.table({"a": [1]}).to_reader())
+
+    def test_no_file(self, tmp_path):
+        for paths in (tmp_path / "a.parquet", f"{tmp_path}/*.parquet", tmp_path):
+            with pytest.raises(SourceError, match="There is no file"):
+                open_source(paths)
+
+    def test_files_of_other_columns_or_types_are_named(self, tmp_path):
+        pytest.importorskip("pyarrow")
+        pd.DataFrame({"a": [1], "b": ["x"]}).to_parquet(tmp_path / "1.parquet")
+        for other in (pd.DataFrame({"a": [1]}), pd.DataFrame({"a": ["SECRET"], "b": ["x"]})):
+            other.to_parquet(tmp_path / "2.parquet")
+            with pytest.raises(SourceError, match=r"2\.parquet, or their types") as caught:
+                open_source(tmp_path)
+            assert "SECRET" not in str(caught.value)
+
+    def test_a_column_that_is_missing_in_a_whole_file_is_no_other_type(self, tmp_path):
+        pytest.importorskip("pyarrow")
+        pd.DataFrame({"a": [None, None]}, dtype=object).to_parquet(tmp_path / "1.parquet")
+        pd.DataFrame({"a": ["x"]}).to_parquet(tmp_path / "2.parquet")
+        assert open_source(tmp_path).num_rows() == 3
+
+    def test_several_kinds_of_file(self, tmp_path):
+        (tmp_path / "a.csv").write_text("a\n1\n")
+        (tmp_path / "b.parquet").write_bytes(b"")
+        with pytest.raises(SourceError, match="several kinds"):
+            open_source(tmp_path)
