@@ -61,19 +61,14 @@ def say_before(synthesizer: "PrivateSynthesizer") -> None:
 
 
 @spoken()
-def require_rows(arguments: Namespace, table: Source) -> int | None:
-    """The number of rows where it is public. Raises ``CommandError`` if there are none.
+def require_rows(arguments: Namespace, table: Source) -> None:
+    """Raises ``CommandError`` for a table without rows, where their number is public.
 
     >>> from argparse import Namespace
     >>> import pandas as pd
     >>> from sdv_privpgd.sources.frames import FrameSource
     >>> ages = FrameSource({"age": pd.Series([34])})
     >>> require_rows(Namespace(adjacency="replace_one", table=[Path("a.csv")]), ages)
-    1
     """
-    if arguments.adjacency != Adjacency.REPLACE_ONE.value:
-        return None
-    number = table.num_rows()
-    if not number:
+    if arguments.adjacency == Adjacency.REPLACE_ONE.value and not table.num_rows():
         raise CommandError(f"{arguments.table[0]} has no rows. Nothing was spent.")
-    return number

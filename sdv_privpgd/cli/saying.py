@@ -14,7 +14,7 @@ PROGRAM = "sdv-privpgd"
 _PACKAGE = Path(__file__).parent.parent
 
 _OPTIONS = (
-    (r"Reading\(dtypes=\{(.*?)\}\)", r"--dtype \1"),
+    (r"Reading\(dtypes=\{'(.*?)': '(.*?)'\}\)", r"--dtype \1=\2"),
     (r"Reading\(dtypes=\.\.\.\)", "--dtype"),
     (r"Reading\(header=True, names=\.\.\.\)", "--header --names A,B,..."),
     (r"Reading\(names=\.\.\.\)", "--names A,B,..."),

@@ -109,7 +109,8 @@ def plan(arguments: Namespace) -> None:
     from sdv_privpgd import check_domain
 
     check_rows(arguments)
-    rows, tables = arguments.rows, tables_in(arguments.table)
+    rows = arguments.rows
+    tables = tables_in(arguments.table) if rows is None or arguments.metadata is None else []
     if arguments.metadata is not None:
         metadata = read_metadata(arguments.metadata)
     elif tables:
@@ -123,8 +124,14 @@ def plan(arguments: Namespace) -> None:
         if not tables:
             raise CommandError("A plan needs --rows, or a table to count them in.")
         table = open_table(tables, reading(arguments, tables[0]), facts_of(synthesizer))
-        rows = require_rows(arguments, table)
-    inputs = (*tables, arguments.metadata, arguments.domain, arguments.constraints)
+        require_rows(arguments, table)
+        rows = table.num_rows()
+    inputs = (
+        *(tables or arguments.table),
+        arguments.metadata,
+        arguments.domain,
+        arguments.constraints,
+    )
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         report = outputs.open("--report", arguments.report)
         domain, planned = read_facts(arguments.domain), synthesizer.plan(rows)

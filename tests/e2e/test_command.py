@@ -124,7 +124,7 @@ def test_an_existing_file_is_overwritten_by_force_alone(csv, tmp_path):
 
 
 _PLACES = {
-    "reading": "sdv_privpgd.cli.reading.parsed_text",
+    "reading": "sdv_privpgd.sources.parsers.TextFile.parts",
     "before a row is asked about": "sdv_privpgd.fitting.fit.discover",
     "in the engine": "sdv_privpgd.synthesize.pgm.PrivatePGM.fit",
     "writing the model": "sdv_privpgd.plugin.base.PrivateSynthesizer.save",
@@ -233,7 +233,7 @@ def test_a_ledger_goes_on_from_run_to_run(csv, tmp_path, capsys):
 
 
 def test_too_much_is_refused_before_anything_is_read(csv, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("sdv_privpgd.cli.synthesizing.read_table", lambda *args: 1 / 0)
+    monkeypatch.setattr("sdv_privpgd.cli.synthesizing.open_table", lambda *args: 1 / 0)
     assert declared(csv, "--max-epsilon", 0.9) == 1
     assert "more than --max-epsilon 0.9. Nothing was read." in capsys.readouterr().err
 

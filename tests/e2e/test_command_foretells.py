@@ -167,7 +167,7 @@ _PAIR = {"low_column_name": "age", "high_column_name": "wage"}
 def test_constraints_that_no_fit_can_take_in_are_refused_first(
     csv, constraints, monkeypatch, capsys, listed, told
 ):
-    monkeypatch.setattr("sdv_privpgd.cli.synthesizing.read_table", lambda *args: 1 / 0)
+    monkeypatch.setattr("sdv_privpgd.cli.synthesizing.open_table", lambda *args: 1 / 0)
     path = constraints(*listed)
     assert declared(csv, "--constraints", path, "--quiet") == 1
     assert told in capsys.readouterr().err

@@ -2,9 +2,10 @@
 
 import pytest
 
-from sdv_privpgd.cli.dialect import Reading
 from sdv_privpgd.cli.reading import read_table
-from sdv_privpgd.cli.saying import CommandError, in_options
+from sdv_privpgd.cli.saying import in_options
+from sdv_privpgd.sources.dialect import Reading
+from sdv_privpgd.sources.source import SourceError
 
 SECRET = "CANARYTEXT"
 
@@ -57,8 +58,9 @@ def test_detection_sees_grouped_numbers_and_dates_that_look_like_them(tmp_path):
 
 
 def test_one_sign_cannot_be_both(tmp_path):
-    with pytest.raises(CommandError, match="Name the --decimal"):
+    with pytest.raises(SourceError, match="both marked") as caught:
         read(tmp_path, "n\n1\n", None, thousands=".")
+    assert "Name the sign with --decimal" in in_options(caught.value)
 
 
 @pytest.mark.parametrize("sdtype", ["id", "categorical", "detected"])
