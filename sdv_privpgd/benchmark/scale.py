@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sdv_privpgd.benchmark import reading
 from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.benchmark.meters import (
     PeakMemory,
@@ -39,7 +40,18 @@ def add_command(commands) -> None:
         "--columns", type=int, nargs="+", default=[10, 20], help="10 and 20 by default"
     )
     scale.add_argument("--out", type=Path, default=None, help="folder for scale.csv and scale.png")
+    scale.add_argument(
+        "--from-files",
+        dest="folder",
+        type=Path,
+        metavar="FOLDER",
+        help="from rows to counts, by source: 12 columns, in files that are made in this folder",
+    )
+    scale.add_argument(
+        "--sources", nargs="+", choices=reading.SOURCES, default=reading.SOURCES, help="all of them"
+    )
     scale.set_defaults(run=_scale)
+    reading.add_once(commands)
     once = commands.add_parser("scale-once", help="one run of scale; prints JSON")
     once.add_argument("rows", type=int)
     once.add_argument("columns", type=int)
@@ -55,6 +67,9 @@ def add_command(commands) -> None:
 
 
 def _scale(arguments: argparse.Namespace) -> None:
+    if arguments.folder is not None:
+        reading.read_all(arguments)
+        return
     rows = []
     for num_columns in arguments.columns:
         for num_rows in arguments.rows:

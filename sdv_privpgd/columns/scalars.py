@@ -200,8 +200,9 @@ def indices(
     # A decimal that is written like a declared float counts as that float.
     alike = {Decimal(repr(key)): at for key, at in index_of.items() if type(key) is float}
     index_of = {**alike, **index_of, None: -1}
-    found = [index_of.get(cell, other) for cell in map(category, cells(series))]
-    codes = np.array(found, dtype=np.int64)
+    listed, places = _distinct(series)
+    found = [index_of.get(cell, other) for cell in map(category, listed)]
+    codes = np.array(found, dtype=np.int64)[places]
     return codes, codes < 0
 
 
@@ -234,8 +235,9 @@ def truths(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     (array([ 1,  0, -1]), array([False, False,  True]))
     """
     index_of = {0: 0, 1: 1, "false": 0, "true": 1}
-    lower = (cell.lower() if type(cell) is str else cell for cell in map(plain, cells(series)))
-    codes = np.array([index_of.get(cell, -1) for cell in lower], dtype=np.int64)
+    listed, places = _distinct(series)
+    lower = (cell.lower() if type(cell) is str else cell for cell in map(plain, listed))
+    codes = np.array([index_of.get(cell, -1) for cell in lower], dtype=np.int64)[places]
     return codes, codes < 0
 
 
@@ -281,6 +283,17 @@ def cells(series: pd.Series) -> list:
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
         return series.to_numpy().tolist()
     return list(series.to_numpy(dtype=object))
+
+
+def _distinct(series: pd.Series) -> tuple[list, np.ndarray | slice]:
+    """Cells that are to be read, and the place of each cell among them.
+
+    Numbers and truths that are there often are read once: Python's objects take long.
+    """
+    if getattr(series.dtype, "kind", "O") not in "biuf":
+        return cells(series), slice(None)
+    places, distinct = pd.factorize(series)
+    return [*cells(pd.Series(distinct)), None], places  # -1, the last one, is missing
 
 
 def filled(values: list, dtype: type) -> tuple[np.ndarray, np.ndarray]:

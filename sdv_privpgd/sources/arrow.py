@@ -101,7 +101,7 @@ def series_of(array: pa.Array) -> pd.Series:
     [1152921504606846977, <NA>]
     """
     kind = array.type
-    if pa.types.is_dictionary(kind) or _is_text(kind):
+    if pa.types.is_dictionary(kind) or is_text(kind):
         return _categories(array)
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return _whole(array)
@@ -110,7 +110,12 @@ def series_of(array: pa.Array) -> pd.Series:
     return array.to_pandas()
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Whether cells of a type are text.
+
+    >>> is_text(pa.large_string()), is_text(pa.int8())
+    (True, False)
+    """
     is_view = getattr(pa.types, "is_string_view", lambda _: False)
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_view(kind)
 

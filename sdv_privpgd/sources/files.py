@@ -75,6 +75,7 @@ def _of_parquet(paths: Sequence[Path]) -> Source:
     import pyarrow.dataset
     import pyarrow.parquet
 
+    from sdv_privpgd.sources.arrow import is_text
     from sdv_privpgd.sources.tables import of_dataset
 
     called = _called(paths)
@@ -96,9 +97,20 @@ def _of_parquet(paths: Sequence[Path]) -> Source:
                 "one schema."
             )
     with withheld(called):
-        listed = [str(path) for path in paths]
-        dataset = pyarrow.dataset.dataset(listed, schema=schema, format="parquet")
-    return of_dataset(dataset, called)
+        # A file's texts stay numbers of its dictionary: nobody reads them again and again.
+        texts = [field.name for field in schema if is_text(field.type)]
+        form = pyarrow.dataset.ParquetFileFormat(dictionary_columns=texts)
+        kept = pyarrow.schema(
+            [
+                field.with_type(pyarrow.dictionary(pyarrow.int32(), field.type))
+                if field.name in texts
+                else field
+                for field in schema
+            ],
+            schema.metadata,
+        )
+        dataset = pyarrow.dataset.dataset([str(path) for path in paths], schema=kept, format=form)
+    return of_dataset(dataset, called, schema)
 
 
 def _called(paths: Sequence[Path]) -> str:

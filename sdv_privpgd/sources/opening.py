@@ -44,13 +44,13 @@ def open_source(table: Any, facts: Mapping[str, Mapping[str, Any]] | None = None
     """
     if isinstance(table, pd.DataFrame):
         return FrameSource.of(table)
-    if isinstance(table, Source):
-        return table
     if isinstance(table, str) or hasattr(table, "__fspath__") or isinstance(table, list | tuple):
         from sdv_privpgd.sources.files import open_files
 
         return open_files(table, {} if facts is None else facts)
     opener = _opener_of(table)
+    if opener is None and isinstance(table, Source):
+        return table
     if opener is None:
         kind = type(table).__name__
         raise UnknownKindError(f"The table must be {KINDS}, and not of type {kind}.")

@@ -37,8 +37,10 @@ def of_arrow(table: Any) -> Source:
     )
 
 
-def of_dataset(dataset: pyarrow.dataset.Dataset, called: str) -> Source:
-    """The source of a data set of Arrow.
+def of_dataset(
+    dataset: pyarrow.dataset.Dataset, called: str, schema: pa.Schema | None = None
+) -> Source:
+    """The source of a data set of Arrow, with the schema that its files have.
 
     >>> of_dataset(pyarrow.dataset.dataset(pa.table({"age": [34, 71]})), "It").num_rows()
     2
@@ -50,7 +52,9 @@ def of_dataset(dataset: pyarrow.dataset.Dataset, called: str) -> Source:
             columns=names, batch_size=BLOCK, batch_readahead=2, fragment_readahead=1
         )
 
-    return ArrowSource(dataset.schema, scan, dataset.count_rows, called)
+    return ArrowSource(
+        dataset.schema if schema is None else schema, scan, dataset.count_rows, called
+    )
 
 
 def of_polars(table: Any) -> Source:

@@ -238,3 +238,11 @@ def test_peak_memory_is_what_was_held_at_the_most():
         [sys.executable, "-c", _HOLDS_50_MEBIBYTES], stdout=subprocess.PIPE, text=True, check=True
     )
     assert 40 < float(done.stdout) < 100
+
+
+def test_reading_is_timed_by_source(tmp_path):
+    asked = ["--from-files", str(tmp_path), "--rows", "2000", "--sources", "parquet", "tuples"]
+    lines = benchmark("scale", *asked).splitlines()
+    assert [line.split()[:2] for line in lines[1:]] == [["parquet", "2000"], ["tuples", "2000"]]
+    found = dict(zip(lines[0].split(), lines[1].split(), strict=True))
+    assert float(found["Mpairs_per_core_s"]) > 0

@@ -54,13 +54,35 @@ def fixed_answers(monkeypatch):
     monkeypatch.setattr(curator.Curator, "discover", none_found)
 
 
+def in_files(frame, folder):
+    """The rows in Parquet files of a few rows, which are read in batches."""
+    pytest.importorskip("pyarrow")
+    made = folder / f"{len(frame)} {int(frame['age'].abs().sum())}"
+    made.mkdir(exist_ok=True)
+    frame.iloc[: len(frame) // 3].to_parquet(made / "1.parquet")
+    frame.iloc[len(frame) // 3 :].to_parquet(made / "2.parquet", row_group_size=91)
+    return made
+
+
+def in_memory(frame, folder):
+    return frame
+
+
 def observed(private, tmp_path, **settings):
+    told = []
+
+    def bar(items, stage):
+        for number, item in enumerate(items):
+            told.append((stage, number, len(items)))
+            yield item
+
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        fitted = fit_table(private, COLUMNS, 1.0, **settings)
+        fitted = fit_table(private, COLUMNS, 1.0, progress=bar, **settings)
     report = fitted.report()
     page = report.html()
     return {
+        "bar": told,
         "rows": fitted.sample(300).to_csv(),
         "domain": json.dumps(fitted.domain, default=str),
         "ledger": fitted.ledger.to_json(),
@@ -80,17 +102,26 @@ def observed(private, tmp_path, **settings):
     }
 
 
-@pytest.mark.parametrize("settings", [{}, {"target": "ill", "importance": {"town": 2}}])
-def test_nothing_depends_on_the_values(settings, fixed_answers, tmp_path):
-    one, two = (observed(table(400, seed), tmp_path, **settings) for seed in (0, 1))
+@pytest.mark.parametrize(
+    ("settings", "given"),
+    [({}, in_memory), ({"target": "ill", "importance": {"town": 2}}, in_memory), ({}, in_files)],
+)
+def test_nothing_depends_on_the_values(settings, given, fixed_answers, tmp_path):
+    one, two = (
+        observed(given(table(400, seed), tmp_path), tmp_path, **settings) for seed in (0, 1)
+    )
     assert one == two
 
 
+@pytest.mark.parametrize("given", [in_memory, in_files])
 @pytest.mark.parametrize("num_rows", [0, 1, 900])
-def test_nothing_depends_on_the_number_of_rows_under_add_remove(num_rows, fixed_answers, tmp_path):
+def test_nothing_depends_on_the_number_of_rows_under_add_remove(
+    num_rows, given, fixed_answers, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("sdv_privpgd.sources.arrow.BLOCK", 100)
     settings = {"adjacency": "add_remove"}
-    one = observed(table(400, 0), tmp_path, **settings)
-    assert one == observed(table(num_rows, 2), tmp_path, **settings)
+    one = observed(given(table(400, 0), tmp_path), tmp_path, **settings)
+    assert one == observed(given(table(num_rows, 2), tmp_path), tmp_path, **settings)
 
 
 def test_a_whole_fitted_table_goes_into_a_file_and_comes_back():
