@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+_SEVERAL: dict[str, Any] = {"type": Path, "action": "append", "default": []}
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser. Its result has a function ``run``, which takes the result.
 
@@ -31,12 +34,8 @@ def parser() -> argparse.ArgumentParser:
     each = whole.add_subparsers(required=True, metavar="COMMAND")
 
     synthesize = _command(each, synthesizing.synthesize, "fit a table and write synthetic rows")
-    synthesize.add_argument(
-        "table",
-        type=Path,
-        nargs="+",
-        help="CSV (compressed or not), Parquet or .xlsx; a folder or pattern of such, or several",
-    )
+    about = "CSV (compressed or not), Parquet or .xlsx; a folder or pattern of such, or several"
+    synthesize.add_argument("table", type=Path, nargs="+", help=about)
     synthesize.add_argument("--out", type=Path, help="CSV or Parquet; needed but for --dry-run")
     _settings(synthesize)
     synthesize.add_argument(
@@ -60,13 +59,8 @@ def parser() -> argparse.ArgumentParser:
     )
     finish.add_argument("model", type=Path, help="its file, which will hold the fitted synthesizer")
     finish.add_argument("--out", type=Path, required=True, help="CSV or Parquet")
-    finish.add_argument(
-        "--table",
-        type=Path,
-        action="append",
-        default=[],
-        help="the same table: what is left of the budget is spent first; may be repeated",
-    )
+    about = "the same table: the rest of the budget is spent first; may be repeated"
+    finish.add_argument("--table", help=about, **_SEVERAL)
     finish.add_argument("--rows", type=int, help="as many as the table had, or seemed to have")
     finish.add_argument("--report", type=Path, help="write the public page")
     finish.add_argument(
@@ -116,13 +110,8 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("table", type=Path, nargs="+", help="the real table")
     evaluate.add_argument("--out", type=Path, required=True, help="a page that is not private")
     evaluate.add_argument("--label", help="a column that models learn to predict")
-    evaluate.add_argument(
-        "--held-out",
-        type=Path,
-        action="append",
-        default=[],
-        help="real rows that were not fitted; default: a random fifth; may be repeated",
-    )
+    about = "real rows that were not fitted; default: a random fifth; may be repeated"
+    evaluate.add_argument("--held-out", help=about, **_SEVERAL)
     _table(evaluate, is_kept=True)
     _force(evaluate)
 

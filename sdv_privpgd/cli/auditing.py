@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd.cli.documents import columns_of, read_facts, read_metadata
 from sdv_privpgd.cli.models import fitted
-from sdv_privpgd.cli.saying import CommandError, in_options, say
-from sdv_privpgd.cli.synthesizing import own_errors, synthesizer_of
+from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, say
+from sdv_privpgd.cli.synthesizing import synthesizer_of
 from sdv_privpgd.cli.writing import Outputs
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.keeping import Purchase
 from sdv_privpgd.cli.models import unfinished
 from sdv_privpgd.cli.reading import open_table, tables_in
-from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.cli.saying import CommandError, own_errors
 from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, rest
 from sdv_privpgd.cli.synthesizing import (
     check_rows,
     facts_of,
     num_rows,
-    own_errors,
     print_report,
     write_results,
 )

@@ -166,7 +166,8 @@ def _together(parts: Sequence[pd.Series]) -> pd.Series:
     """The cells of all parts, as numbers if all of them are."""
     if {part.dtype.kind for part in parts} <= {"i", "f"} and parts:
         return pd.concat(parts, ignore_index=True)
-    return pd.concat([pd.Series([], dtype=object), *(part.astype(object) for part in parts)])
+    objects = [pd.Series([], dtype=object), *(part.astype(object) for part in parts)]
+    return pd.concat(objects, ignore_index=True)
 
 
 def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:

@@ -84,6 +84,29 @@ def spoken() -> Iterator[None]:
         raise CommandError(in_options(error)) from None
 
 
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """Passes on only our own errors, which speak of public facts.
+
+    >>> with own_errors():
+    ...     pass  # a fit, of whose errors only ours are shown
+    """
+    from sdv.errors import InvalidDataError, SynthesizerInputError
+
+    from sdv_privpgd import PrivacyBudgetError, PublicDomainError
+
+    try:
+        yield
+    except (
+        InvalidDataError,
+        SynthesizerInputError,
+        PrivacyBudgetError,
+        PublicDomainError,
+        SourceError,
+    ) as error:
+        raise CommandError(in_options(error)) from None
+
+
 def reason(error: OSError) -> str:
     """The operating system's own reason for an error.
 

@@ -1,8 +1,7 @@
 """The commands that fit a table, or plan to."""
 
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,13 +20,13 @@ from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.foretelling import described, require_rows, say_before
 from sdv_privpgd.cli.keeping import Purchase
 from sdv_privpgd.cli.reading import open_table, read_table, tables_in, types_in
-from sdv_privpgd.cli.saying import CommandError, in_options, say
+from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, say
 from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, spent
 from sdv_privpgd.cli.writing import Output, Outputs, write_rows
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.sources.dialect import Facts
-from sdv_privpgd.sources.source import Source, SourceError
+from sdv_privpgd.sources.source import Source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -267,29 +266,6 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
 def _fit(synthesizer: "PrivateSynthesizer", table: Source) -> None:
     with own_errors():
         synthesizer.fit(table)
-
-
-@contextmanager
-def own_errors() -> Iterator[None]:
-    """Passes on only our own errors, which speak of public facts.
-
-    >>> with own_errors():
-    ...     pass  # a fit, of whose errors only ours are shown
-    """
-    from sdv.errors import InvalidDataError, SynthesizerInputError
-
-    from sdv_privpgd import PrivacyBudgetError, PublicDomainError
-
-    try:
-        yield
-    except (
-        InvalidDataError,
-        SynthesizerInputError,
-        PrivacyBudgetError,
-        PublicDomainError,
-        SourceError,
-    ) as error:
-        raise CommandError(in_options(error)) from None
 
 
 def num_rows(arguments: Namespace, synthesizer: "PrivateSynthesizer", table: Source | None) -> int:

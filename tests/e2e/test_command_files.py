@@ -1,0 +1,149 @@
+"""Tables of several files, which the command line streams, and what ends that."""
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import SECRET, declared, new_files, run
+
+from sdv_privpgd.sources.arrow import ArrowSource
+from sdv_privpgd.sources.csv import CsvSource
+
+
+@pytest.fixture
+def folder(csv, tmp_path):
+    """The table in three files of each kind."""
+    pytest.importorskip("pyarrow")
+    table = pd.read_csv(csv, dtype={"ward": str})
+    for kind in ("parquet", "csv"):
+        (tmp_path / kind).mkdir()
+    for number, rows in enumerate(np.array_split(np.arange(len(table)), 3)):
+        part = table.iloc[rows]
+        part.to_parquet(tmp_path / "parquet" / f"{number}.parquet", index=False)
+        part.to_csv(tmp_path / "csv" / f"{number}.csv", index=False, sep=";")
+    return tmp_path
+
+
+@pytest.fixture
+def no_frame(monkeypatch):
+    """Reading the private table into a frame fails."""
+    monkeypatch.setattr("sdv_privpgd.cli.synthesizing.read_table", lambda *args: 1 / 0)
+    monkeypatch.setattr("pandas.read_parquet", lambda *args: 1 / 0)
+
+
+def fit(folder, *tables, out="out.csv", command="synthesize"):
+    more = ["--out", folder / out] if command == "synthesize" else []
+    return run(
+        command, *tables, "--epsilon", 1, "--method", "mst", *more,
+        "--metadata", folder / "metadata.json", "--domain", folder / "domain.json",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        lambda folder: [f"{folder}/parquet/*.parquet"],
+        lambda folder: sorted((folder / "parquet").iterdir()),  # as a shell expands it
+        lambda folder: [folder / "parquet"],
+        lambda folder: [f"{folder}/csv/*.csv", "--sep", ";"],
+        lambda folder: [folder / "parquet", "--dtype", "age=Int16"],
+    ],
+)
+def test_files_are_fitted_in_batches(folder, no_frame, capsys, named):
+    assert fit(folder, *named(folder), "--quiet") == 0, capsys.readouterr().err
+    rows = pd.read_csv(folder / "out.csv", sep=None, engine="python", dtype={"ward": str})
+    assert len(rows) == 2_000
+    assert set(rows["ward"].dropna()) == {"01", "02"}
+    assert rows["age"].between(15, 65).mean() > 0.9
+
+
+def test_a_plan_counts_the_rows_of_all_files(folder, no_frame, capsys):
+    assert fit(folder, f"{folder}/parquet/*", command="plan") == 0
+    assert "2,000 rows" in capsys.readouterr().out
+
+
+def test_types_are_those_of_the_schema_or_detected_in_all_files(folder, capsys):
+    asked = ["--epsilon", 1, "--rows", 9]
+    assert run("plan", f"{folder}/parquet/*", "--types", "dtypes", *asked) == 0
+    assert "age     numerical" in capsys.readouterr().out
+    assert run("plan", f"{folder}/csv/*", "--sep", ";", *asked) == 0
+    of_files = capsys.readouterr().out
+    assert run("plan", folder / "table.csv", *asked) == 0
+    assert capsys.readouterr().out == of_files
+
+
+def test_what_was_interrupted_is_finished_with_the_same_files(folder, monkeypatch, capsys):
+    model = folder / "model.pkl"
+
+    def interrupted(*args, **settings):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sdv_privpgd.synthesize.pgm.PrivatePGM.fit", interrupted)
+        assert fit(folder, f"{folder}/parquet/*", "--model", model) == 130
+    more = ["--table", f"{folder}/parquet/[01]*", "--table", f"{folder}/parquet/2.parquet"]
+    assert run("finish", model, *more, "--out", folder / "rows.csv") == 0
+    assert len(pd.read_csv(folder / "rows.csv")) == 2_000
+    held_out = ["--held-out", f"{folder}/parquet/0.parquet"]
+    page = folder / "page.html"
+    assert run("evaluate", model, f"{folder}/parquet/*", *held_out, "--out", page) == 0
+    assert "NOT PRIVATE" in capsys.readouterr().err
+
+
+def test_no_file_of_a_pattern_is_overwritten(folder, capsys):
+    (folder / "out.csv").touch()
+    assert fit(folder, f"{folder}/csv/*", "--sep", ";", "--force", out="csv/1.csv") == 1
+    assert "which is read: it is never overwritten" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        (["*.csv", "parquet/*"], "of several kinds"),
+        (["nothing/*.csv"], "There is no file"),
+        (["a.xlsx", "b.xlsx"], "CSV or Parquet, and no workbook"),
+    ],
+)
+def test_what_is_no_table(folder, capsys, monkeypatch, named, told):
+    pytest.importorskip("openpyxl")
+    for name in ("a.xlsx", "b.xlsx"):
+        shutil.copy(folder / "table.csv", folder / name)
+    assert fit(folder, *(f"{folder}/{each}" for each in named)) == 1
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_file_that_disappears_is_told_and_what_was_paid_is_in_the_ledger(
+    folder, monkeypatch, capsys, kind
+):
+    calls = []
+    for source in (CsvSource, ArrowSource):
+
+        def batches(self, names, read=source.batches):
+            calls.append(1)
+            if len(calls) == 2:
+                os.unlink(folder / kind / f"1.{kind}")
+            return read(self, names)
+
+        monkeypatch.setattr(source, "batches", batches)
+    before = set(folder.iterdir())
+    status = run(
+        "synthesize", f"{folder}/{kind}/*", "--sep", ";", "--epsilon", 1, "--method", "mst",
+        "--out", folder / "out.csv", "--ledger", folder / "ledger.json",
+        "--metadata", folder / "metadata.json",
+    )  # fmt: skip
+    said = capsys.readouterr().err
+    assert status == 1
+    assert "read" in said
+    assert SECRET not in said
+    assert {path.name for path in set(folder.iterdir()) - before} == {"ledger.json"}
+    spent = json.loads((folder / "ledger.json").read_text())["spent_epsilon"]["replace_one"]
+    assert 0 < spent < 1
+
+
+def test_one_file_is_still_a_table(csv):
+    assert declared(csv, "--quiet") == 0
+    assert new_files(csv) == {"out.csv"}

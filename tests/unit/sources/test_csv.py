@@ -1,0 +1,220 @@
+"""Text is read cell by cell, in parts of any size, and what is no table of one form is refused."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+from canaries import TEXT, traces
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_privpgd.sources import csv
+from sdv_privpgd.sources.csv import CsvSource
+from sdv_privpgd.sources.dialect import Reading
+from sdv_privpgd.sources.source import SourceError
+
+FACTS = {
+    "number": {"sdtype": "numerical"},
+    "kind": {"sdtype": "categorical", "range_values": [1, "NA", "a\nb", True]},
+    "free": {"sdtype": "categorical"},
+    "ill": {"sdtype": "boolean"},
+    "day": {"sdtype": "datetime"},
+}
+CELLS = st.sampled_from(
+    ["", "NA", "1", "01", "1.0", " 2", "-3.5", "1e3", "inf", "nan", "1152921504606846977", "9" * 30]
+    + ["word", "True", "false", "a\nb", "a\r\nb", 'say "a"', ", ;", "2020-01-31", "١", "1_0"]
+)
+RECORDS = st.lists(st.tuples(*[CELLS] * len(FACTS)), min_size=1, max_size=9)
+
+
+@pytest.fixture
+def in_parts_of(monkeypatch):
+    """Sets the number of rows of a batch. It has no factor in common with those counted at once."""
+    return lambda size: monkeypatch.setattr(csv, "_BLOCK", size)
+
+
+def quoted(record):
+    return ",".join('"{}"'.format(cell.replace('"', '""')) for cell in record)
+
+
+def file_of(path, records):
+    path.write_bytes("\n".join([",".join(FACTS), *map(quoted, records)]).encode())
+    return path
+
+
+def cells(paths, facts=FACTS, how=None):
+    """All cells of all rows with their types, as words: NaN is no equal of itself."""
+    source = CsvSource(paths, facts, how)
+    batches = [batch.columns for batch in source.batches(source.names)]
+    return {name: [word(cell) for b in batches for cell in b[name]] for name in source.names}
+
+
+def word(cell):
+    if pd.isna(cell):
+        return "missing"
+    is_number = isinstance(cell, int | float | np.number) and not isinstance(cell, bool | np.bool_)
+    # 34 and 34.0 are one number, and to an encoder one cell; no digit of a large one may be lost.
+    return ("number", int(cell) if cell == cell // 1 else float(cell)) if is_number else repr(cell)
+
+
+@given(records=RECORDS, size=st.integers(1, 4))
+def test_where_parts_end_changes_no_cell(tmp_path_factory, records, size):
+    path = file_of(tmp_path_factory.mktemp("parts") / "table.csv", records)
+    whole = cells(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv, "_BLOCK", size)
+        patch.setattr(csv, "_COUNTED", size)
+        assert cells(path) == whole
+        assert CsvSource(path, FACTS).num_rows() == len(whole["number"]) == len(records)
+
+
+@given(records=RECORDS)
+def test_a_cell_is_what_it_is_alone(tmp_path_factory, records):
+    folder = tmp_path_factory.mktemp("cells")
+    together = cells(file_of(folder / "table.csv", records))
+    alone = [cells(file_of(folder / "one.csv", [record])) for record in records]
+    assert together == {name: [each[name][0] for each in alone] for name in FACTS}
+
+
+def test_whole_numbers_keep_their_digits_beside_missing_ones_and_words(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("n\n1152921504606846977\nNA\n?\n0.5\n")
+    assert cells(path, {"n": {"sdtype": "numerical"}})["n"] == [
+        ("number", 1152921504606846977), "missing", "missing", ("number", 0.5),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_files_follow_each_other_in_the_order_of_their_names(tmp_path, ending):
+    for name in ("b", "a"):
+        text = f"number\n{ord(name)}\n".encode()
+        written = gzip.compress(text) if ending.endswith("gz") else text
+        (tmp_path / f"{name}.{ending}").write_bytes(written)
+    facts = {"number": {"sdtype": "numerical"}}
+    source = CsvSource(f"{tmp_path}/*.{ending}", facts)
+    assert [batch.done for batch in source.batches(["number"])] == [0.5, 1.0]
+    assert cells(tmp_path, facts)["number"] == [("number", 97), ("number", 98)]
+
+
+def test_records_are_counted_as_they_are_read(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text('number,free\n1,"a\nb\n\nc"\n\n2,"x ""\n"" y"\r\n3,z')
+    source = CsvSource(path, {})
+    assert source.num_rows() == 3
+    assert sum(len(b.columns["free"]) for b in source.batches(["free"])) == 3
+
+
+def test_no_cell_decides_a_dtype(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("age,ward,came,code\n34,A,2020-01-05,7\n")
+    how = Reading(
+        dtypes={
+            "age": np.dtype("int8"),
+            "ward": pd.CategoricalDtype(),
+            "came": np.dtype("datetime64[ns]"),
+        }
+    )
+    source = CsvSource(path, {}, how)
+    (batch,) = source.batches(source.names)
+    assert source.dtypes["age"] == batch.columns["age"].dtype == np.dtype("int8")
+    assert source.dtypes["ward"].categories.tolist() == []
+    assert source.dtypes["came"] == source.dtypes["code"] == np.dtype(object)
+
+
+# What is refused
+
+
+def refused(path, facts=FACTS, how=None, count=False):
+    def read():
+        source = CsvSource(path, facts, how)
+        return source.num_rows() if count else [*source.batches(source.names)]
+
+    with pytest.raises(SourceError) as caught:
+        read()
+    assert traces(caught.value) == []
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("more", [f",{TEXT}", f",{TEXT},{TEXT}", ",,"])
+@pytest.mark.parametrize("place", range(6))
+def test_a_record_with_too_many_fields_is_found_wherever_parts_begin(
+    tmp_path, in_parts_of, place, more
+):
+    lines = ["1,x"] * 6
+    lines[place] += more
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(["number,free", *lines]))
+    for size in (1, 2, 3, 5):
+        in_parts_of(size)
+        for count in (True, False):
+            assert "more fields than there are names" in refused(path, {}, count=count)
+
+
+def test_a_separator_at_the_end_of_each_record_is_no_field(tmp_path, in_parts_of):
+    path = tmp_path / "table.csv"
+    path.write_text("number,free\n" + "1,x,\n" * 5)
+    in_parts_of(2)
+    assert cells(path, {})["free"] == ["'x'"] * 5
+
+
+def test_files_have_one_header_and_it_is_not_quoted(tmp_path):
+    (tmp_path / "a.csv").write_text("age,ward\n1,x\n")
+    for header in (f"age,{TEXT}", f"{TEXT},1,2", "ward,age"):
+        (tmp_path / "b.csv").write_text(f"{header}\n1,x\n")
+        told = refused(f"{tmp_path}/*.csv", {})
+        assert f"The header of {tmp_path}/b.csv is not that of {tmp_path}/a.csv" in told
+    (tmp_path / "b.csv").write_text(f"1,{TEXT},2\n")
+    how = Reading(header=False)
+    assert "number of fields" in refused(f"{tmp_path}/*.csv", {}, how)
+
+
+def test_a_first_record_that_is_a_row_is_not_quoted(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(f"{TEXT},x,y,z,w\n1,2,3,4,5\n")
+    assert "lacks the columns ['number', 'kind', 'free', 'ill', 'day']" in refused(path)
+    path.write_text(f"34,{TEXT}\n1,2\n")
+    assert "looks like data" in refused(path, {})
+
+
+def test_other_columns_than_those_that_are_known_may_be_there(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("other,number\nx,1\n")
+    assert CsvSource(path, {"number": FACTS["number"]}).names == ["other", "number"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f"number,free\n1,x\n2,{TEXT} \xfc\n".encode("latin-1"), "encoding"),
+        (f'number,free\n1,"{TEXT}\n'.encode(), "a quote is open"),
+        (b"", "is empty"),
+        (f"number;free\n1;{TEXT}\n".encode(), "Reading(sep=...)"),
+    ],
+)
+def test_what_cannot_be_read_is_told_without_a_cell(tmp_path, text, told):
+    (tmp_path / "table.csv").write_bytes(text)
+    assert told in refused(tmp_path / "table.csv", {})
+
+
+def test_a_dtype_that_does_not_fit_is_told_without_a_cell(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(f"number\n1\n{TEXT}\n")
+    how = Reading(dtypes={"number": np.dtype("int8")})
+    assert "'number': 'int8'" in refused(path, {"number": FACTS["number"]}, how)
+    assert "does not have" in refused(path, {}, Reading(dtypes={"age": np.dtype("int8")}))
+
+
+def test_a_file_that_changes_between_two_readings_is_noticed(tmp_path):
+    path = file_of(tmp_path / "table.csv", [["1"] * 5] * 3)
+    source = CsvSource(path, FACTS)
+    assert source.num_rows() == 3
+    file_of(path, [["1"] * 5] * 4)
+    with pytest.raises(SourceError, match="changed while it was read"):
+        list(source.batches(["number"]))
+
+
+def test_files_of_other_kinds_are_refused(tmp_path):
+    (tmp_path / "table.sav").touch()
+    assert "tables end in .csv" in refused(tmp_path)
