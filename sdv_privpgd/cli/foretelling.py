@@ -68,7 +68,7 @@ def require_rows(arguments: Namespace, table: Source) -> None:
     >>> import pandas as pd
     >>> from sdv_privpgd.sources.frames import FrameSource
     >>> ages = FrameSource({"age": pd.Series([34])})
-    >>> require_rows(Namespace(adjacency="replace_one", table=[Path("a.csv")]), ages)
+    >>> require_rows(Namespace(adjacency="replace_one", table=["a.csv"]), ages)
     """
     if arguments.adjacency == Adjacency.REPLACE_ONE.value and not table.num_rows():
         raise CommandError(f"{arguments.table[0]} has no rows. Nothing was spent.")
