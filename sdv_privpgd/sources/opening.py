@@ -1,5 +1,6 @@
 """Finds the source of what a user has."""
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -44,7 +45,8 @@ def open_source(table: Any, facts: Mapping[str, Mapping[str, Any]] | None = None
     """
     if isinstance(table, pd.DataFrame):
         return FrameSource.of(table)
-    if isinstance(table, str) or hasattr(table, "__fspath__") or isinstance(table, list | tuple):
+    listed = list(table) if isinstance(table, list | tuple) else [table]
+    if listed and all(isinstance(each, str | os.PathLike) for each in listed):
         from sdv_privpgd.sources.files import open_files
 
         return open_files(table, {} if facts is None else facts)

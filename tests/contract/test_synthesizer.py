@@ -169,10 +169,14 @@ class TestRefusals:
         with pytest.raises(SynthesizerInputError, match="no bound"):
             new().fit(sdv_tables.table(10), weights=[1.0] * 10)
 
-    @pytest.mark.parametrize("data", [[1, 2], None, "table", np.zeros((3, 2))])
+    @pytest.mark.parametrize("data", [[1, 2], [], None, np.zeros((3, 2))])
     def test_what_is_not_a_table_is_refused(self, data):
         with pytest.raises(InvalidDataTypeError, match=type(data).__name__):
             new().fit(data)
+
+    def test_a_file_that_is_not_there_is_named(self):
+        with pytest.raises(InvalidDataError, match=r"There is no file table\."):
+            new().fit("table")
 
     def test_missing_extra_and_doubled_columns_are_named(self):
         table = sdv_tables.table(5)

@@ -21,12 +21,12 @@ from sdv_privpgd import (
     PrivPGDSynthesizer,
 )
 from sdv_privpgd.privacy import curator
-from sdv_privpgd.privacy.value_counts import ValueCounts
+from sdv_privpgd.privacy.value_counts import Counted, ValueCounts
 
 
 def fix_categories(monkeypatch):
     """The released categories are part of the answer, so they are held fixed as well."""
-    counted = [("A", 1), ("B", 9), ("C", 1), (None, 2)]
+    counted = Counted(["A", "B", "C"], np.array([1, 9, 1, 2]))
     monkeypatch.setattr(ValueCounts, "counts", lambda self, name: counted)
     fixed = curator._noisy
 
