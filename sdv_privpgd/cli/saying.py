@@ -14,13 +14,13 @@ PROGRAM = "sdv-privpgd"
 _PACKAGE = Path(__file__).parent.parent
 
 _OPTIONS = (
-    (r"Reading\(dtypes=\{'(.*?)': '(.*?)'\}\)", r"--dtype \1=\2"),
-    (r"Reading\(dtypes=\.\.\.\)", "--dtype"),
-    (r"Reading\(header=True, names=\.\.\.\)", "--header --names A,B,..."),
-    (r"Reading\(names=\.\.\.\)", "--names A,B,..."),
-    (r"Reading\(header=True\)", "--header"),
-    (r"Reading\(header=False\)", "--no-header"),
-    (r"Reading\((sep|decimal|encoding)=\.\.\.\)", r"--\1"),
+    (r"CsvFiles\(dtypes=\{'(.*?)': '(.*?)'\}\)", r"--dtype \1=\2"),
+    (r"CsvFiles\(dtypes=\.\.\.\)", "--dtype"),
+    (r"CsvFiles\(header=True, names=\.\.\.\)", "--header --names A,B,..."),
+    (r"CsvFiles\(names=\.\.\.\)", "--names A,B,..."),
+    (r"CsvFiles\(header=True\)", "--header"),
+    (r"CsvFiles\(header=False\)", "--no-header"),
+    (r"CsvFiles\((sep|decimal|encoding)=\.\.\.\)", r"--\1"),
     (r"public_domain=\{column: \{\.\.\.\}\}", "--domain FILE"),
     (r"public_metadata=True", "--public-metadata"),
     (r"public_domain\[('[^']*')\]", r"\1 in --domain"),
@@ -73,7 +73,7 @@ def spoken() -> Iterator[None]:
     """Says what cannot be read in the words of the command line.
 
     >>> with spoken():
-    ...     raise SourceError("Name what separates columns with Reading(sep=...).")
+    ...     raise SourceError("Name what separates columns with CsvFiles(sep=...).")
     Traceback (most recent call last):
     ...
     sdv_privpgd.cli.saying.CommandError: Name what separates columns with --sep.

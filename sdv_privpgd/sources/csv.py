@@ -32,6 +32,27 @@ part begins, and so no record of the first four thousand million is missed by bo
 """
 
 
+class CsvFiles:
+    """Files of text and how they are written, for ``fit``, which knows what is public of them.
+
+    >>> files = CsvFiles("visits/*.csv", sep=";", decimal=",", dtypes={"ward": "str"})
+    >>> files.how.sep, files.how.stays_text("ward")
+    (';', True)
+    """
+
+    def __init__(self, paths: str | os.PathLike | Sequence, **options: Any) -> None:
+        """Takes a path, a pattern or several of them, and the attributes of ``Reading``.
+
+        Its ``dtypes`` may be in pandas' words.
+        """
+        dtypes = {
+            name: pd.api.types.pandas_dtype(dtype)
+            for name, dtype in options.pop("dtypes", {}).items()
+        }
+        plain = {name: np.dtype(object) if d.kind == "U" else d for name, d in dtypes.items()}
+        self.paths, self.how = paths, Reading(dtypes=plain, **options)
+
+
 class CsvSource:
     """Rows of one or more files of text with the same header, compressed or not.
 

@@ -46,7 +46,7 @@ class Reading:
         if self.thousands is not None and self.thousands == self.decimal:
             raise SourceError(
                 f"Thousands and decimals are both marked by {self.decimal!r}. Name the sign with "
-                "Reading(decimal=...), such as a comma."
+                "CsvFiles(decimal=...), such as a comma."
             )
 
     @property
@@ -77,5 +77,5 @@ class Reading:
         unknown = [name for name in self.dtypes if name not in names]
         if unknown:
             raise SourceError(
-                f"Reading(dtypes=...) names {unknown!r}, which the table does not have."
+                f"CsvFiles(dtypes=...) names {unknown!r}, which the table does not have."
             )

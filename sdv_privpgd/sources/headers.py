@@ -34,8 +34,8 @@ _DATA = re.compile(
 )
 
 WAYS_OUT = (
-    "If it is a row, give the names with Reading(names=...) or say Reading(header=False); if these "
-    "are the names, say Reading(header=True)."
+    "If it is a row, give the names with CsvFiles(names=...) or say CsvFiles(header=False); if "
+    "these are the names, say CsvFiles(header=True)."
 )
 
 
@@ -50,16 +50,16 @@ def named(record: Sequence[Any], how: Reading, facts: Facts | None) -> list[str]
         return names_of(record, known, trusted=bool(how.header))
     if how.names is None and known is None:
         return [f"column {number}" for number in range(1, len(record) + 1)]
-    source, names = ("Reading(names=...)", how.names) if how.names else ("The metadata", known)
+    source, names = ("CsvFiles(names=...)", how.names) if how.names else ("The metadata", known)
     assert names is not None
     if len(names) != len(record):
         raise SourceError(
             f"{source} has {len(names)} names, and the first record has {len(record)} fields. If "
-            "the number of fields surprises you, say what separates them with Reading(sep=...)."
+            "the number of fields surprises you, say what separates them with CsvFiles(sep=...)."
         )
     if not how.has_header and [str(each).strip() for each in record] == list(names):
         raise SourceError(
-            "The first record is these names: say Reading(header=True), for it is no row."
+            "The first record is these names: say CsvFiles(header=True), for it is no row."
         )
     return list(names)
 
@@ -92,8 +92,8 @@ def names_of(fields: Sequence[Any], known: Sequence[str] | None, *, trusted: boo
     if not all(names) or len(set(names)) < len(names):
         raise SourceError(
             "The first record has empty or repeated fields, so it cannot name the columns. If it "
-            "is a row, give the names with Reading(names=...) or say Reading(header=False); if it "
-            "is a header, give better names with Reading(header=True, names=...)."
+            "is a row, give the names with CsvFiles(names=...) or say CsvFiles(header=False); if "
+            "it is a header, give better names with CsvFiles(header=True, names=...)."
         )
     if not trusted and not all(
         (known is not None and name in known and set(known) <= set(names))  # whatever it looks like

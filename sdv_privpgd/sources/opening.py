@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_privpgd.sources.csv import CsvFiles, CsvSource
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.source import Source, SourceError
 
@@ -50,6 +51,8 @@ def open_source(table: Any, facts: Mapping[str, Mapping[str, Any]] | None = None
         from sdv_privpgd.sources.files import open_files
 
         return open_files(table, {} if facts is None else facts)
+    if isinstance(table, CsvFiles):
+        return CsvSource(table.paths, facts or {}, table.how)
     opener = _opener_of(table)
     if opener is None and isinstance(table, Source):
         return table

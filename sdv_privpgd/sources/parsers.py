@@ -92,7 +92,7 @@ class TextFile:
             if len(record) == 1 and how.names is None and how.sep is None and not is_known:
                 raise SourceError(
                     "The first record has a single field. If that is right, name a comma with "
-                    "Reading(sep=...); if not, name what separates the columns."
+                    "CsvFiles(sep=...); if not, name what separates the columns."
                 )
             return
         text = self.sep.join(map(str, record))
@@ -102,7 +102,7 @@ class TextFile:
                 raise SourceError(
                     f"The first record has {said} where columns are separated by "
                     f"{_SEPARATORS.get(self.sep, repr(self.sep))}: name what separates them with "
-                    "Reading(sep=...)."
+                    "CsvFiles(sep=...)."
                 )
 
     def _read(self, encoding: str, **options: Any) -> Any:
@@ -131,7 +131,7 @@ class TextFile:
         if b"\0" in start and not encoding.startswith(("utf-16", "utf-32")):
             raise SourceError(
                 f"{self.path} is not in {encoding}. Name its encoding, such as utf-16-le, with "
-                "Reading(encoding=...)."
+                "CsvFiles(encoding=...)."
             )
         return encoding
 
@@ -155,14 +155,14 @@ def parsing(path: Path, what: str = "text") -> Iterator[None]:
     except UnicodeError:
         raise SourceError(
             f"{path} is not in the encoding that it is read with. Name another one with "
-            "Reading(encoding=...): utf-8, cp1252 and utf-16 are usual."
+            "CsvFiles(encoding=...): utf-8, cp1252 and utf-16 are usual."
         ) from None
     except pd.errors.EmptyDataError:
         raise SourceError(f"{path} is empty.") from None
     except (pd.errors.ParserError, pd.errors.ParserWarning):
         raise SourceError(
             f"Cannot read {path}: rows have more fields than there are names, or a quote is open. "
-            "Correct the file, or name what separates its columns with Reading(sep=...)."
+            "Correct the file, or name what separates its columns with CsvFiles(sep=...)."
         ) from None
     except (SourceError, MemoryError):
         raise

@@ -202,7 +202,7 @@ def convert(column: pd.Series, dtype: Any) -> pd.Series:
         return column.astype(dtype)
     except (TypeError, ValueError):
         raise SourceError(
-            f"Column {column.name!r} cannot be read with Reading(dtypes={{{column.name!r}: "
+            f"Column {column.name!r} cannot be read with CsvFiles(dtypes={{{column.name!r}: "
             f"'{dtype}'}}): not all of its cells can be such. Correct the file, or choose "
             "another dtype."
         ) from None

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.sources import csv
-from sdv_privpgd.sources.csv import CsvSource
+from sdv_privpgd.sources.csv import CsvFiles, CsvSource
 from sdv_privpgd.sources.dialect import Reading
+from sdv_privpgd.sources.opening import open_source
 from sdv_privpgd.sources.source import SourceError
 
 FACTS = {
@@ -122,6 +123,16 @@ def test_no_cell_decides_a_dtype(tmp_path):
     assert source.dtypes["came"] == source.dtypes["code"] == np.dtype(object)
 
 
+def test_files_say_how_they_are_written(tmp_path):
+    (tmp_path / "table.csv").write_text("age;cost\n34;1,5\n", encoding="utf-16")
+    files = CsvFiles(f"{tmp_path}/*.csv", sep=";", decimal=",", dtypes={"age": "Int8"})
+    facts = {"age": {"sdtype": "numerical"}, "cost": {"sdtype": "numerical"}}
+    source = open_source(files, facts)
+    (batch,) = source.batches(["age", "cost"])
+    assert [cell.tolist() for cell in batch.columns.values()] == [[34], [1.5]]
+    assert str(source.dtypes["age"]) == str(batch.columns["age"].dtype) == "Int8"
+
+
 # What is refused
 
 
@@ -190,7 +201,7 @@ def test_other_columns_than_those_that_are_known_may_be_there(tmp_path):
         (f"number,free\n1,x\n2,{TEXT} \xfc\n".encode("latin-1"), "encoding"),
         (f'number,free\n1,"{TEXT}\n'.encode(), "a quote is open"),
         (b"", "is empty"),
-        (f"number;free\n1;{TEXT}\n".encode(), "Reading(sep=...)"),
+        (f"number;free\n1;{TEXT}\n".encode(), "CsvFiles(sep=...)"),
     ],
 )
 def test_what_cannot_be_read_is_told_without_a_cell(tmp_path, text, told):
