@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from processes import python_says
 from test_sources import COLUMNS, observed, table
 
 from sdv_privpgd import Datetime, Numerical, fit_table
@@ -334,6 +335,16 @@ def test_rows_on_their_way_are_put_together_in_blocks(monkeypatch):
     monkeypatch.setattr(spark_tasks, "_BYTES", 17)
     assert [len(each) for each in spark_tasks._blocks(batches)] == [2, 2, 2, 2, 2]
     assert not list(spark_tasks._blocks([batches[0].slice(0, 0)]))
+
+
+def test_workers_need_numpy_pandas_and_pyarrow_alone():
+    done = python_says(
+        "-c",
+        "import sys, sdv_privpgd.privacy.streams, sdv_privpgd.privacy.looking\n"
+        "import sdv_privpgd.sources.spark_tasks\n"
+        "print({'torch', 'scipy', 'sdv', 'sklearn', 'numba', 'jaxtyping'} & set(sys.modules))",
+    )
+    assert done == "set()\n"
 
 
 def test_a_worker_writes_to_nothing_but_its_rows():
