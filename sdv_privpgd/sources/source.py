@@ -1,15 +1,12 @@
 """What a source of private rows is, and how something is added up over them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from sdv_privpgd.progress import Progress, Shares, silent
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Columns: TypeAlias = "Mapping[str, pd.Series]"
-"""Private columns of the same rows, by name."""
+Columns: TypeAlias = Mapping[str, Any]
+"""Private columns of the same rows, by name: Series of pandas."""
 
 Item = TypeVar("Item", contravariant=True)
 Total = TypeVar("Total")
