@@ -16,7 +16,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.scalars import canonical, cells, quiet
 from sdv_privpgd.columns.values import kind_of
-from sdv_privpgd.sources.source import Batch, Source, SourceError
+from sdv_privpgd.sources.source import Batch, Source
 
 _Person = tuple[Any, Any]
 """What a cell says of whose row it is: a value after its kind; ``None`` twice for a missing one."""
@@ -39,12 +39,7 @@ class PeopleSource:
     """
 
     def __init__(self, inner: Source, person: str, most: int) -> None:
-        """Takes a source, the name of the column that says whose a row is, and the number of rows.
-
-        Raises ``SourceError`` if there is no such column.
-        """
-        if person not in inner.names:
-            raise SourceError(f"There is no column {person!r} to tell people by.")
+        """Takes a source, the name of the column that says whose a row is, and a number of rows."""
         self.inner, self._person, self._most = inner, person, most
         self._key = secrets.token_bytes(32)
 

@@ -114,6 +114,13 @@ class Cluster(Protocol):
         """
         ...
 
+    def of_people(self, person: str, most: int) -> "Source":
+        """The same source without the rows of a person beyond so many.
+
+        Which of them stay depends on the person's own rows alone.
+        """
+        ...
+
 
 def in_batches(
     source: Source, names: Sequence[str], stage: str, progress: Progress = silent

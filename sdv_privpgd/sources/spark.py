@@ -10,8 +10,10 @@ itself cannot repeat, such as a table that another program writes to meanwhile, 
 first.
 """
 
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -115,6 +117,21 @@ class SparkSource:
             # Arrays that were unpickled are equal to others, and are pickled again as other bytes.
             tally.merge(total, opened(b"".join(piece for _, piece in pieces)))
         return total
+
+    def of_people(self, person: str, most: int) -> "SparkSource":
+        """The same rows without those of a person beyond so many, chosen by a hash with a key.
+
+        The key comes from the operating system. All rows without a person count as those of one.
+        """
+        place = f"__place_{secrets.token_hex(8)}"
+        hashed = ", ".join(f"CAST({_quoted(name)} AS STRING)" for name in self.names)
+        drawn = f"xxhash64('{secrets.token_hex(16)}', {hashed})"
+        window = f"PARTITION BY {_quoted(person)} ORDER BY {drawn}"
+        placed = self._frame.selectExpr("*", f"row_number() OVER ({window}) AS {place}")
+        bounded = copy(self)
+        bounded.__dict__.pop("_size", None)
+        bounded.__dict__["_frame"] = placed.where(f"{place} <= {most}").drop(place)
+        return bounded
 
     @cached_property
     def _size(self) -> tuple[int, int]:
