@@ -114,7 +114,8 @@ class AuditedTable(PrivateTable):
 
         Raises ``TypeError`` unless the columns are those of the made-up table themselves.
         """
-        columns = getattr(opened._source, "columns", None)
+        whole = getattr(opened._source, "inner", opened._source)  # without a bound on people
+        columns = getattr(whole, "columns", None)
         if not isinstance(made, MadeUp) or columns is None or not made.holds(columns):
             raise TypeError("An audit's curators answer for tables alone that it has made up.")
         super().__init__(opened._source)

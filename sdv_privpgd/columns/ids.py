@@ -26,5 +26,6 @@ def on_repeated_ids(names: Collection[str], rows_per_person: int) -> list[str]:
         return []
     return [
         f"The ids {list(names)!r} are no keys of the table. If several rows may "
-        "have the same, one of them is protected, not the person: set rows_per_person."
+        "have the same, one of them is protected, not the person: set person_column, or "
+        "rows_per_person if you know it."
     ]

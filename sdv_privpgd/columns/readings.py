@@ -94,6 +94,15 @@ class Reading:
         return np.where(missing, len(self.cells), codes)
 
 
+def attribute_of(kind: str, name: str) -> str:
+    """The attribute of one kind of codes of a column, in a first look. Public.
+
+    >>> attribute_of("fine", "age")
+    'fine age'
+    """
+    return f"{kind} {name}"
+
+
 def finite_numbers(series: pd.Series) -> np.ndarray:
     """The finite numbers of a private column, one a cell, and NaN where there is none.
 

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sdv_privpgd.columns.facts import DateFacts, NumberFacts
-from sdv_privpgd.columns.readings import Reading
+from sdv_privpgd.columns.readings import Reading, attribute_of
 from sdv_privpgd.columns.values import Value
 from sdv_privpgd.discovery.grids import POWERS, YEARS
 from sdv_privpgd.discovery.looks import Look
 from sdv_privpgd.discovery.ranges import Rough, roughly
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.looking import attribute_of
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
 from sdv_privpgd.progress import Progress

@@ -19,6 +19,7 @@ def asked(
     *,
     adjacency: str = "replace_one",
     rows_per_person: int = 1,
+    person_column: str | None = None,
     discovery_share: float = 0.2,
     num_bins: int | None = None,
     strategy: Strategy | str = "all_pairs",
@@ -41,6 +42,7 @@ def asked(
         delta=delta,
         adjacency=adjacency,  # pyright: ignore[reportArgumentType]  (it is parsed)
         rows_per_person=rows_per_person,
+        person_column=person_column,
         discovery_share=discovery_share,
         seed=seed,
         strategy=weighed(strategy_of(strategy), importance_of(target, importance)),

@@ -144,6 +144,7 @@ def fit_table(
     *,
     adjacency: str = "replace_one",
     rows_per_person: int = 1,
+    person_column: str | None = None,
     discovery_share: float = 0.2,
     num_bins: int | None = None,
     strategy: Strategy | str = "all_pairs",
@@ -172,6 +173,9 @@ def fit_table(
         delta: Choose it well below 1 / (number of rows).
         adjacency: ``"replace_one"``, where the number of rows is public, or ``"add_remove"``.
         rows_per_person: The largest number of rows that one person may have.
+        person_column: The column that says whose a row is. With it no more than ``rows_per_person``
+            rows of a person are read, so that the promise holds for all of a person's rows. It
+            needs ``adjacency="add_remove"``, and is not modelled.
         discovery_share: Part of the budget, at most, for what is not declared.
         num_bins: Cells of a column of numbers or dates; by default as many as the noise can pay
             for, 16 to 32.
@@ -209,6 +213,7 @@ def fit_table(
         delta,
         adjacency=adjacency,
         rows_per_person=rows_per_person,
+        person_column=person_column,
         discovery_share=discovery_share,
         num_bins=num_bins,
         strategy=strategy,
@@ -218,7 +223,11 @@ def fit_table(
         seed=seed,
     )
     private, errors = PrivateTable.opened(
-        table, description.columns, description.facts, has_others=True
+        table,
+        description.columns,
+        description.facts,
+        has_others=True,
+        people=settings.people,
     )
     errors = errors or (settings.objections(private) if description.columns else [])
     if errors:

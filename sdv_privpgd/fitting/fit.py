@@ -253,6 +253,11 @@ def check(settings: Settings, description: Description) -> None:
     description.require_possible()
     if isinstance(settings.strategy, AIM | MWEM):
         checked_workload(codes, settings.strategy.workload)
+    if settings.person_column in names:
+        raise ValueError(
+            f"person_column={settings.person_column!r} is a modelled column: rows would name "
+            "people. Make it an id in the metadata, or leave it out of the columns."
+        )
     unknown = [name for name in getattr(settings.strategy, "importance", ()) if name not in names]
     if unknown:
         raise ValueError(

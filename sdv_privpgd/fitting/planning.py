@@ -32,7 +32,10 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     expected = outlook(settings, fit.description, fit.books.ledger, num_rows)
     fit.ask(table)
     notes = [
-        *on_repeated_ids(description.repeated_ids, settings.rows_per_person),
+        *on_repeated_ids(
+            [each for each in description.repeated_ids if each != settings.person_column],
+            settings.rows_per_person,
+        ),
         *on_names(description.facts),
         *on_delta(settings.delta, num_rows),
     ]

@@ -27,6 +27,8 @@ class Settings:
         delta: Choose it well below 1 / (number of rows).
         adjacency: Which tables are neighbors: ``replace_one`` or ``add_remove``.
         rows_per_person: How many rows one person may have.
+        person_column: The column that says whose a row is, if no more of a person's rows are to be
+            read; ``None`` takes it for granted that there are no more.
         discovery_share: Part of the budget for what is not declared.
         strategy: What is asked.
         engine: What makes a model of the answers.
@@ -46,6 +48,7 @@ class Settings:
     rows_per_person: int = 1
     discovery_share: float = 0.2
     seed: int = 0
+    person_column: str | None = None
 
     def __post_init__(self) -> None:
         checked: Mapping[str, Any] = {
@@ -58,6 +61,11 @@ class Settings:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+        if self.person_column is not None and self.adjacency is not Adjacency.ADD_REMOVE:
+            raise ValueError(
+                "person_column needs adjacency='add_remove': who is another person may have "
+                "another number of rows, so that their number cannot be public."
+            )
         object.__setattr__(self, "strategy", strategy_of(self.strategy))
         object.__setattr__(self, "engine", engine_of(self.engine, seed=self.seed))
 
@@ -67,6 +75,11 @@ class Settings:
             return USUAL_ROWS
         known = None if table is None else table.known_rows(self.adjacency)
         return USUAL_ROWS if known is None else known
+
+    @property
+    def people(self) -> tuple[str, int] | None:
+        """The column that tells people apart, and how many rows of each are read."""
+        return None if self.person_column is None else (self.person_column, self.rows_per_person)
 
     def objections(self, table: PrivateTable | EncodedTable) -> list[str]:
         """A sentence if the table has no rows, and that is public. Ask before anything is spent."""
@@ -79,7 +92,12 @@ class Settings:
     def ledger(self, reserved: Fraction = Fraction(0)) -> PrivacyLedger:
         """The empty ledger of a fit, with a part of delta kept for thresholds."""
         return PrivacyLedger.open(
-            self.epsilon, self.delta, self.adjacency, self.rows_per_person, reserved=reserved
+            self.epsilon,
+            self.delta,
+            self.adjacency,
+            self.rows_per_person,
+            reserved=reserved,
+            people=self.person_column,
         )
 
 

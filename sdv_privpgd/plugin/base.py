@@ -102,6 +102,7 @@ class PrivateSynthesizer(
         *,
         adjacency: str = "replace_one",
         rows_per_person: int = 1,
+        person_column: str | None = None,
         public_domain: Mapping[str, Mapping] | None = None,
         public_metadata: bool = False,
         discovery_share: float = 0.2,
@@ -124,6 +125,7 @@ class PrivateSynthesizer(
         self.delta = delta
         self.adjacency = adjacency
         self.rows_per_person = rows_per_person
+        self.person_column = person_column
         self.public_domain = deepcopy(public_domain)
         self.public_metadata = public_metadata
         self.discovery_share = discovery_share
@@ -194,6 +196,7 @@ class PrivateSynthesizer(
             delta=self.delta,
             adjacency=self.adjacency,  # pyright: ignore[reportArgumentType]  (it is parsed)
             rows_per_person=self.rows_per_person,
+            person_column=self.person_column,
             discovery_share=self.discovery_share,
             seed=self.seed,
             strategy=weighed(
@@ -262,4 +265,5 @@ class PrivateSynthesizer(
                 f"sdv-privpgd {version_of('sdv-privpgd')} reads 5 and {_STATE_VERSION}. Install "
                 "the version that wrote it: below 5 it is sdv-privpgd<0.2."
             )
-        vars(self).update(known)
+        # Before 0.2 was out, no one was told by whom rows are.
+        vars(self).update({"person_column": None, **known})

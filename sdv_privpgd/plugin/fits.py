@@ -70,7 +70,9 @@ class FitsOfTables(FittedState):
         else:
             table = data
         try:
-            opened, errors = PrivateTable.opened(table, self._described, self._description().facts)
+            opened, errors = PrivateTable.opened(
+                table, self._described, self._description().facts, people=self._settings().people
+            )
         except UnknownKindError as error:
             raise InvalidDataTypeError(str(error)) from None
         except SourceError as error:

@@ -26,6 +26,9 @@ class PrivPGDSynthesizer(PrivateSynthesizer, strategy="all_pairs", engine="parti
         adjacency: ``'replace_one'``: one row's values may change, the number of rows is public.
             ``'add_remove'``: the number of rows is private, too, and takes 1 % of the budget.
         rows_per_person: The largest number of rows that one person may have.
+        person_column: The column of ids that says whose a row is. With it no more than
+            ``rows_per_person`` rows of a person are read, so that the promise holds for all rows of
+            a person. It needs ``adjacency="add_remove"``; its ids are made anew.
         public_domain: ``{column: {...}}`` with ``range_min`` and ``range_max`` (numerical,
             datetime) or ``range_values`` (categorical, ordinal), and optionally
             ``range_is_nullable``, ``decimal_places``, ``datetime_format``, ``num_bins``,

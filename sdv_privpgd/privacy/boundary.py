@@ -31,7 +31,7 @@ from sdv_privpgd.privacy.streams import ClusterRecords, MarginRecords, StoredRec
 from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.opening import open_source
+from sdv_privpgd.sources.opening import of_people, open_source
 from sdv_privpgd.sources.source import Cluster, Source, SourceError, in_batches, total_of
 
 
@@ -63,6 +63,7 @@ class PrivateTable:
         facts: Mapping[str, Mapping[str, Any]],
         *,
         has_others: bool = False,
+        people: tuple[str, int] | None = None,
     ) -> tuple["PrivateTable", list[str]]:
         """The rows of a table, and sentences on what does not fit. Public.
 
@@ -73,6 +74,8 @@ class PrivateTable:
             columns: What is known of each column that must be there, in SDV's words.
             facts: What is declared of the modelled ones.
             has_others: Whether the table may have other columns, which are not read.
+            people: The column that tells people apart, and how many rows of each are read; without
+                it all rows are.
         """
         known = {name: {**each, **facts.get(name, {})} for name, each in columns.items()}
         source = open_source(table, known)
@@ -88,6 +91,8 @@ class PrivateTable:
         ]
         if errors:
             return cls({}), errors
+        if people is not None:
+            source = of_people(source, *people)
         dtypes = {name: source.dtypes[name] for name in columns}
         errors = without_sdtype(
             {name: each for name, each in dtypes.items() if columns[name]["sdtype"] in MODELLED}

@@ -112,6 +112,9 @@ class PrivacyLedger:
     charges: tuple[Charge, ...] = ()
     reserved: Fraction = Fraction(0)
     """The part of ``delta`` that is kept for the events' own deltas."""
+    people: str | None = None
+    """The column that says whose a row is, where a person's rows beyond ``rows_per_person`` were
+    not read; ``None`` where that number was taken for granted."""
 
     def __post_init__(self) -> None:
         rows = self.rows_per_person
@@ -128,6 +131,7 @@ class PrivacyLedger:
         rows_per_person: int = 1,
         *,
         reserved: Fraction = Fraction(0),
+        people: str | None = None,
     ) -> "PrivacyLedger":
         """An empty ledger over the largest mu^2 that (epsilon, delta)-DP allows.
 
@@ -143,7 +147,23 @@ class PrivacyLedger:
             delta=check_delta(delta),
             budget=mu_squared_of(epsilon, float(Fraction(delta) - reserved)),
             reserved=reserved,
+            people=people,
         )
+
+    @property
+    def unit(self) -> str:
+        """What is protected, in words.
+
+        >>> PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, people="patient").unit
+        "all rows of one person, of which 3 at most are used (told apart by 'patient')"
+        """
+        if self.people is not None:
+            return (
+                f"all rows of one person, of which {self.rows_per_person} at most are used (told "
+                f"apart by {self.people!r})"
+            )
+        rows = self.rows_per_person
+        return "one row" if rows == 1 else f"up to {rows} rows of one person"
 
     @property
     def mu_squared(self) -> Fraction:
@@ -200,6 +220,7 @@ class PrivacyLedger:
             budget=budget,
             charges=self.charges + later.charges,
             reserved=reserved,
+            people=self.people if self.people == later.people else None,
         )
 
     def spent(self, delta: float | None = None, adjacency: Adjacency | str | None = None) -> float:
@@ -225,6 +246,7 @@ class PrivacyLedger:
         return {
             "adjacency": self.adjacency.value,
             "rows_per_person": self.rows_per_person,
+            "people": self.people,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "reserved_delta": str(self.reserved),

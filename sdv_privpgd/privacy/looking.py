@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_privpgd.columns.readings import Reading, finite_numbers
+from sdv_privpgd.columns.readings import Reading, attribute_of, finite_numbers
 from sdv_privpgd.columns.scalars import key_counts, quiet
 from sdv_privpgd.privacy.value_counts import Kind, NumberCounts, by_kind
 from sdv_privpgd.sources.source import Columns
@@ -82,12 +82,3 @@ class Looking:
 
     def _asking(self, kind: str) -> list[Reading]:
         return [each for each in self.readings if kind in each.asks]
-
-
-def attribute_of(kind: str, name: str) -> str:
-    """The attribute of one kind of codes of a column, in a first look. Public.
-
-    >>> attribute_of("fine", "age")
-    'fine age'
-    """
-    return f"{kind} {name}"

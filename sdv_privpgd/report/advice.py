@@ -61,7 +61,13 @@ def advice(fitted: Facts) -> tuple[str, ...]:
         said += of_columns.values()
         said += _of_rare(fitted, fitted.tables.keys() - of_columns)
         said += on_noise(fitted)
-    return (*said, *on_repeated_ids(fitted.repeated_ids, fitted.ledger.rows_per_person))
+    return (
+        *said,
+        *on_repeated_ids(
+            [name for name in fitted.repeated_ids if name != fitted.ledger.people],
+            fitted.ledger.rows_per_person,
+        ),
+    )
 
 
 def _of_columns(fitted: Facts) -> dict[str, str]:

@@ -8,7 +8,7 @@ from scipy.special import ndtr, ndtri
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.page import Details, Facts, Items, Section, Table, Text
-from sdv_privpgd.report.privacy import asked, privacy_report
+from sdv_privpgd.report.privacy import asked, privacy_report, uncovered_rows
 
 _FALSE_ALARMS = (0.01, 0.05, 0.1)
 
@@ -32,11 +32,11 @@ def guarantee_parts(ledger: PrivacyLedger) -> list:
     >>> dict(parts[1].facts)["protected"]
     'one row'
     """
-    unit = _unit(ledger)
+    unit = ledger.unit
     secret = (
         f"what the values of {unit} were"
         if ledger.adjacency is Adjacency.REPLACE_ONE
-        else f"whether {unit} {'was' if ledger.rows_per_person == 1 else 'were'} in it at all"
+        else f"whether {unit} {'was' if unit == 'one row' else 'were'} in it at all"
     )
     count = (
         "The number of rows is public."
@@ -76,7 +76,7 @@ def meaning_section(ledger: PrivacyLedger) -> Section:
         "What an attacker can gain",
         [
             Text(
-                f"In odds. Whatever somebody believed about {_unit(ledger)} before, what was "
+                f"In odds. Whatever somebody believed about {ledger.unit} before, what was "
                 f"released changes the odds by a factor of at most {odds:.4g}, which is e to the "
                 f"epsilon, but for an allowance of delta, 1 in {1 / ledger.delta:,.0f}, in "
                 "probability. Two possibilities that seemed equally likely may then seem "
@@ -84,7 +84,7 @@ def meaning_section(ledger: PrivacyLedger) -> Section:
             ),
             Text(
                 "In mistakes. Let the best possible attacker decide between two tables that differ "
-                f"in {_unit(ledger)}. The fewer false alarms are accepted, the less is found; "
+                f"in {ledger.unit}. The fewer false alarms are accepted, the less is found; "
                 "without any release, as much would be found as is falsely raised. (This is "
                 f"Gaussian differential privacy with mu = {mu:.4g}.)"
             ),
@@ -136,7 +136,7 @@ def ledger_section(ledger: PrivacyLedger) -> Section:
             Text("Not covered by the promise:"),
             Items(
                 (
-                    f"rows of one person beyond {_number(ledger.rows_per_person)};",
+                    f"{uncovered_rows(ledger)};",
                     "names and kinds of columns (sdtypes, which SDV's detection may have read off "
                     "the rows, and dtypes such as category, Int64 or a time zone, which no cell "
                     "chose), declared ranges, categories and precisions, all "
@@ -197,15 +197,6 @@ def _noise(charge: Charge, adjacency: Adjacency) -> str:
     if charge.temperature is not None:
         return f"choice, epsilon {float(charge.range_epsilon_under(adjacency)):.4g}"
     return f"{charge.stddev:.5g}"
-
-
-def _unit(ledger: PrivacyLedger) -> str:
-    rows = ledger.rows_per_person
-    return "one row" if rows == 1 else f"up to {rows} rows of one person"
-
-
-def _number(rows: int) -> str:
-    return "one" if rows == 1 else str(rows)
 
 
 def _share(mu_squared, ledger: PrivacyLedger) -> str:

@@ -158,8 +158,7 @@ def _fitted(about: About, cited: Callable[[str], str]) -> str:
 
 
 def _promise(ledger: PrivacyLedger, cited: Callable[[str], str]) -> str:
-    rows = ledger.rows_per_person
-    unit = "one row" if rows == 1 else f"up to {rows} rows of one person"
+    unit = ledger.unit
     differ = {
         Adjacency.REPLACE_ONE: f"{unit} replaced by any others; the number of rows is public",
         Adjacency.ADD_REMOVE: f"{unit} added or removed; the number of rows is private",

@@ -81,8 +81,7 @@ def _page(
 
 
 def _asked_for(ledger: PrivacyLedger) -> str:
-    people = "one row" if ledger.rows_per_person == 1 else f"up to {ledger.rows_per_person} rows"
     return (
         f"Epsilon {ledger.epsilon:g}, delta {ledger.delta:g}, "
-        f"{ledger.adjacency.value.replace('_', '-')}, for {people} of a person"
+        f"{ledger.adjacency.value.replace('_', '-')}, for {ledger.unit}"
     )

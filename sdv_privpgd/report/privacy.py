@@ -23,7 +23,7 @@ _MEANING = {
 }
 
 _NOT_COVERED = (
-    "Not covered: rows of one person beyond {rows}; the names, types, formats and keys of columns "
+    "Not covered: {people}; the names, types, formats and keys of columns "
     "(which SDV's detection may have read off the rows), and declared ranges and categories, which "
     "were all taken as public; anything computed by comparing with the real table; timing and "
     "memory."
@@ -48,6 +48,18 @@ _QUESTION, _MECHANISM = 34, 17
 """Widths in characters: of a line, of a question and of a mechanism."""
 
 
+def uncovered_rows(ledger: PrivacyLedger) -> str:
+    """Which rows of people the promise does not cover, in words. Public.
+
+    >>> uncovered_rows(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    'rows of one person beyond one'
+    """
+    if ledger.people is not None:
+        return f"people whom {ledger.people!r} calls by several names, as if they were several"
+    rows = ledger.rows_per_person
+    return f"rows of one person beyond {'one' if rows == 1 else rows}"
+
+
 def privacy_report(ledger: PrivacyLedger, *, notes: Sequence[str] = ()) -> str:
     """The ledger in readable form, for a data steward and for auditors.
 
@@ -58,8 +70,7 @@ def privacy_report(ledger: PrivacyLedger, *, notes: Sequence[str] = ()) -> str:
     >>> print(privacy_report(ledger).splitlines()[2])
     Guarantee   (0, 1e-05)-differential privacy, replace-one, for one row
     """
-    rows = ledger.rows_per_person
-    unit = "one row" if rows == 1 else f"up to {rows} rows of one person"
+    unit = ledger.unit
     own, other = ledger.adjacency, _other(ledger.adjacency)
     paragraphs = [
         f"Privacy report (sdv-privpgd {version('sdv-privpgd')})",
@@ -79,7 +90,7 @@ def privacy_report(ledger: PrivacyLedger, *, notes: Sequence[str] = ()) -> str:
                 else "."
             )
         ),
-        _filled(_NOT_COVERED.format(rows="one" if rows == 1 else rows)),
+        _filled(_NOT_COVERED.format(people=uncovered_rows(ledger))),
     ]
     if notes:
         said = [fill(f"- {note}", WIDTH, subsequent_indent="  ") for note in notes]

@@ -8,7 +8,8 @@ import pandas as pd
 
 from sdv_privpgd.sources.csv import CsvFiles, CsvSource
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.source import Source, SourceError
+from sdv_privpgd.sources.people import PeopleSource
+from sdv_privpgd.sources.source import Cluster, Source, SourceError
 
 KINDS = (
     "a DataFrame of pandas or Polars, an Arrow table or data set, a DuckDB relation, an Ibis "
@@ -60,6 +61,22 @@ def open_source(table: Any, facts: Mapping[str, Mapping[str, Any]] | None = None
         kind = type(table).__name__
         raise UnknownKindError(f"The table must be {KINDS}, and not of type {kind}.")
     return opener(table)
+
+
+def of_people(source: Source, person: str, most: int) -> Source:
+    """The same source without the rows of a person beyond so many.
+
+    Raises ``SourceError`` if there is no such column.
+
+    >>> rows = pd.DataFrame({"who": ["A", "A", "B"]})
+    >>> of_people(open_source(rows), "who", 1).num_rows()
+    2
+    """
+    if person not in source.names:
+        raise SourceError(f"There is no column {person!r} to tell people apart by.")
+    if isinstance(source, Cluster):
+        return source.of_people(person, most)
+    return PeopleSource(source, person, most)
 
 
 def _opener_of(table: Any) -> Callable[[Any], Source] | None:

@@ -1,15 +1,12 @@
 """What a source of private rows is, and how something is added up over them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from sdv_privpgd.progress import Progress, Shares, silent
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Columns: TypeAlias = "Mapping[str, pd.Series]"
-"""Private columns of the same rows, by name."""
+Columns: TypeAlias = Mapping[str, Any]
+"""Private columns of the same rows, by name: Series of pandas."""
 
 Item = TypeVar("Item", contravariant=True)
 Total = TypeVar("Total")
@@ -114,6 +111,13 @@ class Cluster(Protocol):
         """A tally of all rows, with the columns of these names. Private.
 
         Each row is counted once, also where a worker fails and its part is repeated.
+        """
+        ...
+
+    def of_people(self, person: str, most: int) -> "Source":
+        """The same source without the rows of a person beyond so many.
+
+        Which of them stay depends on the person's own rows alone.
         """
         ...
 

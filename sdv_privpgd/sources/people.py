@@ -1,0 +1,143 @@
+"""At most so many rows of a person, whatever the source has: the unit of protection is a person.
+
+Which rows of a person stay depends on that person's own rows and on a secret key alone. So the rows
+of one person are all that differs between the bounded tables of neighbors.
+"""
+
+import hashlib
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.scalars import canonical, cells, quiet
+from sdv_privpgd.columns.values import kind_of
+from sdv_privpgd.sources.source import Batch, Source
+
+_Person = tuple[Any, Any]
+"""What a cell says of whose row it is: a value after its kind; ``None`` twice for a missing one."""
+
+
+class PeopleSource:
+    """A source of which at most ``most`` rows of each person are read.
+
+    A person's rows are counted in a first reading. Of more than ``most`` rows as many in succession
+    stay, from a place on that a keyed hash of the person draws; after the last row comes the first.
+    So each row is as likely to stay as any other of the person. All rows without a person are taken
+    for those of one. The key comes from the operating system, and each reading keeps the same rows.
+
+    >>> from sdv_privpgd.sources.frames import FrameSource
+    >>> who, age = pd.Series(["A", "B", "A", "A"]), pd.Series([1, 2, 3, 4])
+    >>> visits = FrameSource({"who": who, "age": age})
+    >>> source = PeopleSource(visits, "who", most=2)
+    >>> source.num_rows(), [len(batch.columns["age"]) for batch in source.batches(["age"])]
+    (3, [3])
+    """
+
+    def __init__(self, inner: Source, person: str, most: int) -> None:
+        """Takes a source, the name of the column that says whose a row is, and a number of rows."""
+        self.inner, self._person, self._most = inner, person, most
+        self._key = secrets.token_bytes(32)
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self.inner.names
+
+    @property
+    def dtypes(self) -> Mapping[str, Any]:
+        return self.inner.dtypes
+
+    def num_rows(self) -> int:
+        return sum(min(number, self._most) for number in self._numbers.values())
+
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        read, kept = Counter[_Person](), Counter[_Person]()
+        wanted = list(dict.fromkeys([*names, self._person]))
+        for batch in self.inner.batches(wanted):
+            people, places = _people_in(batch.columns[self._person])
+            stays = self._stays(people, places, read, kept)
+            columns = {name: batch.columns[name][stays] for name in names}
+            yield Batch(batch.done, columns)
+
+    @cached_property
+    def _numbers(self) -> Counter[_Person]:
+        """The number of rows of each person."""
+        found: Counter[_Person] = Counter()
+        for batch in self.inner.batches([self._person]):
+            people, places = _people_in(batch.columns[self._person])
+            numbers = np.bincount(places, minlength=len(people)).tolist()
+            found.update(dict(zip(people, numbers, strict=True)))
+        return found
+
+    def _stays(
+        self,
+        people: Sequence[_Person],
+        places: np.ndarray,
+        read: Counter[_Person],
+        kept: Counter[_Person],
+    ) -> np.ndarray:
+        """Which rows of a batch stay, bool; what was read and kept before is updated."""
+        numbers = np.array([max(self._numbers[each], 1) for each in people], dtype=np.int64)
+        starts = np.array(
+            [
+                self._start(each, number)
+                for each, number in zip(people, numbers.tolist(), strict=True)
+            ],
+            dtype=np.int64,
+        )
+        before = np.array([read[each] for each in people], dtype=np.int64)
+        earlier = np.array([kept[each] for each in people], dtype=np.int64)
+        rank = before[places] + _rank(places)
+        stays = (rank - starts[places]) % numbers[places] < self._most
+        # A table that grew while it was read could have more.
+        stays &= earlier[places] + _rank(places, stays) < self._most
+        read.update(
+            dict(zip(people, np.bincount(places, minlength=len(people)).tolist(), strict=True))
+        )
+        new = np.bincount(places[stays], minlength=len(people)).tolist()
+        kept.update(dict(zip(people, new, strict=True)))
+        return stays
+
+    def _start(self, person: _Person, number: int) -> int:
+        """The place of the first row that stays, of a person with so many rows."""
+        if number <= self._most:
+            return 0
+        digest = hashlib.blake2b(repr(person).encode(), key=self._key, digest_size=16).digest()
+        return int.from_bytes(digest, "big") % number
+
+
+def _people_in(column: pd.Series) -> tuple[list[_Person], np.ndarray]:
+    """The people of a private column's cells, and the place of each cell's among them."""
+    with quiet():
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            listed, at = cells(pd.Series(column.cat.categories)), column.cat.codes.to_numpy()
+        elif getattr(column.dtype, "kind", "O") in "biuf":
+            at, distinct = pd.factorize(column)
+            listed = cells(pd.Series(distinct))
+        else:
+            listed = cells(column)
+            at = np.arange(len(listed))
+        found: dict[_Person, int] = {}
+        places = [found.setdefault(_person(cell), len(found)) for cell in [*listed, None]]
+        return list(found), np.array(places, dtype=np.int64)[at]  # -1, the last one, is missing
+
+
+def _person(cell: Any) -> _Person:
+    value = canonical(cell)
+    return (None, None) if value is None else (kind_of(value), value)
+
+
+def _rank(places: np.ndarray, counted: np.ndarray | None = None) -> np.ndarray:
+    """How many rows before each one are of the same place, of those that are counted."""
+    order = np.argsort(places, kind="stable")
+    ones = np.ones(len(places), np.int64) if counted is None else counted[order].astype(np.int64)
+    before = np.cumsum(ones) - ones
+    firsts = np.flatnonzero(np.r_[True, np.diff(places[order]) != 0]) if len(places) else order
+    lengths = np.diff(np.r_[firsts, len(places)])
+    ranks = np.empty(len(places), np.int64)
+    ranks[order] = before - np.repeat(before[firsts], lengths)
+    return ranks

@@ -1,0 +1,382 @@
+"""Rows in Spark are counted where they are, each once, and nothing but totals comes from there.
+
+The server is Sail, which speaks Spark's protocol without a JVM; ``e2e/test_spark_of_apache.py`` has
+Spark's own.
+"""
+
+import _thread
+import datetime
+import os
+import pickle
+import time
+import warnings
+from collections import Counter
+from decimal import Decimal
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from processes import python_says
+from test_sources import COLUMNS, observed, table
+
+from sdv_privpgd import Datetime, Numerical, fit_table
+from sdv_privpgd.privacy import curator
+from sdv_privpgd.privacy.looking import Looking
+from sdv_privpgd.sources.opening import open_source
+from sdv_privpgd.sources.source import Cluster, Source, SourceError
+
+pytest.importorskip("pyspark.sql.connect.session", exc_type=ImportError)
+sail = pytest.importorskip("pysail.spark")
+spark_source = import_module("sdv_privpgd.sources.spark")
+spark_tasks = import_module("sdv_privpgd.sources.spark_tasks")
+
+ZONE = "Asia/Tokyo"
+SECRET = "Wilhelmina"
+
+
+def connected(server):
+    from pyspark.sql import SparkSession
+
+    server.start(background=True)
+    host, port = server.listening_address
+    session = SparkSession.builder.remote(f"sc://{host}:{port}").create()
+    session.conf.set("spark.sql.session.timeZone", ZONE)
+    return session
+
+
+@pytest.fixture(scope="module")
+def spark():
+    server = sail.SparkConnectServer("127.0.0.1", 0)
+    session = connected(server)
+    yield session
+    session.stop()
+    server.stop()
+
+
+@pytest.fixture
+def frozen(monkeypatch):
+    """The same noise for each answer of the same shape, and no chance in choices."""
+
+    def noisy(answer, stddev, words):
+        if stddev == 0:
+            return answer
+        return answer + np.random.default_rng(answer.size).integers(-9, 10, answer.shape)
+
+    monkeypatch.setattr(curator, "_noisy", noisy)
+    monkeypatch.setattr(curator, "exponential_choice", lambda scores, *_: int(np.argmax(scores)))
+
+
+class Cells:
+    """How often each cell of each column occurs, as text; and how many totals were added up."""
+
+    def zero(self):
+        return {"merged": Counter()}
+
+    def add(self, total, item):
+        for name, column in item.items():
+            total.setdefault(name, Counter()).update(map(str, column))
+
+    def merge(self, total, other):
+        total["merged"][os.getpid()] += 1
+        for name, found in other.items():
+            total.setdefault(name, Counter()).update(found)
+
+
+def cells_of(frame, *names):
+    total = open_source(frame).total(names, Cells())
+    return [dict(total.get(name, {})) for name in names]
+
+
+@pytest.mark.parametrize("parts", [1, 17])
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_the_model_is_the_frames_to_the_byte(spark, parts, adjacency, frozen):
+    settings = {"engine": "pgm", "strategy": "independent", "adjacency": adjacency}
+    frame = table(1_500)
+    found = observed(spark.createDataFrame(frame).repartition(parts), **settings)
+    assert found == observed(frame, **settings)
+
+
+def test_with_pairs_of_several_rounds_too(spark, frozen):
+    frame, settings = table(800), {"engine": "pgm", "strategy": "mst"}
+    found = observed(spark.createDataFrame(frame).repartition(3), **settings)
+    assert found == observed(frame, **settings)
+
+
+def test_days_and_decimals_and_small_numbers(spark, frozen):
+    days = [datetime.date(1950, 1, 1) + datetime.timedelta(days=9 * i) for i in range(600)]
+    prices = [None if i % 7 == 0 else Decimal(i) / 4 for i in range(600)]
+    frame = pd.DataFrame({"born": days, "price": prices, "floor": np.arange(600) % 50})
+    private = spark.createDataFrame(frame, "born date, price decimal(9, 2), floor smallint")
+    columns = {"born": Datetime(), "price": Numerical(), "floor": Numerical(0, 49)}
+    frame["floor"] = frame["floor"].astype("Int16")
+    settings = {"engine": "pgm", "strategy": "independent"}
+    one, other = (fit_table(each, columns, 20.0, **settings) for each in (private, frame))
+    pd.testing.assert_frame_equal(one.sample(50), other.sample(50))
+    assert one.ledger.to_json() == other.ledger.to_json()
+
+
+def test_a_frame_of_spark_is_a_source_and_a_cluster_that_hands_out_no_row(spark):
+    frame = spark.createDataFrame(table(10)).repartition(2)
+    source = open_source(frame)
+    assert isinstance(source, Source)
+    assert isinstance(source, Cluster)
+    assert list(source.names) == list(table(10))
+    assert source.num_rows() == 10
+    assert dict(source.dtypes) == frame.toPandas().dtypes.to_dict()
+    with pytest.raises(SourceError, match="stay on its workers"):
+        source.batches(["age"])
+
+
+def test_instants_are_read_as_spark_shows_them(spark):
+    frame = spark.sql(
+        "select timestamp '2024-01-31 00:30:00' as here, "
+        "timestamp '2024-01-30 15:30:00Z' as there, "
+        "timestamp_ntz '2024-01-31 00:30:00' as nowhere"
+    )
+    source = open_source(frame)
+    assert {str(dtype) for dtype in source.dtypes.values()} == {"datetime64[ns]"}
+    assert cells_of(frame, *source.names) == 3 * [{"2024-01-31 00:30:00": 1}]
+
+
+@pytest.mark.parametrize("name", ["a.b", "a b`c", "part", "c0", "größe", "SELECT"])
+def test_columns_may_be_called_anything(spark, name):
+    frame = spark.createDataFrame(pd.DataFrame({"c1": [1, 2], name: ["x", None]}))
+    assert cells_of(frame, name, "c1") == [{"x": 1, "nan": 1}, {"1": 1, "2": 1}]
+
+
+@pytest.mark.parametrize("parts", [1, 2, 17, 40])
+def test_each_row_is_counted_once_by_a_tree_of_sums(spark, parts, monkeypatch):
+    monkeypatch.setattr(spark_source, "WIDTH", 4)
+    monkeypatch.setattr(spark_tasks, "WIDTH", 4)
+    frame = spark.range(500).repartition(parts)
+    assert cells_of(frame, "id") == [{str(number): 1 for number in range(500)}]
+
+
+def test_rows_that_are_not_there_are_none(spark):
+    frame = spark.range(50).repartition(4)
+    source = open_source(frame.where("id < 0"))
+    assert source.num_rows() == 0
+    assert source.total(["id"], Looking([])).num_rows == 0
+    assert cells_of(frame.where("id = 7"), "id") == [{"7": 1}]
+
+
+class Noise:
+    """A total that no compression makes small."""
+
+    def zero(self):
+        return [0, np.random.default_rng(0).bytes(2_500_000)]
+
+    def add(self, total, item):
+        total[0] += len(item["id"])
+
+    def merge(self, total, other):
+        total[0] += other[0]
+
+
+def test_large_totals_come_in_pieces(spark, monkeypatch):
+    came = sent_to_the_driver(spark, monkeypatch)
+    total = open_source(spark.range(99).repartition(3)).total(["id"], Noise())
+    assert total == [99, Noise().zero()[1]]
+    assert len(came[-1]) == 3
+
+
+def sent_to_the_driver(spark, monkeypatch):
+    """All rows that the driver will have collected."""
+    kind, came = type(spark.range(1)), []
+    real = kind.collect
+
+    def collect(frame):
+        came.append(real(frame))
+        return came[-1]
+
+    monkeypatch.setattr(kind, "collect", collect)
+    for name in ("toPandas", "toArrow", "toLocalIterator"):
+        monkeypatch.setattr(kind, name, None)
+    return came
+
+
+def test_one_scan_a_round_and_nothing_but_totals_to_the_driver(spark, monkeypatch):
+    frame = table(600)
+    frame["town"] = SECRET
+    private = spark.createDataFrame(frame).repartition(20)
+    came = sent_to_the_driver(spark, monkeypatch)
+    declared = {
+        "ward": COLUMNS["ward"], "age": COLUMNS["age"], "ill": COLUMNS["ill"],
+    }  # fmt: skip
+    fit_table(private.select(*declared), declared, 5.0, engine="pgm", strategy="independent")
+    ready, size, *totals = came
+    assert [list(row) for row in ready] == [[0, b""]]
+    assert size[0][0] == 600
+    assert totals
+    for rows in totals:
+        tables = spark_tasks.opened(b"".join(bytes(row.total) for row in rows))
+        assert all(isinstance(each, np.ndarray) and each.dtype == np.int64 for each in tables)
+        assert SECRET not in str(rows)
+
+
+def test_with_the_same_answers_nothing_else_says_which_table_it_was(
+    spark, monkeypatch, caplog, capfd
+):
+    def noisy(answer, stddev, words):
+        fixed = np.random.default_rng(answer.size).integers(-20, 80, answer.shape)
+        return fixed if stddev else answer
+
+    monkeypatch.setattr(curator, "_noisy", noisy)
+    columns = {name: COLUMNS[name] for name in ("ward", "age", "left", "ill")}
+    one = table(400)[list(columns)]
+    other = one.assign(ward=SECRET, age=10**12, left=pd.Timestamp("1850-01-01"), ill=True)
+    seen = []
+    for frame in (one, other):
+        private = spark.createDataFrame(frame).repartition(3)
+        caplog.clear()
+        capfd.readouterr()
+        with caplog.at_level("DEBUG"), warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            fitted = fit_table(private, columns, 5.0, engine="pgm", strategy="independent")
+        assert SECRET not in caplog.text
+        seen.append([pickle.dumps(fitted), list(map(str, said)), capfd.readouterr()])
+    assert seen[0] == seen[1]
+
+
+class FailsAtFirst(Cells):
+    """One task fails when it has added up its rows; repeated, it does not."""
+
+    def __init__(self, marker):
+        self.marker = marker
+
+    def add(self, total, item):
+        super().add(total, item)
+        try:
+            self.marker.touch(exist_ok=False)
+        except FileExistsError:
+            return
+        raise ConnectionError("the first attempt")
+
+
+def test_a_task_that_is_repeated_counts_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("SAIL_MODE", "local-cluster")  # the one that repeats tasks
+    server = sail.SparkConnectServer("127.0.0.1", 0)
+    session = connected(server)
+    try:
+        marker = tmp_path / "failed"
+        frame = session.range(300).repartition(5)
+        total = open_source(frame).total(["id"], FailsAtFirst(marker))
+        assert marker.exists()
+        assert total["id"] == {str(number): 1 for number in range(300)}
+    finally:
+        session.stop()
+        server.stop()
+
+
+class Quotes(Cells):
+    def add(self, total, item):
+        raise KeyError(f"{item['name'].iloc[0]} is unknown")
+
+
+def test_a_worker_s_exception_names_its_kind_alone(spark, capfd):
+    frame = spark.createDataFrame(pd.DataFrame({"name": [SECRET] * 40})).repartition(20)
+    with pytest.raises(SourceError) as caught:
+        open_source(frame).total(["name"], Quotes())
+    assert str(caught.value) == "The Spark DataFrame cannot be read: a worker's KeyError."
+    said = capfd.readouterr()
+    assert SECRET not in said.out + said.err + repr(caught.value.__cause__)
+    assert cells_of(frame, "name") == [{SECRET: 40}]
+
+
+def test_a_table_that_cannot_be_read_is_an_error_without_a_cell(spark):
+    frame = spark.createDataFrame(pd.DataFrame({"name": [SECRET]}))
+    broken = frame.selectExpr("cast(name as int) as number", "assert_true(name = 'x') as held")
+    with pytest.raises(SourceError, match=r"^The Spark DataFrame cannot be read: ") as caught:
+        open_source(broken).total(["number", "held"], Cells())
+    assert SECRET not in str(caught.value)
+
+
+class Interrupts(Cells):
+    def add(self, total, item):
+        _thread.interrupt_main()  # Sail's workers are threads of this process
+        time.sleep(2)
+
+
+def test_ctrl_c_stops_the_workers_and_the_next_total_is_right(spark, monkeypatch):
+    stopped = []
+    real = type(spark).interruptTag
+    monkeypatch.setattr(
+        type(spark), "interruptTag", lambda self, tag: [stopped.append(tag), real(self, tag)]
+    )
+    frame = spark.range(10)
+    source = open_source(frame)
+    assert source.num_rows() == 10
+    with pytest.raises(KeyboardInterrupt):
+        source.total(["id"], Interrupts())
+    assert len(stopped) == 1
+    assert not spark.getTags()
+    assert source.total(["id"], Cells())["id"] == {str(number): 1 for number in range(10)}
+
+
+def test_what_is_no_table_is_refused(spark):
+    for wrong in (spark, spark.range(1).id, spark.range(1).groupBy("id")):
+        with pytest.raises(SourceError, match="Give a Spark DataFrame"):
+            open_source(wrong)
+    stream = type("DataFrame", (), {"mapInArrow": None, "isStreaming": True})
+    with pytest.raises(SourceError, match="A stream has no end"):
+        spark_source.SparkSource(stream())
+
+
+def test_workers_with_another_version_are_refused_before_anything_is_counted(spark, monkeypatch):
+    old = spark_tasks.Ready(version="0.0.1")
+    monkeypatch.setattr(spark_source, "Ready", lambda: old)
+    with pytest.raises(SourceError, match=r"cannot run sdv_privpgd .*PYSPARK_PYTHON"):
+        open_source(spark.range(3))
+
+
+class Missing:
+    def __reduce__(self):
+        return import_module, ("no_such_package",)
+
+    def __call__(self, batches):
+        yield from batches
+
+
+def test_workers_without_the_package_are_refused_before_anything_is_counted(spark, monkeypatch):
+    monkeypatch.setattr(spark_source, "Ready", Missing)
+    with pytest.raises(SourceError, match="Install the same version of sdv-privpgd, with pyarrow"):
+        open_source(spark.range(3))
+
+
+@pytest.mark.parametrize("zone", ["Z", "+01:00", "Europe/Zurich", "GMT"])
+def test_time_zones_of_spark_are_known(zone):
+    assert pd.Timestamp(0, tz=spark_source._zone_of(zone)).tz is not None
+
+
+def test_an_unknown_time_zone_is_refused():
+    with pytest.raises(SourceError, match=r"set spark\.sql\.session\.timeZone"):
+        spark_source._zone_of("PST8")
+
+
+def test_rows_on_their_way_are_put_together_in_blocks(monkeypatch):
+    pa = pytest.importorskip("pyarrow")
+    batches = [pa.record_batch({"c0": pa.array([n]), "part": pa.array([3])}) for n in range(10)]
+    monkeypatch.setattr(spark_tasks, "_BLOCK", 4)
+    assert [len(each) for each in spark_tasks._blocks(batches)] == [4, 4, 2]
+    monkeypatch.setattr(spark_tasks, "_BYTES", 17)
+    assert [len(each) for each in spark_tasks._blocks(batches)] == [2, 2, 2, 2, 2]
+    assert not list(spark_tasks._blocks([batches[0].slice(0, 0)]))
+
+
+def test_workers_need_numpy_pandas_and_pyarrow_alone():
+    done = python_says(
+        "-c",
+        "import sys, sdv_privpgd.privacy.streams, sdv_privpgd.privacy.looking\n"
+        "import sdv_privpgd.sources.spark_tasks\n"
+        "print({'torch', 'scipy', 'sdv', 'sklearn', 'numba', 'jaxtyping'} & set(sys.modules))",
+    )
+    assert done == "set()\n"
+
+
+def test_a_worker_writes_to_nothing_but_its_rows():
+    """What Spark throws away of a task, such as a slow one's, is thrown away whole."""
+    source = Path(spark_tasks.__file__).read_text() + Path(spark_source.__file__).read_text()
+    for word in ("ccumulator", "global ", "foreach", "open(", "persist", "cache("):
+        assert word not in source, word

@@ -1,0 +1,133 @@
+"""At most so many rows of a person are read, and a whole person changes no more than they can."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_privpgd import Boolean, Categorical, fit_table
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
+from sdv_privpgd.sources import frames
+from sdv_privpgd.sources.frames import FrameSource
+from sdv_privpgd.sources.people import PeopleSource
+
+WHO = st.one_of(st.none(), st.integers(0, 4), st.sampled_from(["A", "1"]), st.just(True))
+ROWS = st.lists(st.tuples(WHO, st.integers(0, 2)), max_size=40)
+
+
+def source_of(rows, most, block):
+    frames._BLOCK = block
+    who = pd.Series([row[0] for row in rows], dtype=object)
+    held = PeopleSource(
+        FrameSource({"who": who, "x": pd.Series([row[1] for row in rows], dtype=object)}),
+        "who",
+        most,
+    )
+    held._key = b"one key of both tables"
+    return held
+
+
+def kept(source):
+    parts = [pd.DataFrame(batch.columns) for batch in source.batches(["who", "x"])]
+    return [row for part in parts for row in part.itertuples(index=False, name=None)]
+
+
+def name(who):
+    return type(who), who
+
+
+@pytest.fixture(autouse=True)
+def whole_blocks(monkeypatch):
+    monkeypatch.setattr(frames, "_BLOCK", frames._BLOCK)
+
+
+@given(rows=ROWS, most=st.integers(1, 4), block=st.integers(1, 50))
+def test_each_person_has_as_many_rows_as_may_be(rows, most, block):
+    source = source_of(rows, most, block)
+    found = kept(source)
+    assert found == kept(source)  # the same again
+    assert len(found) == source.num_rows()
+    for who in {name(row[0]) for row in rows}:
+        number = sum(name(row[0]) == who for row in rows)
+        assert sum(name(row[0]) == who for row in found) == min(number, most)
+
+
+@given(rows=ROWS, others=ROWS, most=st.integers(1, 4), block=st.integers(1, 50), data=st.data())
+def test_a_whole_person_changes_their_own_rows_alone(rows, others, most, block, data):
+    """One person's rows, any number of them, are put among those of all others."""
+    rows = [row for row in rows if row[0] != "A"]
+    mine = [("A", x) for _, x in others]
+    mixed = list(rows)
+    for row in mine:
+        mixed.insert(data.draw(st.integers(0, len(mixed))), row)
+    without, with_all = (kept(source_of(each, most, block)) for each in (rows, mixed))
+    assert [row for row in with_all if row[0] != "A"] == without
+    assert len(with_all) - len(without) <= most
+
+
+@given(rows=ROWS, others=ROWS, most=st.integers(1, 3))
+def test_no_person_changes_counts_by_more_than_is_charged_for(rows, others, most):
+    facts = {"x": {"sdtype": "categorical", "range_values": [0, 1, 2]}}
+    schema = Schema.from_sdv(facts)
+    tables = []
+    rows = [row for row in rows if row[0] != "A"]
+    for each in (rows, [*rows, *(("A", x) for _, x in others)]):
+        books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, most, people="who"))
+        curator = PrivateTable(source_of(each, most, 7)).curator(schema, books)
+        tables.append(curator._dataset.counts(("x",)))
+    (charged,) = {MarginalQuery(("x",)).l2_sensitivity_squared(Adjacency.ADD_REMOVE) * most**2}
+    assert np.square(tables[0] - tables[1]).sum() <= charged
+
+
+def test_each_row_of_a_person_is_as_likely():
+    rows, counts = [("A", place) for place in range(10)], np.zeros(10)
+    for _ in range(2_000):
+        source = PeopleSource(
+            FrameSource({"who": pd.Series(["A"] * 10), "x": pd.Series([row[1] for row in rows])}),
+            "who",
+            3,
+        )
+        counts[[row[1] for row in kept(source)]] += 1
+    # Six standard deviations of 2,000 draws with a chance of .3.
+    assert (np.abs(counts / 2_000 - 0.3) < 6 * np.sqrt(0.3 * 0.7 / 2_000)).all()
+
+
+COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Boolean()}
+
+
+class TestFits:
+    def table(self, num_rows=1_000):
+        rng = np.random.default_rng(0)
+        return pd.DataFrame(
+            {
+                "patient": rng.integers(0, 300, num_rows),
+                "ward": rng.choice(["A", "B"], num_rows).astype(object),
+                "ill": rng.random(num_rows) < 0.4,
+            }
+        )
+
+    def test_the_report_says_whom_it_protects(self):
+        fitted = fit_table(
+            self.table(), COLUMNS, 20.0, adjacency="add_remove", person_column="patient",
+            rows_per_person=2, engine="pgm",
+        )  # fmt: skip
+        own = self.table()["patient"].value_counts().clip(upper=2).sum()
+        assert abs(fitted.num_rows - own) < 60  # far beyond the noise
+        said = "all rows of one person, of which 2 at most are used (told apart by 'patient')"
+        assert said in " ".join(fitted.privacy_report().split())
+        assert "told apart by" in fitted.report().html()
+
+    def test_it_needs_a_private_number_of_rows(self):
+        with pytest.raises(ValueError, match="person_column needs adjacency='add_remove'"):
+            fit_table(self.table(), COLUMNS, 1.0, person_column="patient")
+
+    def test_a_column_that_is_not_there_or_is_modelled_is_refused(self):
+        settings = {"adjacency": "add_remove", "person_column": "who"}
+        with pytest.raises(ValueError, match="no column 'who' to tell people apart"):
+            fit_table(self.table(), COLUMNS, 1.0, **settings)
+        with pytest.raises(ValueError, match="is a modelled column: rows would name people"):
+            fit_table(self.table(), COLUMNS, 1.0, adjacency="add_remove", person_column="ward")
