@@ -5,6 +5,7 @@ and their sums over large regions have little noise, also where a cell of a pair
 in it. What they say of the strength of dependence decides which pairs are measured over codes.
 """
 
+import math
 from collections.abc import Collection
 from fractions import Fraction
 from statistics import fmean
@@ -18,18 +19,28 @@ from sdv_privpgd.estimate.effects import independent
 from sdv_privpgd.estimate.equal_groups import equal_groups
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.estimate.over_groups import over_groups
+from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.progress import Progress
 from sdv_privpgd.select.importance import Importance, clique_weights
-from sdv_privpgd.select.triples import GROUPS
+from sdv_privpgd.select.triples import FINE_GROUPS, GROUPS
 
 COARSE_SHARE = Fraction(3, 10)
-"""TODO"""
+"""The part of the pairs' mu^2 for tables over groups. On 100,000 simulated rows of 100 columns at
+epsilon 1 the mean L1 error of the estimated pairs is 0.147, 0.138 and 0.137 with shares of 0.15,
+0.3 and 0.5; on 1,000,000 it is 0.055 and 0.057 with 0.3 and 0.5."""
 
-_LOUDEST = 1.5
-"""TODO"""
+_LOUDEST = 1.0
+"""The noise of a cell of codes beside its mean count. On 100,000 rows as above the error is 0.138,
+0.137, 0.138 and 0.152 with 0.7, 1, 1.5 and 2.5: 105 to 1,225 pairs. Few of them cost least time."""
+
+_CLEAR = 8.0
+"""There are eight groups of each attribute if a cell's mean count is so many times the noise, else
+four. On 1,000,000 rows as above, where it is over 20 times the noise, the error is 0.057, 0.047 and
+0.044 with four, six and eight groups (at a share of 0.5); on 100,000, where it is twice the noise
+(3.7 times with six), it is 0.138 with four groups and 0.151 with six."""
 
 
 def measure_coarsely(
@@ -37,8 +48,9 @@ def measure_coarsely(
 ) -> list[Measurement]:
     """Returns one measurement a pair, over groups that hold about equal shares of the records.
 
-    Noisy answers alone decide on the groups; where there are none, groups have about equal numbers
-    of codes. Pairs of equal importance are measured in one release;
+    There are four groups of each attribute, or eight where the noise is low beside the counts.
+    Noisy answers alone decide on them; where there are none, groups have about equal numbers of
+    codes. Pairs of equal importance are measured in one release;
     others have budgets in the ratio of their importance.
 
     >>> from sdv_privpgd.domain import Domain
@@ -58,7 +70,8 @@ def measure_coarsely(
     counts = {name: np.ones(domain.size((name,))) for name in domain.attributes}
     if known:
         counts = consistent_tables(domain, known).one_way
-    grouping = Grouping.of({name: equal_groups(own, GROUPS) for name, own in counts.items()})
+    number = FINE_GROUPS if known and _is_clear(curator, mu_squared) else GROUPS
+    grouping = Grouping.of({name: equal_groups(own, number) for name, own in counts.items()})
     weights = clique_weights(curator.domain.cliques(2), importance)
     cliques_of: dict[Fraction, list[Clique]] = {}
     for pair, weight in weights.items():
@@ -75,6 +88,17 @@ def measure_coarsely(
             progress=progress,
         )
     ]
+
+
+def _is_clear(curator: Curator, mu_squared: Fraction) -> bool:
+    """Whether cells of eight groups stand out from the noise, by public or noisy facts alone."""
+    domain, ledger = curator.domain, curator.ledger
+    pairs = domain.cliques(2)
+    each = MarginalQuery(pairs[0]).l2_sensitivity_squared(ledger.adjacency)
+    stddev = stddev_for(ledger.rows_per_person**2 * each * len(pairs), mu_squared)
+    cells = [math.prod(min(size, FINE_GROUPS) for size in domain.shape(pair)) for pair in pairs]
+    total = estimate_total(domain, curator.measurements).value
+    return total >= _CLEAR * stddev * fmean(cells)
 
 
 def pairs_paid_for(curator: Curator, mu_squared: Fraction, most: int) -> int:

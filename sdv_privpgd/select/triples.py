@@ -72,8 +72,9 @@ def measure_triples(
     grouping = Grouping.of(
         {name: equal_groups(counts, number) for name, counts in tables.one_way.items()}
     )
-    if number == GROUPS:  # sums over groups that pairs were asked for say more together
-        grouping = next(iter(tables.grouped), grouping)
+    for known in tables.grouped:  # sums over the same groups say more together
+        if max(known.domain.sizes) == number:
+            grouping = known
     return curator.measure(
         [GroupedMarginalQuery(triple, grouping) for triple in triples],
         mu_squared,
