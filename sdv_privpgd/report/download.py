@@ -146,11 +146,11 @@ def _csv(frame: pd.DataFrame) -> bytes:
 
 def _kinds(release: Release) -> list[str]:
     """The kinds of tables whose cells are few enough together, those that were measured first."""
-    kinds = MarginalQuery | GroupedMarginalQuery
     tables = [
         each
         for each in release.measurements
-        if isinstance(each.query, kinds) and len(each.query.clique) <= 2
+        if isinstance(each.query, MarginalQuery | GroupedMarginalQuery)
+        and len(each.query.clique) <= 2
     ]
     asked = [each.query.clique for each in tables if isinstance(each.query, MarginalQuery)]
     cells = {
