@@ -17,6 +17,7 @@ from sdv_privpgd.estimate.denoising import FINER
 from sdv_privpgd.progress import Stage
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.select.coarse_pairs import EACH
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
@@ -158,7 +159,9 @@ def cliques_of(domain: Domain, strategy: Strategy) -> Sequence[Clique]:
     """
     ones, pairs = domain.cliques(1), domain.cliques(min(2, len(domain)))
     if isinstance(strategy, AllPairs):
-        number = min(len(pairs), strategy.most_pairs)
+        number = len(pairs)
+        if coarse_cliques_of(domain, strategy):
+            number = min(EACH * len(domain), strategy.most_pairs)
         return [pairs[place * len(pairs) // number] for place in range(number)]
     if isinstance(strategy, AllKWay):
         return domain.cliques(min(strategy.degree, len(domain)))
