@@ -29,7 +29,7 @@ class FieldsAlone:
 
 
 @dataclass(frozen=True)
-class Domain:
+class Domain(FieldsAlone):
     """Ordered attributes and their numbers of values. Public.
 
     Values of an attribute of size k are the codes 0, ..., k - 1.
@@ -63,12 +63,15 @@ class Domain:
 
     def axes(self, clique: Iterable[str]) -> tuple[int, ...]:
         """The positions of a clique's attributes. Raises ``ValueError`` for an unknown one."""
-        clique = tuple(clique)
-        positions = {attribute: axis for axis, attribute in enumerate(self.attributes)}
+        clique, positions = tuple(clique), self._positions
         unknown = [attribute for attribute in clique if attribute not in positions]
         if unknown:
             raise ValueError(f"Attributes {unknown!r} are not in the domain {self.attributes!r}.")
         return tuple(positions[attribute] for attribute in clique)
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {attribute: axis for axis, attribute in enumerate(self.attributes)}
 
     def shape(self, clique: Iterable[str]) -> tuple[int, ...]:
         """The shape of a clique's table: one axis an attribute, in the clique's order."""

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.estimate.denoising import FINER
 from sdv_privpgd.progress import Stage
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.select.coarse_pairs import EACH
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
@@ -122,9 +124,15 @@ def asking(domain: Domain, num_rows: float, strategy: Strategy) -> list[Stage]:
 
 
 def fitting(
-    domain: Domain, num_rows: float, cliques: Sequence[Clique], engine: Engine
+    domain: Domain,
+    num_rows: float,
+    cliques: Sequence[Clique],
+    engine: Engine,
+    coarse: Sequence[Clique] = (),
 ) -> list[Stage]:
     """The stages in which an engine fits a model to tables of these cliques.
+
+    ``coarse`` are those that are measured over groups.
 
     >>> [stage.name for stage in fitting(Domain(("a",), (4,)), 50_000, [("a",)], PrivatePGM())]
     ['fit']
@@ -140,18 +148,21 @@ def fitting(
 
     if not isinstance(engine, ParticleGradientDescent):
         return []
-    return _particles(domain, num_rows, cliques, engine)
+    return _particles(domain, num_rows, cliques, engine, coarse)
 
 
 def cliques_of(domain: Domain, strategy: Strategy) -> Sequence[Clique]:
     """The cliques of the tables that a strategy is likely to measure, but for tables over groups.
 
     >>> cliques_of(Domain(("a", "b", "c"), (4, 4, 4)), AllPairs())
-    (('a', 'b'), ('a', 'c'), ('b', 'c'))
+    [('a', 'b'), ('a', 'c'), ('b', 'c')]
     """
     ones, pairs = domain.cliques(1), domain.cliques(min(2, len(domain)))
     if isinstance(strategy, AllPairs):
-        return pairs
+        number = len(pairs)
+        if coarse_cliques_of(domain, strategy):
+            number = min(EACH * len(domain), strategy.most_pairs)
+        return [pairs[place * len(pairs) // number] for place in range(number)]
     if isinstance(strategy, AllKWay):
         return domain.cliques(min(strategy.degree, len(domain)))
     if isinstance(strategy, MST | AIM | MWEM):
@@ -160,11 +171,28 @@ def cliques_of(domain: Domain, strategy: Strategy) -> Sequence[Clique]:
     return ones
 
 
+def coarse_cliques_of(domain: Domain, strategy: Strategy) -> Sequence[Clique]:
+    """The pairs that a strategy measures over groups of codes.
+
+    >>> coarse_cliques_of(Domain(("a", "b", "c"), (4, 4, 4)), AllPairs(most_pairs=1))
+    (('a', 'b'), ('a', 'c'), ('b', 'c'))
+    """
+    pairs = domain.cliques(2)
+    is_many = isinstance(strategy, AllPairs) and len(pairs) > strategy.most_pairs
+    return pairs if is_many else ()
+
+
 def _all_pairs(
     domain: Domain, pairs: Sequence[Clique], num_rows: float, strategy: AllPairs
 ) -> list[Stage]:
     once, compared = _counting(domain, pairs, num_rows), Stage("compare", _comparing(domain))
     stages = [Stage("measure", once)]
+    if coarse_cliques_of(domain, strategy):
+        coarse = 0.01 + len(pairs) * (2 * _COUNT * num_rows + _NOISE * GROUPS**2)
+        whole, pairs = once, cliques_of(domain, strategy)
+        once = _counting(domain, pairs, num_rows)
+        stages = [Stage("measure", coarse), compared, Stage("measure", once)]
+        compared = Stage("compare", compared.seconds * once / whole)
     if len(pairs) * (1 / strategy.first_share - 1) >= 1:
         stages += [compared, Stage("measure again", once / 4)]
     varied = sum(size > 1 for size in domain.sizes)
@@ -178,7 +206,11 @@ def _all_pairs(
 
 
 def _particles(
-    domain: Domain, num_rows: float, cliques: Sequence[Clique], engine: Any
+    domain: Domain,
+    num_rows: float,
+    cliques: Sequence[Clique],
+    engine: Any,
+    coarse: Sequence[Clique],
 ) -> list[Stage]:
     from sdv_privpgd.synthesize.particles.particles import default_number
 
@@ -190,17 +222,24 @@ def _particles(
         Stage("denoise", _comparing(domain)) if engine.targets == "denoised" else None,
         Stage("project", 0.1 + _PROJECT * cells / cores),
         Stage("descend", _START + _DESCEND * steps / cores),
-        _settling(domain, number, cliques, engine) if engine.finish else None,
+        _settling(domain, number, cliques, engine, coarse) if engine.finish else None,
     ]
     return [stage for stage in stages if stage is not None]
 
 
-def _settling(domain: Domain, number: int, cliques: Sequence[Clique], engine: Any) -> Stage:
+def _settling(
+    domain: Domain,
+    number: int,
+    cliques: Sequence[Clique],
+    engine: Any,
+    coarse: Sequence[Clique],
+) -> Stage:
     """The finish: in each sweep a particle reads a row of each of its tables for each attribute."""
     triples = min(math.comb(len(domain), 3), MOST)
-    read = 3 * triples * (GROUPS + 8) + sum(
-        size + 8 for clique in cliques for size in domain.shape(clique)
-    )
+    known = set(cliques)
+    completed = sum(len(clique) == 2 and clique not in known for clique in coarse)
+    read = 3 * triples * (GROUPS + 8) + 2 * completed * (FINER + 8)
+    read += sum(size + 8 for clique in cliques for size in domain.shape(clique))
     sweep = _FINISH * number * min(read, _MOST_READ)
     return Stage("finish", 0.2 + _GROUPED * triples + sweep * engine.finish.sweeps)
 

@@ -13,7 +13,7 @@ from sdv_privpgd.forecast import fitting
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, Query
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Query
 from sdv_privpgd.progress import Progress, Stage, expect, silent
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine, Model
@@ -187,5 +187,6 @@ def fit(answers: Answers, engine: Engine, *, progress: Progress = silent) -> Rel
 def _left(domain: Domain, answers: Sequence[Measurement], engine: Engine) -> list[Stage]:
     """The stages that a fit to these answers is expected to take."""
     cliques = [each.query.clique for each in answers if isinstance(each.query, MarginalQuery)]
+    coarse = [each.query.clique for each in answers if isinstance(each.query, GroupedMarginalQuery)]
     total = estimate_total(domain, answers).value
-    return fitting(domain, total, list(dict.fromkeys(cliques)), engine)
+    return fitting(domain, total, list(dict.fromkeys(cliques)), engine, coarse)

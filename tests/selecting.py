@@ -21,6 +21,7 @@ HUGE = 1e4
 STRATEGIES = {
     "AllKWay": AllKWay(),
     "AllPairs": AllPairs(),
+    "AllPairs of many": AllPairs(most_pairs=2),
     "Independent": Independent(),
     "MST": MST(),
     "AIM": AIM(rounds_per_attribute=2),

@@ -6,6 +6,7 @@ from importlib import import_module
 
 _MODULES = (
     "scale",
+    "columns",
     "stages",
     "adult",
     "acs",

@@ -13,6 +13,7 @@ from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch, print_table
 from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.metrics.pairs import mean_l1
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.select.all_pairs import AllPairs
 
 
 def add_command(commands) -> None:
@@ -21,6 +22,7 @@ def add_command(commands) -> None:
     parser.add_argument("--data", type=Path, default=FOLDER, help="folder of the tables")
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--num-particles", type=int, default=None)
+    parser.add_argument("--most-pairs", type=int, default=None, help="that are all measured alike")
     parser.set_defaults(run=_diabetes)
 
 
@@ -31,6 +33,8 @@ def _diabetes(arguments: argparse.Namespace) -> None:
 
     changes = {} if arguments.num_particles is None else {"num_particles": arguments.num_particles}
     engine = ParticleGradientDescent(**changes)
+    few = {} if arguments.most_pairs is None else {"most_pairs": arguments.most_pairs}
+    strategy = AllPairs(**few)
     table = load("diabetes", arguments.data, cells=32)
     # All categories: the table's own domain lets neighbors share a cell.
     domain = table.schema.domain()
@@ -41,7 +45,8 @@ def _diabetes(arguments: argparse.Namespace) -> None:
     memory, watch = PeakMemory(), Stopwatch()
     codes = encode_table(columns_of(table.frame), table.schema)
     watch.lap("encode")
-    release = fit_dataset(Dataset(domain, codes), arguments.epsilon, engine, progress=watch)
+    dataset = Dataset(domain, codes)
+    release = fit_dataset(dataset, arguments.epsilon, engine, strategy, progress=watch)
     watch.lap("finish")
     measured = {**watch.seconds, "fit": sum(watch.seconds.values())}
     measured["peak_MiB"] = memory.mebibytes()

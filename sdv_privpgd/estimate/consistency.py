@@ -7,7 +7,7 @@ averaging). Everything here is post-processing of noisy answers: public and free
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -38,6 +38,8 @@ class ConsistentTables:
             exactly 0.
         variances: The variance of the noise in a cell of each clique, as it was measured.
         grouped: The tables over groups, as measured.
+        completed: Pairs that were measured over groups alone, as they are believed to be over finer
+            groups.
 
     >>> counts = np.array([[30.0, 20.0], [10.0, 40.0]])
     >>> one_way = {"a": counts.sum(axis=1), "b": counts.sum(axis=0)}
@@ -54,6 +56,7 @@ class ConsistentTables:
     tables: Mapping[Clique, np.ndarray]
     variances: Mapping[Clique, float]
     grouped: Mapping[Grouping, Mapping[Clique, NoisyTable]]
+    completed: Mapping[Grouping, Mapping[Clique, np.ndarray]] = field(default_factory=dict)
 
     def support(self, clique: Clique) -> tuple[np.ndarray, ...]:
         """The codes with support of each attribute of a clique, ascending."""

@@ -13,29 +13,41 @@ mean: the smaller a direction's signal is relative to the noise, the more it is 
 
 Where tables over groups of codes were measured as well, the posterior uses their sums, too: a
 group's sum has much less noise in a table over few groups than as the sum of a pair's many cells.
+Of pairs that were measured over groups alone the sums are all there is. The model tells how they
+are spread over codes, and so over finer groups.
 
 Tables of other degrees stay as they are. Everything here is post-processing of noisy answers:
 public and free.
 """
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique
+from sdv_privpgd.domain import Clique, Grouping
 from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.effects import (
     contrast_bases,
     group_sums_of,
     independent,
     residuals_of,
+    unseen_residuals,
 )
+from sdv_privpgd.estimate.equal_groups import equal_groups
 from sdv_privpgd.estimate.signals import signals_of
 from sdv_privpgd.progress import Progress, silent
 
+FINER = 16
+"""TODO"""
 
-def denoised(tables: ConsistentTables, progress: Progress = silent) -> ConsistentTables:
+
+def denoised(
+    tables: ConsistentTables, progress: Progress = silent, stage: str = "denoise"
+) -> ConsistentTables:
     """The same tables with less noise in the pairs, and with the same marginals.
+
+    Pairs that were measured over groups alone are ``completed``, over finer groups.
 
     >>> noisy = np.array([[33.0, 17.0], [7.0, 43.0]])
     >>> tables = ConsistentTables(
@@ -48,14 +60,26 @@ def denoised(tables: ConsistentTables, progress: Progress = silent) -> Consisten
     """
     bases = contrast_bases(tables)
     residuals, sums = residuals_of(tables, bases), group_sums_of(tables, bases)
-    signals = signals_of(tables, bases, residuals, sums, progress, "denoise")
-    found = dict(tables.tables)
-    for residual, signal in zip(residuals, signals, strict=True):
+    unseen = unseen_residuals(tables, bases, sums)
+    signals = signals_of(tables, bases, [*residuals, *unseen], sums, progress, stage)
+    finer = _finer_groups(tables) if unseen else Grouping((), ())
+    found, completed = dict(tables.tables), {}
+    for residual, signal in zip([*residuals, *unseen], signals, strict=True):
         clique, mean = residual.clique, signal.mean(residual, sums.get(residual.clique, ()))
         rows, columns = (bases[name] for name in clique)
-        found[clique] = independent(tables, clique)
-        found[clique][np.ix_(*tables.support(clique))] += rows @ mean @ columns.T
-    return replace(tables, tables=found)
+        counts = independent(tables, clique)
+        counts[np.ix_(*tables.support(clique))] += rows @ mean @ columns.T
+        if math.isinf(residual.variance):
+            completed[clique] = finer.sums(counts, clique)
+        else:
+            found[clique] = counts
+    return replace(tables, tables=found, completed={finer: completed} if unseen else {})
+
+
+def _finer_groups(tables: ConsistentTables) -> Grouping:
+    return Grouping.of(
+        {name: equal_groups(counts, FINER) for name, counts in tables.one_way.items()}
+    )
 
 
 def signal_variances(

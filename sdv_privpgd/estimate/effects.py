@@ -4,7 +4,8 @@ They are in coordinates without the zero sums that all residuals have. Public, a
 post-processing.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,8 @@ class Residual:
     Attributes:
         clique: The pair.
         values: The residual in the ``contrasts`` of both attributes.
-        variance: That of the noise of each value.
+        variance: That of the noise of each value; infinite for a pair that was asked for over
+            groups alone.
 
     >>> Residual(("a", "b"), np.array([[3.0]]), variance=4.0).values.shape
     (1, 1)
@@ -95,6 +97,25 @@ def residuals_of(tables: ConsistentTables, bases: Mapping[str, np.ndarray]) -> l
             apart = (counts - independent(tables, clique))[np.ix_(*tables.support(clique))]
             found.append(Residual(clique, rows.T @ apart @ columns, tables.variances[clique]))
     return found
+
+
+def unseen_residuals(
+    tables: ConsistentTables,
+    bases: Mapping[str, np.ndarray],
+    sums: Mapping[Clique, Sequence[GroupSums]],
+) -> list[Residual]:
+    """The residuals of pairs that were asked for over groups alone: only their sums are known.
+
+    >>> tables = ConsistentTables(total=9.0, one_way={}, tables={}, variances={}, grouped={})
+    >>> unseen_residuals(tables, {}, {})  # nothing was asked over groups
+    []
+    """
+    asked = dict.fromkeys(clique for measured in tables.grouped.values() for clique in measured)
+    return [
+        Residual(clique, np.zeros([bases[name].shape[1] for name in clique]), math.inf)
+        for clique in asked
+        if len(clique) == 2 and clique in sums and clique not in tables.tables
+    ]
 
 
 def group_sums_of(

@@ -45,6 +45,9 @@ GroupedTargets = Mapping[Grouping, Mapping[Clique, GroupedTarget]]
 def grouped_targets(tables: ConsistentTables, pairs: Mapping[Clique, np.ndarray]) -> GroupedTargets:
     """A signed measure of total 1 on the cells of each table of at least three attributes.
 
+    Pairs that were measured over groups alone have one as well, over finer groups if they are
+    ``completed``.
+
     ``pairs`` has the probabilities of all other cliques that particles should have. The remaining
     noise makes some cells negative; clipping them would break the pair marginals, which are known
     more precisely.
@@ -64,10 +67,15 @@ def grouped_targets(tables: ConsistentTables, pairs: Mapping[Clique, np.ndarray]
     >>> target.values.shape, round(float(target.values.sum()), 9)
     ((2, 2, 2), 1.0)
     """
-    return {
+    found = {
         grouping: _targets(tables, pairs, grouping, measured)
         for grouping, measured in tables.grouped.items()
     }
+    for grouping, completed in tables.completed.items():
+        found[grouping] = {
+            clique: GroupedTarget(counts / tables.total) for clique, counts in completed.items()
+        }
+    return found
 
 
 class _Beyond(NamedTuple):
@@ -93,8 +101,13 @@ def _targets(
     grouping: Grouping,
     measured: Mapping[Clique, NoisyTable],
 ) -> dict[Clique, GroupedTarget]:
-    """The signed measures on the groups of all cliques of at least three attributes."""
-    wanted = {clique: table for clique, table in measured.items() if len(clique) > 2}
+    """The signed measures on the groups of all cliques that nothing else has."""
+    else_known = {clique for own in tables.completed.values() for clique in own} | pairs.keys()
+    wanted = {
+        clique: table
+        for clique, table in measured.items()
+        if len(clique) > 1 and clique not in else_known
+    }
     found = _all_beyond(tables.total, _known_margins(tables, pairs, grouping, wanted), wanted)
     kept = signal_shares(
         np.array([_square(found[clique]) for clique in wanted]),

@@ -3,6 +3,7 @@
 ``denoising`` has the model. Public: post-processing of noisy answers, free.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -77,6 +78,8 @@ class Signal:
 
     def posterior(self, residual: Residual) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance along the directions, given the residual."""
+        if math.isinf(residual.variance):
+            return np.zeros_like(self.variances), self.variances
         kept = self.variances / (self.variances + residual.variance)
         return kept * (self.rows.T @ residual.values @ self.columns), kept * residual.variance
 
@@ -108,6 +111,9 @@ def signals_of(
 ) -> list[Signal]:
     """The signal in each residual, as all residuals and sums of these tables together show it.
 
+    Of a residual of infinite variance nothing is known but its sums. They say how strong it is; the
+    other residuals, and the prior, say where in the table it lies.
+
     ``bases`` are those of the residuals. ``progress`` is told of the steps, by the name ``stage``.
 
     >>> from sdv_privpgd.progress import silent
@@ -120,11 +126,12 @@ def signals_of(
         for name in dict.fromkeys(name for residual in residuals for name in residual.clique)
     }
     start = {attribute: _Covariance.of(prior) for attribute, prior in priors.items()}
+    seen = [residual for residual in residuals if math.isfinite(residual.variance)]
     scales = [
         _likeliest_scale(_Evidence.of(residual, sums.get(residual.clique, ()), start))
-        for residual in residuals
+        for residual in seen
     ]
-    found = _covariances(residuals, scales, start, priors, progress, stage)
+    found = _covariances(seen, scales, start, priors, progress, stage)
     if not residuals:
         return []
     evidence = [_Evidence.of(each, sums.get(each.clique, ()), found) for each in residuals]
@@ -181,6 +188,8 @@ def _covariances(
                 spreads[attribute] += (variances / size).sum(axis=1)
                 columns[attribute] += len(size)
         for attribute, prior in priors.items():
+            if not columns[attribute]:
+                continue  # in no table over codes
             directions = covariances[attribute].directions
             moment = moments[attribute] + np.diag(spreads[attribute])
             mean_moment = directions @ moment @ directions.T / columns[attribute]
@@ -209,7 +218,9 @@ class _Evidence:
         row, column = (known[attribute] for attribute in residual.clique)
         relative = np.outer(row.variances, column.variances)
         seen = row.directions.T @ residual.values @ column.directions
-        parts = [(relative.ravel(), np.square(seen).ravel(), residual.variance)]
+        parts = []
+        if math.isfinite(residual.variance):
+            parts.append((relative.ravel(), np.square(seen).ravel(), residual.variance))
         for each in sums:
             rows, columns = each.rows @ row.directions, each.columns @ column.directions
             variances, directions = eigh(_of_sums(rows, columns, relative), check_finite=False)
@@ -233,8 +244,9 @@ class _Evidence:
 
     @property
     def noise(self) -> float:
-        """The expected sum of the noise's squares."""
-        return self.residual.variance * self.residual.values.size
+        """The expected sum of the noise's squares in the finest table."""
+        _, squares, variance = self.parts[0]
+        return variance * squares.size
 
 
 def _of_sums(rows: np.ndarray, columns: np.ndarray, variances: np.ndarray) -> np.ndarray:
@@ -271,5 +283,7 @@ def _mixed(evidence: _Evidence, scales: np.ndarray, chances: np.ndarray) -> np.n
     """The variances whose posterior mean is that of the mixture of scales."""
     noise, likely = evidence.residual.variance, chances > _UNLIKELY
     variances = scales[likely, None, None] * evidence.relative
+    if math.isinf(noise):
+        return np.tensordot(chances[likely], variances, axes=1)
     kept = np.tensordot(chances[likely], variances / (variances + noise), axes=1)
     return kept * noise / np.maximum(1 - kept, _SMALLEST)

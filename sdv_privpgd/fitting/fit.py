@@ -18,7 +18,7 @@ from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.making import SamplerMaker, engine_for
+from sdv_privpgd.fitting.making import SamplerMaker, engine_for, strategy_for
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.pipeline import Release
@@ -32,6 +32,7 @@ from sdv_privpgd.report.advice import advice
 from sdv_privpgd.report.known_facts import Facts
 from sdv_privpgd.sampling.sampler import Sampler
 from sdv_privpgd.select.aim import AIM
+from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.mwem import MWEM
 from sdv_privpgd.select.workload import checked_workload
 from sdv_privpgd.synthesize.engine import Engine
@@ -176,7 +177,8 @@ class Fit:
             self.curator = without_table(schema, self.books, known)
         else:
             self.curator = table.curator(schema, self.books, known=known, progress=progress)
-            pipeline.ask(self.curator, self.settings.strategy, self._engine, progress=progress)
+            strategy = strategy_for(self.settings, self.description)
+            pipeline.ask(self.curator, strategy, self._engine, progress=progress)
 
     def model(self, progress: Progress = silent) -> Fitted:
         """Makes a model of the answers, and rows of the model: post-processing."""
@@ -231,7 +233,13 @@ class Fit:
             *forecast.looking(num_rows, len(undeclared)),
             *forecast.encoding(num_rows, [description.columns[name]["sdtype"] for name in sizes]),
             *forecast.asking(domain, num_rows, strategy),
-            *forecast.fitting(domain, num_rows, forecast.cliques_of(domain, strategy), engine),
+            *forecast.fitting(
+                domain,
+                num_rows,
+                forecast.cliques_of(domain, strategy),
+                engine,
+                forecast.coarse_cliques_of(domain, strategy),
+            ),
         ]
 
     @property
@@ -258,6 +266,8 @@ def check(settings: Settings, description: Description) -> None:
             f"person_column={settings.person_column!r} is a modelled column: rows would name "
             "people. Make it an id in the metadata, or leave it out of the columns."
         )
+    if isinstance(settings.strategy, AllPairs) and settings.strategy.pairs:
+        checked_workload(codes, settings.strategy.pairs)
     unknown = [name for name in getattr(settings.strategy, "importance", ()) if name not in names]
     if unknown:
         raise ValueError(

@@ -88,7 +88,10 @@ def outlook(
     assumed = _Assumed(settings, description, left)
     here = assumed.errors(left.remaining, num_rows)
     over_epsilon = over_rows = None
-    if is_quick(settings.strategy):
+    # A choice among many pairs takes seconds.
+    are_many = bool(forecast.coarse_cliques_of(description.attributes.domain(), settings.strategy))
+    are_chosen = not isinstance(settings.strategy, AllPairs | AllKWay | Independent) or are_many
+    if is_quick(settings.strategy) and not are_many:
         kept, delta = left.remaining / left.budget, float(Fraction(left.delta) - left.reserved)
         budgets = {each: mu_squared_of(each, delta) * kept for each in _EPSILONS}
         over_epsilon = Curve.of(
@@ -101,7 +104,7 @@ def outlook(
     return Outlook(
         num_rows=num_rows,
         epsilon=settings.epsilon,
-        are_chosen=not isinstance(settings.strategy, AllPairs | AllKWay | Independent),
+        are_chosen=are_chosen,
         listed=assumed.listed,
         assumed=assumed.unknown,
         here=here,

@@ -1,7 +1,8 @@
 """What a fit makes models and rows with: the engine for a table, and samplers of models. Public."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.sampling.sampler import Sampler
+from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine, Model
 
 
@@ -28,6 +31,24 @@ def engine_for(settings: Settings, description: Description) -> Engine:
     schema, rules = description.attributes, description.limits.rules
     possible = possible_of([*rules, *schema.differences], schema.domain())
     return confined(settings.engine, possible)
+
+
+def strategy_for(settings: Settings, description: Description) -> Strategy:
+    """The strategy, told which pairs public facts tie together, if it may have to leave out pairs.
+
+    Those are the pairs that constraints are about, and columns in order with their difference.
+
+    >>> from sdv_privpgd import MST, PrivatePGM
+    >>> settings = Settings(epsilon=1.0, strategy=MST(), engine=PrivatePGM())
+    >>> strategy_for(settings, Description(columns={"ill": {"sdtype": "boolean"}}))
+    MST(importance={})
+    """
+    strategy, schema = settings.strategy, description.attributes
+    if not isinstance(strategy, AllPairs):
+        return strategy
+    possible = possible_of([*description.limits.rules, *schema.differences], schema.domain())
+    tied = (pair for clique in possible for pair in combinations(clique, 2))
+    return replace(strategy, pairs=tuple(dict.fromkeys([*strategy.pairs, *tied])))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -77,9 +77,9 @@ class Answering(ABC):
         What the measured tables determine is computed from all of them: an unbiased estimate whose
         noise is known exactly. Its intervals need no model. All else is the model's answer and says
         so: ``basis`` is ``"model"``, and no formula knows its interval. What pairs of columns say
-        is always determined where all pairs are measured, which is the default; so are three
-        columns whose values are few. ``bootstrap=50`` gives a number of the model's an interval, by
-        so many repetitions of the fit.
+        is always determined where all pairs are measured, which is the default up to 50 columns; so
+        are three columns whose values are few. ``bootstrap=50`` gives a number of the model's an
+        interval, by so many repetitions of the fit.
 
         Args:
             what: ``"count"`` or ``"share"`` of rows; ``"mean"``, ``"sum"`` or ``"quantile"`` of a

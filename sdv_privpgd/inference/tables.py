@@ -11,7 +11,7 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import MISSING, code_labels
 from sdv_privpgd.columns.merging import Merging
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import Clique
+from sdv_privpgd.domain import Clique, Grouping
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.inference.rounding import rounded_variance
 from sdv_privpgd.pipeline import Release
@@ -70,15 +70,22 @@ def _measured(
 ) -> Iterator[pd.DataFrame]:
     """The measured tables, in the order in which they were asked for."""
     asked: dict[tuple, int] = {}
+    labels_of = {name: code_labels(column) for name, column in columns.items()}
+    in_groups: dict[Grouping, dict[str, list[str]]] = {}
     for measurement in release.measurements:
         query = measurement.query
         if isinstance(query, CountQuery):
             clique, labels = (), []
         elif isinstance(query, MarginalQuery):
-            clique, labels = query.clique, [code_labels(columns[name]) for name in query.clique]
+            clique, labels = query.clique, [labels_of[name] for name in query.clique]
         elif isinstance(query, GroupedMarginalQuery):
             clique = query.clique
-            labels = [group_labels(columns[name], query.grouping[name]) for name in clique]
+            if query.grouping not in in_groups:
+                in_groups[query.grouping] = {
+                    name: group_labels(columns[name], query.grouping[name])
+                    for name in query.grouping.attributes
+                }
+            labels = [in_groups[query.grouping][name] for name in clique]
         else:
             continue
         if most is not None and len(clique) > most:
@@ -94,13 +101,14 @@ def _consistent(
     """The linear estimate of each table over codes that was measured."""
     estimate, domain = LinearEstimate(release.domain, release.measurements), release.domain
     measured = (m.query.clique for m in release.measurements if isinstance(m.query, MarginalQuery))
+    labels_of = {name: code_labels(column) for name, column in columns.items()}
     ordered = (tuple(domain.attributes[axis] for axis in sorted(domain.axes(c))) for c in measured)
     for clique in dict.fromkeys(ordered):
         if most is not None and len(clique) > most:
             continue
         found = estimate.table(clique)
         assert found is not None  # it was measured
-        labels = [code_labels(columns[name]) for name in clique]
+        labels = [labels_of[name] for name in clique]
         yield _rows(CONSISTENT, clique, labels, found[0], np.sqrt(found[1]), None)
 
 

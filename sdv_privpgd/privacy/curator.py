@@ -26,12 +26,29 @@ from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.progress import Progress, silent
 
+_BLOCK, _CELLS = 32, 1 << 15
+"""One pass over the records answers as many queries, or more as long as they have so many cells.
+Fewer would read the records more often."""
+
 
 def _noisy(answer: np.ndarray, stddev: float, words: WordSource) -> np.ndarray:
     """The answer plus rounded Gaussian noise, int64: the one place where noise meets counts."""
     if stddev == 0:
         return answer
     return np.asarray(answer + rounded_gaussian(stddev, answer.size, words).reshape(answer.shape))
+
+
+def _blocks(queries: Sequence[Query], domain: Domain) -> list[list[Query]]:
+    """The queries, in order, in blocks that one pass answers each."""
+    blocks: list[list[Query]] = []
+    cells = _CELLS
+    for query in queries:
+        if not blocks or (cells >= _CELLS and len(blocks[-1]) >= _BLOCK):
+            blocks.append([])
+            cells = 0
+        blocks[-1].append(query)
+        cells += math.prod(query.shape(domain))
+    return blocks
 
 
 def _usable_stddev(sensitivity_squared: int, mu_squared: Fraction, what: str) -> float:
@@ -155,8 +172,8 @@ class Curator:
                 delta=SAMPLING_DELTA if stddev else Fraction(0),
             )
         )
-        step = self._dataset.queries_a_pass or len(queries)
-        blocks = [queries[at : at + step] for at in range(0, len(queries), step)]
+        in_one = self._dataset.in_one_pass
+        blocks = [queries] if in_one else _blocks(queries, self.domain)
         return [
             self._released(
                 Measurement(

@@ -23,8 +23,8 @@ class Records(abc.ABC):
     True
     """
 
-    queries_a_pass: int | None = 32
-    """Queries that one pass over the records answers, if not all: a bar shows each pass."""
+    in_one_pass = False
+    """Whether all questions of a round are asked at once, because a pass takes long."""
 
     __slots__ = ("domain",)
 

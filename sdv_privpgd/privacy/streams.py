@@ -90,11 +90,11 @@ class MarginRecords(Records):
 class ClusterRecords(Records):
     """Records of a cluster: each question is a reading of all of them, where they are.
 
-    >>> ClusterRecords.queries_a_pass is None
+    >>> ClusterRecords.in_one_pass
     True
     """
 
-    queries_a_pass = None
+    in_one_pass = True
 
     def __init__(self, source: Cluster, schema: Schema) -> None:
         super().__init__(schema.domain())

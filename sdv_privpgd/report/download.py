@@ -13,7 +13,7 @@ from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.tables import CONSISTENT, MEASURED, noisy_tables
 from sdv_privpgd.pipeline import Release
-from sdv_privpgd.privacy.queries import MarginalQuery
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.report.assumed import CONFIDENT
 from sdv_privpgd.report.fit import ColumnEstimate
 from sdv_privpgd.report.page import Part, Section, Text
@@ -146,13 +146,15 @@ def _csv(frame: pd.DataFrame) -> bytes:
 
 def _kinds(release: Release) -> list[str]:
     """The kinds of tables whose cells are few enough together, those that were measured first."""
-    asked = [
-        each.query.clique
+    tables = [
+        each
         for each in release.measurements
-        if isinstance(each.query, MarginalQuery) and len(each.query.clique) <= 2
+        if isinstance(each.query, MarginalQuery | GroupedMarginalQuery)
+        and len(each.query.clique) <= 2
     ]
+    asked = [each.query.clique for each in tables if isinstance(each.query, MarginalQuery)]
     cells = {
-        MEASURED: sum(map(release.domain.size, asked)),
+        MEASURED: sum(each.answer.size for each in tables),
         CONSISTENT: sum(
             map(release.domain.size, {frozenset(clique): clique for clique in asked}.values())
         ),

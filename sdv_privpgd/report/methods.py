@@ -107,10 +107,19 @@ def _made(about: About, release: Release, ledger: PrivacyLedger) -> str:
 def _asked(about: About, release: Release, cited: Callable[[str], str]) -> str:
     """What was asked, by the strategy."""
     strategy = about.strategy
-    triples = any(isinstance(each.query, GroupedMarginalQuery) for each in release.measurements)
+    coarse = {
+        len(each.query.clique)
+        for each in release.measurements
+        if isinstance(each.query, GroupedMarginalQuery)
+    }
     if isinstance(strategy, AllPairs):
         counted = "the contingency tables of all pairs of columns"
-        if triples:
+        if 2 in coarse:
+            counted = (
+                "coarse tables of all pairs of columns, the contingency tables of the pairs that "
+                "depend most by these noisy counts"
+            )
+        if 3 in coarse:
             counted += ", and coarse tables of three columns"
         if strategy.importance:
             named = ", ".join(strategy.importance)

@@ -6,6 +6,7 @@ pair's many cells do for the same budget.
 """
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from statistics import fmean
 
@@ -14,13 +15,13 @@ import numpy as np
 from sdv_privpgd.domain import Clique, Domain, Grouping
 from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
 from sdv_privpgd.estimate.denoising import signal_variances
+from sdv_privpgd.estimate.equal_groups import equal_groups
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.progress import Progress
-from sdv_privpgd.select.equal_groups import equal_groups
-from sdv_privpgd.select.importance import Importance, important_cliques, is_for_important
+from sdv_privpgd.select.importance import Importance, clique_weights, is_for_important
 
 GROUPS = 4
 """Groups of each attribute. On Adult and ACS Income four are better than six or eight, whose tables
@@ -36,9 +37,14 @@ of the finish grows with them, and so does the noise of each."""
 
 
 def measure_triples(
-    curator: Curator, mu_squared: Fraction, importance: Importance, *, progress: Progress
+    curator: Curator,
+    triples: Sequence[Clique],
+    mu_squared: Fraction,
+    importance: Importance,
+    *,
+    progress: Progress,
 ) -> list[Measurement]:
-    """Returns one measurement a triple. The domain must have triples (``has_triples``).
+    """Returns one measurement a triple, of which there must be some.
 
     The groups hold about equal shares of the records. There are eight of each attribute if some
     attribute is important and a cell then still holds, on average, as many records as the noise's
@@ -53,19 +59,22 @@ def measure_triples(
     >>> curator = Curator(table, books)
     >>> _ = curator.measure([CountQuery()], Fraction(0), what="number of rows")
     >>> from sdv_privpgd.progress import silent
-    >>> (triple,) = measure_triples(curator, curator.ledger.remaining, {}, progress=silent)
+    >>> left = curator.ledger.remaining
+    >>> (triple,) = measure_triples(curator, [("a", "b", "c")], left, {}, progress=silent)
     >>> triple.answer.shape
     (4, 4, 2)
     """
     tables = consistent_tables(curator.domain, curator.measurements)
-    candidates = important_cliques(curator.domain, 3, importance)
-    triples = _strongest(curator.domain, candidates, tables, progress)
+    triples = _strongest(curator.domain, triples, tables, progress)
     number = GROUPS
     if is_for_important(importance) and _can_pay(curator, triples, tables, mu_squared):
         number = FINE_GROUPS
     grouping = Grouping.of(
         {name: equal_groups(counts, number) for name, counts in tables.one_way.items()}
     )
+    for known in tables.grouped:  # sums over the same groups say more together
+        if max(known.domain.sizes) == number:
+            grouping = known
     return curator.measure(
         [GroupedMarginalQuery(triple, grouping) for triple in triples],
         mu_squared,
@@ -98,12 +107,38 @@ def has_triples(domain: Domain) -> bool:
     return sum(size > 1 for size in domain.sizes) > 2
 
 
+def triples_among(domain: Domain, pairs: Sequence[Clique], importance: Importance) -> list[Clique]:
+    """The triples of attributes that can vary, each two of which are among the pairs.
+
+    If some of them have an important attribute, those alone. Pairs are in the domain's order.
+
+    >>> domain = Domain(("a", "b", "c", "d"), (2, 2, 2, 2))
+    >>> triples_among(domain, [("a", "b"), ("a", "c"), ("b", "c"), ("c", "d")], {})
+    [('a', 'b', 'c')]
+    """
+    sizes = dict(zip(domain.attributes, domain.sizes, strict=True))
+    partners: dict[str, dict[str, None]] = {name: {} for name in domain.attributes}
+    for first, second in pairs:
+        if sizes[first] > 1 and sizes[second] > 1:
+            partners[first][second] = None
+    found = [
+        (first, second, third)
+        for first, others in partners.items()
+        for second in others
+        for third in partners[second]
+        if third in others
+    ]
+    return [
+        triple for triple, weight in clique_weights(found, importance).items() if weight > 1
+    ] or found
+
+
 def _strongest(
-    domain: Domain, triples: list[Clique], tables: ConsistentTables, progress: Progress
+    domain: Domain, triples: Sequence[Clique], tables: ConsistentTables, progress: Progress
 ) -> list[Clique]:
     """The triples; of too many, those with the strongest pairs."""
     if len(triples) <= MOST:
-        return triples
+        return list(triples)
     strengths = {pair: float(own.sum()) for pair, own in signal_variances(tables, progress).items()}
     of_pairs = [
         sum(strengths.get(pair, 0.0) for pair in domain.project(triple).cliques(2))

@@ -79,10 +79,20 @@ def plant(monkeypatch):
         (COLUMNS, {"strategy": AIM(rounds_per_attribute=1)}),
         (UNDECLARED, {"strategy": MWEM(rounds=2), "adjacency": "add_remove"}),
         (COLUMNS, {"strategy": AllPairs(), "engine": "particles", "epsilon": 0.2}),
+        (COLUMNS, {"strategy": AllPairs(most_pairs=1), "rows_per_person": 2}),
         ({"ill": Boolean()}, {"strategy": "all_pairs"}),
         ({"town": Categorical(), "weight": Numerical()}, {"strategy": "all_pairs"}),
     ],
-    ids=["independent", "mst", "aim", "mwem", "all pairs", "one column", "undeclared"],
+    ids=[
+        "independent",
+        "mst",
+        "aim",
+        "mwem",
+        "all pairs",
+        "coarse pairs",
+        "one column",
+        "undeclared",
+    ],
 )
 def test_nothing_is_found_where_all_is_right(columns, settings, plant):
     assert failed(columns, runs=200, **settings) == set()

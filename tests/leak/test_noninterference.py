@@ -14,6 +14,7 @@ from interference import OTHER_TABLES, nasty, observe, other_values, settings
 
 from sdv_privpgd import (
     AIM,
+    AllPairs,
     MSTSynthesizer,
     PrivPGDSynthesizer,
     ProtectedThreshold,
@@ -61,7 +62,9 @@ def test_nothing_depends_on_the_table_behind_a_protected_statistic(
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize(
-    "strategy", ["independent", "mst", "mwem", AIM(rounds_per_attribute=1)], ids=str
+    "strategy",
+    ["independent", "mst", "mwem", AIM(rounds_per_attribute=1), AllPairs(most_pairs=3)],
+    ids=str,
 )
 def test_nothing_depends_on_the_table_whatever_is_selected(
     strategy, adjacency, fixed_answers, caplog, capsys

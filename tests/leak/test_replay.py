@@ -25,7 +25,8 @@ from sdv_privpgd.select.mwem import MWEM
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 STRATEGIES = [
-    AllPairs(), AllKWay(degree=3), Independent(), MST(), AIM(rounds_per_attribute=2), MWEM(),
+    AllPairs(), AllPairs(most_pairs=3), AllKWay(degree=3), Independent(), MST(),
+    AIM(rounds_per_attribute=2), MWEM(),
 ]  # fmt: skip
 SIZES = (2, 3, 9, 4)  # one with more codes than triples have groups
 

@@ -13,7 +13,7 @@ from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.mst import MST
@@ -56,6 +56,7 @@ def cases(draw):
     sizes = draw(st.lists(st.integers(1, 5), min_size=1, max_size=5))
     domain = Domain(tuple("abcde"[: len(sizes)]), tuple(sizes))
     cliques = [clique for degree in (1, 2, 3) for clique in domain.cliques(degree)]
+    pairs = [clique for clique in cliques if len(clique) == 2]
     workload = draw(
         st.none() | st.lists(st.sampled_from(cliques), min_size=1, max_size=4).map(tuple)
     )
@@ -66,6 +67,13 @@ def cases(draw):
             [
                 *STRATEGIES.values(),
                 AllPairs(importance=importance),
+                AllPairs(
+                    importance=importance,
+                    most_pairs=draw(st.integers(1, 9)),
+                    pairs=draw(st.lists(st.sampled_from(pairs), max_size=3).map(tuple))
+                    if pairs
+                    else (),
+                ),
                 MST(importance=importance),
                 AIM(
                     importance=importance,
@@ -123,3 +131,29 @@ def test_the_whole_way_spends_the_budget_too(case):
     assert release.ledger.remaining == 0
     counts = [m for m in release.measurements if isinstance(m.query, CountQuery)]
     assert len(counts) == 1
+
+
+@given(cases())
+def test_no_charge_pays_for_the_same_question_twice(case):
+    curator, strategy, engine, _ = case
+    measured = strategy.run(curator, engine)
+    asked = iter(each.query for each in measured)
+    for charge in curator.ledger.charges:
+        if charge.temperature is None:
+            together = [next(asked) for _ in range(charge.num_queries)]
+            assert len(set(together)) == len(together)
+    assert not list(asked)
+
+
+@given(cases())
+def test_each_pair_is_asked_for_over_groups_once_at_most(case):
+    curator, strategy, engine, _ = case
+    measured = strategy.run(curator, engine)
+    coarse = [
+        each.query.clique
+        for each in measured
+        if isinstance(each.query, GroupedMarginalQuery) and len(each.query.clique) == 2
+    ]
+    assert len(set(coarse)) == len(coarse)
+    if coarse:
+        assert set(coarse) == set(curator.domain.cliques(2))

@@ -176,6 +176,15 @@ def test_a_curve_has_questions_of_its_own_only_where_that_is_quick():
     assert "Noisy answers choose the pairs" in " ".join(outlook_lines(outlook))
 
 
+def test_where_noisy_answers_choose_the_pairs_a_plan_says_so():
+    description = described(categories({"a": 2, "b": 3, "c": 2, "d": 2}))
+    outlook = foretold(settings_of(strategy=AllPairs(most_pairs=2)), description, 500)
+    assert outlook.over_epsilon is outlook.over_rows is None
+    assert set(outlook.here.columns) == {"a", "b", "c", "d"}
+    assert 2 <= len(outlook.here.pairs) <= 4
+    assert "Noisy answers choose the pairs" in " ".join(outlook_lines(outlook))
+
+
 def test_a_table_without_rows_or_columns_has_a_plan():
     assert "What to expect" in planned(settings_of(), described(categories(SIZES)), 0).text
     keys = Description(columns={"id": {"sdtype": "id"}}, keys=["id"])

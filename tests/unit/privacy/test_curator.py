@@ -280,6 +280,19 @@ def test_no_noise_is_used_twice(domain, codes):
             assert not np.array_equal(one, other)
 
 
+@pytest.mark.parametrize("sizes", [(2, 2), (40, 40), (1, 900)])
+def test_one_pass_answers_at_least_32_queries_and_many_small_ones(sizes):
+    domain = Domain(("a", "b"), sizes)
+    queries = [MarginalQuery(clique) for clique in [("a",), ("b",), ("a", "b")]] * 100
+    blocks = curator_module._blocks(queries, domain)
+    assert [query for block in blocks for query in block] == queries
+    for block in blocks[:-1]:
+        cells = [domain.size(query.clique) for query in block]
+        assert len(block) >= 32
+        assert sum(cells) >= 1 << 15
+        assert len(block) == 32 or sum(cells[:-1]) < 1 << 15
+
+
 def test_no_query_means_no_charge(dataset):
     curator = open_curator(dataset)
     assert curator.measure([], curator.ledger.budget, what="nothing") == []

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.estimate.equal_groups import equal_groups
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery, answers
-from sdv_privpgd.select.equal_groups import equal_groups
 
 GROUPING = Grouping(("a", "b", "c"), ((0, 0), (1, 0, 1), (0, 1, 2, 1)))
 
