@@ -14,6 +14,7 @@ from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, Fitted
+from sdv_privpgd.fitting.refining import Refinable, composed, gone
 from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.fitting.settings import Settings, check_count
 from sdv_privpgd.fitting.unfinished import note_on
@@ -31,7 +32,7 @@ from sdv_privpgd.synthesize.engine import Engine
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedTable(Concluding):
+class FittedTable(Concluding, Refinable):
     """A differentially private model of a table. All that it shows is public, pickles included.
 
     Attributes:
@@ -150,6 +151,7 @@ def fit_table(
     target: str | Sequence[str] | None = None,
     importance: Mapping[str, float] | None = None,
     seed: int = 0,
+    after: PrivacyLedger | None = None,
     progress: Progress = silent,
 ) -> FittedTable:
     """Fits a differentially private model to a table, without SDV.
@@ -180,6 +182,9 @@ def fit_table(
         importance: By column how many times the budget of another pair a pair with it gets, in
             place of ``target``'s 6.
         seed: Of an engine that is named and of the rows, never of the noise.
+        after: The ledger of an earlier release of a table with some of the same people, such as
+            last year's. The ledger that is returned holds both, and the report says what people in
+            both, and in this one alone, are promised.
         progress: Told of the steps.
 
     Raises:
@@ -214,13 +219,15 @@ def fit_table(
         importance=importance,
         seed=seed,
     )
+    if after is not None:
+        after.followed_by(settings.ledger())  # refuses, if it does, before a row is read
     described = description.columns
     named = table.loc[:, [str(name) in described for name in table.columns]]
     private, errors = PrivateTable.opened(named, description.columns, description.facts)
     errors = errors or (settings.objections(private) if described else [])
     if errors:
         raise ValueError(" ".join(errors))
-    done = fit_opened(settings, description, private, progress)
+    done = fit_opened(settings, description, private, progress, after=after)
     if done.warnings:
         warnings.warn("\n- ".join((OPENING, *done.warnings)), stacklevel=2)
     return done
@@ -231,8 +238,12 @@ def fit_opened(
     description: Description,
     private: PrivateTable,
     progress: Progress = silent,
+    *,
+    after: PrivacyLedger | None = None,
 ) -> FittedTable:
     """Fits a table that was opened as the description says, and warns of nothing.
+
+    What it spends is composed with the ledger that it comes ``after``.
 
     >>> from sdv_privpgd import Independent, PrivatePGM
     >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
@@ -245,16 +256,14 @@ def fit_opened(
     try:
         fitted = _fitted(fit, private, progress)
     except BaseException as error:
-        spent = fit.books.ledger.spent() if fit.books.ledger.charges else 0.0
-        note_on(
-            error, f"The fit had spent epsilon {spent:.4g} of {settings.epsilon:g}, which is gone."
-        )
+        note_on(error, gone(fit.books.ledger, settings))
         raise
+    ledger = fit.books.ledger if after is None else after.followed_by(fit.books.ledger)
     return FittedTable(
         fitted=fitted,
         settings=settings,
-        ledger=fit.books.ledger,
-        warnings=fitted.advice(fit.books.ledger),
+        ledger=ledger,
+        warnings=composed(fitted, ledger),
         date=date.today().isoformat(),
     )
 

@@ -34,7 +34,7 @@ from sdv_privpgd.sampling.sampler import Sampler
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.mwem import MWEM
 from sdv_privpgd.select.workload import checked_workload
-from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.synthesize.engine import Engine, Model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,8 +167,12 @@ class Fit:
         progress: Progress = silent,
         *,
         known: Sequence[Measurement] = (),
+        again: bool = False,
     ) -> None:
-        """Asks for all that is left of the budget; without a table nothing beyond what is known."""
+        """Asks for all that is left of the budget; without a table nothing beyond what is known.
+
+        What is known is not asked once more, unless it is to be asked ``again``.
+        """
         schema = self.description.attributes
         if not schema.columns:
             return
@@ -176,9 +180,10 @@ class Fit:
             self.curator = without_table(schema, self.books, known)
         else:
             self.curator = table.curator(schema, self.books, known=known, progress=progress)
-            pipeline.ask(self.curator, self.settings.strategy, self._engine, progress=progress)
+            strategy = self.settings.strategy
+            pipeline.ask(self.curator, strategy, self._engine, again=again, progress=progress)
 
-    def model(self, progress: Progress = silent) -> Fitted:
+    def model(self, progress: Progress = silent, *, warm_start: Model | None = None) -> Fitted:
         """Makes a model of the answers, and rows of the model: post-processing."""
         schema, limits = self.description.attributes, self.description.limits
         fitted = Fitted(
@@ -192,7 +197,7 @@ class Fit:
             return fitted
         engine = self._engine
         answers = pipeline.Answers.of(self.curator, engine)
-        release = pipeline.fit(answers, engine, progress=progress)
+        release = pipeline.fit(answers, engine, warm_start=warm_start, progress=progress)
         maker = SamplerMaker.of(self.description, schema, release.held, self.tables)
         sampler = maker(release.model, self.settings.seed)
         return replace(fitted, release=release, sampler=sampler)

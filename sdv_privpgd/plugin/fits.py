@@ -23,6 +23,7 @@ from sdv_privpgd.fitting.fit import Fit, check
 from sdv_privpgd.fitting.planning import planned
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import Unfinished
+from sdv_privpgd.pipeline import Release
 from sdv_privpgd.plugin.arguments import log_event, original_names
 from sdv_privpgd.plugin.bar import Bar
 from sdv_privpgd.plugin.state import FittedState
@@ -235,12 +236,18 @@ class FitsOfTables(FittedState):
         table: PrivateTable | EncodedTable | None,
         progress: Progress,
         known: Sequence[Measurement] = (),
+        refines: Release | None = None,
     ) -> None:
         """Asks about a table, or without one goes on with what is known, and makes the model."""
         log_event(self, "Fit", {"TOTAL NUMBER OF COLUMNS": len(self._described)})
         self._ready_generators(fit.description)
-        fit.ask(table, progress, known=known)
-        fitted = replace(fit.model(progress), told=self._told())
+        if refines is None:
+            fit.ask(table, progress, known=known)
+            made = fit.model(progress)
+        else:
+            fit.ask(table, progress, known=refines.measurements, again=True)
+            made = fit.model(progress, warm_start=refines.model)
+        fitted = replace(made, told=self._told())
         said = fitted.advice(fit.books.ledger)
         # What can fail has not failed: from here on the model is this fit's.
         self._warnings = said
