@@ -23,6 +23,7 @@ _MODULES = (
     "conclusions",
     "compare",
     "learning",
+    "holders",
     "external",
     "show",
     "protect",

@@ -8,19 +8,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.drafting.files import plain_domain
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.refining import Refinable, composed, gone
 from sdv_privpgd.fitting.reporting import report_of
-from sdv_privpgd.fitting.settings import Settings, check_count
+from sdv_privpgd.fitting.sampled import SampledTable
+from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import note_on
-from sdv_privpgd.inference.concluding import Concluding
 from sdv_privpgd.inference.refits import Refits
-from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.progress import Progress, expect, silent
@@ -32,7 +29,7 @@ from sdv_privpgd.synthesize.engine import Engine
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedTable(Concluding, Refinable):
+class FittedTable(SampledTable, Refinable):
     """A differentially private model of a table. All that it shows is public, pickles included.
 
     Attributes:
@@ -56,44 +53,6 @@ class FittedTable(Concluding, Refinable):
     ledger: PrivacyLedger
     warnings: tuple[str, ...]
     date: str
-
-    @property
-    def num_rows(self) -> int | None:
-        """The number of rows, as far as it is known: noisy where it is private."""
-        return self.fitted.num_rows
-
-    @property
-    def domain(self) -> dict[str, dict]:
-        """What was declared and what was found of each column, as ``fit_table`` takes it.
-
-        >>> from sdv_privpgd import Categorical
-        >>> table = pd.DataFrame({"ward": ["A", "B"] * 500})
-        >>> fitted = fit_table(table, {"ward": Categorical(["A", "B"])}, epsilon=1.0, engine="pgm")
-        >>> fitted.domain["ward"]["range_values"]
-        ['A', 'B']
-        """
-        return plain_domain(self.fitted.description.in_words, keeps=True)
-
-    def sample(self, num_rows: int) -> pd.DataFrame:
-        """The next synthetic rows: any number of them, at no cost."""
-        num_rows = check_count("num_rows", num_rows, least=0)
-        sampler = self.fitted.sampler
-        columns = {} if sampler is None else sampler.take(num_rows)
-        return pd.DataFrame(columns, index=None if columns else range(num_rows))
-
-    def reset_sampling(self) -> None:
-        """Starts the sequence of rows again.
-
-        >>> from sdv_privpgd import Boolean
-        >>> table = pd.DataFrame({"ill": [True, False] * 500})
-        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
-        >>> first = fitted.sample(5)
-        >>> fitted.reset_sampling()
-        >>> fitted.sample(5).equals(first)
-        True
-        """
-        if self.fitted.sampler is not None:
-            self.fitted.sampler.restart()
 
     def report(self, path: str | Path | None = None) -> Report:
         """What was spent and how well the rows fit the noisy answers, as text, page and numbers.
@@ -124,9 +83,6 @@ class FittedTable(Concluding, Refinable):
         if path is not None:
             report.save(path)
         return report
-
-    def _released(self) -> tuple[Release | None, Schema]:
-        return self.fitted.release, self.fitted.schema
 
     def _refits(self) -> Refits:
         return self.fitted.refits

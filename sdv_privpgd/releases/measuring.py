@@ -1,0 +1,129 @@
+"""The door of a holder: a table and its declarations go in, a release that may leave comes out."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from importlib.metadata import version
+
+import pandas as pd
+
+from sdv_privpgd.columns.schema import PublicDomainError
+from sdv_privpgd.fitting.asking import asked
+from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.refining import gone
+from sdv_privpgd.fitting.unfinished import note_on
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.releases.measured import Measured, described, plain_words
+from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.select.strategy import Strategy
+
+_WHY = (
+    "Tables of several holders are added up cell by cell, so all holders must declare the same "
+    "domain, such as one file: what each discovered for itself would be other cells."
+)
+
+
+def measure(
+    table: pd.DataFrame,
+    columns: Mapping[str, Mapping],
+    epsilon: float,
+    delta: float = 1e-5,
+    *,
+    holder: str,
+    adjacency: str = "replace_one",
+    rows_per_person: int = 1,
+    num_bins: int | None = None,
+    strategy: Strategy | str = "all_pairs",
+    target: str | Sequence[str] | None = None,
+    importance: Mapping[str, float] | None = None,
+    progress: Progress = silent,
+) -> Measured:
+    """Noisy tables of one holder's private table, to be handed over and combined with others'.
+
+    Privacy: what is returned, or raised, is (epsilon, delta)-differentially private for one row of
+    this table, or for the ``rows_per_person`` rows of one person. No row leaves, and what others
+    do with the release costs nothing more.
+
+    All holders must declare the same columns, in the same order, and use the same ``num_bins``,
+    ``adjacency`` and strategy: what one has measured and another has not cannot be added up.
+
+    Args:
+        table: The private table.
+        columns: What is public of each column, as ``fit_table`` takes it, without gaps: nothing is
+            discovered.
+        epsilon: What may be spent.
+        delta: Choose it well below 1 / (number of rows).
+        holder: Whose table it is: a public name that no other holder has.
+        adjacency: ``"replace_one"``, where the number of rows is public, or ``"add_remove"``.
+        rows_per_person: The largest number of rows that one person may have.
+        num_bins: Cells of a column of numbers or dates that does not name its own; 32 by default.
+        strategy: What is asked, as ``fit_table`` takes it. ``"all_pairs"`` asks for no triples
+            here: their groups would be each holder's own.
+        target: The column that the rows are to predict, or several, the same for all holders.
+        importance: As ``fit_table`` takes it.
+        progress: Told of the steps.
+
+    Raises:
+        PublicDomainError: Before a row is read, where a column's domain is not declared.
+        ValueError: For settings and declarations that cannot be meant, for columns that are
+            missing, and for a table without rows if their number is public, before a row is read.
+        PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
+
+    >>> from sdv_privpgd import Categorical, Numerical, combine, measure
+    >>> columns = {"ward": Categorical(["A", "B"]), "age": Numerical(0, 99, decimal_places=0)}
+    >>> north = pd.DataFrame({"ward": ["A", "B"] * 500, "age": [30, 60] * 500})
+    >>> south = pd.DataFrame({"ward": ["A", "A"] * 400, "age": [20, 80] * 400})
+    >>> releases = [
+    ...     measure(table, columns, epsilon=2.0, holder=name)
+    ...     for name, table in {"North": north, "South": south}.items()
+    ... ]
+    >>> combine(releases, engine="pgm").num_rows
+    1800
+    """
+    if not isinstance(table, pd.DataFrame):
+        raise ValueError(f"table must be a pandas DataFrame, got {type(table).__name__}.")
+    if not isinstance(holder, str) or not holder.strip():
+        raise ValueError(f"holder must name whose table it is, got {holder!r}.")
+    if isinstance(strategy, str) and strategy == "all_pairs":
+        strategy = AllPairs(triples=0)  # pyright: ignore[reportArgumentType]
+    settings, _ = asked(
+        columns,
+        epsilon,
+        delta,
+        adjacency=adjacency,
+        rows_per_person=rows_per_person,
+        num_bins=num_bins,
+        strategy=strategy,
+        engine="pgm",
+        target=target,
+        importance=importance,
+    )
+    words = plain_words(columns)
+    try:
+        description = described(words, num_bins)
+    except PublicDomainError as error:
+        raise PublicDomainError(f"{error} {_WHY}") from None
+    if not description.modelled:
+        raise ValueError("columns names no column: there is nothing to measure.")
+    named = table.loc[:, [str(name) in words for name in table.columns]]
+    private, errors = PrivateTable.opened(named, description.columns, description.facts)
+    errors = errors or settings.objections(private)
+    if errors:
+        raise ValueError(" ".join(errors))
+    fit = Fit(settings, description, doubts={})
+    try:
+        fit.ask(private, progress)
+    except BaseException as error:
+        note_on(error, gone(fit.books.ledger, settings))
+        raise
+    assert fit.curator is not None
+    return Measured(
+        holder=holder.strip(),
+        columns=words,
+        num_bins=num_bins,
+        ledger=fit.books.ledger,
+        answers=fit.curator.measurements,
+        strategy=repr(settings.strategy),
+        date=date.today().isoformat(),
+        program=f"sdv-privpgd {version('sdv-privpgd')}",
+    )
