@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.cli import auditing, commands, finishing, synthesizing
+from sdv_privpgd.cli import auditing, commands, finishing, release_arguments, synthesizing
 from sdv_privpgd.cli.saying import PROGRAM
 
 if TYPE_CHECKING:
@@ -146,6 +146,10 @@ def parser() -> argparse.ArgumentParser:
     describe.add_argument("model", type=Path)
     describe.add_argument("--report", type=Path, help="write the public page, too")
     _force(describe)
+    adding = release_arguments.Adding(
+        command=_command, table=_table, dialect=_dialect, force=_force
+    )
+    release_arguments.add_commands(each, adding)
     return whole
 
 

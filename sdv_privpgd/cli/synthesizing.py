@@ -45,7 +45,7 @@ def synthesize(arguments: Namespace) -> None:
     check_table(arguments.table)
     kind_written(arguments.out)
     earlier = earlier_ledger(arguments.ledger)
-    planned = _planned(arguments)
+    planned = planned_ledger(arguments)
     after(earlier, planned)
     check_spending(earlier, planned, arguments.max_epsilon)
     metadata = None if arguments.metadata is None else read_metadata(arguments.metadata)
@@ -204,8 +204,13 @@ def check_rows(arguments: Namespace) -> None:
         raise CommandError(f"--rows must be 0 or more, got {arguments.rows}.")
 
 
-def _planned(arguments: Namespace) -> PrivacyLedger:
-    """The empty ledger of the fit."""
+def planned_ledger(arguments: Namespace) -> PrivacyLedger:
+    """The empty ledger of the fit.
+
+    >>> own = {"adjacency": "add_remove", "rows_per_person": 1}
+    >>> planned_ledger(Namespace(epsilon=1.0, delta=1e-5, **own)).epsilon
+    1.0
+    """
     try:
         return PrivacyLedger.open(
             arguments.epsilon,

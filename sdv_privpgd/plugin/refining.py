@@ -1,8 +1,13 @@
 """More budget later: the method that asks about a fitted table again."""
 
+from sdv.errors import InvalidDataError
+
 from sdv_privpgd.fitting.beginning import begin
+from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.refining import begun_again, require_same_rows
 from sdv_privpgd.plugin.fits import FitsOfTables
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 
 
 class RefinedFits(FitsOfTables):
@@ -19,6 +24,24 @@ class RefinedFits(FitsOfTables):
     >>> synthesizer.ledger.epsilon, synthesizer.ledger.spent() <= 1.0
     (1.0, True)
     """
+
+    def refined_ledger(self, epsilon: float) -> PrivacyLedger:
+        """The books of the last fit with so much more to spend. Raises what ``refine`` would."""
+        self._require_fitted()
+        assert self._model_of_table is not None
+        return begun_again(self._model_of_table, epsilon).books.ledger
+
+    def _require_refinable(self, fitted: Fitted, table: PrivateTable) -> None:
+        if self._description().attributes != fitted.schema:
+            raise ValueError(
+                "The settings that give the noisy answers their meaning have changed since the "
+                "fit that is to be refined: public_domain, num_bins, enforce_rounding or "
+                "constraints. Set them back, or fit anew."
+            )
+        try:
+            require_same_rows(fitted, table)
+        except ValueError as error:
+            raise InvalidDataError([str(error)]) from None
 
     def refine(self, data, epsilon: float) -> None:
         """Spends more budget on the table that was fitted, and fits all answers again.
@@ -37,22 +60,16 @@ class RefinedFits(FitsOfTables):
 
         Raises:
             NotFittedError: Before a fit.
-            ValueError: For another number of rows, where that is public; for fits whose tables were
-                not kept; for an epsilon that is not positive; or if settings that give the answers
-                their meaning have changed.
+            InvalidDataError: For other columns, or another number of rows where that is public.
+            ValueError: For fits whose tables were not kept, for an epsilon that is not positive, or
+                if settings that give the answers their meaning have changed.
         """
         self._require_fitted()
         with self._account.lock:
             fitted = self._model_of_table
             assert fitted is not None
             fit, table = begun_again(fitted, epsilon), self._open(data)
-            if self._description().attributes != fitted.schema:
-                raise ValueError(
-                    "The settings that give the noisy answers their meaning have changed since the "
-                    "fit that is to be refined: public_domain, num_bins, enforce_rounding or "
-                    "constraints. Set them back, or fit anew."
-                )
-            require_same_rows(fitted, table)
+            self._require_refinable(fitted, table)
             assert fitted.release is not None
             before, names = fitted.release.ledger, (self._gives_frames, self._original_columns)
             with (

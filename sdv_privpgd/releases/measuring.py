@@ -1,8 +1,11 @@
 """The door of a holder: a table and its declarations go in, a release that may leave comes out."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
+from fractions import Fraction
 from importlib.metadata import version
+from typing import Any
 
 import pandas as pd
 
@@ -12,6 +15,7 @@ from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.refining import gone
 from sdv_privpgd.fitting.unfinished import note_on
 from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.releases.measured import Measured, described, plain_words
 from sdv_privpgd.select.all_pairs import AllPairs
@@ -80,24 +84,94 @@ def measure(
     >>> combine(releases, engine="pgm").num_rows
     1800
     """
+    return prepared(
+        table,
+        columns,
+        epsilon,
+        delta,
+        holder=holder,
+        adjacency=adjacency,
+        rows_per_person=rows_per_person,
+        num_bins=num_bins,
+        strategy=strategy,
+        target=target,
+        importance=importance,
+    ).run(progress)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measuring:
+    """A measurement that is about to be made, or was: it holds the books, however it ends.
+
+    Attributes:
+        holder: Whose table it is.
+        columns: What is declared of each column.
+        fit: The questions and the books.
+        private: The table, which shows nothing.
+
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> about = {"epsilon": 1.0, "holder": "North"}
+    >>> measuring = prepared(table, {"ill": {"sdtype": "boolean"}}, **about)
+    >>> measuring.ledger.charges, measuring.run().num_rows, len(measuring.ledger.charges)
+    ((), 1000, 2)
+    """
+
+    holder: str
+    columns: Mapping[str, Mapping]
+    fit: Fit
+    private: PrivateTable
+
+    @property
+    def ledger(self) -> PrivacyLedger:
+        """What was spent so far. Public."""
+        return self.fit.books.ledger
+
+    def run(self, progress: Progress = silent) -> Measured:
+        """Asks the table for all that may be spent."""
+        try:
+            self.fit.ask(self.private, progress)
+        except BaseException as error:
+            note_on(error, gone(self.ledger, self.fit.settings))
+            raise
+        assert self.fit.curator is not None
+        return Measured(
+            holder=self.holder,
+            columns=self.columns,
+            num_bins=self.fit.description.num_bins,
+            ledger=self.ledger,
+            answers=self.fit.curator.measurements,
+            strategy=repr(self.fit.settings.strategy),
+            date=date.today().isoformat(),
+            program=f"sdv-privpgd {version('sdv-privpgd')}",
+        )
+
+
+def prepared(
+    table: pd.DataFrame,
+    columns: Mapping[str, Mapping],
+    epsilon: float,
+    delta: float = 1e-5,
+    *,
+    holder: str,
+    num_bins: int | None = None,
+    strategy: Strategy | str = "all_pairs",
+    **settings: Any,
+) -> Measuring:
+    """What ``measure`` does before a row is read: all is checked, and nothing is spent.
+
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> prepared(table, {"ill": {"sdtype": "boolean"}}, epsilon=1.0, holder="").ledger
+    Traceback (most recent call last):
+    ValueError: holder must name whose table it is, got ''.
+    """
     if not isinstance(table, pd.DataFrame):
         raise ValueError(f"table must be a pandas DataFrame, got {type(table).__name__}.")
     if not isinstance(holder, str) or not holder.strip():
         raise ValueError(f"holder must name whose table it is, got {holder!r}.")
     if isinstance(strategy, str) and strategy == "all_pairs":
-        strategy = AllPairs(triples=0)  # pyright: ignore[reportArgumentType]
-    settings, _ = asked(
-        columns,
-        epsilon,
-        delta,
-        adjacency=adjacency,
-        rows_per_person=rows_per_person,
-        num_bins=num_bins,
-        strategy=strategy,
-        engine="pgm",
-        target=target,
-        importance=importance,
-    )
+        strategy = AllPairs(triples=Fraction(0))
+    asks: dict[str, Any] = {"num_bins": num_bins, "strategy": strategy, "engine": "pgm", **settings}
+    plan, _ = asked(columns, epsilon, delta, **asks)
     words = plain_words(columns)
     try:
         description = described(words, num_bins)
@@ -107,23 +181,8 @@ def measure(
         raise ValueError("columns names no column: there is nothing to measure.")
     named = table.loc[:, [str(name) in words for name in table.columns]]
     private, errors = PrivateTable.opened(named, description.columns, description.facts)
-    errors = errors or settings.objections(private)
+    errors = errors or plan.objections(private)
     if errors:
         raise ValueError(" ".join(errors))
-    fit = Fit(settings, description, doubts={})
-    try:
-        fit.ask(private, progress)
-    except BaseException as error:
-        note_on(error, gone(fit.books.ledger, settings))
-        raise
-    assert fit.curator is not None
-    return Measured(
-        holder=holder.strip(),
-        columns=words,
-        num_bins=num_bins,
-        ledger=fit.books.ledger,
-        answers=fit.curator.measurements,
-        strategy=repr(settings.strategy),
-        date=date.today().isoformat(),
-        program=f"sdv-privpgd {version('sdv-privpgd')}",
-    )
+    fit = Fit(plan, description, doubts={})
+    return Measuring(holder=holder.strip(), columns=words, fit=fit, private=private)
