@@ -12,7 +12,9 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import MISSING, code_labels
 
 _OR_MISSING = f" or {MISSING}"
-_RANGE = re.compile(r"(.+?)\s*(?:–|—|\bto\b|(?<=\S)-)\s*(.+)", re.DOTALL)
+_RANGE = re.compile(r"(.+?)\s*(?:–|—|\sto\s)\s*(.+)", re.DOTALL)
+_NUMBERS = re.compile(r"(-?[\d.,]+)\s*-\s*(-?[\d.,]+)")
+"""A hyphen stands between two numbers alone: dates have hyphens of their own."""
 
 Codes = tuple[int, ...]
 
@@ -39,8 +41,7 @@ class ColumnLabels:
         """The codes that a label names, in order. Raises ``ValueError`` if it names none."""
         if is_missing(label) and self.column.nullable:
             return (self.column.size - 1,)
-        found = self._by_value.get(label) if not isinstance(label, str) else None
-        key = _plain(label, splits=not self._is_category)
+        found, key = self._of_value(label), _plain(label, splits=not self._is_category)
         for known in (self._singles, self._runs):
             found = known.get(key) if found is None else found
         if found is None:
@@ -51,6 +52,17 @@ class ColumnLabels:
                 "(cut_points for numbers and dates)."
             )
         return found
+
+    def _of_value(self, label: Any) -> Codes | None:
+        """The code of a category by its value, or by another way to write a number."""
+        if isinstance(label, str):
+            if label.strip() in self.texts:
+                return None
+            try:
+                label = float(label)
+            except ValueError:
+                return None
+        return self._by_value.get(label)
 
     @property
     def _is_category(self) -> bool:
@@ -118,12 +130,9 @@ def _plain(label: Any, *, splits: bool) -> Any:
     if not splits or text == MISSING:
         return text
     has_missing, text = text.endswith(_OR_MISSING), text.removesuffix(_OR_MISSING)
-    matched = _RANGE.fullmatch(text)
-    # A date such as 2024-01-31 is no range: only a dash between spaces divides dates.
-    if matched is None or (text.count("-") > 1 and "–" not in text and " to " not in text):
-        ends = (_number(text), _number(text))
-    else:
-        ends = (_number(matched[1]), _number(matched[2]))
+    matched = _RANGE.fullmatch(text) or _NUMBERS.fullmatch(text)
+    low, high = (text, text) if matched is None else (matched[1], matched[2])
+    ends = (_number(low), _number(high))
     return _with_missing(ends) if has_missing else ends
 
 

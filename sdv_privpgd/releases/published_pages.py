@@ -15,6 +15,7 @@ from sdv_privpgd.report.assumed import About, facts_about, facts_in_words
 from sdv_privpgd.report.document import Report
 from sdv_privpgd.report.page import Facts, Items, Page, Section, Text, long_table
 from sdv_privpgd.report.privacy import WIDTH
+from sdv_privpgd.words import listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +69,7 @@ def whose_guarantee(publisher: str, tables: Sequence[PublishedTable]) -> list[st
     >>> whose_guarantee("the census", [])[0][:38]
     'The rows were made of 0 tables that th'
     """
-    exact = sum(not table.largest for table in tables)
+    exact = [table.name for table in tables if table.clique and not table.largest]
     said = [
         f"The rows were made of {len(tables):,} tables that {publisher} has published, and of "
         "nothing else. No row of people was read.",
@@ -81,8 +82,8 @@ def whose_guarantee(publisher: str, tables: Sequence[PublishedTable]) -> list[st
     ]
     if exact:
         said.append(
-            f"{exact:,} of the tables are said to be exact. Nothing hides a person in a small "
-            "count of theirs, and rows that follow them do not either."
+            f"Exact, as far as is said: {listed(exact, 4)}. Nothing hides a person in a small count "
+            "of an exact table, and rows that follow it do not either."
         )
     return said
 

@@ -238,3 +238,14 @@ def test_peak_memory_is_what_was_held_at_the_most():
         [sys.executable, "-c", _HOLDS_50_MEBIBYTES], stdout=subprocess.PIPE, text=True, check=True
     )
     assert 40 < float(done.stdout) < 100
+
+
+@pytest.mark.slow
+def test_holders_prints_a_line_a_split():
+    few = ["--rows", "600", "--num-particles", "200", "--seeds", "1"]
+    lines = benchmark("holders", "--holders", "2", "--alone", "1", *few).splitlines()
+    assert [line.split()[0] for line in lines] == ["split", "even", "education"]
+    found = dict(zip(lines[0].split(), lines[1].split(), strict=True))
+    assert float(found["noise"]) == pytest.approx(float(found["foretold"]), rel=0.1)
+    lines = benchmark("holders", "--refine", *few).splitlines()
+    assert lines[-1].split()[0] == "mean"
