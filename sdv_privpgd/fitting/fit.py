@@ -51,6 +51,8 @@ class Fitted:
         refusals: Sentences on constraints that the found columns cannot meet.
         settings: Those of the fit; ``None`` in files of earlier versions.
         told: What else the fit was told, by name, as far as a report is to say it.
+        starts: Of a fit that was refined, how many of the answers each earlier model was made of,
+            from which the next one started.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
@@ -68,6 +70,7 @@ class Fitted:
     refusals: Sequence[str] = ()
     settings: Settings | None = None
     told: Mapping[str, Any] | None = None
+    starts: tuple[int, ...] = ()
 
     @property
     def num_rows(self) -> int | None:
@@ -183,8 +186,21 @@ class Fit:
             strategy = self.settings.strategy
             pipeline.ask(self.curator, strategy, self._engine, again=again, progress=progress)
 
-    def model(self, progress: Progress = silent, *, warm_start: Model | None = None) -> Fitted:
-        """Makes a model of the answers, and rows of the model: post-processing."""
+    def model(
+        self,
+        progress: Progress = silent,
+        *,
+        warm_start: Model | None = None,
+        starts: Sequence[int] = (),
+    ) -> Fitted:
+        """Makes a model of the answers, and rows of the model: post-processing.
+
+        Args:
+            progress: Told of the steps.
+            warm_start: The model of earlier answers, if it is there.
+            starts: How many answers each earlier model was made of; without a ``warm_start`` these
+                models are made anew.
+        """
         schema, limits = self.description.attributes, self.description.limits
         fitted = Fitted(
             description=self.description,
@@ -192,11 +208,15 @@ class Fit:
             doubts=self.doubts,
             refusals=limits.refusals,
             settings=self.settings,
+            starts=tuple(starts),
         )
         if self.curator is None:
             return fitted
         engine = self._engine
         answers = pipeline.Answers.of(self.curator, engine)
+        for number in () if warm_start is not None else starts:
+            earlier = replace(answers, measurements=answers.measurements[:number])
+            warm_start = pipeline.fit(earlier, engine, warm_start=warm_start).model
         release = pipeline.fit(answers, engine, warm_start=warm_start, progress=progress)
         maker = SamplerMaker.of(self.description, schema, release.held, self.tables)
         sampler = maker(release.model, self.settings.seed)

@@ -202,8 +202,10 @@ def asked_again(
     assert fitted.release is not None
     num_rows = fit.settings.foretold_rows(table)
     begin(progress, fit.settings.engine, lambda: fit.stages(num_rows))
-    fit.ask(table, progress, known=fitted.release.measurements, again=True)
-    return fit.model(progress, warm_start=fitted.release.model)
+    known = fitted.release.measurements
+    fit.ask(table, progress, known=known, again=True)
+    starts = (*fitted.starts, len(known))
+    return fit.model(progress, warm_start=fitted.release.model, starts=starts)
 
 
 def on_several_releases(books: PrivacyLedger, own: PrivacyLedger) -> tuple[str, ...]:

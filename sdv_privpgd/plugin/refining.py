@@ -2,7 +2,6 @@
 
 from sdv.errors import InvalidDataError
 
-from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.refining import begun_again, require_same_rows
 from sdv_privpgd.plugin.fits import FitsOfTables
@@ -76,7 +75,5 @@ class RefinedFits(FitsOfTables):
                 self._shown() as progress,
                 self._account.charged(fit, names, goes_on=True, since=before),
             ):
-                num_rows = fit.settings.foretold_rows(table)
-                begin(progress, fit.settings.engine, lambda: fit.stages(num_rows))
-                self._run(fit, names, table, progress, refines=fitted.release)
+                self._run(fit, names, table, progress, refines=fitted)
             self._speak_up()

@@ -82,8 +82,8 @@ def whose_guarantee(publisher: str, tables: Sequence[PublishedTable]) -> list[st
     ]
     if exact:
         said.append(
-            f"Exact, as far as is said: {listed(exact, 4)}. Nothing hides a person in a small count "
-            "of an exact table, and rows that follow it do not either."
+            f"Exact, as far as is said: {listed(exact, 4)}. Nothing hides a person in a small "
+            "count of an exact table, and rows that follow it do not either."
         )
     return said
 

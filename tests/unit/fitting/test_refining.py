@@ -16,7 +16,10 @@ from sdv_privpgd import (
     ProtectedThreshold,
     fit_table,
 )
+from sdv_privpgd.audit.kept_file import file_checks
+from sdv_privpgd.audit.subjects import KeptTable
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
+from sdv_privpgd.plugin.auditing import KeptFile
 from sdv_privpgd.privacy.composition import epsilon_in_all, raised
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery
@@ -250,3 +253,33 @@ def test_a_table_that_cannot_be_refined_is_told(monkeypatch):
     with pytest.raises(ValueError, match="have changed since"):
         own.refine(sdv_tables.table(300), 0.5)
     assert own.ledger == before
+
+
+# Audited.
+
+
+@pytest.mark.parametrize("engine", ["pgm", "particles"])
+def test_an_audit_finds_a_refined_table_in_order(engine):
+    if engine == "particles":
+        engine = ParticleGradientDescent(num_particles=200, epochs=2)
+    refined = fitted(0.5, engine=engine).refine(table(), 0.25).refine(table(), 0.25)
+    assert [check.passed for check in file_checks(KeptTable(refined))] == [True] * 3
+    grown = fit_table(table(1200), COLUMNS, 1.0, engine=engine, after=refined.ledger)
+    assert [check.passed for check in file_checks(KeptTable(grown))][0] is True
+
+
+def test_an_audit_finds_a_refined_synthesizer_in_order():
+    private = sdv_tables.table(300)
+    own = synthesizer()
+    own.fit(private)
+    own.refine(private, 0.5)
+    checks = file_checks(KeptFile(own))
+    assert [check.passed for check in checks[:2]] == [True, True]
+
+
+def test_an_audit_notices_what_a_refinement_has_kept():
+    from dataclasses import replace
+
+    refined = fitted().refine(table(), 0.5)
+    kept = replace(refined, warnings=(*refined.warnings, "the oldest is 97"))
+    assert file_checks(KeptTable(kept))[0].passed is False
