@@ -14,6 +14,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/dataset.py``        74  codes, and their counting
     ``privacy/value_counts.py``   36  values, and their counting
     ``privacy/ledger.py``        180  the books
+    ``privacy/composition.py``    22  more budget, and people of several tables
     ``privacy/measurement.py``    10  a noisy answer
     ``privacy/curator.py``       187  charging, counting and noise in one act
     ``privacy/boundary.py``      136  the table's way in
@@ -22,8 +23,8 @@ An auditor reads these files, in this order, with their lines of code:
     ``columns/scalars.py``       170  numbers, truths and text of cells
     ``columns/dates.py``         117  dates of cells
 
-These are 1,567 lines of code. What they call besides holds no record: ``domain`` and the cells of
-``columns/`` are public facts. The first ten need numpy, scipy and mpmath alone. ``boundary`` is the
+These are 1,589 lines of code. What they call besides holds no record: ``domain`` and the cells of
+``columns/`` are public facts. The first eleven need numpy, scipy and mpmath alone. ``boundary`` is the
 one exception of the rule that the core is free of pandas: it calls the encoders, who read pandas'
 columns, on columns that it does not look into. ``ledger_file`` and ``opacus`` read ledgers, which
 are public.

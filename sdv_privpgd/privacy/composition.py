@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from sdv_privpgd.privacy.accounting import check_epsilon, epsilon_of, mu_squared_of
+from sdv_privpgd.privacy.accounting import check_delta, check_epsilon, epsilon_of, mu_squared_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 
 
@@ -39,10 +39,10 @@ def raised(ledger: PrivacyLedger, epsilon: float) -> PrivacyLedger:
     return replace(ledger, epsilon=total, budget=mu_squared_of(total, left))
 
 
-def epsilon_in_all(ledgers: Sequence[PrivacyLedger]) -> float:
+def epsilon_in_all(ledgers: Sequence[PrivacyLedger], delta: float | None = None) -> float:
     """The epsilon spent on somebody who is in the tables of all these ledgers. Public.
 
-    It is at the largest of their deltas. What a ledger's table says is changed by its own people
+    It is at ``delta``, by default the largest of theirs. What a ledger's table says is changed by its own people
     alone. So who is in one of them has that one's epsilon, and for who is in several mu^2 adds up.
 
     >>> from sdv_privpgd.privacy.queries import Adjacency
@@ -52,6 +52,7 @@ def epsilon_in_all(ledgers: Sequence[PrivacyLedger]) -> float:
     if not ledgers:
         return 0.0
     deltas = (charge.delta for ledger in ledgers for charge in ledger.charges)
-    left = Fraction(max(ledger.delta for ledger in ledgers)) - sum(deltas, Fraction(0))
+    largest = max(ledger.delta for ledger in ledgers) if delta is None else check_delta(delta)
+    left = Fraction(largest) - sum(deltas, Fraction(0))
     spent = sum((ledger.mu_squared for ledger in ledgers), Fraction(0))
     return epsilon_of(spent, float(left)) if left > 0 else math.inf

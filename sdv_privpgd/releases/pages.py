@@ -34,20 +34,20 @@ def promises(holders: Sequence[Holder]) -> list[str]:
     if not holders:
         return ["Nobody has measured anything."]
     ledgers = sorted(
-        (holder.ledger for holder in holders), key=lambda ledger: ledger.spent(), reverse=True
+        (holder.ledger for holder in holders), key=lambda ledger: ledger.mu_squared, reverse=True
     )
     adjacency, delta = ledgers[0].adjacency, max(ledger.delta for ledger in ledgers)
     said = [
         "Each holder has measured its own table and added the noise itself. Its rows were seen by "
         "nobody else, and the noisy tables were added up afterwards, which costs nothing.",
         "Whoever has rows at one holder alone is protected by that holder's epsilon, at most "
-        f"{ledgers[0].spent():.4g} at its delta: what the others have measured says nothing of "
-        "them.",
+        f"{max(ledger.spent() for ledger in ledgers):.4g} at its delta: what the others have "
+        "measured says nothing of them.",
     ]
     if len(ledgers) > 1:
         said.append(
             f"Whoever has rows at several holders is protected by all of these together: by "
-            f"epsilon {epsilon_in_all(ledgers[:2]):.4g} at delta {delta:g} at most if at two"
+            f"epsilon {epsilon_in_all(ledgers[:2], delta):.4g} at delta {delta:g} at most if at two"
             + (
                 f", and {epsilon_in_all(ledgers):.4g} if at all {len(ledgers)}."
                 if len(ledgers) > 2

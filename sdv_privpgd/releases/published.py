@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -13,7 +13,7 @@ from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.releases.measured import described, plain_words
 from sdv_privpgd.releases.modelling import ModelledTables, modelled
@@ -37,6 +37,9 @@ _NO_LEDGER = PrivacyLedger(
     adjacency=Adjacency.REPLACE_ONE, epsilon=0.0, delta=1e-5, budget=Fraction(0)
 )
 """Nothing was asked of any table here. No report shows it."""
+
+_MORE_PRECISE = 10.0
+"""An exact table counts, in a fit, as one with so much less noise than the least noisy other."""
 
 _FAR, _PART = 6.0, 0.005
 """Two tables' numbers of rows differ if by so many standard deviations and such a part."""
@@ -144,7 +147,8 @@ def from_tables(
     words = without_missing(plain_words(columns), found)
     description = described(words, num_bins)
     mean, largest = answers_of(found, description.schema)
-    fitted, own = modelled(description, _NO_LEDGER, mean, engine, seed, progress, said=largest)
+    weighed = _weighed(mean)
+    fitted, own = modelled(description, _NO_LEDGER, weighed, engine, seed, progress, said=largest)
     return PublishedTables(
         fitted=fitted,
         engine=own,
@@ -154,6 +158,19 @@ def from_tables(
         warnings=(*_on_noise(found), *_on_rows(description.schema.domain(), mean)),
         date=date.today().isoformat(),
     )
+
+
+def _weighed(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """The same answers; exact tables beside noisy ones count as much as an engine can bear.
+
+    An engine that descends would never reach the noisy tables if others weighed infinitely more.
+    """
+    noisy = [each.stddev for each in measurements if each.stddev]
+    least = min(noisy, default=0.0) / _MORE_PRECISE
+    return [
+        each if each.stddev or isinstance(each.query, CountQuery) else replace(each, stddev=least)
+        for each in measurements
+    ]
 
 
 def _on_noise(tables: Sequence[TidyTable]) -> list[str]:

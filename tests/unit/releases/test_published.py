@@ -106,6 +106,30 @@ def test_the_guarantee_is_the_publisher_s():
     assert "ledger" not in facts
 
 
+@pytest.mark.parametrize("engine", ["pgm", "particles"])
+def test_exact_tables_beside_noisy_ones_do_not_drown_them(engine):
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 4, 4000)
+    rows = pd.DataFrame({"a": first, "b": (first + rng.integers(0, 2, 4000)) % 5})
+    pairs = pd.crosstab(rows["a"], rows["b"]).stack().rename("estimate").reset_index()
+    pairs = pairs.rename(columns={"a": "label_1", "b": "label_2"})
+    single = rows["a"].value_counts().rename("estimate").rename_axis("label_1").reset_index()
+    found = from_tables(
+        [
+            pairs.assign(column_1="a", column_2="b", stddev=np.sqrt(pairs["estimate"] + 1)),
+            single.assign(column_1="a", stddev=0.0),
+        ],
+        {"a": Ordinal(list(range(4))), "b": Ordinal(list(range(5)))},
+        publisher="the census",
+        engine=engine,
+    )
+    sampled = found.sample(4000)
+    tables = [pd.crosstab(each["a"], each["b"]).to_numpy() for each in (sampled, rows)]
+    assert np.abs(tables[0] - tables[1]).sum() / 4000 < 0.1
+    stddev = found.answer("count", where={"a": 1}).stddev
+    assert stddev < 0.01
+
+
 def test_our_own_noisy_tables_are_such_tables(tmp_path):
     """What one fit has published another model is made of, triples over groups included."""
     rng = np.random.default_rng(0)
