@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from sdv_privpgd.inference.imputation import Rubin, rubin
     from sdv_privpgd.inference.replicates import Bootstrap
     from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
+    from sdv_privpgd.releases.combining import CombinedTable, combine
+    from sdv_privpgd.releases.measured import Measured
+    from sdv_privpgd.releases.measuring import measure
+    from sdv_privpgd.releases.published import PublishedTables, from_tables
     from sdv_privpgd.report.document import Report
     from sdv_privpgd.report.evaluation import evaluate
     from sdv_privpgd.sampling.between import Between
@@ -63,6 +67,7 @@ _HOMES = {
     "Bootstrap": "sdv_privpgd.inference.replicates",
     "Boolean": "sdv_privpgd.columns.declared",
     "Categorical": "sdv_privpgd.columns.declared",
+    "CombinedTable": "sdv_privpgd.releases.combining",
     "Datetime": "sdv_privpgd.columns.declared",
     "DifferentiablePenalty": "sdv_privpgd.synthesize.particles.penalties",
     "Engine": "sdv_privpgd.synthesize.engine",
@@ -72,6 +77,7 @@ _HOMES = {
     "MST": "sdv_privpgd.select.mst",
     "MSTSynthesizer": "sdv_privpgd.synthesizer",
     "MWEM": "sdv_privpgd.select.mwem",
+    "Measured": "sdv_privpgd.releases.measured",
     "Numerical": "sdv_privpgd.columns.declared",
     "Ordinal": "sdv_privpgd.columns.declared",
     "ParticleGradientDescent": "sdv_privpgd.synthesize.particles.descent",
@@ -81,6 +87,7 @@ _HOMES = {
     "PrivatePGM": "sdv_privpgd.synthesize.pgm",
     "ProtectedThreshold": "sdv_privpgd.synthesize.particles.penalties",
     "PublicDomainError": "sdv_privpgd.columns.schema",
+    "PublishedTables": "sdv_privpgd.releases.published",
     "Regression": "sdv_privpgd.inference.coefficients",
     "Report": "sdv_privpgd.report.document",
     "Rubin": "sdv_privpgd.inference.imputation",
@@ -89,10 +96,13 @@ _HOMES = {
     "audit_fit": "sdv_privpgd.audit.door",
     "audit_fitted": "sdv_privpgd.audit.door",
     "check_domain": "sdv_privpgd.drafting.checking",
+    "combine": "sdv_privpgd.releases.combining",
     "draft_domain": "sdv_privpgd.drafting.template",
     "draft_metadata": "sdv_privpgd.drafting.types",
     "evaluate": "sdv_privpgd.report.evaluation",
     "fit_table": "sdv_privpgd.fitting.door",
+    "from_tables": "sdv_privpgd.releases.published",
+    "measure": "sdv_privpgd.releases.measuring",
     "read_domain": "sdv_privpgd.drafting.files",
     "rubin": "sdv_privpgd.inference.imputation",
     "write_domain": "sdv_privpgd.drafting.files",
@@ -110,6 +120,7 @@ __all__ = [
     "Boolean",
     "Bootstrap",
     "Categorical",
+    "CombinedTable",
     "Datetime",
     "DifferentiablePenalty",
     "Engine",
@@ -117,6 +128,7 @@ __all__ = [
     "FixedCombinations",
     "Independent",
     "MSTSynthesizer",
+    "Measured",
     "Numerical",
     "Ordinal",
     "ParticleGradientDescent",
@@ -126,6 +138,7 @@ __all__ = [
     "PrivatePGM",
     "ProtectedThreshold",
     "PublicDomainError",
+    "PublishedTables",
     "Regression",
     "Report",
     "Rubin",
@@ -134,10 +147,13 @@ __all__ = [
     "audit_fit",
     "audit_fitted",
     "check_domain",
+    "combine",
     "draft_domain",
     "draft_metadata",
     "evaluate",
     "fit_table",
+    "from_tables",
+    "measure",
     "read_domain",
     "rubin",
     "write_domain",

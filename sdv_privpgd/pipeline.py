@@ -114,12 +114,17 @@ class Answers:
 
 
 def ask(
-    curator: Curator, strategy: Strategy, engine: Engine, *, progress: Progress = silent
+    curator: Curator,
+    strategy: Strategy,
+    engine: Engine,
+    *,
+    again: bool = False,
+    progress: Progress = silent,
 ) -> None:
     """Asks for the number of rows, the engine's statistics and the strategy's tables.
 
     This spends all that is left of the curator's budget. What it has already answered is not asked
-    again.
+    once more, unless all that was answered with noise is to be asked ``again``.
 
     >>> from sdv_privpgd import Independent, PrivatePGM
     >>> from sdv_privpgd.privacy.dataset import Dataset
@@ -132,7 +137,8 @@ def ask(
     >>> [charge.what for charge in curator.ledger.charges]
     ['number of rows', 'all 1-way marginals']
     """
-    budget, known = curator.ledger.remaining, [m.query for m in curator.measurements]
+    budget = curator.ledger.remaining
+    known = [m.query for m in curator.measurements if not (again and m.stddev)]
     queries = engine.statistics(curator.domain)  # refuses, if it does, before anything is spent
     require_room(queries)
     if CountQuery() not in known:
@@ -156,8 +162,16 @@ def require_room(statistics: Sequence[Query]) -> None:
         )
 
 
-def fit(answers: Answers, engine: Engine, *, progress: Progress = silent) -> Release:
+def fit(
+    answers: Answers,
+    engine: Engine,
+    *,
+    warm_start: Model | None = None,
+    progress: Progress = silent,
+) -> Release:
     """Fits a model to noisy answers: post-processing, at no cost.
+
+    ``warm_start`` is a model of earlier answers about the same rows.
 
     The engine asks for a statistic to keep it from being read off the synthetic rows (paper,
     section 4.4). So after the fit neither the statistic nor the tables, which would reveal it, are
@@ -176,7 +190,8 @@ def fit(answers: Answers, engine: Engine, *, progress: Progress = silent) -> Rel
     """
     domain, measured = answers.domain, answers.measurements
     expect(progress, lambda: _left(domain, measured, engine))
-    model, held = engine.fit(domain, measured, progress=progress), surely_held(domain, measured)
+    model = engine.fit(domain, measured, warm_start=warm_start, progress=progress)
+    held = surely_held(domain, measured)
     if any(measurement.query in answers.statistics for measurement in measured):
         measured = tuple(each for each in measured if isinstance(each.query, CountQuery))
     return Release(

@@ -14,6 +14,7 @@ from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import FittedTable, fit_opened
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.refining import composed
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -167,10 +168,11 @@ class KeptTable:
         fit = Fit(self.settings, kept.description, doubts=kept.doubts, begun=books)
         with listening() as said:
             fit.ask(None, known=kept.release.measurements)
-            own = fit.model()
-            anew = replace(
-                self.fitted, fitted=own, ledger=books, warnings=own.advice(fit.books.ledger)
-            )
+            own = fit.model(starts=kept.starts)
+            # Earlier releases on the ledger are public: they were handed in.
+            ledger = self.fitted.ledger
+            ledger = ledger if ledger.charges[-len(books.charges) :] == books.charges else books
+            anew = replace(self.fitted, fitted=own, ledger=ledger, warnings=composed(own, ledger))
         if said.error is not None:
             raise ValueError(f"No model can be made of the answers that are kept: {said.error[1]}")
         return leaves(_restarted(anew))

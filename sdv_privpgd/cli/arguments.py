@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.cli import auditing, commands, finishing, synthesizing
+from sdv_privpgd.cli import auditing, commands, finishing, release_arguments, synthesizing
 from sdv_privpgd.cli.saying import PROGRAM
 
 if TYPE_CHECKING:
@@ -148,6 +148,10 @@ def parser() -> argparse.ArgumentParser:
     describe.add_argument("model", type=Path)
     describe.add_argument("--report", type=Path, help="write the public page, too")
     _force(describe)
+    adding = release_arguments.Adding(
+        command=_command, table=_table, dialect=_dialect, force=_force
+    )
+    release_arguments.add_commands(each, adding)
     return whole
 
 
@@ -194,6 +198,11 @@ def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
         "--adjacency", choices=["replace_one", "add_remove"], default="replace_one"
     )
     command.add_argument("--rows-per-person", type=int, default=1)
+    command.add_argument(
+        "--person-column",
+        metavar="COLUMN",
+        help="whose a row is: no more than --rows-per-person rows of a person are read",
+    )
     command.add_argument("--discovery-share", type=float, default=0.2)
     command.add_argument("--seed", type=int, default=0, help="of the engine, not of the noise")
 

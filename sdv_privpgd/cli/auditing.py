@@ -20,6 +20,7 @@ USUAL = {
     "delta": 1e-5,
     "adjacency": "replace_one",
     "rows_per_person": 1,
+    "person_column": None,
     "discovery_share": 0.2,
     "seed": 0,
     "method": "privpgd",

@@ -55,7 +55,8 @@ def say_before(synthesizer: "PrivateSynthesizer") -> None:
     keys = {table.primary_key, *table.alternate_keys}
     columns, domain = columns_of(metadata), synthesizer.public_domain or {}
     facts = {name: {**columns[name], **domain.get(name, {})} for name in modelled(columns, keys)}
-    ids = on_repeated_ids(repeated_ids(columns, keys), synthesizer.rows_per_person)
+    told = [each for each in repeated_ids(columns, keys) if each != synthesizer.person_column]
+    ids = on_repeated_ids(told, synthesizer.rows_per_person)
     for sentence in [*ids, *on_names(facts)]:
         say(in_options(sentence))
 

@@ -31,6 +31,8 @@ _OPTIONS = (
         "a comma before decimals needs --decimal, and separators of thousands need --thousands",
     ),
     (r"rows_per_person", "--rows-per-person"),
+    (r"person_column", "--person-column"),
+    (r"adjacency='add_remove'", "--adjacency add_remove"),
     (r"discovery_share", "--discovery-share"),
     (r"num_rows", "--rows"),
     (r"(epsilon|delta|adjacency|seed|runs)(?= must )", r"--\1"),

@@ -46,7 +46,7 @@ def synthesize(arguments: Namespace) -> None:
     tables = tables_in(arguments.table)
     kind_written(arguments.out)
     earlier = earlier_ledger(arguments.ledger)
-    planned = _planned(arguments)
+    planned = planned_ledger(arguments)
     after(earlier, planned)
     check_spending(earlier, planned, arguments.max_epsilon)
     metadata = None if arguments.metadata is None else read_metadata(arguments.metadata)
@@ -210,14 +210,20 @@ def check_rows(arguments: Namespace) -> None:
         raise CommandError(f"--rows must be 0 or more, got {arguments.rows}.")
 
 
-def _planned(arguments: Namespace) -> PrivacyLedger:
-    """The empty ledger of the fit."""
+def planned_ledger(arguments: Namespace) -> PrivacyLedger:
+    """The empty ledger of the fit.
+
+    >>> own = {"adjacency": "add_remove", "rows_per_person": 1}
+    >>> planned_ledger(Namespace(epsilon=1.0, delta=1e-5, **own)).epsilon
+    1.0
+    """
     try:
         return PrivacyLedger.open(
             arguments.epsilon,
             arguments.delta,
             Adjacency.parse(arguments.adjacency),
             arguments.rows_per_person,
+            people=getattr(arguments, "person_column", None),
         )
     except ValueError as error:
         raise CommandError(in_options(error)) from None
@@ -249,6 +255,7 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
             arguments.delta,
             adjacency=arguments.adjacency,
             rows_per_person=arguments.rows_per_person,
+            person_column=getattr(arguments, "person_column", None),
             public_domain=read_facts(arguments.domain),
             public_metadata=arguments.public_metadata,
             discovery_share=arguments.discovery_share,

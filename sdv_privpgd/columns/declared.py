@@ -32,6 +32,8 @@ class Numerical(_Declared):
         num_bins: The number of cells it is counted in; 32 unless the fit's ``num_bins`` says
             otherwise. More cells keep finer differences, but each has fewer rows against the noise.
         increment: A whole number that all values are multiples of.
+        cut_points: Numbers at which the cells begin, all but the first: where published tables
+            are cut, or a codebook is.
 
     >>> Numerical(0, 120, decimal_places=0)
     {'range_min': 0, 'range_max': 120, 'decimal_places': 0}
@@ -48,6 +50,7 @@ class Numerical(_Declared):
         nullable: bool | None = None,
         num_bins: int | None = None,
         increment: int | None = None,
+        cut_points: Sequence[float] | None = None,
     ) -> None:
         super().__init__(
             range_min=range_min,
@@ -56,6 +59,7 @@ class Numerical(_Declared):
             range_is_nullable=nullable,
             num_bins=num_bins,
             increment=increment,
+            cut_points=None if cut_points is None else list(cut_points),
         )
 
 
@@ -73,6 +77,7 @@ class Datetime(_Declared):
         nullable: Whether values may be missing; by default they may.
         num_bins: The number of cells it is counted in; 32 unless the fit's ``num_bins`` says
             otherwise. More cells keep finer differences, but each has fewer rows against the noise.
+        cut_points: Dates at which the cells begin, all but the first.
 
     >>> Datetime("2020-01-01", "2024-12-31")
     {'range_min': '2020-01-01', 'range_max': '2024-12-31'}
@@ -88,6 +93,7 @@ class Datetime(_Declared):
         datetime_format: str | None = None,
         nullable: bool | None = None,
         num_bins: int | None = None,
+        cut_points: Sequence[Any] | None = None,
     ) -> None:
         super().__init__(
             range_min=range_min,
@@ -95,6 +101,7 @@ class Datetime(_Declared):
             datetime_format=datetime_format,
             range_is_nullable=nullable,
             num_bins=num_bins,
+            cut_points=None if cut_points is None else list(cut_points),
         )
 
 

@@ -38,15 +38,22 @@ class Account:
         self.lock = threading.RLock()
 
     @contextmanager
-    def charged(self, fit: Fit, names: tuple[bool, Any], *, goes_on: bool = False) -> Iterator[Fit]:
+    def charged(
+        self,
+        fit: Fit,
+        names: tuple[bool, Any],
+        *,
+        goes_on: bool = False,
+        since: PrivacyLedger | None = None,
+    ) -> Iterator[Fit]:
         """A fit, while one thread has the object to itself.
 
         What it charges stays on the books. If it fails, its answers are kept, and all else is as
         it was. One that ``goes_on`` has been warned of before. ``names`` are what ``Unfinished``
-        keeps of the table's names.
+        keeps of the table's names, ``since`` the books of a whole fit that gets more budget.
         """
         with self.lock:
-            begun = fit.books.ledger
+            begun = fit.books.ledger if since is None else since
             if not goes_on and self.ledger is not None:
                 self._warn_of_refit(self.ledger.followed_by(begun))
             try:
@@ -54,7 +61,8 @@ class Account:
                 self.unfinished = None
             except BaseException as error:
                 is_of_use = fit.curator is not None or (fit.has_discovered and not goes_on)
-                if fit.books.ledger.mu_squared and is_of_use:
+                paid_before = 0 if since is None else since.mu_squared
+                if fit.books.ledger.mu_squared > paid_before and is_of_use:
                     self.unfinished = Unfinished.of(fit, names)
                     note_on(error, self.unfinished.remedy())
                 elif fit.books.ledger.mu_squared > begun.mu_squared:

@@ -36,7 +36,7 @@ def asked(
     >>> settings.epsilon, description.modelled
     (1.0, ['ill'])
     """
-    described = {str(name): _described(str(name), facts) for name, facts in columns.items()}
+    described = {str(name): require_sdtype(str(name), facts) for name, facts in columns.items()}
     settings = Settings(
         epsilon=epsilon,
         delta=delta,
@@ -63,8 +63,13 @@ def asked(
     return settings, description
 
 
-def _described(name: str, facts: Mapping) -> dict:
-    """The facts on a column with its sdtype."""
+def require_sdtype(name: str, facts: Mapping) -> dict:
+    """The facts on a column with its sdtype. Raises ``ValueError`` where it is not declared.
+
+    >>> from sdv_privpgd import Boolean
+    >>> require_sdtype("ill", Boolean())
+    {'sdtype': 'boolean'}
+    """
     if not isinstance(facts, Mapping):
         raise ValueError(
             f"columns[{name!r}] must be a declaration such as Numerical(0, 120) or a dictionary "

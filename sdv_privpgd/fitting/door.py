@@ -7,20 +7,16 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.drafting.files import plain_domain
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, Fitted
+from sdv_privpgd.fitting.refining import Refinable, composed, gone
 from sdv_privpgd.fitting.reporting import report_of
-from sdv_privpgd.fitting.settings import Settings, check_count
+from sdv_privpgd.fitting.sampled import SampledTable
+from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import note_on
-from sdv_privpgd.inference.concluding import Concluding
 from sdv_privpgd.inference.refits import Refits
-from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.progress import Progress, expect, silent
@@ -32,7 +28,7 @@ from sdv_privpgd.synthesize.engine import Engine
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedTable(Concluding):
+class FittedTable(SampledTable, Refinable):
     """A differentially private model of a table. All that it shows is public, pickles included.
 
     Attributes:
@@ -56,44 +52,6 @@ class FittedTable(Concluding):
     ledger: PrivacyLedger
     warnings: tuple[str, ...]
     date: str
-
-    @property
-    def num_rows(self) -> int | None:
-        """The number of rows, as far as it is known: noisy where it is private."""
-        return self.fitted.num_rows
-
-    @property
-    def domain(self) -> dict[str, dict]:
-        """What was declared and what was found of each column, as ``fit_table`` takes it.
-
-        >>> from sdv_privpgd import Categorical
-        >>> table = pd.DataFrame({"ward": ["A", "B"] * 500})
-        >>> fitted = fit_table(table, {"ward": Categorical(["A", "B"])}, epsilon=1.0, engine="pgm")
-        >>> fitted.domain["ward"]["range_values"]
-        ['A', 'B']
-        """
-        return plain_domain(self.fitted.description.in_words, keeps=True)
-
-    def sample(self, num_rows: int) -> pd.DataFrame:
-        """The next synthetic rows: any number of them, at no cost."""
-        num_rows = check_count("num_rows", num_rows, least=0)
-        sampler = self.fitted.sampler
-        columns = {} if sampler is None else sampler.take(num_rows)
-        return pd.DataFrame(columns, index=None if columns else range(num_rows))
-
-    def reset_sampling(self) -> None:
-        """Starts the sequence of rows again.
-
-        >>> from sdv_privpgd import Boolean
-        >>> table = pd.DataFrame({"ill": [True, False] * 500})
-        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
-        >>> first = fitted.sample(5)
-        >>> fitted.reset_sampling()
-        >>> fitted.sample(5).equals(first)
-        True
-        """
-        if self.fitted.sampler is not None:
-            self.fitted.sampler.restart()
 
     def report(self, path: str | Path | None = None) -> Report:
         """What was spent and how well the rows fit the noisy answers, as text, page and numbers.
@@ -125,9 +83,6 @@ class FittedTable(Concluding):
             report.save(path)
         return report
 
-    def _released(self) -> tuple[Release | None, Schema]:
-        return self.fitted.release, self.fitted.schema
-
     def _refits(self) -> Refits:
         return self.fitted.refits
 
@@ -152,6 +107,7 @@ def fit_table(
     target: str | Sequence[str] | None = None,
     importance: Mapping[str, float] | None = None,
     seed: int = 0,
+    after: PrivacyLedger | None = None,
     progress: Progress = silent,
 ) -> FittedTable:
     """Fits a differentially private model to a table, without SDV.
@@ -188,6 +144,9 @@ def fit_table(
         importance: By column how many times the budget of another pair a pair with it gets, in
             place of ``target``'s 6.
         seed: Of an engine that is named and of the rows, never of the noise.
+        after: The ledger of an earlier release of a table with some of the same people, such as
+            last year's. The ledger that is returned holds both, and the report says what people in
+            both, and in this one alone, are promised.
         progress: Told of the steps.
 
     Raises:
@@ -222,6 +181,8 @@ def fit_table(
         importance=importance,
         seed=seed,
     )
+    if after is not None:
+        after.followed_by(settings.ledger())  # refuses, if it does, before a row is read
     private, errors = PrivateTable.opened(
         table,
         description.columns,
@@ -232,7 +193,7 @@ def fit_table(
     errors = errors or (settings.objections(private) if description.columns else [])
     if errors:
         raise ValueError(" ".join(errors))
-    done = fit_opened(settings, description, private, progress)
+    done = fit_opened(settings, description, private, progress, after=after)
     if done.warnings:
         warnings.warn("\n- ".join((OPENING, *done.warnings)), stacklevel=2)
     return done
@@ -243,8 +204,12 @@ def fit_opened(
     description: Description,
     private: PrivateTable,
     progress: Progress = silent,
+    *,
+    after: PrivacyLedger | None = None,
 ) -> FittedTable:
     """Fits a table that was opened as the description says, and warns of nothing.
+
+    What it spends is composed with the ledger that it comes ``after``.
 
     >>> from sdv_privpgd import Independent, PrivatePGM
     >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
@@ -257,16 +222,14 @@ def fit_opened(
     try:
         fitted = _fitted(fit, private, progress)
     except BaseException as error:
-        spent = fit.books.ledger.spent() if fit.books.ledger.charges else 0.0
-        note_on(
-            error, f"The fit had spent epsilon {spent:.4g} of {settings.epsilon:g}, which is gone."
-        )
+        note_on(error, gone(fit.books.ledger, settings))
         raise
+    ledger = fit.books.ledger if after is None else after.followed_by(fit.books.ledger)
     return FittedTable(
         fitted=fitted,
         settings=settings,
-        ledger=fit.books.ledger,
-        warnings=fitted.advice(fit.books.ledger),
+        ledger=ledger,
+        warnings=composed(fitted, ledger),
         date=date.today().isoformat(),
     )
 

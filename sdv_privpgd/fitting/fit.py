@@ -35,7 +35,7 @@ from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.mwem import MWEM
 from sdv_privpgd.select.workload import checked_workload
-from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.synthesize.engine import Engine, Model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +52,8 @@ class Fitted:
         refusals: Sentences on constraints that the found columns cannot meet.
         settings: Those of the fit; ``None`` in files of earlier versions.
         told: What else the fit was told, by name, as far as a report is to say it.
+        starts: Of a fit that was refined, how many of the answers each earlier model was made of,
+            from which the next one started.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
@@ -69,6 +71,7 @@ class Fitted:
     refusals: Sequence[str] = ()
     settings: Settings | None = None
     told: Mapping[str, Any] | None = None
+    starts: tuple[int, ...] = ()
 
     @property
     def num_rows(self) -> int | None:
@@ -168,8 +171,12 @@ class Fit:
         progress: Progress = silent,
         *,
         known: Sequence[Measurement] = (),
+        again: bool = False,
     ) -> None:
-        """Asks for all that is left of the budget; without a table nothing beyond what is known."""
+        """Asks for all that is left of the budget; without a table nothing beyond what is known.
+
+        What is known is not asked once more, unless it is to be asked ``again``.
+        """
         schema = self.description.attributes
         if not schema.columns:
             return
@@ -178,10 +185,23 @@ class Fit:
         else:
             self.curator = table.curator(schema, self.books, known=known, progress=progress)
             strategy = strategy_for(self.settings, self.description)
-            pipeline.ask(self.curator, strategy, self._engine, progress=progress)
+            pipeline.ask(self.curator, strategy, self._engine, again=again, progress=progress)
 
-    def model(self, progress: Progress = silent) -> Fitted:
-        """Makes a model of the answers, and rows of the model: post-processing."""
+    def model(
+        self,
+        progress: Progress = silent,
+        *,
+        warm_start: Model | None = None,
+        starts: Sequence[int] = (),
+    ) -> Fitted:
+        """Makes a model of the answers, and rows of the model: post-processing.
+
+        Args:
+            progress: Told of the steps.
+            warm_start: The model of earlier answers, if it is there.
+            starts: How many answers each earlier model was made of; without a ``warm_start`` these
+                models are made anew.
+        """
         schema, limits = self.description.attributes, self.description.limits
         fitted = Fitted(
             description=self.description,
@@ -189,12 +209,16 @@ class Fit:
             doubts=self.doubts,
             refusals=limits.refusals,
             settings=self.settings,
+            starts=tuple(starts),
         )
         if self.curator is None:
             return fitted
         engine = self._engine
         answers = pipeline.Answers.of(self.curator, engine)
-        release = pipeline.fit(answers, engine, progress=progress)
+        for number in () if warm_start is not None else starts:
+            earlier = replace(answers, measurements=answers.measurements[:number])
+            warm_start = pipeline.fit(earlier, engine, warm_start=warm_start).model
+        release = pipeline.fit(answers, engine, warm_start=warm_start, progress=progress)
         maker = SamplerMaker.of(self.description, schema, release.held, self.tables)
         sampler = maker(release.model, self.settings.seed)
         return replace(fitted, release=release, sampler=sampler)

@@ -1,14 +1,17 @@
 """What a fit that failed had paid for: kept, so that it can be finished from there. Public."""
 
+import math
 import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
@@ -107,11 +110,17 @@ def booked(
     charged = now.charges[len(begun.charges) :]
     if not charged:
         return books
-    if books is None:
+    if books is None or books == begun:
         return now
     if not begun.charges:
         return books.followed_by(now)
-    return replace(books, charges=books.charges + charged)
+    grown = replace(
+        books, charges=books.charges + charged, budget=books.budget + now.budget - begun.budget
+    )
+    if grown.budget == books.budget:
+        return grown
+    left = float(Fraction(books.delta) - books.reserved)
+    return replace(grown, epsilon=epsilon_of(grown.budget, left) if left > 0 else math.inf)
 
 
 def note_on(error: BaseException, note: str) -> None:

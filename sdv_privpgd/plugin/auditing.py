@@ -170,7 +170,10 @@ class KeptFile:
     @property
     def settings(self) -> Settings:
         """As of the fit."""
-        return self.synthesizer._settings()
+        fitted, own = self.synthesizer._model_of_table, self.synthesizer._settings()
+        if fitted is None or fitted.release is None or not fitted.starts:
+            return own
+        return replace(own, epsilon=fitted.release.ledger.epsilon)  # it was refined
 
     @property
     def ledger(self) -> Any:
@@ -212,10 +215,14 @@ class KeptFile:
         settings, description = own._questions(kept._dtypes)
         found = fitted.description
         description = replace(description, discovered=found.discovered, shapes=found.shapes)
-        fit = Fit(settings, description, doubts=fitted.doubts, begun=fitted.release.ledger)
+        books = fitted.release.ledger
+        if fitted.starts:  # it was refined: its budget is more than that of a fit
+            settings = replace(settings, epsilon=books.epsilon)
+        fit = Fit(settings, description, doubts=fitted.doubts, begun=books)
         names = (kept._gives_frames, kept._original_columns)
         with listening() as said:
-            own._run(fit, names, None, said.steps, fitted.release.measurements)
+            known = fitted.release.measurements
+            own._run(fit, names, None, said.steps, known, starts=fitted.starts)
             _begin_again(own)
         if said.error is not None:
             raise ValueError(f"No model can be made of the answers that are kept: {said.error[1]}")

@@ -31,8 +31,8 @@ from sdv_privpgd.plugin.arguments import public_copy, python_s, refuse_several_t
 from sdv_privpgd.plugin.auditing import AuditedFit
 from sdv_privpgd.plugin.constrained import ConstrainedRows
 from sdv_privpgd.plugin.constraints import SdvConstraints
-from sdv_privpgd.plugin.fits import FitsOfTables
 from sdv_privpgd.plugin.pages import ShownFit
+from sdv_privpgd.plugin.refining import RefinedFits
 from sdv_privpgd.plugin.rows import SampledRows
 from sdv_privpgd.plugin.transforming import AssignedTransformers
 from sdv_privpgd.select.importance import importance_of, weighed
@@ -46,7 +46,7 @@ _STATE_VERSION = 6
 
 
 class PrivateSynthesizer(
-    FitsOfTables,
+    RefinedFits,
     ShownFit,
     AuditedFit,
     AnsweredQuestions,

@@ -19,8 +19,9 @@ from sdv.errors import (
 from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fit import Fit, check
+from sdv_privpgd.fitting.fit import Fit, Fitted, check
 from sdv_privpgd.fitting.planning import planned
+from sdv_privpgd.fitting.refining import asked_again
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import Unfinished
 from sdv_privpgd.plugin.arguments import log_event, original_names
@@ -164,6 +165,7 @@ class FitsOfTables(FittedState):
             found = kept.description
             description = replace(description, discovered=found.discovered, shapes=found.shapes)
             kept.require(description.attributes, with_data=data is not None)
+            settings = replace(settings, epsilon=kept.ledger.epsilon)  # a refinement has more
             fit = Fit(settings, description, doubts=kept.doubts, begun=kept.ledger)
             with self._shown() as progress, self._account.charged(fit, kept.names, goes_on=True):
                 num_rows = kept.known_rows or settings.foretold_rows(table)
@@ -246,12 +248,19 @@ class FitsOfTables(FittedState):
         table: PrivateTable | EncodedTable | None,
         progress: Progress,
         known: Sequence[Measurement] = (),
+        *,
+        refines: Fitted | None = None,
+        starts: Sequence[int] = (),
     ) -> None:
         """Asks about a table, or without one goes on with what is known, and makes the model."""
         log_event(self, "Fit", {"TOTAL NUMBER OF COLUMNS": len(self._described)})
         self._ready_generators(fit.description)
-        fit.ask(table, progress, known=known)
-        fitted = replace(fit.model(progress), told=self._told())
+        if refines is None or not isinstance(table, PrivateTable):
+            fit.ask(table, progress, known=known)
+            made = fit.model(progress, starts=starts)
+        else:
+            made = asked_again(fit, refines, table, progress)
+        fitted = replace(made, told=self._told())
         said = fitted.advice(fit.books.ledger)
         # What can fail has not failed: from here on the model is this fit's.
         self._warnings = said

@@ -8,6 +8,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.drafting.files import plain_domain
+from sdv_privpgd.fitting.refining import on_several_releases
 from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.plugin.arguments import column_names
 from sdv_privpgd.plugin.state import FittedState
@@ -61,7 +62,7 @@ class ShownFit(FittedState):
             table=str(self._table_name),
             date=str(self._fitted_date),
             told=self._told() if fitted.told is None else fitted.told,
-            notes=self._warnings,
+            notes=self._notes,
         )
         if path is not None:
             report.save(path)
@@ -171,7 +172,14 @@ class ShownFit(FittedState):
 
         ``warnings_`` are at its end. Before a fit it says what may be spent.
         """
-        return privacy_report(self.ledger, notes=self._warnings)
+        return privacy_report(self.ledger, notes=self._notes)
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        """What is worth a look, and what people are promised who are in several fits' tables."""
+        if self._release is None:
+            return self._warnings
+        return (*self._warnings, *on_several_releases(self.ledger, self._release.ledger))
 
     def get_loss_values(self) -> pd.DataFrame:
         """How far the particles were from the noisy tables after some epochs. Public.

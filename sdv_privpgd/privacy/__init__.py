@@ -6,37 +6,51 @@ and a test that looks into running fits (``tests/leak/test_boundary.py``) keep i
 
 An auditor reads these files, in this order, with their lines of code:
 
-    ``privacy/accounting.py``     95  epsilon and delta as mu, and back
-    ``privacy/noise.py``          45  rounded Gaussian noise
-    ``privacy/selection.py``      47  the exponential mechanism
-    ``privacy/thresholding.py``   22  values that nobody declared
-    ``privacy/queries.py``       158  what can be asked, and its sensitivity
-    ``privacy/counting.py``       64  what is counted over codes
-    ``privacy/dataset.py``        67  codes in memory
-    ``privacy/value_counts.py``   84  values, and their counting
-    ``privacy/ledger.py``        180  the books
-    ``privacy/measurement.py``    10  a noisy answer
-    ``privacy/curator.py``       186  charging, counting and noise in one act
-    ``privacy/looking.py``        52  what a first look counts
-    ``privacy/streams.py``        68  codes in a file, and where rows are
-    ``privacy/boundary.py``      130  the table's way in
-    ``columns/encoders.py``      203  cells to codes, and back
-    ``columns/encoding.py``       33  columns to codes
-    ``columns/readings.py``       56  cells of which little is known to codes
-    ``columns/scalars.py``       170  numbers, truths and text of cells
-    ``columns/dates.py``         117  dates of cells
-    ``sources/source.py``         51  what rows come from
-    ``sources/frames.py``         24  frames of pandas
-    ``sources/arrow.py``          83  batches of Arrow
-    ``sources/tables.py``         86  tables of other libraries
-    ``sources/files.py``          63  files of Parquet and text
-    ``sources/opening.py``        32  the source of what a user has
-    ``sources/withheld.py``       17  messages that could quote a cell
+    ``privacy/accounting.py``       95  epsilon and delta as mu, and back
+    ``privacy/noise.py``            45  rounded Gaussian noise
+    ``privacy/selection.py``        47  the exponential mechanism
+    ``privacy/thresholding.py``     22  values that nobody declared
+    ``privacy/queries.py``         158  what can be asked, and its sensitivity
+    ``privacy/counting.py``         64  what is counted over codes
+    ``privacy/dataset.py``          67  codes in memory
+    ``privacy/value_counts.py``     84  values, and their counting
+    ``privacy/ledger.py``          194  the books
+    ``privacy/composition.py``      22  more budget, and people of several tables
+    ``privacy/measurement.py``      10  a noisy answer
+    ``privacy/curator.py``         197  charging, counting and noise in one act
+    ``privacy/looking.py``          50  what a first look counts
+    ``privacy/streams.py``          68  codes in a file, and where rows are
+    ``privacy/boundary.py``        133  the table's way in
+    ``columns/encoders.py``        203  cells to codes, and back
+    ``columns/encoding.py``         33  columns to codes
+    ``columns/readings.py``         58  cells of which little is known to codes
+    ``columns/scalars.py``         177  numbers, truths and text of cells
+    ``columns/dates.py``           117  dates of cells
+    ``sources/source.py``           50  what rows come from
+    ``sources/frames.py``           24  frames of pandas
+    ``sources/people.py``           96  no more than so many rows of a person
 
-These are 2,143 lines of code. What they call besides holds no record: ``domain`` and the cells of
+These are 2,014 lines of code. Who has rows in files, databases or clusters reads, of these 1,096, what
+the rows come through; they hand out cells, keep none and count none but for the cluster's:
+
+    ``sources/opening.py``          44  the source of what a user has
+    ``sources/withheld.py``         17  messages that could quote a cell
+    ``sources/files.py``            74  paths and patterns; Parquet
+    ``sources/arrow.py``            83  batches of Arrow
+    ``sources/tables.py``           90  tables of other libraries
+    ``sources/csv.py``             101  files of text
+    ``sources/texts.py``           129  what a text means
+    ``sources/parsers.py``         128  the parser of texts
+    ``sources/headers.py``          77  names in a first record
+    ``sources/dialect.py``          45  how texts are written
+    ``sources/kinds.py``            24  kinds of files
+    ``sources/retyped.py``          35  dtypes that a user names
+    ``sources/spark.py``           144  tallies to the workers of a cluster
+    ``sources/spark_tasks.py``     105  what the workers do
+
+What they call besides holds no record: ``domain`` and the cells of
 ``columns/`` are public facts. The first eleven need numpy, scipy and mpmath alone. ``looking``,
 ``streams`` and ``boundary`` are the exceptions of the rule that the core is free of pandas: they
-call the encoders, who read pandas' columns, on columns that they do not look into. Sources other
-than frames hand out cells, keep none and count none. ``ledger_file`` and ``opacus`` read ledgers,
-which are public.
+call the encoders, who read pandas' columns, on columns that they do not look into. ``ledger_file``
+and ``opacus`` read ledgers, which are public.
 """

@@ -69,7 +69,8 @@ def measure_triples(
     number = GROUPS
     if is_for_important(importance) and _can_pay(curator, triples, tables, mu_squared):
         number = FINE_GROUPS
-    grouping = Grouping.of(
+    # Groups that were asked about before are asked about again: their answers can be averaged.
+    grouping = _asked_before(curator, triples) or Grouping.of(
         {name: equal_groups(counts, number) for name, counts in tables.one_way.items()}
     )
     for known in tables.grouped:  # sums over the same groups say more together
@@ -81,6 +82,17 @@ def measure_triples(
         what="3-way marginals in groups",
         progress=progress,
     )
+
+
+def _asked_before(curator: Curator, triples: list[Clique]) -> Grouping | None:
+    """The last grouping of which such triples were measured."""
+    queries = [known.query for known in curator.measurements]
+    found = [
+        query.grouping
+        for query in queries
+        if isinstance(query, GroupedMarginalQuery) and query.clique in triples
+    ]
+    return found[-1] if found else None
 
 
 def _can_pay(

@@ -246,3 +246,14 @@ def test_reading_is_timed_by_source(tmp_path):
     assert [line.split()[:2] for line in lines[1:]] == [["parquet", "2000"], ["tuples", "2000"]]
     found = dict(zip(lines[0].split(), lines[1].split(), strict=True))
     assert float(found["Mpairs_per_core_s"]) > 0
+
+
+@pytest.mark.slow
+def test_holders_prints_a_line_a_split():
+    few = ["--rows", "600", "--num-particles", "200", "--seeds", "1"]
+    lines = benchmark("holders", "--holders", "2", "--alone", "1", *few).splitlines()
+    assert [line.split()[0] for line in lines] == ["split", "even", "education"]
+    found = dict(zip(lines[0].split(), lines[1].split(), strict=True))
+    assert float(found["noise"]) == pytest.approx(float(found["foretold"]), rel=0.1)
+    lines = benchmark("holders", "--refine", *few).splitlines()
+    assert lines[-1].split()[0] == "mean"

@@ -1,0 +1,57 @@
+"""The command that spends more on the table of a kept synthesizer."""
+
+from argparse import Namespace
+from dataclasses import replace
+
+from sdv_privpgd.cli.dialect import reading
+from sdv_privpgd.cli.files import kind_written
+from sdv_privpgd.cli.keeping import Purchase
+from sdv_privpgd.cli.models import fitted
+from sdv_privpgd.cli.reading import open_table, tables_in
+from sdv_privpgd.cli.saying import CommandError, in_options
+from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, rest
+from sdv_privpgd.cli.synthesizing import (
+    check_rows,
+    facts_of,
+    num_rows,
+    own_errors,
+    print_report,
+    write_results,
+)
+from sdv_privpgd.cli.writing import Outputs
+
+
+def refine(arguments: Namespace) -> None:
+    """Asks the table of a kept synthesizer again, with more budget on one ledger."""
+    kind_written(arguments.out)
+    check_rows(arguments)
+    tables = tables_in(arguments.table)
+    synthesizer = fitted(arguments.model)
+    synthesizer.verbose = not arguments.quiet
+    earlier, before = earlier_ledger(arguments.ledger), synthesizer.ledger
+    if earlier is not None:
+        after(earlier, before)
+    try:
+        planned = rest(synthesizer.refined_ledger(arguments.epsilon))
+        planned = replace(planned, epsilon=arguments.epsilon)  # it is what is added
+    except ValueError as error:
+        raise CommandError(in_options(error)) from None
+    check_spending(before if earlier is None else earlier, planned, arguments.max_epsilon)
+    with Outputs(inputs=tables, force=arguments.force) as outputs:
+        purchase = Purchase(
+            synthesizer=synthesizer,
+            begun=len(before.charges),
+            earlier=earlier,
+            outputs=outputs,
+            ledger=outputs.open("--ledger", arguments.ledger, is_paid=True, grows=True),
+            model=outputs.required("the model", arguments.model, is_paid=True, grows=True),
+            out=outputs.required("--out", arguments.out, is_paid=True),
+        )
+        report = outputs.open("--report", arguments.report, is_paid=True)
+        with purchase.kept():
+            how = reading(arguments, tables[0], synthesizer.dialect)
+            table = open_table(tables, how, facts_of(synthesizer))
+            with own_errors():
+                synthesizer.refine(table, arguments.epsilon)
+            write_results(arguments, purchase, report, num_rows(arguments, synthesizer, None))
+    print_report(arguments, purchase)

@@ -1,0 +1,178 @@
+"""The commands for tables of several holders, and for tables that were published."""
+
+from argparse import Namespace
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sdv_privpgd.cli.dialect import reading
+from sdv_privpgd.cli.documents import columns_of, read_facts, read_metadata
+from sdv_privpgd.cli.files import kind_written
+from sdv_privpgd.cli.interrupts import undisturbed
+from sdv_privpgd.cli.reading import open_table, tables_in
+from sdv_privpgd.cli.saying import CommandError, in_options, reason, say
+from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, spent
+from sdv_privpgd.cli.synthesizing import check_rows, own_errors, planned_ledger, write_as_asked
+from sdv_privpgd.cli.writing import Outputs
+
+if TYPE_CHECKING:
+    from sdv_privpgd.releases.measured import Measured
+    from sdv_privpgd.releases.measuring import Measuring
+    from sdv_privpgd.releases.modelling import ModelledTables
+    from sdv_privpgd.sources.source import Source
+
+_STRATEGIES = {"privpgd": "all_pairs"}
+"""What ``--method`` asks for where it is not called the same."""
+
+
+def measure(arguments: Namespace) -> None:
+    """Measures one holder's table, and writes the release that may leave."""
+    tables = tables_in(arguments.table)
+    if arguments.out.suffix.lower() != ".zip":
+        raise CommandError(f"--out {arguments.out} must end in .zip: a release is such a file.")
+    if arguments.metadata is None:
+        raise CommandError(
+            "--metadata is needed, the same for all holders: types that are detected in one "
+            "holder's cells may be others than in another's."
+        )
+    earlier, planned = earlier_ledger(arguments.ledger), planned_ledger(arguments)
+    after(earlier, planned)
+    check_spending(earlier, planned, arguments.max_epsilon)
+    columns = declared_columns(arguments)
+    inputs = (*tables, arguments.metadata, arguments.domain)
+    with Outputs(inputs=inputs, force=arguments.force) as outputs:
+        ledger = outputs.open("--ledger", arguments.ledger, is_paid=True, grows=True)
+        out = outputs.required("--out", arguments.out, is_paid=True)
+        table = open_table(tables, reading(arguments, tables[0]), columns)
+        measuring = _prepared(arguments, columns, table)
+        try:
+            with own_errors():
+                measured = measuring.run()
+        finally:
+            with undisturbed():
+                if measuring.ledger.charges:
+                    text = after(earlier, measuring.ledger).to_json() + "\n"
+                    write = partial(Path.write_text, data=text, encoding="utf-8")
+                    outputs.attempt(ledger, write)
+        outputs.write(out, measured.save)
+    _tell(arguments, measured)
+
+
+def combine(arguments: Namespace) -> None:
+    """Writes rows of one model of several holders' releases, and their page."""
+    from sdv_privpgd import combine as combined
+
+    kind_written(arguments.out)
+    check_rows(arguments)
+    _model(
+        arguments,
+        arguments.releases,
+        lambda: combined(arguments.releases, engine=arguments.engine, seed=arguments.seed),
+    )
+
+
+def from_tables(arguments: Namespace) -> None:
+    """Writes rows of a model of published tables, and their page."""
+    from sdv_privpgd import from_tables as modelled
+
+    kind_written(arguments.out)
+    check_rows(arguments)
+    if arguments.metadata is None:
+        raise CommandError("--metadata is needed: it says what kinds of columns the tables have.")
+    columns = declared_columns(arguments)
+    _model(
+        arguments,
+        [*arguments.tables, arguments.metadata, arguments.domain],
+        lambda: modelled(
+            arguments.tables,
+            columns,
+            publisher=arguments.publisher,
+            engine=arguments.engine,
+            seed=arguments.seed,
+        ),
+    )
+
+
+def declared_columns(arguments: Namespace) -> dict[str, dict[str, Any]]:
+    """What metadata and a domain file declare of each column that is modelled, with its sdtype.
+
+    Ranges in the metadata count only with ``--public-metadata``.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "metadata.json")
+    ...     _ = path.write_text('{"columns": {"ill": {"sdtype": "boolean"}}}')
+    ...     declared_columns(Namespace(metadata=path, domain=None, public_metadata=False))
+    {'ill': {'sdtype': 'boolean'}}
+    """
+    from sdv_privpgd.columns.vocabulary import modelled
+
+    metadata = read_metadata(arguments.metadata)
+    known, domain = columns_of(metadata), read_facts(arguments.domain) or {}
+    (table,) = metadata.tables.values()
+    keys = {table.primary_key, *table.alternate_keys} - {None}
+    names = modelled(known, keys)  # pyright: ignore[reportArgumentType]
+    unknown = [name for name in domain if name not in known]
+    if unknown:
+        raise CommandError(f"--domain names {unknown!r}, which are no columns of the metadata.")
+    always = ("sdtype", "datetime_format")
+    return {
+        name: {
+            key: fact
+            for key, fact in known[name].items()
+            if arguments.public_metadata or key in always
+        }
+        | domain.get(name, {})
+        for name in names
+    }
+
+
+def _prepared(arguments: Namespace, columns: Mapping[str, Mapping], table: "Source") -> "Measuring":
+    """The measurement that the options describe. Its errors are public: no cell was read."""
+    from sdv_privpgd.releases.measuring import prepared
+
+    try:
+        return prepared(
+            table,
+            columns,
+            arguments.epsilon,
+            arguments.delta,
+            holder=arguments.holder,
+            adjacency=arguments.adjacency,
+            rows_per_person=arguments.rows_per_person,
+            num_bins=arguments.num_bins,
+            strategy=str(_STRATEGIES.get(arguments.method, arguments.method)),
+            target=arguments.target,
+        )
+    except ValueError as error:
+        raise CommandError(in_options(error)) from None
+
+
+def _tell(arguments: Namespace, measured: "Measured") -> None:
+    if arguments.quiet:
+        return
+    print(measured.privacy_report())
+    print(f"\n{arguments.out} holds the release of {measured.holder}. {spent(measured.ledger)}")
+
+
+def _model(arguments: Namespace, inputs: list[Path | None], make: Any) -> None:
+    """Makes a model of what is public, and writes its rows and its page."""
+    with Outputs(inputs=inputs, force=arguments.force) as outputs:
+        out = outputs.required("--out", arguments.out)
+        report = outputs.open("--report", arguments.report)
+        try:
+            made: ModelledTables = make()
+        except ValueError as error:  # public: nothing private is near
+            raise CommandError(in_options(error)) from None
+        except OSError as error:
+            named = error.filename or "a file"
+            raise CommandError(f"Cannot read {named}: {reason(error)}.") from None
+        rows = made.sample((made.num_rows or 0) if arguments.rows is None else arguments.rows)
+        outputs.write(out, partial(write_as_asked, arguments, {}, rows))
+        if report is not None:
+            outputs.write(report, made.report)  # pyright: ignore[reportAttributeAccessIssue]
+    for sentence in made.warnings:
+        say(in_options(sentence))
+    if not arguments.quiet:
+        print(made.privacy_report())  # pyright: ignore[reportAttributeAccessIssue]

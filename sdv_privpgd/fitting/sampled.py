@@ -1,0 +1,68 @@
+"""Rows of a fitted model: what every fitted table can do, wherever its answers are from."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.drafting.files import plain_domain
+from sdv_privpgd.fitting.fit import Fitted
+from sdv_privpgd.fitting.settings import check_count
+from sdv_privpgd.inference.concluding import Concluding
+from sdv_privpgd.pipeline import Release
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledTable(Concluding):
+    """A model of a table, of which rows can be drawn. Public.
+
+    Attributes:
+        fitted: The model, and what is known of the columns.
+
+    >>> from sdv_privpgd import FittedTable
+    >>> issubclass(FittedTable, SampledTable)
+    True
+    """
+
+    fitted: Fitted
+
+    @property
+    def num_rows(self) -> int | None:
+        """The number of rows, as far as it is known: noisy where it is private."""
+        return self.fitted.num_rows
+
+    @property
+    def domain(self) -> dict[str, dict]:
+        """What was declared and what was found of each column, as ``fit_table`` takes it.
+
+        >>> from sdv_privpgd import Categorical, fit_table
+        >>> table = pd.DataFrame({"ward": ["A", "B"] * 500})
+        >>> fitted = fit_table(table, {"ward": Categorical(["A", "B"])}, epsilon=1.0, engine="pgm")
+        >>> fitted.domain["ward"]["range_values"]
+        ['A', 'B']
+        """
+        return plain_domain(self.fitted.description.in_words, keeps=True)
+
+    def sample(self, num_rows: int) -> pd.DataFrame:
+        """The next synthetic rows: any number of them, at no cost."""
+        num_rows = check_count("num_rows", num_rows, least=0)
+        sampler = self.fitted.sampler
+        columns = {} if sampler is None else sampler.take(num_rows)
+        return pd.DataFrame(columns, index=None if columns else range(num_rows))
+
+    def reset_sampling(self) -> None:
+        """Starts the sequence of rows again.
+
+        >>> from sdv_privpgd import Boolean, fit_table
+        >>> table = pd.DataFrame({"ill": [True, False] * 500})
+        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
+        >>> first = fitted.sample(5)
+        >>> fitted.reset_sampling()
+        >>> fitted.sample(5).equals(first)
+        True
+        """
+        if self.fitted.sampler is not None:
+            self.fitted.sampler.restart()
+
+    def _released(self) -> tuple[Release | None, Schema]:
+        return self.fitted.release, self.fitted.schema

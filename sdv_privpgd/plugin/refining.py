@@ -1,0 +1,79 @@
+"""More budget later: the method that asks about a fitted table again."""
+
+from sdv.errors import InvalidDataError
+
+from sdv_privpgd.fitting.fit import Fitted
+from sdv_privpgd.fitting.refining import begun_again, require_same_rows
+from sdv_privpgd.plugin.fits import FitsOfTables
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+
+
+class RefinedFits(FitsOfTables):
+    """SDV's synthesizers, of which a fit can get more budget.
+
+    >>> import pandas as pd
+    >>> from sdv.metadata import Metadata
+    >>> from sdv_privpgd import MSTSynthesizer
+    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> synthesizer = MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=0.5)
+    >>> synthesizer.fit(table)
+    >>> synthesizer.refine(table, epsilon=0.5)
+    >>> synthesizer.ledger.epsilon, synthesizer.ledger.spent() <= 1.0
+    (1.0, True)
+    """
+
+    def refined_ledger(self, epsilon: float) -> PrivacyLedger:
+        """The books of the last fit with so much more to spend. Raises what ``refine`` would."""
+        self._require_fitted()
+        assert self._model_of_table is not None
+        return begun_again(self._model_of_table, epsilon).books.ledger
+
+    def _require_refinable(self, fitted: Fitted, table: PrivateTable) -> None:
+        if self._description().attributes != fitted.schema:
+            raise ValueError(
+                "The settings that give the noisy answers their meaning have changed since the "
+                "fit that is to be refined: public_domain, num_bins, enforce_rounding or "
+                "constraints. Set them back, or fit anew."
+            )
+        try:
+            require_same_rows(fitted, table)
+        except ValueError as error:
+            raise InvalidDataError([str(error)]) from None
+
+    def refine(self, data, epsilon: float) -> None:
+        """Spends more budget on the table that was fitted, and fits all answers again.
+
+        Privacy: one ledger. The epsilon of the last fit grows by ``epsilon`` at its delta, and all
+        that was released of the table is within it: 0.5 and 0.5 more spend exactly what 1 does.
+        Answers to the same question are averaged by inverse variance, so that errors fall as if
+        all had been asked at once. Nothing is discovered anew; the new model starts from the last.
+
+        If it fails after it had paid, the last fit stays, and ``finish`` makes use of the answers.
+
+        Args:
+            data: The table of the last fit, with the same rows. A table that has grown is fitted
+                anew: ``fit`` again, whose charges compose on the same ledger.
+            epsilon: What is added.
+
+        Raises:
+            NotFittedError: Before a fit.
+            InvalidDataError: For other columns, or another number of rows where that is public.
+            ValueError: For fits whose tables were not kept, for an epsilon that is not positive, or
+                if settings that give the answers their meaning have changed.
+        """
+        self._require_fitted()
+        with self._account.lock:
+            fitted = self._model_of_table
+            assert fitted is not None
+            fit, table = begun_again(fitted, epsilon), self._open(data)
+            self._require_refinable(fitted, table)
+            assert fitted.release is not None
+            before, names = fitted.release.ledger, (self._gives_frames, self._original_columns)
+            with (
+                self._shown() as progress,
+                self._account.charged(fit, names, goes_on=True, since=before),
+            ):
+                self._run(fit, names, table, progress, refines=fitted)
+            self._speak_up()

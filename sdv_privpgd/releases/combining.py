@@ -1,0 +1,208 @@
+"""The door of those who put releases together: noisy tables of several holders, and one model."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.domain import in_words
+from sdv_privpgd.privacy.composition import epsilon_in_all
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.releases.holders import Holder
+from sdv_privpgd.releases.measured import Measured
+from sdv_privpgd.releases.modelling import ModelledTables, modelled
+from sdv_privpgd.releases.pages import holders_report, holders_text
+from sdv_privpgd.releases.pooling import Pooled, pooled
+from sdv_privpgd.report.document import Report
+from sdv_privpgd.synthesize.engine import Engine
+
+
+@dataclass(frozen=True, kw_only=True)
+class CombinedTable(ModelledTables):
+    """One model of several holders' tables. All that it shows is public, pickles included.
+
+    Each holder's people have their holder's guarantee. ``report`` says what follows for people
+    whose rows are at several of them.
+
+    Attributes:
+        holders: Who has measured, with what each has spent.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, measure
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> names = ("North", "South")
+    >>> releases = [measure(table, {"ill": Boolean()}, 1.0, holder=name) for name in names]
+    >>> combined = combine(releases, engine="pgm")
+    >>> combined.num_rows, combined.sample(3).shape
+    (2000, (3, 1))
+    >>> round(combined.epsilon(), 2), round(combined.epsilon("North", "South"), 2)
+    (1.0, 1.47)
+    """
+
+    holders: tuple[Holder, ...]
+
+    def epsilon(self, *names: str) -> float:
+        """What was spent on a person whose rows are at these holders; by default at any one.
+
+        Raises:
+            ValueError: For a name that no holder has.
+        """
+        known = {holder.name: holder.ledger for holder in self.holders}
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise ValueError(f"No holder is called {unknown!r}: choose from {list(known)!r}.")
+        if not names:
+            return max(ledger.spent() for ledger in known.values())
+        return epsilon_in_all([known[name] for name in dict.fromkeys(names)])
+
+    def report(self, path: str | Path | None = None) -> Report:
+        """What is promised to whom, and how well the rows fit the sums of the noisy tables.
+
+        Args:
+            path: Where to save it as well: the page, or the text (``.txt``) or the numbers
+                (``.json``). Nothing is written without one.
+
+        >>> import pandas as pd
+        >>> from sdv_privpgd import Boolean, measure
+        >>> table = pd.DataFrame({"ill": [True, False] * 500})
+        >>> measured = measure(table, {"ill": Boolean()}, epsilon=1.0, holder="North")
+        >>> combine([measured], engine="pgm").report().to_dict()["holders"][0]["holder"]
+        'North'
+        """
+        about = self.about("several holders", "as each holder has measured")
+        report = holders_report(self.fitted, self.holders, about, notes=self.warnings)
+        if path is not None:
+            report.save(path)
+        return report
+
+    def privacy_report(self) -> str:
+        """The text of ``report``."""
+        return holders_text(self.holders, notes=self.warnings)
+
+
+def combine(
+    releases: Sequence[Measured | str | Path],
+    *,
+    engine: Engine | str = "particles",
+    seed: int = 0,
+    progress: Progress = silent,
+) -> CombinedTable:
+    """Fits one model to what several holders have measured, who share no row with each other.
+
+    The counts of all holders are added up, and so are the variances of their noise: K holders that
+    spend epsilon each give the errors that one table of all rows would have with a K-th of the
+    mu^2 (about epsilon / sqrt(K)). ``benchmark holders`` compares. It is post-processing: free, and
+    no release has to be trusted more than its holder trusts it.
+
+    Args:
+        releases: What ``measure`` gave, or the paths of its files.
+        engine: What makes rows of the answers, as ``fit_table`` takes it.
+        seed: Of an engine that is named and of the rows.
+        progress: Told of the steps.
+
+    Raises:
+        ValueError: If releases cannot be put together: other columns or declarations, another
+            adjacency, the same holder twice, or no table that all have measured; and for files
+            that are no releases.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, measure
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> release = measure(table, {"ill": Boolean()}, epsilon=1.0, holder="North")
+    >>> combine([release, release])
+    Traceback (most recent call last):
+    ValueError: The holder 'North' is there twice. The same people must not be counted twice: leave
+    out one release, or, if two holders have one name, let one measure under another.
+    """
+    if isinstance(releases, str | Path | Measured) or not releases:
+        raise ValueError("combine takes a list of releases, or of paths of their files.")
+    measured = [each if isinstance(each, Measured) else _loaded(each) for each in releases]
+    _require_alike(measured)
+    first = measured[0]
+    found = pooled(first.domain, [each.answers for each in measured])
+    holders = tuple(Holder.of(each) for each in measured)
+    fitted, own = modelled(
+        first.description, _worst(holders), found.measurements, engine, seed, progress
+    )
+    return CombinedTable(
+        fitted=fitted,
+        engine=own,
+        seed=seed,
+        holders=holders,
+        warnings=(*_on_tables(found), *fitted.advice(_worst(holders))),
+        date=date.today().isoformat(),
+    )
+
+
+def _loaded(path: str | Path) -> Measured:
+    if not isinstance(path, str | Path):
+        raise ValueError(
+            f"combine takes what measure gave, or the paths of its files, got "
+            f"{type(path).__name__}."
+        )
+    return Measured.load(path)
+
+
+def _require_alike(measured: Sequence[Measured]) -> None:
+    """Raises ``ValueError`` for releases that cannot be put together."""
+    first = measured[0]
+    for other in measured[1:]:
+        _require_same_columns(first, other)
+        if other.ledger.adjacency is not first.ledger.adjacency:
+            raise ValueError(
+                f"{first.holder!r} has measured under {first.ledger.adjacency.value!r} and "
+                f"{other.holder!r} under {other.ledger.adjacency.value!r}: what is promised to a "
+                "person would be two things. Let all holders measure with the same adjacency."
+            )
+    for digest, times in Counter(each.digest for each in measured).items():
+        named = [each.holder for each in measured if each.digest == digest]
+        if times > 1 and len(set(named)) > 1:
+            raise ValueError(
+                f"One and the same release is there as {named!r}: leave out all but one."
+            )
+    for name, times in Counter(each.holder for each in measured).items():
+        if times > 1:
+            raise ValueError(
+                f"The holder {name!r} is there twice. The same people must not be counted twice: "
+                "leave out one release, or, if two holders have one name, let one measure under "
+                "another."
+            )
+
+
+def _require_same_columns(first: Measured, other: Measured) -> None:
+    ours, theirs = _columns(first.schema), _columns(other.schema)
+    named = f"{first.holder!r} and {other.holder!r}"
+    remedy = "Let both measure with one and the same domain file, and the same num_bins."
+    if list(ours) != list(theirs):
+        lacking = [name for name in ours if name not in theirs]
+        more = [name for name in theirs if name not in ours]
+        said = "the same columns in another order"
+        if lacking or more:
+            said = f"other columns: {lacking + more!r} are not in both"
+        raise ValueError(f"{named} have {said}. {remedy}")
+    unlike = [name for name in ours if ours[name] != theirs[name]]
+    if unlike:
+        raise ValueError(f"{named} have declared other values of {unlike!r}. {remedy}")
+
+
+def _columns(schema: Schema) -> dict:
+    return {column.name: column for column in schema.attributes}
+
+
+def _worst(holders: Sequence[Holder]) -> PrivacyLedger:
+    """The ledger that has spent most: nobody in one table alone has less than its guarantee."""
+    return max((holder.ledger for holder in holders), key=lambda ledger: ledger.spent())
+
+
+def _on_tables(found: Pooled) -> list[str]:
+    """A sentence on tables that could not be added up, if there are any."""
+    if not found.left_out:
+        return []
+    return [
+        f"Not all holders have measured {in_words(found.left_out)}. What only some have measured "
+        "cannot be added up and was left out. Let all holders use the same strategy; all_pairs "
+        "asks everybody for the same."
+    ]

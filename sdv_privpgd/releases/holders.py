@@ -1,0 +1,50 @@
+"""Those who have measured, and what their people are promised. Public."""
+
+from dataclasses import dataclass
+
+from sdv_privpgd.estimate.noisy_tables import Total, estimate_total
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.releases.measured import Measured
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holder:
+    """One of the holders of a combined table. Public.
+
+    Attributes:
+        name: Whose table it is.
+        ledger: What was spent on it.
+        rows: How many rows it has, noisy where that is private.
+        strategy: What chose the questions.
+        date: When it was measured.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> rows = Total(value=1000.0, stddev=0.0)
+    >>> own = {"strategy": "AllPairs()", "date": "2026-01-31"}
+    >>> Holder(name="North", ledger=ledger, rows=rows, **own).unit
+    'one row'
+    """
+
+    name: str
+    ledger: PrivacyLedger
+    rows: Total
+    strategy: str
+    date: str
+
+    @classmethod
+    def of(cls, measured: Measured) -> "Holder":
+        """The holder of a release."""
+        return cls(
+            name=measured.holder,
+            ledger=measured.ledger,
+            rows=estimate_total(measured.domain, measured.answers),
+            strategy=measured.strategy,
+            date=measured.date,
+        )
+
+    @property
+    def unit(self) -> str:
+        """What is protected: one row, or the rows of one person."""
+        rows = self.ledger.rows_per_person
+        return "one row" if rows == 1 else f"up to {rows} rows of one person"

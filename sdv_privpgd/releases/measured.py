@@ -1,0 +1,169 @@
+"""What one holder hands over: noisy answers about its table, what they cost, and what they mean."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.domain import Domain, FieldsAlone
+from sdv_privpgd.drafting.files import plain_domain
+from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.fitting.asking import require_sdtype
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.releases.queries_file import query_facts
+from sdv_privpgd.releases.release_file import read_release, write_release
+from sdv_privpgd.report.privacy import privacy_report
+
+
+def described(columns: Mapping[str, Mapping], num_bins: int | None) -> Description:
+    """The columns by what is declared of them alone, in words that files can hold.
+
+    No dtype of a table has a say: the same words give the same codes everywhere.
+
+    Raises:
+        PublicDomainError: If columns lack their range or categories.
+        ValueError: For facts that contradict each other, or that files cannot hold.
+
+    >>> described({"ill": {"sdtype": "boolean"}}, None).attributes.domain().sizes
+    (3,)
+    """
+    words = plain_words(columns)
+    description = Description(
+        columns={name: {"sdtype": facts["sdtype"]} for name, facts in words.items()},
+        public_domain={
+            name: {key: fact for key, fact in facts.items() if key != "sdtype"}
+            for name, facts in words.items()
+        },
+        num_bins=num_bins,
+        discovers=False,
+    )
+    _ = description.schema  # raises where a domain is not known
+    return description
+
+
+def plain_words(columns: Mapping[str, Mapping]) -> dict[str, dict]:
+    """Declarations of columns with their sdtypes, as files can hold them.
+
+    >>> from sdv_privpgd import Boolean
+    >>> plain_words({"ill": Boolean()})
+    {'ill': {'sdtype': 'boolean'}}
+    """
+    found = {}
+    for name, declared in columns.items():
+        facts = require_sdtype(str(name), declared)
+        found[str(name)] = plain_domain({name: facts})[str(name)]
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measured(FieldsAlone):
+    """Noisy answers about one holder's table, ready to be handed over. Public, files included.
+
+    Attributes:
+        holder: Whose table it is: a name that no other holder has.
+        columns: What is declared of each column, in order, in SDV's words with its sdtype.
+        num_bins: Cells of a number or date that does not name its own; ``None`` for 32.
+        ledger: What the answers cost.
+        answers: The noisy answers, in the order in which they were asked for.
+        strategy: What chose the questions, as Python writes it.
+        date: When it was measured.
+        program: What measured it.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, measure
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> measured = measure(table, {"ill": Boolean()}, epsilon=1.0, holder="North")
+    >>> measured.num_rows, measured.ledger.spent() <= 1.0
+    (1000, True)
+    """
+
+    holder: str
+    columns: Mapping[str, Mapping[str, Any]]
+    num_bins: int | None
+    ledger: PrivacyLedger
+    answers: tuple[Measurement, ...]
+    strategy: str
+    date: str
+    program: str
+
+    @cached_property
+    def description(self) -> Description:
+        """The columns by what is declared of them."""
+        return described(self.columns, self.num_bins)
+
+    @property
+    def schema(self) -> Schema:
+        """What the codes mean that the answers are about."""
+        return self.description.attributes
+
+    @property
+    def domain(self) -> Domain:
+        """The domain of the codes."""
+        return self.schema.domain()
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows: noisy where it is private."""
+        return round(estimate_total(self.domain, self.answers).value)
+
+    @cached_property
+    def digest(self) -> str:
+        """Hexadecimal digits that no other release has, whatever its holder is called.
+
+        >>> import pandas as pd
+        >>> from sdv_privpgd import Boolean, measure
+        >>> table = pd.DataFrame({"ill": [True, False] * 500})
+        >>> one, two = (measure(table, {"ill": Boolean()}, 1.0, holder="North") for _ in range(2))
+        >>> one.digest == two.digest, len(one.digest)
+        (False, 64)
+        """
+        found = hashlib.sha256(json.dumps(self.columns, sort_keys=True).encode())
+        for answer in self.answers:
+            found.update(json.dumps([query_facts(answer.query), answer.stddev]).encode())
+            found.update(answer.answer.astype("<i8").tobytes())
+        return found.hexdigest()
+
+    def privacy_report(self) -> str:
+        """What was spent on the holder's table, on what and under which adjacency, as text."""
+        return privacy_report(self.ledger)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the release to a ``.zip`` file, and returns where it lies.
+
+        The file has JSON, which people can read, and arrays of whole numbers. Nothing in it is
+        run when it is read. ``releases/release_file.py`` says what is in it.
+
+        >>> import pandas as pd
+        >>> from tempfile import TemporaryDirectory
+        >>> from sdv_privpgd import Boolean, measure
+        >>> table = pd.DataFrame({"ill": [True, False] * 500})
+        >>> measured = measure(table, {"ill": Boolean()}, epsilon=1.0, holder="North")
+        >>> with TemporaryDirectory() as folder:
+        ...     path = measured.save(f"{folder}/north.zip")
+        ...     Measured.load(path).digest == measured.digest
+        True
+        """
+        facts = {name: getattr(self, name) for name in ("holder", "num_bins", "date", "program")}
+        facts |= {"columns": dict(self.columns), "strategy": self.strategy}
+        return write_release(Path(path), facts, self.ledger, self.answers)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Measured":
+        """The release in a file that ``save`` has written.
+
+        Raises:
+            ValueError: For any other file, and for answers that the ledger in it does not pay for.
+            OSError: If the file cannot be read.
+        """
+        read = read_release(Path(path), lambda columns, bins: described(columns, bins).attributes)
+        return cls(ledger=read.ledger, answers=read.answers, **read.facts)
+
+    def __repr__(self) -> str:
+        rows = f"{self.num_rows:,} rows, {len(self.columns)} columns"
+        return f"Measured({self.holder!r}: {rows}, epsilon {self.ledger.spent():.4g})"

@@ -1,0 +1,185 @@
+"""The door of a holder: a table and its declarations go in, a release that may leave comes out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from importlib.metadata import version
+from typing import Any
+
+from sdv_privpgd.columns.schema import PublicDomainError
+from sdv_privpgd.fitting.asking import asked
+from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.refining import gone
+from sdv_privpgd.fitting.unfinished import note_on
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.releases.measured import Measured, described, plain_words
+from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.select.strategy import Strategy
+
+_WHY = (
+    "Tables of several holders are added up cell by cell, so all holders must declare the same "
+    "domain, such as one file: what each discovered for itself would be other cells."
+)
+
+
+def measure(
+    table: Any,
+    columns: Mapping[str, Mapping],
+    epsilon: float,
+    delta: float = 1e-5,
+    *,
+    holder: str,
+    adjacency: str = "replace_one",
+    rows_per_person: int = 1,
+    num_bins: int | None = None,
+    strategy: Strategy | str = "all_pairs",
+    target: str | Sequence[str] | None = None,
+    importance: Mapping[str, float] | None = None,
+    progress: Progress = silent,
+) -> Measured:
+    """Noisy tables of one holder's private table, to be handed over and combined with others'.
+
+    Privacy: what is returned, or raised, is (epsilon, delta)-differentially private for one row of
+    this table, or for the ``rows_per_person`` rows of one person. No row leaves, and what others
+    do with the release costs nothing more.
+
+    All holders must declare the same columns, in the same order, and use the same ``num_bins``,
+    ``adjacency`` and strategy: what one has measured and another has not cannot be added up.
+
+    Args:
+        table: The private table, as ``fit_table`` takes it.
+        columns: What is public of each column, as ``fit_table`` takes it, without gaps: nothing is
+            discovered.
+        epsilon: What may be spent.
+        delta: Choose it well below 1 / (number of rows).
+        holder: Whose table it is: a public name that no other holder has.
+        adjacency: ``"replace_one"``, where the number of rows is public, or ``"add_remove"``.
+        rows_per_person: The largest number of rows that one person may have.
+        num_bins: Cells of a column of numbers or dates that does not name its own; 32 by default.
+        strategy: What is asked, as ``fit_table`` takes it. ``"all_pairs"`` asks for no triples
+            here: their groups would be each holder's own.
+        target: The column that the rows are to predict, or several, the same for all holders.
+        importance: As ``fit_table`` takes it.
+        progress: Told of the steps.
+
+    Raises:
+        PublicDomainError: Before a row is read, where a column's domain is not declared.
+        ValueError: For settings and declarations that cannot be meant, for columns that are
+            missing, and for a table without rows if their number is public, before a row is read.
+        PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
+
+    >>> from sdv_privpgd import Categorical, Numerical, combine, measure
+    >>> columns = {"ward": Categorical(["A", "B"]), "age": Numerical(0, 99, decimal_places=0)}
+    >>> north = pd.DataFrame({"ward": ["A", "B"] * 500, "age": [30, 60] * 500})
+    >>> south = pd.DataFrame({"ward": ["A", "A"] * 400, "age": [20, 80] * 400})
+    >>> releases = [
+    ...     measure(table, columns, epsilon=2.0, holder=name)
+    ...     for name, table in {"North": north, "South": south}.items()
+    ... ]
+    >>> combine(releases, engine="pgm").num_rows
+    1800
+    """
+    return prepared(
+        table,
+        columns,
+        epsilon,
+        delta,
+        holder=holder,
+        adjacency=adjacency,
+        rows_per_person=rows_per_person,
+        num_bins=num_bins,
+        strategy=strategy,
+        target=target,
+        importance=importance,
+    ).run(progress)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measuring:
+    """A measurement that is about to be made, or was: it holds the books, however it ends.
+
+    Attributes:
+        holder: Whose table it is.
+        columns: What is declared of each column.
+        fit: The questions and the books.
+        private: The table, which shows nothing.
+
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> about = {"epsilon": 1.0, "holder": "North"}
+    >>> measuring = prepared(table, {"ill": {"sdtype": "boolean"}}, **about)
+    >>> measuring.ledger.charges, measuring.run().num_rows, len(measuring.ledger.charges)
+    ((), 1000, 2)
+    """
+
+    holder: str
+    columns: Mapping[str, Mapping]
+    fit: Fit
+    private: PrivateTable
+
+    @property
+    def ledger(self) -> PrivacyLedger:
+        """What was spent so far. Public."""
+        return self.fit.books.ledger
+
+    def run(self, progress: Progress = silent) -> Measured:
+        """Asks the table for all that may be spent."""
+        try:
+            self.fit.ask(self.private, progress)
+        except BaseException as error:
+            note_on(error, gone(self.ledger, self.fit.settings))
+            raise
+        assert self.fit.curator is not None
+        return Measured(
+            holder=self.holder,
+            columns=self.columns,
+            num_bins=self.fit.description.num_bins,
+            ledger=self.ledger,
+            answers=self.fit.curator.measurements,
+            strategy=repr(self.fit.settings.strategy),
+            date=date.today().isoformat(),
+            program=f"sdv-privpgd {version('sdv-privpgd')}",
+        )
+
+
+def prepared(
+    table: Any,
+    columns: Mapping[str, Mapping],
+    epsilon: float,
+    delta: float = 1e-5,
+    *,
+    holder: str,
+    num_bins: int | None = None,
+    strategy: Strategy | str = "all_pairs",
+    **settings: Any,
+) -> Measuring:
+    """What ``measure`` does before a row is read: all is checked, and nothing is spent.
+
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> prepared(table, {"ill": {"sdtype": "boolean"}}, epsilon=1.0, holder="").ledger
+    Traceback (most recent call last):
+    ValueError: holder must name whose table it is, got ''.
+    """
+    if not isinstance(holder, str) or not holder.strip():
+        raise ValueError(f"holder must name whose table it is, got {holder!r}.")
+    if isinstance(strategy, str) and strategy == "all_pairs":
+        strategy = AllPairs(triples=Fraction(0))
+    asks: dict[str, Any] = {"num_bins": num_bins, "strategy": strategy, "engine": "pgm", **settings}
+    plan, _ = asked(columns, epsilon, delta, **asks)
+    words = plain_words(columns)
+    try:
+        description = described(words, num_bins)
+    except PublicDomainError as error:
+        raise PublicDomainError(f"{error} {_WHY}") from None
+    if not description.modelled:
+        raise ValueError("columns names no column: there is nothing to measure.")
+    private, errors = PrivateTable.opened(
+        table, description.columns, description.facts, has_others=True
+    )
+    errors = errors or plan.objections(private)
+    if errors:
+        raise ValueError(" ".join(errors))
+    fit = Fit(plan, description, doubts={})
+    return Measuring(holder=holder.strip(), columns=words, fit=fit, private=private)

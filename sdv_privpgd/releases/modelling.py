@@ -1,0 +1,122 @@
+"""A model of noisy tables alone: no table of rows, no curator and no budget. Public."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sdv_privpgd import pipeline
+from sdv_privpgd.estimate.evidence import surely_held
+from sdv_privpgd.fitting.beginning import begin
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.fit import Fitted
+from sdv_privpgd.fitting.making import SamplerMaker
+from sdv_privpgd.fitting.methods import engine_of
+from sdv_privpgd.fitting.sampled import SampledTable
+from sdv_privpgd.fitting.settings import check_count
+from sdv_privpgd.inference.refits import Refits
+from sdv_privpgd.pipeline import Release
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.report.assumed import About
+from sdv_privpgd.synthesize.engine import Engine
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelledTables(SampledTable):
+    """A model of tables that others have measured, of which rows can be drawn. Public.
+
+    Attributes:
+        fitted: The model, and what is known of the columns.
+        engine: What made the model.
+        seed: Of the engine and of the rows.
+        warnings: What is worth a look before the rows are used, a sentence each.
+        date: When the model was made.
+
+    >>> from sdv_privpgd.releases.combining import CombinedTable
+    >>> issubclass(CombinedTable, ModelledTables)
+    True
+    """
+
+    engine: Engine
+    seed: int
+    warnings: tuple[str, ...]
+    date: str
+
+    def _refits(self) -> Refits:
+        release, fitted = self.fitted.release, self.fitted
+        assert release is not None
+        maker = SamplerMaker.of(
+            fitted.description, fitted.schema, release.held, release.measurements
+        )
+        return Refits(release=release, engine=self.engine, sampler_of=maker)
+
+    def about(self, table: str, strategy: str) -> About:
+        """What a page says of the model at its head."""
+        description = self.fitted.description
+        return About(
+            table=table,
+            date=self.date,
+            strategy=strategy,
+            engine=self.engine,
+            columns=description.columns,
+            keys=(),
+            declared=description.domain,
+            discovered={},
+            settings={"num_bins": description.num_bins, "seed": self.seed},
+        )
+
+
+def modelled(
+    description: Description,
+    ledger: PrivacyLedger,
+    measurements: Sequence[Measurement],
+    engine: Engine | str,
+    seed: int,
+    progress: Progress = silent,
+    *,
+    said: Sequence[Measurement] | None = None,
+) -> tuple[Fitted, Engine]:
+    """A model of noisy answers, and the engine that made it.
+
+    Args:
+        description: Of the columns, all of them declared.
+        ledger: What is said to be spent on the answers.
+        measurements: What the model is made of.
+        engine: What makes it, as ``fit_table`` takes it.
+        seed: Of an engine that is named and of the rows.
+        progress: Told of the steps.
+        said: The same answers with the noise that intervals are made of, if it is another.
+
+    >>> import numpy as np
+    >>> from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
+    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> counts = np.array([52, 48, 0])
+    >>> answer = Measurement(query=MarginalQuery(("ill",)), answer=counts, stddev=2.0)
+    >>> description = Description(columns={"ill": {"sdtype": "boolean"}}, discovers=False)
+    >>> modelled(description, ledger, [answer], "pgm", seed=0)[0].num_rows
+    100
+    """
+    seed = check_count("seed", seed, least=0)
+    own, schema = engine_of(engine, seed=seed), description.attributes
+    if own.statistics(schema.domain()):
+        raise ValueError(
+            "This engine protects a statistic, which has to be asked of the rows; there are none."
+        )
+    begin(progress, own, list)
+    answers = pipeline.Answers(
+        domain=schema.domain(), ledger=ledger, measurements=tuple(measurements), statistics=()
+    )
+    made = pipeline.fit(answers, own, progress=progress)
+    kept = made.measurements if said is None else tuple(said)
+    release = Release(
+        domain=made.domain,
+        ledger=ledger,
+        measurements=kept,
+        model=made.model,
+        held=surely_held(made.domain, kept),
+    )
+    maker = SamplerMaker.of(description, schema, release.held, kept)
+    fitted = Fitted(
+        description=description, schema=schema, release=release, sampler=maker(made.model, seed)
+    )
+    return fitted, own

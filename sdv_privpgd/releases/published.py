@@ -1,0 +1,205 @@
+"""The door for tables that somebody has published: rows are made of them, without any microdata."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery
+from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.releases.measured import described, plain_words
+from sdv_privpgd.releases.modelling import ModelledTables, modelled
+from sdv_privpgd.releases.published_pages import (
+    PublishedTable,
+    published_report,
+    published_text,
+)
+from sdv_privpgd.releases.tidy_tables import (
+    Source,
+    TidyTable,
+    answers_of,
+    tidy_tables,
+    without_missing,
+)
+from sdv_privpgd.report.document import Report
+from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.words import listed
+
+_NO_LEDGER = PrivacyLedger(
+    adjacency=Adjacency.REPLACE_ONE, epsilon=0.0, delta=1e-5, budget=Fraction(0)
+)
+"""Nothing was asked of any table here. No report shows it."""
+
+_MORE_PRECISE = 10.0
+"""An exact table counts, in a fit, as one with so much less noise than the least noisy other."""
+
+_FAR, _PART = 6.0, 0.005
+"""Two tables' numbers of rows differ if by so many standard deviations and such a part."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedTables(ModelledTables):
+    """A model of tables that somebody has published. All that it shows follows from these.
+
+    Attributes:
+        publisher: Whose tables these are.
+        tables: What was read, table by table.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean
+    >>> rows = {"column_1": ["ill"] * 2, "label_1": [False, True], "estimate": [605, 395]}
+    >>> tables = pd.DataFrame({**rows, "stddev": 2.0})
+    >>> made = from_tables(tables, {"ill": Boolean()}, publisher="the census", engine="pgm")
+    >>> made.num_rows, made.sample(3).shape
+    (1000, (3, 1))
+    """
+
+    publisher: str
+    tables: tuple[PublishedTable, ...]
+
+    def report(self, path: str | Path | None = None) -> Report:
+        """Which tables the rows were made of, and how well they fit them.
+
+        Args:
+            path: Where to save it as well: the page, or the text (``.txt``) or the numbers
+                (``.json``). Nothing is written without one.
+        """
+        about = self.about(f"tables of {self.publisher}", "as published")
+        report = published_report(
+            self.fitted, self.publisher, self.tables, about, notes=self.warnings
+        )
+        if path is not None:
+            report.save(path)
+        return report
+
+    def privacy_report(self) -> str:
+        """The text of ``report``: the guarantee, if there is one, is the publisher's."""
+        return published_text(self.publisher, self.tables, notes=self.warnings)
+
+
+def from_tables(
+    tables: Source | Sequence[Source],
+    columns: Mapping[str, Mapping],
+    *,
+    publisher: str,
+    num_bins: int | None = None,
+    engine: Engine | str = "particles",
+    seed: int = 0,
+    progress: Progress = silent,
+) -> PublishedTables:
+    """Fits a model to tables of counts that somebody has published. No row of people is read.
+
+    Privacy: post-processing of what is public already. Whether the tables protect people, and how,
+    is for their publisher to say.
+
+    Each row of ``tables`` is a cell: ``column_1`` and ``label_1``, ``column_2`` and so on name it,
+    ``estimate`` is its count, and ``stddev`` (or ``variance``) the noise in it, 0 where it is
+    exact. That is the form of ``noisy_tables``; rows whose ``kind`` is not "measured" follow from
+    others and are left out, and ``round`` tells tables apart that were measured several times. A
+    row without a column is the number of rows. Noise is taken to be independent from cell to cell.
+    If it differs between the cells of a table, the model takes its mean variance, and intervals the
+    largest.
+
+    Args:
+        tables: Such rows, the path of a ``.parquet`` or ``.csv`` file with them, or several.
+        columns: What is public of each column, as ``fit_table`` takes it, without gaps. The cells
+            of numbers and dates must be those of the tables: ``cut_points`` says where they begin.
+        publisher: Who has published the tables, for the report.
+        num_bins: Cells of numbers and dates that do not name their own.
+        engine: What makes rows of the tables, as ``fit_table`` takes it.
+        seed: Of an engine that is named and of the rows.
+        progress: Told of the steps.
+
+    Raises:
+        PublicDomainError: Where a column's domain is not declared.
+        ValueError: For labels that name no cell, cells that are missing or there twice, columns
+            that are not declared or that no table has, and noise that is not said.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Categorical, Numerical
+    >>> age = Numerical(0, 99, decimal_places=0, cut_points=[18, 65])
+    >>> tables = pd.DataFrame({
+    ...     "column_1": "age", "label_1": ["0-17", "18-64", "65-99"] * 2,
+    ...     "column_2": "sex", "label_2": ["F"] * 3 + ["M"] * 3,
+    ...     "estimate": [110, 305, 120, 115, 290, 60], "stddev": 5.0,
+    ... })
+    >>> made = from_tables(
+    ...     tables, {"age": age, "sex": Categorical(["F", "M"])}, publisher="the census",
+    ...     engine="pgm",
+    ... )
+    >>> made.num_rows, len(made.sample(10))
+    (1000, 10)
+    """
+    if not isinstance(publisher, str) or not publisher.strip():
+        raise ValueError(f"publisher must name who has published the tables, got {publisher!r}.")
+    is_one = isinstance(tables, str | Path) or hasattr(tables, "columns")
+    found = tidy_tables([tables] if is_one else list(tables))  # pyright: ignore
+    if not found:
+        raise ValueError("There are no tables: the rows are empty, or none of them is 'measured'.")
+    words = without_missing(plain_words(columns), found)
+    description = described(words, num_bins)
+    mean, largest = answers_of(found, description.schema)
+    weighed = _weighed(mean)
+    fitted, own = modelled(description, _NO_LEDGER, weighed, engine, seed, progress, said=largest)
+    return PublishedTables(
+        fitted=fitted,
+        engine=own,
+        seed=seed,
+        publisher=publisher.strip(),
+        tables=tuple(PublishedTable.of(each) for each in found),
+        warnings=(*_on_noise(found), *_on_rows(description.schema.domain(), mean)),
+        date=date.today().isoformat(),
+    )
+
+
+def _weighed(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """The same answers; exact tables beside noisy ones count as much as an engine can bear.
+
+    An engine that descends would never reach the noisy tables if others weighed infinitely more.
+    """
+    noisy = [each.stddev for each in measurements if each.stddev]
+    least = min(noisy, default=0.0) / _MORE_PRECISE
+    return [
+        each if each.stddev or isinstance(each.query, CountQuery) else replace(each, stddev=least)
+        for each in measurements
+    ]
+
+
+def _on_noise(tables: Sequence[TidyTable]) -> list[str]:
+    uneven = [table.name for table in tables if not table.is_even]
+    if not uneven:
+        return []
+    return [
+        f"The noise differs between the cells of {listed(uneven, 3)}: the model takes the mean "
+        "variance of each table, and intervals the largest, so that they are wide rather than "
+        "wrong."
+    ]
+
+
+def _on_rows(domain: Domain, measurements: Sequence[Measurement]) -> list[str]:
+    """A sentence if the tables seem to count different people."""
+    total, unlike = estimate_total(domain, measurements), []
+    for each in measurements:
+        own = float(each.answer.sum())
+        noise = math.hypot(each.stddev * math.sqrt(each.answer.size), total.stddev)
+        if abs(own - total.value) > max(_FAR * noise, _PART * total.value):
+            unlike.append(f"{_name(each)} {np.rint(own):,.0f}")
+    if not unlike:
+        return []
+    return [
+        f"The tables do not count the same rows: together they say {total.value:,.0f}, but "
+        f"{listed(unlike, 3)}. Check whether they are about the same people, and whether cells "
+        "were suppressed. Only what they say of shares can fit all of them."
+    ]
+
+
+def _name(measurement: Measurement) -> str:
+    return measurement.query.describe().removeprefix("marginal of ").removesuffix(" in groups")

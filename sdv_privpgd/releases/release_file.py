@@ -1,0 +1,201 @@
+"""The file of a release: a zip archive of JSON and of arrays of whole numbers. Public.
+
+``release.json`` has
+
+- ``format``, which is "sdv-privpgd release", and ``version``, which is 1;
+- ``holder``, ``date``, ``program`` and ``strategy``, as text, and ``num_bins``;
+- ``columns``: what is declared of each column, in order, in SDV's words with its ``sdtype``. The
+  codes of the tables follow from it: the cells of a column in order, and missing last;
+- ``ledger``: every charge, as ``PrivacyLedger.to_json`` writes it;
+- ``answers``: for each what it ``asks`` (the number of rows, a table of counts over ``columns``, or
+  such a table over ``groups`` of codes), the ``stddev`` of the noise in each number, and the name
+  of the ``file`` with the numbers.
+
+Each of these files is a NumPy array (``.npy``) of 64-bit integers with one axis a column. Nothing
+that is read is run, no pickle is accepted, and no array may be larger than its columns say. Answers
+that are more precise than the ledger says, or more than it has paid for, are refused.
+"""
+
+import io
+import json
+import math
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.ledger_file import read_ledger
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CountQuery
+from sdv_privpgd.releases.queries_file import query_facts, query_of
+
+FORMAT, VERSION = "sdv-privpgd release", 1
+
+_FACTS = "release.json"
+
+_MOST_TEXT, _HEADER = 2**28, 2**12
+"""Bytes: of the JSON, and of an array's header."""
+
+_MOST_CELLS = 2**28
+"""Of one table: 2 GiB of counts."""
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The archive's own dates say nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadRelease:
+    """What a file holds.
+
+    Attributes:
+        facts: Holder, columns, num_bins, strategy, date and program, by name.
+        ledger: What the answers cost.
+        answers: The noisy answers.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> ReadRelease(facts={}, ledger=ledger, answers=()).answers
+    ()
+    """
+
+    facts: Mapping[str, Any]
+    ledger: PrivacyLedger
+    answers: tuple[Measurement, ...]
+
+
+def write_release(
+    path: Path, facts: Mapping[str, Any], ledger: PrivacyLedger, answers: Sequence[Measurement]
+) -> Path:
+    """Writes a release, and returns where it lies. The same release gives the same bytes.
+
+    Raises:
+        ValueError: Unless the path ends in ``.zip``.
+
+    >>> write_release(Path("north.pkl"), {}, None, [])
+    Traceback (most recent call last):
+    ValueError: A release is kept in a file that ends in .zip, got 'north.pkl'.
+    """
+    if path.suffix.lower() != ".zip":
+        raise ValueError(f"A release is kept in a file that ends in .zip, got {str(path)!r}.")
+    names = [f"answers/{place:05}.npy" for place in range(len(answers))]
+    whole = {
+        "format": FORMAT,
+        "version": VERSION,
+        **facts,
+        "ledger": ledger.to_dict(),
+        "answers": [
+            {**query_facts(each.query), "stddev": each.stddev, "file": name}
+            for each, name in zip(answers, names, strict=True)
+        ],
+    }
+    text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        _put(archive, _FACTS, text.encode())
+        for name, each in zip(names, answers, strict=True):
+            numbers = io.BytesIO()
+            np.lib.format.write_array(
+                numbers, np.ascontiguousarray(each.answer, "<i8"), allow_pickle=False
+            )
+            _put(archive, name, numbers.getvalue())
+    return path
+
+
+def read_release(
+    path: Path, schema_of: Callable[[Mapping[str, Mapping], int | None], Schema]
+) -> ReadRelease:
+    """The release in a file.
+
+    Args:
+        path: Of the file.
+        schema_of: Makes the schema of declared columns and a number of cells.
+
+    Raises:
+        ValueError: For a file that is no release, or whose answers are not those of its ledger.
+
+    >>> read_release(Path(__file__), schema_of=None)
+    Traceback (most recent call last):
+    ValueError: release_file.py is no release file: it is no zip archive.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _read(archive, schema_of)
+    except zipfile.BadZipFile:
+        raise ValueError(f"{path.name} is no release file: it is no zip archive.") from None
+    except (ValueError, KeyError, TypeError, EOFError, NotImplementedError, RuntimeError) as error:
+        said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise ValueError(f"{path.name} is no release file that can be read: {said}") from None
+
+
+def _read(archive: zipfile.ZipFile, schema_of: Callable[..., Schema]) -> ReadRelease:
+    whole = json.loads(_taken(archive, _FACTS, _MOST_TEXT))
+    if not isinstance(whole, Mapping) or whole.get("format") != FORMAT:
+        raise ValueError(f"its format is not {FORMAT!r}.")
+    if whole.get("version") != VERSION:
+        raise ValueError(
+            f"it has version {whole.get('version')!r} of the format, and {VERSION} can be read: "
+            "install the version of sdv-privpgd that wrote it."
+        )
+    texts = ("holder", "date", "program", "strategy")
+    if not all(isinstance(whole.get(name), str) for name in texts):
+        raise ValueError(f"it needs {', '.join(texts)}, as text.")
+    columns, bins = whole["columns"], whole["num_bins"]
+    if not isinstance(columns, Mapping) or not isinstance(bins, int | None):
+        raise ValueError("it needs columns, by name, and num_bins.")
+    domain, ledger = schema_of(columns, bins).domain(), read_ledger(json.dumps(whole["ledger"]))
+    answers = tuple(_answer(archive, each, domain) for each in whole["answers"])
+    _require_paid(ledger, answers)
+    facts = {name: whole[name] for name in (*texts, "columns", "num_bins")}
+    return ReadRelease(facts=facts, ledger=ledger, answers=answers)
+
+
+def _answer(archive: zipfile.ZipFile, facts: Mapping[str, Any], domain: Domain) -> Measurement:
+    query, stddev = query_of(facts, domain), facts["stddev"]
+    if isinstance(stddev, bool) or not isinstance(stddev, int | float):
+        raise ValueError(f"a standard deviation is a number, got {stddev!r}.")
+    if not 0 <= stddev < math.inf:
+        raise ValueError(f"a standard deviation is not negative and finite, got {stddev!r}.")
+    shape = query.shape(domain)
+    if math.prod(shape) > _MOST_CELLS:
+        raise ValueError(f"the {query.describe()} has too many cells.")
+    numbers = _taken(archive, str(facts["file"]), 8 * math.prod(shape) + _HEADER)
+    found = np.lib.format.read_array(io.BytesIO(numbers), allow_pickle=False)
+    if found.dtype != np.dtype("<i8") or found.shape != shape:
+        raise ValueError(
+            f"the {query.describe()} needs 64-bit integers of shape {shape}, got {found.dtype} of "
+            f"shape {found.shape}."
+        )
+    return Measurement(query=query, answer=found.astype(np.int64), stddev=float(stddev))
+
+
+def _require_paid(ledger: PrivacyLedger, answers: Sequence[Measurement]) -> None:
+    """Raises ``ValueError`` for answers that no charge of the ledger has paid for."""
+    paid: Counter[float] = Counter()
+    for charge in ledger.charges:
+        if charge.temperature is None and charge.threshold is None:
+            paid[charge.stddev] += charge.num_queries
+    given = Counter(answer.stddev for answer in answers)
+    public = all(isinstance(each.query, CountQuery) for each in answers if not each.stddev)
+    if given - paid or not public:
+        raise ValueError("it has answers that its ledger has not paid for.")
+
+
+def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    told = zipfile.ZipInfo(name, _EPOCH)
+    told.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(told, content)
+
+
+def _taken(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+    """A member of the archive that is no larger than it may be, whatever it claims to be."""
+    with archive.open(name) as member:
+        content = member.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"its {name} is larger than it can be.")
+    return content

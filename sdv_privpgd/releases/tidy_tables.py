@@ -1,0 +1,302 @@
+"""Published tables as tidy rows, one a cell: read, checked and made answers. Public."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.domain import Clique, Grouping
+from sdv_privpgd.inference.tables import MEASURED
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Query
+from sdv_privpgd.releases.labelled import Codes, ColumnLabels, names_missing
+
+Source = pd.DataFrame | str | Path
+"""Tidy rows, or the path of a file with them."""
+
+_NAME = re.compile(r"column_(\d+)")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TidyTable:
+    """One published table: its columns, the labels of its cells, the counts and their noise.
+
+    Attributes:
+        clique: Its columns; none for the number of rows.
+        labels: One array a column, with the label of each cell.
+        counts: The published count of each cell.
+        stddevs: The standard deviation of the noise in each count, 0 where it is exact.
+
+    >>> rows = {"column_1": ["ill"] * 2, "label_1": ["no", "yes"], "estimate": [60.5, 39.5]}
+    >>> (table,) = tidy_tables([pd.DataFrame({**rows, "stddev": 2.0})])
+    >>> table.clique, table.counts.tolist()
+    (('ill',), [60.5, 39.5])
+    """
+
+    clique: Clique
+    labels: tuple[np.ndarray, ...]
+    counts: np.ndarray
+    stddevs: np.ndarray
+
+    @property
+    def name(self) -> str:
+        """The columns, for a message."""
+        return " x ".join(self.clique) or "the number of rows"
+
+    def answers(self, labels: Mapping[str, ColumnLabels]) -> tuple[Measurement, Measurement]:
+        """The table as an answer, with its mean noise, and with its largest noise.
+
+        Raises:
+            ValueError: For labels that name no cell, and for cells that are missing or there twice.
+        """
+        if not self.clique:
+            return self._measured(CountQuery(), np.zeros(1, dtype=np.intp), (1,))
+        named = [
+            [labels[name].codes(label) for label in own]
+            for name, own in zip(self.clique, self.labels, strict=True)
+        ]
+        axes = [
+            _groups(name, own, labels[name]) for name, own in zip(self.clique, named, strict=True)
+        ]
+        shape = tuple(int(groups.max()) + 1 for groups in axes)
+        places = np.ravel_multi_index(
+            tuple(
+                groups[[codes[0] for codes in own]] for groups, own in zip(axes, named, strict=True)
+            ),
+            shape,
+        )
+        query: Query = MarginalQuery(self.clique)
+        if any(len(groups) != size for groups, size in zip(axes, shape, strict=True)):
+            if len(self.clique) < 3:
+                raise ValueError(
+                    f"The table of {self.name} is over coarser cells than are declared. Declare "
+                    "the columns with these cells (cut_points for numbers and dates, categories "
+                    "put together), or leave the table out."
+                )
+            grouping = Grouping.of(dict(zip(self.clique, axes, strict=True)))
+            query = GroupedMarginalQuery(self.clique, grouping)
+        return self._measured(query, places, shape)
+
+    def _measured(
+        self, query: Query, places: np.ndarray, shape: tuple[int, ...]
+    ) -> tuple[Measurement, Measurement]:
+        number = int(np.prod(shape))
+        times = np.bincount(places, minlength=number)
+        if times.max() > 1:
+            raise ValueError(
+                f"The table of {self.name} has {int((times > 1).sum()):,} cells twice. If it was "
+                "measured several times, number these with a column 'round'."
+            )
+        if times.min() == 0:
+            raise ValueError(
+                f"The table of {self.name} lacks {int((times == 0).sum()):,} of {number:,} cells. "
+                "Give all of them: an empty cell has estimate 0, and one that was suppressed a "
+                "large stddev."
+            )
+        counts = np.empty(number)
+        counts[places] = self.counts
+        mean = float(np.sqrt(np.square(self.stddevs).mean()))
+        mean_one, largest = (
+            Measurement(query=query, answer=counts.reshape(shape).copy(), stddev=stddev)
+            for stddev in (mean, float(self.stddevs.max()))
+        )
+        return mean_one, largest
+
+    @property
+    def is_even(self) -> bool:
+        """Whether the noise of all cells is the same, to within a percent."""
+        return bool(self.stddevs.max() <= 1.01 * self.stddevs.min())
+
+
+def tidy_tables(sources: Sequence[Source]) -> list[TidyTable]:
+    """The tables in tidy rows, in the order in which they come.
+
+    Raises:
+        ValueError: For rows without counts or noise, and for counts that are not numbers.
+        OSError: If a file cannot be read.
+
+    >>> tidy_tables([pd.DataFrame({"column_1": ["ill"], "label_1": ["no"], "estimate": [60]})])
+    Traceback (most recent call last):
+    ValueError: Tables need a column 'stddev', or 'variance', for the noise of each count: 0 if the
+    counts are exact.
+    """
+    return [table for source in sources for table in _of_frame(_frame(source))]
+
+
+def without_missing(columns: Mapping[str, Mapping], tables: Sequence[TidyTable]) -> dict[str, dict]:
+    """The same declarations; columns of which no table names missing values have none.
+
+    >>> without_missing({"ill": {"sdtype": "boolean"}}, [])
+    {'ill': {'sdtype': 'boolean', 'range_is_nullable': False}}
+    """
+    nullable = {
+        name
+        for table in tables
+        for name, labels in zip(table.clique, table.labels, strict=True)
+        if any(names_missing(label) for label in pd.unique(pd.Series(labels, dtype=object)))
+    }
+    return {
+        name: dict(facts)
+        if name in nullable or facts.get("range_is_nullable") is not None
+        else {**facts, "range_is_nullable": False}
+        for name, facts in columns.items()
+    }
+
+
+def answers_of(
+    tables: Sequence[TidyTable], schema: Schema
+) -> tuple[list[Measurement], list[Measurement]]:
+    """All tables as answers, with their mean noise, and with their largest noise.
+
+    Raises:
+        ValueError: For tables of columns that are not declared, for declared columns that no table
+            has, and as ``TidyTable.answers``.
+
+    >>> rows = {"column_1": ["ill"] * 2, "label_1": [False, True], "estimate": [60.5, 39.5]}
+    >>> tables = tidy_tables([pd.DataFrame({**rows, "stddev": 2.0})])
+    >>> facts = {"ill": {"sdtype": "boolean", "range_is_nullable": False}}
+    >>> answers_of(tables, Schema.from_sdv(facts))[0][0].answer
+    array([60.5, 39.5])
+    """
+    labels = {column.name: ColumnLabels(column) for column in schema.columns}
+    named = dict.fromkeys(name for table in tables for name in table.clique)
+    unknown = [name for name in named if name not in labels]
+    if unknown:
+        raise ValueError(
+            f"Tables have the columns {unknown!r}, which are not declared. Declare them in "
+            "columns, or leave these tables out."
+        )
+    lacking = [name for name in labels if name not in named]
+    if lacking:
+        raise ValueError(
+            f"No table has the columns {lacking!r}. Nothing is known of them: leave them out."
+        )
+    found = [table.answers(labels) for table in tables]
+    return _sharing([mean for mean, _ in found]), _sharing([largest for _, largest in found])
+
+
+def _frame(source: Source) -> pd.DataFrame:
+    if isinstance(source, pd.DataFrame):
+        return source
+    path = Path(source)
+    if path.suffix == ".parquet":
+        return pd.read_parquet(path)
+    if path.suffix == ".csv":
+        texts = {f"label_{place}": str for place in range(1, 10)}
+        return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=[""])  # type: ignore[arg-type]
+    raise ValueError(f"Tables are read from files that end in .parquet or .csv, got {str(path)!r}.")
+
+
+def _of_frame(frame: pd.DataFrame) -> list[TidyTable]:
+    """The tables of one frame; what only follows from others is left out."""
+    if "estimate" not in frame:
+        raise ValueError(
+            "Tables need a column 'estimate' with the count of each cell, and column_1, label_1 "
+            f"and so on that name it; the columns are {list(map(str, frame.columns))!r}."
+        )
+    rows: Any = frame[frame["kind"].astype(str) == MEASURED] if "kind" in frame else frame
+    counts, stddevs = _numbers(rows["estimate"], "estimate"), _stddevs(rows)
+    places = sorted(int(found[1]) for name in frame if (found := _NAME.fullmatch(str(name))))
+    named = [rows[f"column_{place}"].astype(object).to_numpy() for place in places]
+    for place in places:
+        if f"label_{place}" not in rows:
+            raise ValueError(f"Tables with a column_{place} need a label_{place}, too.")
+    labels = [rows[f"label_{place}"].astype(object).to_numpy() for place in places]
+    cliques = [
+        tuple(str(name) for name in own if not pd.isna(name))
+        for own in (zip(*named, strict=True) if named else [()] * len(rows))
+    ]
+    rounds = rows["round"].astype(str) if "round" in rows else [""] * len(rows)
+    members: dict[tuple[Clique, str], list[int]] = {}
+    for row, key in enumerate(zip(cliques, rounds, strict=True)):
+        members.setdefault(key, []).append(row)
+    return [
+        TidyTable(
+            clique=clique,
+            labels=tuple(own[held] for own in labels[: len(clique)]),
+            counts=counts[held],
+            stddevs=stddevs[held],
+        )
+        for (clique, _), held in members.items()
+    ]
+
+
+def _stddevs(rows: Any) -> np.ndarray:
+    if "stddev" in rows:
+        found = _numbers(rows["stddev"], "stddev")
+    elif "variance" in rows:
+        found = _numbers(rows["variance"], "variance")
+    else:
+        raise ValueError(
+            "Tables need a column 'stddev', or 'variance', for the noise of each count: 0 if the "
+            "counts are exact."
+        )
+    if found.size and found.min() < 0:
+        raise ValueError("The noise of a count cannot be negative.")
+    return found if "stddev" in rows else np.sqrt(found)
+
+
+def _numbers(column: pd.Series, name: str) -> np.ndarray:
+    try:
+        found = column.to_numpy(dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"The column {name!r} of tables must hold numbers.") from None
+    if not np.isfinite(found).all():
+        raise ValueError(f"The column {name!r} of tables has values that are missing or infinite.")
+    return found
+
+
+def _groups(name: str, named: Sequence[Codes], labels: ColumnLabels) -> np.ndarray:
+    """The group of each code, by the order of their first codes."""
+    distinct = sorted(set(named))
+    held = [code for codes in distinct for code in codes]
+    if len(set(held)) < len(held):
+        raise ValueError(f"Cells of {name!r} overlap in one table.")
+    lacking = [labels.texts[code] for code in range(labels.column.size) if code not in set(held)]
+    if lacking:
+        raise ValueError(
+            f"A table lacks the cells {lacking[:5]!r} of {name!r}. Give them with estimate 0, or "
+            "declare the column without them (range_is_nullable=False if none is missing)."
+        )
+    groups = np.empty(labels.column.size, dtype=np.int64)
+    for place, codes in enumerate(distinct):
+        groups[list(codes)] = place
+    return groups
+
+
+def _sharing(answers: Sequence[Measurement]) -> list[Measurement]:
+    """The same answers, over one grouping wherever the groups of tables agree.
+
+    What is known of groups is told by one grouping at a time, so tables should share theirs.
+    """
+    shared: list[dict[str, np.ndarray]] = []
+    members: list[int | None] = []
+    for each in answers:
+        if not isinstance(each.query, GroupedMarginalQuery):
+            members.append(None)
+            continue
+        own: dict[str, Any] = {name: each.query.grouping[name] for name in each.query.clique}
+        for place, known in enumerate(shared):
+            if all(np.array_equal(own[name], known[name]) for name in own.keys() & known.keys()):
+                known.update(own)
+                members.append(place)
+                break
+        else:
+            members.append(len(shared))
+            shared.append(own)
+    groupings = [Grouping.of(known) for known in shared]
+    return [
+        each
+        if place is None
+        else Measurement(
+            query=GroupedMarginalQuery(each.query.clique, groupings[place]),  # pyright: ignore
+            answer=each.answer,
+            stddev=each.stddev,
+        )
+        for each, place in zip(answers, members, strict=True)
+    ]

@@ -1,0 +1,143 @@
+"""Several holders, published tables and more budget on the command line."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import run
+
+from sdv_privpgd.cli.models import fitted
+
+
+def facts(csv):
+    folder = csv.parent
+    return ("--metadata", folder / "metadata.json", "--domain", folder / "domain.json")
+
+
+def measured(csv, holder, *more, out=None):
+    path = csv.parent / (out or f"{holder}.zip")
+    asked = ("--holder", holder, "--epsilon", 1, "--out", path, *facts(csv), *more)
+    return run("measure", csv, *asked), path
+
+
+def test_two_holders_are_measured_and_combined(csv, tmp_path, capsys):
+    status, north = measured(csv, "North", "--ledger", tmp_path / "north.json")
+    assert status == 0
+    assert "holds the release of North. Epsilon 1 of 1" in capsys.readouterr().out
+    status, south = measured(csv, "South", "--quiet")
+    assert (status, capsys.readouterr().out) == (0, "")
+    out, page = tmp_path / "rows.parquet", tmp_path / "page.html"
+    asked = ("--engine", "pgm", "--report", page)
+    assert run("combine", north, south, "--out", out, *asked) == 0
+    assert len(pd.read_parquet(out)) == 4_000
+    assert "what is promised" in page.read_text()
+    assert "2 holders" in capsys.readouterr().out
+    ledger = json.loads((tmp_path / "north.json").read_text())
+    assert ledger["spent_epsilon"]["replace_one"] == pytest.approx(1)
+    # A second release of the same people composes, and may be forbidden.
+    more = ("--ledger", tmp_path / "north.json", "--max-epsilon", 1.2)
+    assert measured(csv, "North", *more, out="again.zip")[0] == 1
+    assert "more than --max-epsilon 1.2" in capsys.readouterr().err
+    assert measured(csv, "North", *more[:2], "--quiet", out="again.zip")[0] == 0
+    ledger = json.loads((tmp_path / "north.json").read_text())
+    assert ledger["spent_epsilon"]["replace_one"] == pytest.approx(1.465, abs=0.001)
+    assert run("combine", north, tmp_path / "again.zip", "--out", tmp_path / "no.csv") == 1
+    assert "'North' is there twice" in capsys.readouterr().err
+    assert not (tmp_path / "no.csv").exists()
+
+
+def test_what_was_spent_is_written_down_if_a_measurement_fails(csv, tmp_path, monkeypatch, capsys):
+    def fails(*args, **kwargs):
+        raise MemoryError
+
+    monkeypatch.setattr("sdv_privpgd.privacy.curator._noisy", fails)
+    status, path = measured(csv, "North", "--ledger", tmp_path / "north.json")
+    assert status == 1
+    assert "its text is withheld" in capsys.readouterr().err
+    assert not path.exists()
+    assert len(json.loads((tmp_path / "north.json").read_text())["charges"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("--out", "north.pkl"), "must end in .zip"),
+        (("--metadata", None), "--metadata is needed"),
+        (("--domain", None), "declare the same domain"),
+        (("--holder", " "), "holder must name"),
+        (("--epsilon", -1), "--epsilon must be"),
+    ],
+)
+def test_what_cannot_be_measured_is_told(csv, tmp_path, capsys, change, told):
+    asked = dict(zip(facts(csv)[::2], facts(csv)[1::2], strict=True))
+    asked |= {"--holder": "North", "--epsilon": 1, "--out": tmp_path / "north.zip"}
+    asked |= dict([change])
+    options = [part for name, value in asked.items() if value is not None for part in (name, value)]
+    assert run("measure", csv, *options) == 1
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "north.zip").exists()
+
+
+def test_rows_of_published_tables(csv, tmp_path, capsys):
+    rows = pd.DataFrame(
+        {
+            "column_1": "ward",
+            "label_1": ["01", "02"] * 2,
+            "column_2": "ill",
+            "label_2": [False, False, True, True],
+            "estimate": [60.0, 25, 5, 10],
+            "stddev": 1.0,
+        }
+    )
+    tables, out, page = (tmp_path / name for name in ("tables.csv", "rows.csv", "page.html"))
+    rows.to_csv(tables, index=False)
+    (tmp_path / "metadata.json").write_text(
+        json.dumps({"columns": {"ward": {"sdtype": "categorical"}, "ill": {"sdtype": "boolean"}}})
+    )
+    (tmp_path / "domain.json").write_text(json.dumps({"ward": {"range_values": ["01", "02"]}}))
+    asked = ("--publisher", "the census", "--engine", "pgm", "--out", out, *facts(csv))
+    assert run("from-tables", tables, *asked, "--report", page) == 0
+    assert "is for the census to say" in " ".join(capsys.readouterr().out.split())
+    assert "Whose guarantee it is" in page.read_text()
+    assert len(pd.read_csv(out)) == 100
+    rows.iloc[:3].to_csv(tables, index=False)
+    assert run("from-tables", tables, *asked, "--force") == 1
+    assert "lacks 1 of 4 cells" in capsys.readouterr().err
+    assert run("from-tables", tmp_path / "none.csv", *asked, "--force") == 1
+    assert "none.csv" in capsys.readouterr().err
+
+
+@pytest.fixture
+def model(csv, tmp_path):
+    asked = ("--epsilon", 0.5, "--method", "mst", "--quiet", *facts(csv))
+    kept = ("--model", tmp_path / "model.pkl", "--ledger", tmp_path / "ledger.json")
+    assert run("synthesize", csv, "--out", tmp_path / "rows.csv", *asked, *kept) == 0
+    return tmp_path / "model.pkl"
+
+
+def test_a_kept_model_is_refined(csv, model, tmp_path, capsys):
+    kept = ("--ledger", tmp_path / "ledger.json", "--quiet")
+    asked = ("--epsilon", 0.5, *kept)
+    capsys.readouterr()
+    assert run("refine", model, csv, "--out", tmp_path / "finer.csv", *asked) == 0
+    assert len(pd.read_csv(tmp_path / "finer.csv")) == 2_000
+    ledger = json.loads((tmp_path / "ledger.json").read_text())
+    assert ledger["spent_epsilon"]["replace_one"] == pytest.approx(1, abs=1e-3)
+    refined = fitted(model)
+    assert refined.ledger.epsilon == 1.0
+    assert (
+        run("refine", model, csv, "--out", tmp_path / "no.csv", *asked, "--max-epsilon", 1.2) == 1
+    )
+    told = "--epsilon 0.5 after 0.999"
+    said = capsys.readouterr().err
+    assert told in said or "--epsilon 0.5 after 1 before" in said
+    assert "would come to epsilon 1.5" in said
+    few = tmp_path / "few.csv"
+    pd.read_csv(csv, dtype=str).iloc[: np.random.default_rng(0).integers(5, 9)].to_csv(
+        few, index=False
+    )
+    assert run("refine", model, few, "--out", tmp_path / "no.csv", *asked) == 1
+    assert "asks about the same rows again" in capsys.readouterr().err
+    assert json.loads((tmp_path / "ledger.json").read_text()) == ledger
+    assert not (tmp_path / "no.csv").exists()

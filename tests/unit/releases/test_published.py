@@ -1,0 +1,240 @@
+"""Rows from published tables: labels, cells, noise, and what is said of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_privpgd import (
+    Between,
+    Boolean,
+    Categorical,
+    Datetime,
+    Numerical,
+    Ordinal,
+    PublicDomainError,
+    fit_table,
+    from_tables,
+)
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.releases.labelled import ColumnLabels
+
+AGES = ["0-17", "18-64", "65-99"]
+COLUMNS = {
+    "age": Numerical(0, 99, decimal_places=0, cut_points=[18, 65]),
+    "sex": Categorical(["F", "M"]),
+}
+
+
+def tables(**changes):
+    rows = pd.DataFrame(
+        {
+            "column_1": "age",
+            "label_1": AGES * 2,
+            "column_2": "sex",
+            "label_2": ["F"] * 3 + ["M"] * 3,
+            "estimate": [110.0, 305, 120, 115, 290, 60],
+            "stddev": 5.0,
+        }
+    )
+    return rows.assign(**changes)
+
+
+def made(source, columns=COLUMNS, **settings):
+    return from_tables(source, columns, publisher="the census", engine="pgm", **settings)
+
+
+def test_rows_follow_the_tables():
+    found = made(tables(stddev=0.0))
+    assert found.num_rows == 1000
+    rows = found.sample(20_000)
+    assert list(rows.columns) == ["age", "sex"]
+    assert not rows.isna().any().any()  # no table names missing values
+    assert rows["sex"].eq("F").mean() == pytest.approx(0.535, abs=0.02)
+    assert rows["age"].between(18, 64).mean() == pytest.approx(0.595, abs=0.02)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_tables_come_from_files(tmp_path, ending):
+    path = tmp_path / f"tables.{ending}"
+    tables().to_parquet(path) if ending == "parquet" else tables().to_csv(path, index=False)
+    one, two = made(path), made([path])
+    assert one.sample(10).equals(two.sample(10))
+
+
+def test_a_variance_is_a_squared_deviation():
+    one = made(tables().drop(columns="stddev").assign(variance=25.0))
+    assert one.tables[0].largest == 5.0
+
+
+def test_answers_rest_on_the_published_noise():
+    answer = made(tables()).answer("count", where={"age": Between(65, 99)})
+    assert answer.estimate == pytest.approx(180)
+    assert answer.stddev == pytest.approx(np.sqrt(2 * (25 + 1 / 12)), rel=1e-6)
+
+
+def test_unequal_noise_gives_wide_intervals_and_is_said():
+    found = made(tables(stddev=[1.0, 9.0, 1, 1, 1, 1]))
+    assert "The noise differs between the cells of age x sex" in found.warnings[0]
+    measured = found.fitted.release.measurements[-1]
+    assert measured.stddev == 9.0
+    assert "1 to 9" in found.privacy_report()
+
+
+def test_tables_of_other_people_are_noticed():
+    other = pd.DataFrame(
+        {"column_1": "sex", "label_1": ["F", "M"], "estimate": [900, 800], "stddev": 5.0}
+    )
+    (said,) = made([tables(), other]).warnings
+    assert "do not count the same rows" in said
+    assert made([tables(), other.assign(estimate=[530, 470])]).warnings == ()
+
+
+def test_the_number_of_rows_may_be_published_alone():
+    count = pd.DataFrame({"estimate": [1003.0], "stddev": [0.0]})
+    assert made([count, tables()]).num_rows == 1003
+
+
+def test_the_guarantee_is_the_publisher_s():
+    report = made(tables(stddev=0.0)).report()
+    text = " ".join(str(report).split())
+    assert "is for the census to say" in text
+    assert "Exact, as far as is said: age x sex" in text
+    assert "epsilon" not in text
+    assert "for the census to say" in report.html()
+    facts = report.to_dict()
+    assert (facts["report"], facts["publisher"]) == ("published", "the census")
+    assert "ledger" not in facts
+
+
+@pytest.mark.parametrize("engine", ["pgm", "particles"])
+def test_exact_tables_beside_noisy_ones_do_not_drown_them(engine):
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 4, 4000)
+    rows = pd.DataFrame({"a": first, "b": (first + rng.integers(0, 2, 4000)) % 5})
+    pairs = pd.crosstab(rows["a"], rows["b"]).stack().rename("estimate").reset_index()
+    pairs = pairs.rename(columns={"a": "label_1", "b": "label_2"})
+    single = rows["a"].value_counts().rename("estimate").rename_axis("label_1").reset_index()
+    found = from_tables(
+        [
+            pairs.assign(column_1="a", column_2="b", stddev=np.sqrt(pairs["estimate"] + 1)),
+            single.assign(column_1="a", stddev=0.0),
+        ],
+        {"a": Ordinal(list(range(4))), "b": Ordinal(list(range(5)))},
+        publisher="the census",
+        engine=engine,
+    )
+    sampled = found.sample(4000)
+    tables = [pd.crosstab(each["a"], each["b"]).to_numpy() for each in (sampled, rows)]
+    assert np.abs(tables[0] - tables[1]).sum() / 4000 < 0.1
+    stddev = found.answer("count", where={"a": 1}).stddev
+    assert stddev < 0.01
+
+
+def test_our_own_noisy_tables_are_such_tables(tmp_path):
+    """What one fit has published another model is made of, triples over groups included."""
+    rng = np.random.default_rng(0)
+    number = 3000
+    private = pd.DataFrame(
+        {
+            "ward": rng.choice(list("ABCDEF"), number),
+            "age": rng.integers(0, 100, number),
+            "seen": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, number), "D"),
+            "ill": rng.random(number) < 0.3,
+        }
+    )
+    private.loc[:50, "age"] = np.nan
+    columns = {
+        "ward": Categorical(list("ABCDEF")),
+        "age": Numerical(0, 99, decimal_places=0),
+        "seen": Datetime("2020-01-01", "2022-12-31"),
+        "ill": Boolean(),
+    }
+    fitted = fit_table(private, columns, 3.0, discovery_share=0, engine="pgm")
+    path = tmp_path / "tables.parquet"
+    fitted.noisy_tables(path)
+    found = from_tables(path, columns, publisher="us", engine="pgm")
+    theirs, ours = (each.fitted.release.measurements for each in (found, fitted))
+    assert len(theirs) == len(ours)
+    for one, two in zip(theirs, ours, strict=True):
+        assert type(one.query) is type(two.query)
+        np.testing.assert_allclose(one.answer, two.answer)
+        assert one.stddev == pytest.approx(two.stddev, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (tables().drop(columns="stddev"), "for the noise of each count"),
+        (tables().drop(columns="estimate"), "need a column 'estimate'"),
+        (tables().drop(columns="label_2"), "need a label_2"),
+        (tables(stddev=-1.0), "cannot be negative"),
+        (tables(stddev=np.nan), "missing or infinite"),
+        (tables(estimate="many"), "must hold numbers"),
+        (tables(label_2="X"), "'sex' has no cell 'X'. Its cells are F, M"),
+        (tables(label_1=["0-9", "10-64", "65-99"] * 2), "has no cell '0-9'"),
+        (tables().iloc[:5], "lacks 1 of 6 cells"),
+        (tables().iloc[:3], r"lacks the cells \['M'\] of 'sex'"),
+        (pd.concat([tables(), tables().iloc[:1]]), "1 cells twice"),
+        (tables(label_1=["0-64", "65-99", "65-99"] * 2).iloc[[0, 1, 3, 4]], "coarser cells"),
+        (tables(label_1=["0-64", "18-64", "65-99"] * 2), "overlap"),
+        (tables(column_2="wage"), r"\['wage'\], which are not declared"),
+        (tables().iloc[:0], "no tables"),
+        ("tables.xlsx", r"\.parquet or \.csv"),
+    ],
+)
+def test_what_is_no_table_is_told(source, told):
+    with pytest.raises(ValueError, match=told):
+        made(source)
+
+
+def test_columns_that_no_table_has_are_told():
+    with pytest.raises(ValueError, match=r"No table has the columns \['ill'\]"):
+        made(tables(), COLUMNS | {"ill": Boolean()})
+    with pytest.raises(PublicDomainError):
+        made(tables(), COLUMNS | {"sex": Categorical()})
+    with pytest.raises(ValueError, match="publisher must name"):
+        from_tables(tables(), COLUMNS, publisher="")
+
+
+def test_a_table_that_was_measured_twice_is_two_tables():
+    twice = pd.concat([tables().assign(round=1), tables().assign(round=2)])
+    answer = made(twice).answer("count", where={"sex": "F"})
+    assert answer.stddev == pytest.approx(np.sqrt(3 * (25 + 1 / 12) / 2), rel=1e-6)
+
+
+def labels(facts):
+    (column,) = Schema.from_sdv({"it": facts}).columns
+    return ColumnLabels(column)
+
+
+@pytest.mark.parametrize(
+    ("facts", "label", "codes"),
+    [
+        ({"sdtype": "boolean"}, True, (1,)),
+        ({"sdtype": "boolean"}, "False", (0,)),
+        ({"sdtype": "boolean"}, None, (2,)),
+        ({"sdtype": "boolean"}, "(missing)", (2,)),
+        ({"sdtype": "ordinal", "range_values": [17.5, 22]}, "22.0", (1,)),
+        ({"sdtype": "ordinal", "range_values": [17.5, 22]}, 22.0, (1,)),
+        ({"sdtype": "categorical", "range_values": ["01", "1"]}, "01", (0,)),
+        ({"sdtype": "categorical", "range_values": ["A", "B", "C"]}, "A and 2 others", (0, 1, 2)),
+        ({"sdtype": "categorical", "range_values": ["a-b", "c to d"]}, "c to d", (1,)),
+        ({"sdtype": "numerical", "range_min": -9, "range_max": 9, "cut_points": [0]}, "-9-0",
+         (0,)),
+        ({"sdtype": "numerical", "range_min": 0, "range_max": 9999, "decimal_places": 0,
+          "cut_points": [1000]}, "1,000-9,999", (1,)),
+        ({"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0,
+          "cut_points": [1, 5]}, 0, (0,)),
+        ({"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0,
+          "cut_points": [1, 5]}, "1 to 9 or (missing)", (1, 2, 3)),
+    ],
+)  # fmt: skip
+def test_labels_name_codes(facts, label, codes):
+    assert labels(facts).codes(label) == codes
+
+
+def test_an_ordinal_column_is_named_by_its_values():
+    rows = pd.DataFrame(
+        {"column_1": "age", "label_1": [17.5, 22.0], "estimate": [5, 9], "stddev": 0.0}
+    )
+    assert made(rows, {"age": Ordinal([17.5, 22])}).num_rows == 14

@@ -1,0 +1,202 @@
+"""Release files: what is written comes back, and what was tampered with does not."""
+
+import io
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_privpgd import AllPairs, Boolean, Categorical, Measured, Numerical, measure
+
+COLUMNS = {
+    "ward": Categorical(["A", "B", "C"]),
+    "age": Numerical(0, 99, decimal_places=0, num_bins=8),
+    "ill": Boolean(),
+}
+
+
+def table(num_rows=600, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "ward": rng.choice(["A", "B", "C"], num_rows),
+            "age": rng.integers(0, 100, num_rows),
+            "ill": rng.random(num_rows) < 0.3,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return measure(table(), COLUMNS, 1.0, holder="North", strategy=AllPairs())
+
+
+@pytest.fixture
+def path(measured, tmp_path):
+    return measured.save(tmp_path / "north.zip")
+
+
+def changed(path, change=lambda facts: facts, arrays=None, names=lambda name: name):
+    """The same file with other JSON, or other members."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    facts = json.loads(members["release.json"])
+    change(facts)
+    members["release.json"] = json.dumps(facts).encode()
+    members |= arrays or {}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            if names(name) is not None:
+                archive.writestr(names(name), content)
+    return path
+
+
+def array(content, **settings):
+    out = io.BytesIO()
+    np.save(out, content, **settings)
+    return out.getvalue()
+
+
+def test_a_release_comes_back_to_the_bit(measured, path, tmp_path):
+    read = Measured.load(path)
+    assert read.ledger == measured.ledger
+    assert read.schema == measured.schema
+    assert (read.holder, read.date, read.strategy) == ("North", measured.date, measured.strategy)
+    assert read.digest == measured.digest
+    for one, two in zip(read.answers, measured.answers, strict=True):
+        assert one.query == two.query
+        assert one.stddev == two.stddev
+        np.testing.assert_array_equal(one.answer, two.answer)
+    assert read.save(tmp_path / "again.zip").read_bytes() == path.read_bytes()
+    assert repr(read) == "Measured('North': 600 rows, 3 columns, epsilon 1)"
+
+
+def test_the_file_holds_nothing_but_json_and_whole_numbers(path):
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            if name == "release.json":
+                json.loads(archive.read(name))
+            else:
+                read = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
+                assert read.dtype == np.int64
+
+
+def test_a_pickle_in_it_is_not_run(path):
+    class Bad:
+        def __reduce__(self):
+            return (pytest.fail, ("it was run",))
+
+    bad = np.array([Bad()], dtype=object)
+    changed(path, arrays={"answers/00001.npy": array(bad, allow_pickle=True)})
+    with pytest.raises(ValueError, match="no release file that can be read"):
+        Measured.load(path)
+    path.write_bytes(pickle.dumps(3))
+    with pytest.raises(ValueError, match="no zip archive"):
+        Measured.load(path)
+
+
+def lower_noise(facts):
+    facts["answers"][1]["stddev"] /= 2
+
+
+def one_more(facts):
+    facts["answers"].append(facts["answers"][1])
+
+
+def exact_table(facts):
+    facts["answers"][1]["stddev"] = 0.0
+
+
+def cheaper(facts):
+    facts["ledger"]["charges"][1]["mu_squared"] = "1/1000000"
+
+
+def unknown_column(facts):
+    facts["answers"][1]["columns"] = ["ward", "wage"]
+
+
+def twice_a_column(facts):
+    facts["answers"][1]["columns"] = ["ward", "ward"]
+
+
+def other_query(facts):
+    facts["answers"][1]["asks"] = "everything"
+
+
+def broken_groups(facts):
+    facts["answers"][-1]["groups"]["ward"] = [0.5, 1, 2, 0]
+
+
+def no_holder(facts):
+    facts["holder"] = 3
+
+
+def other_version(facts):
+    facts["version"] = 2
+
+
+def other_format(facts):
+    facts["format"] = "a table"
+
+
+def negative_noise(facts):
+    facts["answers"][1]["stddev"] = -1.0
+
+
+def text_as_noise(facts):
+    facts["answers"][1]["stddev"] = "1"
+
+
+def no_domain(facts):
+    facts["columns"]["ward"] = {"sdtype": "categorical"}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lower_noise, "has not paid for"),
+        (one_more, "has not paid for"),
+        (exact_table, "has not paid for"),
+        (cheaper, "less than its noise costs"),
+        (unknown_column, "wage"),
+        (twice_a_column, "different columns"),
+        (other_query, "'everything'"),
+        (broken_groups, "a whole number"),
+        (no_holder, "as text"),
+        (other_version, "version 2"),
+        (other_format, "format is not"),
+        (negative_noise, "not negative"),
+        (text_as_noise, "is a number"),
+        (no_domain, "public domain"),
+    ],
+)
+def test_what_was_tampered_with_is_refused(path, change, told):
+    with pytest.raises(ValueError, match=told):
+        Measured.load(changed(path, change))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        np.zeros((4, 9)),  # no whole numbers
+        np.zeros((9, 4), dtype=np.int64),
+        np.zeros(100_000, dtype=np.int64),
+    ],
+)
+def test_arrays_of_another_shape_or_kind_are_refused(path, content):
+    with pytest.raises(ValueError, match=r"needs 64-bit integers|larger than it can be"):
+        Measured.load(changed(path, arrays={"answers/00001.npy": array(content)}))
+
+
+def test_a_missing_member_is_told(path):
+    changed(path, names=lambda name: None if name == "answers/00001.npy" else name)
+    with pytest.raises(ValueError, match="00001"):
+        Measured.load(path)
+
+
+def test_a_file_needs_its_ending(measured, tmp_path):
+    with pytest.raises(ValueError, match=r"ends in \.zip"):
+        measured.save(tmp_path / "north.pkl")
