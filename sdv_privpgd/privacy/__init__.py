@@ -24,8 +24,8 @@ An auditor reads these files, in this order, with their lines of code:
     ``columns/dates.py``         117  dates of cells
 
 These are 1,589 lines of code. What they call besides holds no record: ``domain`` and the cells of
-``columns/`` are public facts. The first eleven need numpy, scipy and mpmath alone. ``boundary`` is the
-one exception of the rule that the core is free of pandas: it calls the encoders, who read pandas'
-columns, on columns that it does not look into. ``ledger_file`` and ``opacus`` read ledgers, which
-are public.
+``columns/`` are public facts. The first eleven need numpy, scipy and mpmath alone. ``boundary`` is
+the one exception of the rule that the core is free of pandas: it calls the encoders, who read
+pandas' columns, on columns that it does not look into. ``ledger_file`` and ``opacus`` read ledgers,
+which are public.
 """

@@ -42,8 +42,9 @@ def raised(ledger: PrivacyLedger, epsilon: float) -> PrivacyLedger:
 def epsilon_in_all(ledgers: Sequence[PrivacyLedger], delta: float | None = None) -> float:
     """The epsilon spent on somebody who is in the tables of all these ledgers. Public.
 
-    It is at ``delta``, by default the largest of theirs. What a ledger's table says is changed by its own people
-    alone. So who is in one of them has that one's epsilon, and for who is in several mu^2 adds up.
+    It is at ``delta``, by default the largest of theirs. What a ledger's table says is changed by
+    its own people alone. So who is in one of them has that one's epsilon, and for who is in several
+    mu^2 adds up.
 
     >>> from sdv_privpgd.privacy.queries import Adjacency
     >>> epsilon_in_all([PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)])
