@@ -183,7 +183,7 @@ def epsilon_of_part(epsilon: float, number: int, delta: float = DELTA) -> float:
     """The epsilon of a K-th of the mu^2 that epsilon allows.
 
     >>> round(epsilon_of_part(1.0, 1), 6), round(epsilon_of_part(1.0, 4), 3)
-    (1.0, 0.456)
+    (1.0, 0.469)
     """
     from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of
 
