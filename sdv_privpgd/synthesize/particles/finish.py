@@ -69,15 +69,16 @@ class ExchangeFinish:
 
         ``targets`` holds probabilities or signed measures, axes in the clique's order; ``grouped``
         the same over groups of codes, with weights; the others have weight 1.
-        Attributes in ``fixed`` or in no table stay as they are. Other codes without support move to
-        the nearest code that has some.
+        Attributes in ``fixed`` or in no table stay as they are. Those in tables over groups alone
+        move between the codes that they have. Other codes without support move to the nearest code
+        that has some.
         """
         # Here, because its compiler need not be installed where CUDA does this work.
         from sdv_privpgd.synthesize.particles.compiled_exchange import Residuals
 
         grouped = grouped or {}
         require_tables(domain, targets, grouped)
-        supports = supported_codes(domain, targets, fixed)
+        supports = supported_codes(domain, targets, fixed, codes_in_groups(codes, domain, grouped))
         movable = np.array([support is not None for support in supports])
         every = [np.arange(size) for size in domain.sizes]
         values = [
@@ -130,14 +131,35 @@ def emptied_targets(
     return emptied
 
 
+def codes_in_groups(
+    codes: np.ndarray, domain: Domain, grouped: GroupedTargets
+) -> dict[str, np.ndarray]:
+    """The codes that particles have of each attribute of a table over groups.
+
+    >>> codes_in_groups(np.array([[0, 1]]), Domain(("age", "ill"), (3, 2)), {})
+    {}
+    """
+    names = {name for own in grouped.values() for clique in own for name in clique}
+    return {
+        name: np.unique(codes[:, axis])
+        for axis, name in enumerate(domain.attributes)
+        if name in names
+    }
+
+
 def supported_codes(
-    domain: Domain, targets: Mapping[Clique, np.ndarray], fixed: Collection[str]
+    domain: Domain,
+    targets: Mapping[Clique, np.ndarray],
+    fixed: Collection[str],
+    else_held: Mapping[str, np.ndarray],
 ) -> list[np.ndarray | None]:
     """The codes that may be proposed for each attribute; None for an attribute that stays.
 
+    ``else_held`` has those of attributes that may be in no target over codes.
+
     >>> domain = Domain(("age", "ill"), (3, 2))
     >>> target = np.array([[0.5, 0.2], [0.0, 0.0], [0.3, 0.0]])
-    >>> supported_codes(domain, {("age", "ill"): target}, fixed=["ill"])
+    >>> supported_codes(domain, {("age", "ill"): target}, ["ill"], {})
     [array([0, 2]), None]
     """
     supports: list[np.ndarray | None] = []
@@ -147,8 +169,8 @@ def supported_codes(
             if attribute in clique:
                 others = tuple(axis for axis, name in enumerate(clique) if name != attribute)
                 supported |= table.sum(axis=others, where=table != STAYS_EMPTY) > 0
-        moves = attribute not in fixed and supported.any()
-        supports.append(np.flatnonzero(supported) if moves else None)
+        own = np.flatnonzero(supported) if supported.any() else else_held.get(attribute)
+        supports.append(None if attribute in fixed else own)
     return supports
 
 

@@ -105,8 +105,10 @@ def test_without_denoising_a_pair_is_aimed_at_as_it_was_measured():
     np.testing.assert_allclose(target, expected, atol=1e-3)
 
 
+@pytest.mark.parametrize("alone", ["abc", "c"])
 @pytest.mark.parametrize("targets", ["denoised", "consistent"])
-def test_particles_follow_pairs_that_were_measured_over_groups_alone(targets):
+def test_particles_follow_pairs_that_were_measured_over_groups_alone(targets, alone):
+    """Also where their attributes are in no table over codes."""
     truth, pair = smooth(0.8), ("a", "b")
     answers = [
         Measurement(query=CountQuery(), answer=np.array([int(ROWS)]), stddev=0.0),
@@ -114,7 +116,7 @@ def test_particles_follow_pairs_that_were_measured_over_groups_alone(targets):
             Measurement(
                 query=MarginalQuery((name,)), answer=np.full(32, int(ROWS) // 32), stddev=1.0
             )
-            for name in "abc"
+            for name in alone
         ),
         Measurement(
             query=GroupedMarginalQuery(pair, GROUPING),

@@ -13,7 +13,12 @@ from torch import Tensor
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.interactions import GroupedTargets
 from sdv_privpgd.progress import Progress, Shares, silent
-from sdv_privpgd.synthesize.particles.finish import nearest, require_tables, supported_codes
+from sdv_privpgd.synthesize.particles.finish import (
+    codes_in_groups,
+    nearest,
+    require_tables,
+    supported_codes,
+)
 from sdv_privpgd.synthesize.particles.layouts import Levels, Table, tables_of
 
 if TYPE_CHECKING:
@@ -55,7 +60,7 @@ class BatchedFinish:
 
         grouped = grouped or {}
         require_tables(domain, targets, grouped)
-        supports = supported_codes(domain, targets, fixed)
+        supports = supported_codes(domain, targets, fixed, codes_in_groups(codes, domain, grouped))
         values = [
             np.arange(size) if support is None else support
             for support, size in zip(supports, domain.sizes, strict=True)
