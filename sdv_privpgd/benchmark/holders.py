@@ -77,7 +77,7 @@ class _Task:
 
     def shares(self, frame: "pd.DataFrame") -> dict[Clique, np.ndarray]:
         """The true shares of all pairs' cells."""
-        from sdv_privpgd.columns.encoders import encode_table
+        from sdv_privpgd.columns.encoding import encode_table
         from sdv_privpgd.privacy.dataset import Dataset
         from sdv_privpgd.releases.measured import described
 
