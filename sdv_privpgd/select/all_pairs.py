@@ -41,8 +41,8 @@ they raise the errors of the pairs."""
 
 
 _OF_MANY = Fraction(1, 20)
-"""The least such share where pairs are too many: tables over groups say nothing of single codes, and
-some attributes are in no other table."""
+"""The least such share where pairs are too many: tables over groups say nothing of single codes,
+and some attributes are in no other table."""
 
 MOST_PAIRS = 1_225
 """The pairs of 50 columns. At epsilon 1 and 100,000 simulated rows the errors of 50 columns are the
@@ -74,8 +74,8 @@ class AllPairs:
     these answers: as many as have cells with no more noise than rows, on average, from one to two
     for each attribute. Triples are those of such pairs. All of it is decided by public facts
     and noisy answers. On 100,000 simulated rows at epsilon 1 the L1 error of pairs is 0.167 instead
-    of 0.195 with 100 attributes, and 0.199 instead of 0.253 with 200, in half the time and less than
-    half the memory (``benchmark columns``).
+    of 0.195 with 100 attributes, and 0.199 instead of 0.253 with 200, in half the time and less
+    than half the memory (``benchmark columns``).
 
     When to use it: unless you have a reason not to. On seven public tables of 21,688 to 274,391
     rows it has, with particles, the lowest L1 error of pairs of all strategies at epsilon 0.2, 1
@@ -83,9 +83,9 @@ class AllPairs:
     README lists three tables where another strategy has the lower downstream error at epsilon 0.2.
 
     Attributes:
-        columns: Whether attributes may be measured alone; leave it where pairs are too many. On Adult at epsilon 0.2 this lowers every
-            error, L1 by 6 % and sliced W1 by 14 %; from epsilon 1 on it raises L1 by less than 2 %
-            and sliced W1 by 4 to 11 %.
+        columns: Whether attributes may be measured alone. Leave it where pairs are too many. On
+            Adult at epsilon 0.2 this lowers every error, L1 by 6 % and sliced W1 by 14 %; from
+            epsilon 1 on it raises L1 by less than 2 % and sliced W1 by 4 to 11 %.
         first_share: The part of the pairs' mu^2 for the first round; 1 for no second round. On
             Adult and Bank 0.5 to 0.7 are equally good. There is one round only where the rest
             cannot measure at least one pair again with its first budget.
