@@ -25,6 +25,7 @@ _MODULES = (
     "compare",
     "learning",
     "holders",
+    "people",
     "external",
     "show",
     "protect",

@@ -24,7 +24,7 @@ from test_sources import COLUMNS, observed, table
 from sdv_privpgd import Datetime, Numerical, fit_table
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.privacy.looking import Looking
-from sdv_privpgd.sources.opening import open_source
+from sdv_privpgd.sources.opening import of_people, open_source
 from sdv_privpgd.sources.source import Cluster, Source, SourceError
 
 pytest.importorskip("pyspark.sql.connect.session", exc_type=ImportError)
@@ -380,3 +380,19 @@ def test_a_worker_writes_to_nothing_but_its_rows():
     source = Path(spark_tasks.__file__).read_text() + Path(spark_source.__file__).read_text()
     for word in ("ccumulator", "global ", "foreach", "open(", "persist", "cache("):
         assert word not in source, word
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_no_more_than_so_many_rows_of_a_person_are_read(spark, most):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"who": rng.integers(0, 40, 400).astype(float), "x": range(400)})
+    frame.loc[::7, "who"] = np.nan
+    source = of_people(open_source(spark.createDataFrame(frame).repartition(5)), "who", most)
+    numbers = frame["who"].value_counts(dropna=False)
+    whose, which = (source.total([name], Cells())[name] for name in ("who", "x"))
+    kept = {str(who): min(number, most) for who, number in numbers.items()}
+    assert {who.replace("None", "nan"): number for who, number in whose.items()} == kept
+    assert source.num_rows() == sum(kept.values())
+    assert source.total(["x"], Cells())["x"] == which  # the same rows again
+    other = of_people(open_source(spark.createDataFrame(frame).repartition(5)), "who", most)
+    assert other.total(["x"], Cells())["x"] != which  # another key
