@@ -1,4 +1,4 @@
-"""A synthesizer that is fitted once for all tests of sampling."""
+"""What is fitted once for all tests of sampling; noise that is the same in two fits."""
 
 import copy
 
@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import sdv_tables
 from small_synthesizers import new
+
+from sdv_privpgd.privacy import curator
 
 
 @pytest.fixture(scope="module")
@@ -27,3 +29,19 @@ def fitted_once():
 @pytest.fixture
 def fitted(fitted_once):
     return copy.deepcopy(fitted_once)
+
+
+@pytest.fixture
+def frozen(monkeypatch):
+    """The same noise for each answer of the same shape, and no chance in choices.
+
+    Other counts are other answers.
+    """
+
+    def noisy(answer, stddev, words):
+        if stddev == 0:
+            return answer
+        return answer + np.random.default_rng(answer.size).integers(-9, 10, answer.shape)
+
+    monkeypatch.setattr(curator, "_noisy", noisy)
+    monkeypatch.setattr(curator, "exponential_choice", lambda scores, *_: int(np.argmax(scores)))

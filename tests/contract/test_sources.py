@@ -1,63 +1,16 @@
 """The same rows from every source: the same counts, so that not one byte of the model differs."""
 
-import pickle
-import warnings
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
+from same_rows import observed, table
 
-from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, fit_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.privacy import curator
 from sdv_privpgd.sources import arrow, frames
 from sdv_privpgd.sources.opening import open_source
 from sdv_privpgd.sources.source import Source, SourceError
-
-COLUMNS = {
-    "ward": Categorical(["A", "B", "C"]),
-    "age": Numerical(0, 99, decimal_places=0),
-    "weight": Numerical(),
-    "town": Categorical(),
-    "came": Datetime(),
-    "left": Datetime("2020-01-01", "2030-12-31"),
-    "ill": Boolean(),
-    "visits": Numerical(),
-}
-
-
-def table(num_rows=3_000):
-    rng = np.random.default_rng(0)
-    came = pd.Timestamp("2021-06-01") + pd.to_timedelta(rng.integers(0, 900, num_rows), unit="D")
-    frame = pd.DataFrame(
-        {
-            "key": np.arange(num_rows),
-            "ward": rng.choice(["A", "B", "D"], num_rows).astype(object),
-            "age": rng.integers(-5, 120, num_rows),
-            "weight": np.exp(rng.normal(3, 1, num_rows)).round(1),
-            "town": rng.choice([f"town {i}" for i in range(20)], num_rows).astype(object),
-            "came": came,
-            "left": came + pd.to_timedelta(rng.integers(0, 30, num_rows), unit="D"),
-            "ill": rng.random(num_rows) < 0.3,
-            "visits": rng.choice([1.0, 2.0, 3.0, 400.0], num_rows),
-        }
-    )
-    for place, name in enumerate(["ward", "weight", "town", "came", "visits"], start=5):
-        frame.loc[::place, name] = None
-    return frame
-
-
-@pytest.fixture
-def frozen(monkeypatch):
-    """The same noise for each answer of the same shape: other counts are other answers."""
-
-    def noisy(answer, stddev, words):
-        if stddev == 0:
-            return answer
-        return answer + np.random.default_rng(answer.size).integers(-9, 10, answer.shape)
-
-    monkeypatch.setattr(curator, "_noisy", noisy)
 
 
 def of_pyarrow(frame, folder):
@@ -116,18 +69,6 @@ SOURCES = [
     of_pyarrow, of_dataset, of_polars, of_lazy_polars, of_files, of_folder, of_paths, of_duckdb,
     of_ibis, of_frames_in_parts,
 ]  # fmt: skip
-
-
-def observed(private, **settings):
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        fitted = fit_table(private, COLUMNS, 20.0, **settings)
-    return {
-        "model": pickle.dumps(fitted),
-        "rows": fitted.sample(200).to_csv(),
-        "ledger": fitted.ledger.to_json(),
-        "warnings": [str(each.message) for each in said],
-    }
 
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])

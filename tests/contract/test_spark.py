@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from processes import python_says
-from test_sources import COLUMNS, observed, table
+from same_rows import COLUMNS, observed, table
 
 from sdv_privpgd import Datetime, Numerical, fit_table
 from sdv_privpgd.privacy import curator
@@ -53,19 +53,6 @@ def spark():
     yield session
     session.stop()
     server.stop()
-
-
-@pytest.fixture
-def frozen(monkeypatch):
-    """The same noise for each answer of the same shape, and no chance in choices."""
-
-    def noisy(answer, stddev, words):
-        if stddev == 0:
-            return answer
-        return answer + np.random.default_rng(answer.size).integers(-9, 10, answer.shape)
-
-    monkeypatch.setattr(curator, "_noisy", noisy)
-    monkeypatch.setattr(curator, "exponential_choice", lambda scores, *_: int(np.argmax(scores)))
 
 
 class Cells:

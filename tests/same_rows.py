@@ -1,0 +1,53 @@
+"""A table and what a fit of it lets out, to compare fits of the same rows from several sources."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, fit_table
+
+COLUMNS = {
+    "ward": Categorical(["A", "B", "C"]),
+    "age": Numerical(0, 99, decimal_places=0),
+    "weight": Numerical(),
+    "town": Categorical(),
+    "came": Datetime(),
+    "left": Datetime("2020-01-01", "2030-12-31"),
+    "ill": Boolean(),
+    "visits": Numerical(),
+}
+
+
+def table(num_rows=3_000):
+    rng = np.random.default_rng(0)
+    came = pd.Timestamp("2021-06-01") + pd.to_timedelta(rng.integers(0, 900, num_rows), unit="D")
+    frame = pd.DataFrame(
+        {
+            "key": np.arange(num_rows),
+            "ward": rng.choice(["A", "B", "D"], num_rows).astype(object),
+            "age": rng.integers(-5, 120, num_rows),
+            "weight": np.exp(rng.normal(3, 1, num_rows)).round(1),
+            "town": rng.choice([f"town {i}" for i in range(20)], num_rows).astype(object),
+            "came": came,
+            "left": came + pd.to_timedelta(rng.integers(0, 30, num_rows), unit="D"),
+            "ill": rng.random(num_rows) < 0.3,
+            "visits": rng.choice([1.0, 2.0, 3.0, 400.0], num_rows),
+        }
+    )
+    for place, name in enumerate(["ward", "weight", "town", "came", "visits"], start=5):
+        frame.loc[::place, name] = None
+    return frame
+
+
+def observed(private, columns=COLUMNS, **settings):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fitted = fit_table(private, columns, 20.0, **settings)
+    return {
+        "model": pickle.dumps(fitted),
+        "rows": fitted.sample(200).to_csv(),
+        "ledger": fitted.ledger.to_json(),
+        "warnings": [str(each.message) for each in said],
+    }
