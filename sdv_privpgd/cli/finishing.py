@@ -38,7 +38,7 @@ def finish(arguments: Namespace) -> None:
         after(earlier, synthesizer.ledger)
     if tables:
         _check_rest(arguments, synthesizer, earlier)
-    with Outputs(inputs=tables, force=arguments.force) as outputs:
+    with Outputs(inputs=[*tables, *arguments.table], force=arguments.force) as outputs:
         purchase = Purchase(
             synthesizer=synthesizer,
             begun=begun,

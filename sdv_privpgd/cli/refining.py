@@ -37,7 +37,7 @@ def refine(arguments: Namespace) -> None:
     except ValueError as error:
         raise CommandError(in_options(error)) from None
     check_spending(before if earlier is None else earlier, planned, arguments.max_epsilon)
-    with Outputs(inputs=tables, force=arguments.force) as outputs:
+    with Outputs(inputs=[*tables, *arguments.table], force=arguments.force) as outputs:
         purchase = Purchase(
             synthesizer=synthesizer,
             begun=len(before.charges),

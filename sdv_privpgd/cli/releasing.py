@@ -40,7 +40,7 @@ def measure(arguments: Namespace) -> None:
     after(earlier, planned)
     check_spending(earlier, planned, arguments.max_epsilon)
     columns = declared_columns(arguments)
-    inputs = (*tables, arguments.metadata, arguments.domain)
+    inputs = (*tables, *arguments.table, arguments.metadata, arguments.domain)
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         ledger = outputs.open("--ledger", arguments.ledger, is_paid=True, grows=True)
         out = outputs.required("--out", arguments.out, is_paid=True)

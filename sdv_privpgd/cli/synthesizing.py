@@ -52,7 +52,8 @@ def synthesize(arguments: Namespace) -> None:
     metadata = None if arguments.metadata is None else read_metadata(arguments.metadata)
     # Errors in it are told before anything is opened or read.
     synthesizer = None if metadata is None else synthesizer_of(arguments, metadata)
-    inputs = (*tables, arguments.metadata, arguments.domain, arguments.constraints)
+    own = arguments.metadata, arguments.domain, arguments.constraints
+    inputs = (*tables, *arguments.table, *own)
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
         ledger = outputs.open("--ledger", arguments.ledger, is_paid=True, grows=True)
         model = outputs.open("--model", arguments.model, is_paid=True)
@@ -126,7 +127,8 @@ def plan(arguments: Namespace) -> None:
         require_rows(arguments, table)
         rows = table.num_rows()
     inputs = (
-        *(tables or arguments.table),
+        *tables,
+        *arguments.table,
         arguments.metadata,
         arguments.domain,
         arguments.constraints,
@@ -248,6 +250,12 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
         raise CommandError(
             f"--target names {unknown!r}, which are no columns: choose from {names!r}."
         )
+    person = getattr(arguments, "person_column", None)
+    if person is not None:
+        if person not in names:
+            raise CommandError(f"--person-column {person!r} is no column: choose from {names!r}.")
+        if columns_of(metadata)[person]["sdtype"] != "id":
+            metadata.update_column(column_name=person, sdtype="id")  # rows must not name people
     try:
         synthesizer = makers[arguments.method](
             metadata,
@@ -255,7 +263,7 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
             arguments.delta,
             adjacency=arguments.adjacency,
             rows_per_person=arguments.rows_per_person,
-            person_column=getattr(arguments, "person_column", None),
+            person_column=person,
             public_domain=read_facts(arguments.domain),
             public_metadata=arguments.public_metadata,
             discovery_share=arguments.discovery_share,

@@ -8,6 +8,8 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -175,6 +177,11 @@ class Outputs:
                     f"{output.option} {output.path} is the file {path}, which is read: it is never "
                     "overwritten. Choose another name."
                 )
+            if is_among(output.place, path):
+                raise CommandError(
+                    f"{output.option} {output.path} would be one of the files of {path}, which is "
+                    "read: next time its rows would be taken for real ones. Choose another folder."
+                )
         for other in self._outputs:
             if _same(output.place, other.place):
                 raise CommandError(
@@ -250,6 +257,19 @@ def _of_one_kind(rows: "pd.DataFrame") -> "pd.DataFrame":
         if column.dtype == object and column.dropna().map(type).nunique() > 1
     }
     return rows.assign(**mixed)
+
+
+def is_among(path: Path, given: Path) -> bool:
+    """Whether a folder or a pattern holds a file, or would if it were there.
+
+    >>> is_among(Path("visits/new.csv"), Path("visits/*.csv"))
+    True
+    >>> is_among(Path("new.csv"), Path("old.csv"))
+    False
+    """
+    if given.is_dir():
+        return given.resolve() in path.resolve().parents
+    return has_magic(str(given)) and fnmatch(os.path.abspath(path), os.path.abspath(given))
 
 
 def _same(first: Path, second: Path) -> bool:

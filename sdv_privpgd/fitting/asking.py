@@ -36,6 +36,11 @@ def asked(
     >>> settings.epsilon, description.modelled
     (1.0, ['ill'])
     """
+    if not isinstance(columns, Mapping):
+        raise ValueError(
+            "columns must be a dictionary from names to declarations, got "
+            f"{type(columns).__name__}."
+        )
     described = {str(name): require_sdtype(str(name), facts) for name, facts in columns.items()}
     settings = Settings(
         epsilon=epsilon,

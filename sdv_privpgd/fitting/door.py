@@ -27,7 +27,7 @@ from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FittedTable(SampledTable, Refinable):
     """A differentially private model of a table. All that it shows is public, pickles included.
 
@@ -38,6 +38,7 @@ class FittedTable(SampledTable, Refinable):
         warnings: What is worth a look before the rows are used, a sentence each.
         date: When it was fitted.
 
+    >>> import pandas as pd
     >>> from sdv_privpgd import Boolean
     >>> table = pd.DataFrame({"ill": [True, False] * 500})
     >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
@@ -60,6 +61,7 @@ class FittedTable(SampledTable, Refinable):
             path: Where to save it as well: the page, or the text (``.txt``) or the numbers
                 (``.json``). Nothing is written without one.
 
+        >>> import pandas as pd
         >>> from tempfile import TemporaryDirectory
         >>> from sdv_privpgd import Boolean
         >>> table = pd.DataFrame({"ill": [True, False] * 500})
@@ -211,6 +213,7 @@ def fit_opened(
 
     What it spends is composed with the ledger that it comes ``after``.
 
+    >>> import pandas as pd
     >>> from sdv_privpgd import Independent, PrivatePGM
     >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
     >>> table = PrivateTable({"ill": pd.Series([True, False] * 500)})

@@ -1,5 +1,6 @@
 """More budget for the table of an earlier fit, and words on people who are in several releases."""
 
+import warnings
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, TypeVar
@@ -54,10 +55,14 @@ class Refinable:
             epsilon: What is added.
             progress: Told of the steps.
 
+        Warns if this fit was refined before: each of the results has a ledger that knows nothing of
+        the other. Refine the last one.
+
         Raises:
             ValueError: For a table of other columns or, where it is public, another number of rows;
                 for fits whose tables were not kept; and for an epsilon that is not positive.
 
+        >>> import pandas as pd
         >>> from sdv_privpgd import Boolean, fit_table
         >>> table = pd.DataFrame({"ill": [True, False] * 500})
         >>> first = fit_table(table, {"ill": Boolean()}, epsilon=0.5, engine="pgm")
@@ -67,6 +72,13 @@ class Refinable:
         """
         fit, before = begun_again(self.fitted, epsilon), own_ledger(self.fitted, self.ledger)
         private = opened_again(self.fitted, table)
+        if vars(self).get("_is_refined"):
+            warnings.warn(
+                "This fit was refined before. Now two fits ask its table, and their ledgers know "
+                "nothing of each other: what both cost adds up. Refine the last one instead.",
+                stacklevel=2,
+            )
+        vars(self)["_is_refined"] = True
         try:
             fitted = asked_again(fit, self.fitted, private, progress)
         except BaseException as error:
@@ -148,6 +160,7 @@ def opened_again(fitted: Fitted, table: Any) -> PrivateTable:
     Raises:
         ValueError: If they are not there, or are of other dtypes, and as ``require_same_rows``.
 
+    >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
     >>> table = pd.DataFrame({"ill": [True, False] * 500})
     >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=0.5, engine="pgm").fitted
@@ -234,6 +247,7 @@ def on_several_releases(books: PrivacyLedger, own: PrivacyLedger) -> tuple[str, 
 def composed(fitted: Fitted, ledger: PrivacyLedger) -> tuple[str, ...]:
     """What is worth a look after a fit, and what is said of earlier releases on its ledger.
 
+    >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
     >>> table = pd.DataFrame({"ill": [True, False] * 500})
     >>> done = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")

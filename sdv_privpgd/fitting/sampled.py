@@ -12,7 +12,7 @@ from sdv_privpgd.inference.concluding import Concluding
 from sdv_privpgd.pipeline import Release
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SampledTable(Concluding):
     """A model of a table, of which rows can be drawn. Public.
 
@@ -25,6 +25,10 @@ class SampledTable(Concluding):
     """
 
     fitted: Fitted
+
+    def __repr__(self) -> str:
+        """A line for notebooks, not the whole of a model."""
+        return f"{type(self).__name__}({len(self.fitted.schema.columns)} columns)"
 
     @property
     def num_rows(self) -> int | None:

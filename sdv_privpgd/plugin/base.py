@@ -42,7 +42,7 @@ from sdv_privpgd.synthesize.engine import Engine
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
 
-_STATE_VERSION = 6
+_STATE_VERSION = 7
 
 
 class PrivateSynthesizer(
@@ -259,11 +259,11 @@ class PrivateSynthesizer(
                 "target": None, "importance": None,
             }  # fmt: skip
             known = {**usual, **known, "_account": Account(ledger, unfinished)}
-        elif found != _STATE_VERSION:
+        elif found not in (6, _STATE_VERSION):
             raise VersionError(
                 f"This file holds state version {found!r} of {type(self).__name__}, and "
-                f"sdv-privpgd {version_of('sdv-privpgd')} reads 5 and {_STATE_VERSION}. Install "
+                f"sdv-privpgd {version_of('sdv-privpgd')} reads 5 to {_STATE_VERSION}. Install "
                 "the version that wrote it: below 5 it is sdv-privpgd<0.2."
             )
-        # Before 0.2 was out, no one was told by whom rows are.
+        # Up to 6, nothing said whose a row is.
         vars(self).update({"person_column": None, **known})

@@ -20,7 +20,7 @@ from sdv_privpgd.report.document import Report
 from sdv_privpgd.synthesize.engine import Engine
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class CombinedTable(ModelledTables):
     """One model of several holders' tables. All that it shows is public, pickles included.
 

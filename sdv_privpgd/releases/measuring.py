@@ -71,6 +71,7 @@ def measure(
             missing, and for a table without rows if their number is public, before a row is read.
         PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
 
+    >>> import pandas as pd
     >>> from sdv_privpgd import Categorical, Numerical, combine, measure
     >>> columns = {"ward": Categorical(["A", "B"]), "age": Numerical(0, 99, decimal_places=0)}
     >>> north = pd.DataFrame({"ward": ["A", "B"] * 500, "age": [30, 60] * 500})
@@ -107,6 +108,7 @@ class Measuring:
         fit: The questions and the books.
         private: The table, which shows nothing.
 
+    >>> import pandas as pd
     >>> table = pd.DataFrame({"ill": [True, False] * 500})
     >>> about = {"epsilon": 1.0, "holder": "North"}
     >>> measuring = prepared(table, {"ill": {"sdtype": "boolean"}}, **about)
@@ -157,6 +159,7 @@ def prepared(
 ) -> Measuring:
     """What ``measure`` does before a row is read: all is checked, and nothing is spent.
 
+    >>> import pandas as pd
     >>> table = pd.DataFrame({"ill": [True, False] * 500})
     >>> prepared(table, {"ill": {"sdtype": "boolean"}}, epsilon=1.0, holder="").ledger
     Traceback (most recent call last):

@@ -21,7 +21,7 @@ from sdv_privpgd.report.assumed import About
 from sdv_privpgd.synthesize.engine import Engine
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ModelledTables(SampledTable):
     """A model of tables that others have measured, of which rows can be drawn. Public.
 

@@ -45,7 +45,7 @@ _FAR, _PART = 6.0, 0.005
 """Two tables' numbers of rows differ if by so many standard deviations and such a part."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PublishedTables(ModelledTables):
     """A model of tables that somebody has published. All that it shows follows from these.
 

@@ -84,9 +84,12 @@ def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
     known = schema.empty_table().to_pandas().dtypes
     written = {each["field_name"]: each["numpy_type"] for each in _of_pandas(schema)}
     found = {}
-    for name in schema.names:
+    for field in schema:
+        name = field.name
+        if schema.names.count(name) > 1:
+            continue  # refused, by name
         dtype = known[name] if name in known else plain[name]
-        can_miss = schema.field(name).nullable and written.get(name) != str(dtype)
+        can_miss = field.nullable and written.get(name) != str(dtype)
         small = isinstance(dtype, np.dtype) and dtype.kind in "iu" and dtype.itemsize < 8
         found[name] = _with_missing(dtype) if small and can_miss else dtype
     return found

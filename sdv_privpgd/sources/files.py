@@ -1,7 +1,7 @@
 """Files as sources: a path, a pattern or a list of paths, of Parquet or CSV files."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from glob import glob, has_magic
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +11,7 @@ from sdv_privpgd.sources.source import Source, SourceError
 from sdv_privpgd.sources.withheld import withheld
 
 _PARQUET = (".parquet", ".pq")
+_PACKED = (".gz", ".bz2", ".xz", ".zip")
 
 
 def open_files(
@@ -38,14 +39,17 @@ def open_files(
     if len(kinds) > 1:
         raise SourceError(f"{_called(found)} are of several kinds: give those of one kind alone.")
     if kinds == {True}:
-        return _of_parquet(found)
+        return _of_parquet(found, facts)
     from sdv_privpgd.sources.csv import CsvSource
 
     return CsvSource(found, facts)
 
 
 def files_of(paths: str | os.PathLike | Sequence) -> list[Path]:
-    """The files that paths and patterns name, in order. Raises ``SourceError`` if there are none.
+    """The files that paths and patterns name, in order.
+
+    Raises ``SourceError`` if there are none, and for a file that is named twice: its rows would
+    count twice, and their people have a half of the protection.
 
     Of a folder it takes all files whose names begin with no point and no underscore.
 
@@ -55,7 +59,16 @@ def files_of(paths: str | os.PathLike | Sequence) -> list[Path]:
     sdv_privpgd.sources.source.SourceError: There is no file nowhere/*.parquet.
     """
     if not isinstance(paths, str | os.PathLike):
-        return [path for each in paths for path in files_of(each)]
+        found = [path for each in paths for path in _files_of(each)]
+    else:
+        found = _files_of(paths)
+    _require_each_once(found)
+    return found
+
+
+def _files_of(paths: str | os.PathLike | Sequence) -> list[Path]:
+    if not isinstance(paths, str | os.PathLike):
+        return [path for each in paths for path in _files_of(each)]
     text = os.path.expanduser(os.fspath(paths))
     if os.path.isdir(text):
         inside = (path for path in Path(text).rglob("*") if path.is_file())
@@ -69,48 +82,72 @@ def files_of(paths: str | os.PathLike | Sequence) -> list[Path]:
     return found
 
 
-def _of_parquet(paths: Sequence[Path]) -> Source:
+def _require_each_once(paths: Sequence[Path]) -> None:
+    seen: dict[Any, Path] = {}
+    for path in paths:
+        facts = path.stat()
+        unpacked = path.with_suffix("") if path.suffix.lower() in _PACKED else path
+        for mark in ((facts.st_dev, facts.st_ino), unpacked.resolve()):
+            if seen.setdefault(mark, path) is not path:
+                raise SourceError(
+                    f"{seen[mark]} and {path} are the same table: its rows would be read twice, "
+                    "and count as those of two. Name each file once."
+                )
+
+
+def _of_parquet(paths: Sequence[Path], facts: Collection[str]) -> Source:
     if find_spec("pyarrow") is None:
         raise SourceError(f"{_called(paths)}: reading needs pyarrow: pip install pyarrow.")
-    import pyarrow.dataset
     import pyarrow.parquet
 
-    from sdv_privpgd.sources.arrow import is_text
-    from sdv_privpgd.sources.tables import of_dataset
+    from sdv_privpgd.sources.arrow import BLOCK, ArrowSource, is_text
 
     called = _called(paths)
     schemas = []
     for path in paths:
         with withheld(str(path)):
             schemas.append(pyarrow.parquet.read_schema(path))
-    schema = schemas[0]
-    for path, own in zip(paths, schemas, strict=True):
-        try:
-            # A column that is missing in a whole file has no type there.
-            schema = pyarrow.unify_schemas([schema, own], promote_options="permissive")
-            fits = set(own.names) == set(schemas[0].names)
-        except pyarrow.ArrowException:
-            fits = False
-        if not fits:
-            raise SourceError(
-                f"The columns of {path}, or their types, are not those of {paths[0]}: a table has "
-                "one schema."
-            )
-    with withheld(called):
-        # A file's texts stay numbers of its dictionary: nobody reads them again and again.
-        texts = [field.name for field in schema if is_text(field.type)]
-        form = pyarrow.dataset.ParquetFileFormat(dictionary_columns=texts)
-        kept = pyarrow.schema(
-            [
-                field.with_type(pyarrow.dictionary(pyarrow.int32(), field.type))
-                if field.name in texts
-                else field
-                for field in schema
-            ],
-            schema.metadata,
-        )
-        dataset = pyarrow.dataset.dataset([str(path) for path in paths], schema=kept, format=form)
-    return of_dataset(dataset, called, schema)
+    schema = _common(paths, schemas, facts)
+    # A file's texts stay numbers of its dictionary: nobody reads them again and again.
+    texts = [field.name for field in schema if is_text(field.type)]
+
+    def opened(path: Path) -> Any:
+        return pyarrow.parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False)
+
+    def scan(names: list[str]) -> Iterator[Any]:
+        # Not by a data set: that reads ahead as fast as it can, and up to a gigabyte.
+        for path in paths:
+            with opened(path) as file:
+                yield from file.iter_batches(batch_size=BLOCK, columns=names)
+
+    def count() -> int:
+        return sum(pyarrow.parquet.read_metadata(path).num_rows for path in paths)
+
+    return ArrowSource(schema, scan, count, called)
+
+
+def _common(paths: Sequence[Path], schemas: Sequence[Any], asked: Collection[str]) -> Any:
+    """One schema for all files. Columns that nobody asks for may be there or not."""
+    import pyarrow
+
+    found = {field.name: field for schema in reversed(schemas) for field in schema}
+    for name in [name for name in found if not asked or name in asked]:
+        for path, schema in zip(paths, schemas, strict=True):
+            if len(set(schema.names)) < len(schema.names):
+                continue  # names that are there twice are refused later, by name
+            try:
+                # A column that is missing in a whole file has no type there.
+                both = [pyarrow.schema([found[name]]), pyarrow.schema([schema.field(name)])]
+                (found[name],) = pyarrow.unify_schemas(both, promote_options="permissive")
+            except (KeyError, pyarrow.ArrowException):
+                if name.startswith("__index_level_"):
+                    continue
+                raise SourceError(
+                    f"The column {name!r} is not in {path}, or is of another type there than in "
+                    "other files: a table has one schema."
+                ) from None
+    doubled = next((each for each in schemas if len(set(each.names)) < len(each.names)), None)
+    return pyarrow.schema(list(found.values()), schemas[0].metadata) if doubled is None else doubled
 
 
 def _called(paths: Sequence[Path]) -> str:

@@ -37,24 +37,20 @@ def of_arrow(table: Any) -> Source:
     )
 
 
-def of_dataset(
-    dataset: pyarrow.dataset.Dataset, called: str, schema: pa.Schema | None = None
-) -> Source:
-    """The source of a data set of Arrow, with the schema that its files have.
+def of_dataset(dataset: pyarrow.dataset.Dataset, called: str) -> Source:
+    """The source of a data set of Arrow.
 
     >>> of_dataset(pyarrow.dataset.dataset(pa.table({"age": [34, 71]})), "It").num_rows()
     2
     """
 
     def scan(names: list[str]) -> Iterator[pa.RecordBatch]:
-        # Few batches ahead: the memory stays as it is for any number of rows.
+        # Arrow reads ahead as fast as it can, up to a gigabyte of its own.
         return dataset.to_batches(
             columns=names, batch_size=BLOCK, batch_readahead=2, fragment_readahead=1
         )
 
-    return ArrowSource(
-        dataset.schema if schema is None else schema, scan, dataset.count_rows, called
-    )
+    return ArrowSource(dataset.schema, scan, dataset.count_rows, called)
 
 
 def of_polars(table: Any) -> Source:

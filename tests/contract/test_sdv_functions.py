@@ -97,7 +97,7 @@ KEPT = {
     "_account", "_dtypes", "_gives_frames", "_model_of_table", "_state_version", "_warnings",
     "adjacency", "delta", "discovery_share", "enable_gpu", "engine", "epsilon", "max_megabytes",
     "importance", "num_bins",
-    "num_particles", "penalties", "public_domain", "public_metadata",
+    "num_particles", "penalties", "person_column", "public_domain", "public_metadata",
     "rows_per_person", "seed", "strategy", "target", "verbose",
 }  # fmt: skip
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from same_rows import observed, table
 
+from sdv_privpgd import Boolean, fit_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.sources import arrow, frames
 from sdv_privpgd.sources.opening import open_source
@@ -176,7 +177,9 @@ class TestWhatCannotBeRead:
         pd.DataFrame({"a": [1], "b": ["x"]}).to_parquet(tmp_path / "1.parquet")
         for other in (pd.DataFrame({"a": [1]}), pd.DataFrame({"a": ["SECRET"], "b": ["x"]})):
             other.to_parquet(tmp_path / "2.parquet")
-            with pytest.raises(SourceError, match=r"2\.parquet, or their types") as caught:
+            with pytest.raises(
+                SourceError, match=r"column '.' is not in .*parquet, or is of another type"
+            ) as caught:
                 open_source(tmp_path)
             assert "SECRET" not in str(caught.value)
 
@@ -191,3 +194,44 @@ class TestWhatCannotBeRead:
         (tmp_path / "b.parquet").write_bytes(b"")
         with pytest.raises(SourceError, match="several kinds"):
             open_source(tmp_path)
+
+
+class TestFilesThatLookLikeOthers:
+    """A row that is read twice counts for two: its person would have half of the protection."""
+
+    def test_a_file_that_is_named_twice_is_refused(self, tmp_path):
+        pytest.importorskip("pyarrow")
+        frame = pd.DataFrame({"a": [1]})
+        one = tmp_path / "1.parquet"
+        frame.to_parquet(one)
+        (tmp_path / "2.parquet").hardlink_to(one)
+        for twice in ([one, one], [tmp_path / "1.*", f"{tmp_path}/./1.parquet"], tmp_path):
+            with pytest.raises(SourceError, match="are the same table"):
+                open_source(twice)
+
+    def test_a_file_beside_its_packed_copy_is_refused(self, tmp_path):
+        frame = pd.DataFrame({"a": [1]})
+        for name in ("a.csv", "a.csv.gz"):
+            frame.to_csv(tmp_path / name, index=False)
+        with pytest.raises(SourceError, match=r"a\.csv.* are the same table"):
+            open_source(tmp_path)
+
+    def test_columns_that_nobody_asks_for_may_differ(self, tmp_path):
+        pytest.importorskip("pyarrow")
+        pd.DataFrame({"a": [1, 2]}).set_index(pd.Index([5, 9])).to_parquet(tmp_path / "1.parquet")
+        pd.DataFrame({"a": [3], "note": ["x"]}).to_parquet(tmp_path / "2.parquet")
+        source = open_source(tmp_path, {"a": {"sdtype": "numerical"}})
+        assert [list(batch.columns["a"]) for batch in source.batches(["a"])] == [[1, 2], [3]]
+        pd.DataFrame({"b": [3]}).to_parquet(tmp_path / "3.parquet")
+        with pytest.raises(SourceError, match=r"column 'a' is not in .*3\.parquet"):
+            open_source(tmp_path, {"a": {"sdtype": "numerical"}})
+
+    def test_columns_of_one_name_are_named(self, tmp_path):
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet
+
+        table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
+        pyarrow.parquet.write_table(table, tmp_path / "1.parquet")
+        for given in (table, tmp_path):
+            with pytest.raises(ValueError, match=r"\['a'\] are there more than once"):
+                fit_table(given, {"a": Boolean()}, 1.0)

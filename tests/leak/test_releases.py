@@ -169,7 +169,7 @@ def test_the_comparison_notices_a_leak(fixed_answers, tmp_path, monkeypatch):
     run = Measuring.run
 
     def leaking(self, *rest):
-        oldest = int(np.abs(self.private._columns["age"]).max())
+        oldest = int(np.abs(self.private._source.columns["age"]).max())
         object.__setattr__(self, "holder", f"{self.holder} {oldest}")
         return run(self, *rest)
 

@@ -18,7 +18,7 @@ MODULES = sorted(
     if ">>> " in path.read_text()
 )
 DOCUMENTED = sorted(ROOT.rglob("*.py"))
-COMMANDS = ("add_command", "main", "run_once")
+COMMANDS = ("add_command", "add_once", "main", "read_all", "run_once")
 """Functions of the benchmark that are called from a shell: ``--help`` says how."""
 WITHOUT = {
     # Commands, and what they are made of: ``cli.program.main`` has an example.

@@ -183,4 +183,5 @@ def test_loops_of_private_work_report_progress_by_queries_alone(dataset):
     open_curator(dataset, adjacency=REPLACE).measure(
         queries, Fraction(1, 99), what="", progress=progress
     )
-    assert seen[1:] == [("measure", block) for block in range(3)]
+    # More of them, where their tables are small.
+    assert seen[1:] == [("measure", 0)]

@@ -114,7 +114,7 @@ def test_nothing_is_discovered_anew():
     [
         ({"table": table(901)}, r"had 900 rows, and this one has 901.*after=earlier\.ledger"),
         ({"table": table()[["ward"]]}, "missing in the data"),
-        ({"table": "table.csv"}, "pandas DataFrame"),
+        ({"table": "table.csv"}, "There is no file"),
         ({"epsilon": 0.0}, "epsilon must be"),
         ({"epsilon": float("inf")}, "epsilon must be"),
     ],

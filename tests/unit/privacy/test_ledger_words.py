@@ -66,6 +66,7 @@ class TestPlainValues:
         assert plain == {
             "adjacency": "replace_one",
             "rows_per_person": 3,
+            "people": None,
             "epsilon": 1.5,
             "delta": 1e-5,
             "reserved_delta": "1/1000000",

@@ -159,7 +159,7 @@ def test_the_engine_may_not_ask_for_more():
         ({"columns": {}}, ValueError, "no column"),
         ({"columns": {"wage": Boolean()}}, ValueError, "missing in the data"),
         ({"table": table(0)}, ValueError, "no rows"),
-        ({"table": "table.csv"}, ValueError, "pandas DataFrame"),
+        ({"table": "table.csv"}, ValueError, "There is no file"),
         ({"epsilon": -1.0}, ValueError, "epsilon"),
         ({"columns": {"ward": {"range_values": ["A"]}}}, ValueError, "sdtype"),
     ],
