@@ -111,13 +111,16 @@ def _of_parquet(paths: Sequence[Path], facts: Collection[str]) -> Source:
     # A file's texts stay numbers of its dictionary: nobody reads them again and again.
     texts = [field.name for field in schema if is_text(field.type)]
 
-    def opened(path: Path) -> Any:
-        return pyarrow.parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False)
-
     def scan(names: list[str]) -> Iterator[Any]:
-        # Not by a data set: that reads ahead as fast as it can, and up to a gigabyte.
-        for path in paths:
-            with opened(path) as file:
+        for path, own in zip(paths, schemas, strict=True):
+            if pyarrow.parquet.read_schema(path) != own:
+                raise SourceError(f"{path} has other columns than before: it must stay as it is.")
+            # Not by a data set: that reads ahead as fast as it can, and up to a gigabyte.
+            with pyarrow.parquet.ParquetFile(
+                path,
+                read_dictionary=[name for name in texts if name in own.names],
+                pre_buffer=False,
+            ) as file:
                 yield from file.iter_batches(batch_size=BLOCK, columns=names)
 
     def count() -> int:
