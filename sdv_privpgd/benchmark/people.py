@@ -61,7 +61,7 @@ def _people(arguments: argparse.Namespace) -> None:
     named = [*[name for name in facts if name != label][: arguments.columns], label]
     facts = {name: facts[name] for name in named}
     schema = Schema.from_sdv(facts, num_bins=32)
-    number = frame[PERSON].map(frame[PERSON].value_counts()).to_numpy()
+    number = frame.groupby(PERSON)[PERSON].transform("size").to_numpy()
     truths = {
         "of visits": shares(frame, schema, np.ones(len(frame))),
         "of people": shares(frame, schema, 1 / number),
@@ -127,7 +127,7 @@ def shares(
     >>> from sdv_privpgd.columns.schema import Schema
     >>> schema = Schema.from_sdv({"a": {"sdtype": "boolean"}, "b": {"sdtype": "boolean"}})
     >>> rows = pd.DataFrame({"a": [True, False], "b": [True, True]})
-    >>> shares(rows, schema, np.array([1.0, 3.0]))["a", "b"].max()
+    >>> float(shares(rows, schema, np.array([1.0, 3.0]))["a", "b"].max())
     0.75
     """
     from sdv_privpgd.columns.encoding import encode_table
