@@ -83,6 +83,11 @@ def _add_measure(each: Any, adding: Adding) -> None:
         "--adjacency", choices=["replace_one", "add_remove"], default="replace_one"
     )
     measure.add_argument("--rows-per-person", type=int, default=1)
+    measure.add_argument(
+        "--person-column",
+        metavar="COLUMN",
+        help="whose a row is: no more than --rows-per-person rows of a person are read",
+    )
     measure.add_argument("--num-bins", type=int, help="cells of numbers and dates; 32")
     _books(measure)
     measure.add_argument("--quiet", action="store_true", help="no report")

@@ -141,6 +141,7 @@ def _prepared(arguments: Namespace, columns: Mapping[str, Mapping], table: "Sour
             holder=arguments.holder,
             adjacency=arguments.adjacency,
             rows_per_person=arguments.rows_per_person,
+            person_column=arguments.person_column,
             num_bins=arguments.num_bins,
             strategy=str(_STRATEGIES.get(arguments.method, arguments.method)),
             target=arguments.target,

@@ -46,5 +46,4 @@ class Holder:
     @property
     def unit(self) -> str:
         """What is protected: one row, or the rows of one person."""
-        rows = self.ledger.rows_per_person
-        return "one row" if rows == 1 else f"up to {rows} rows of one person"
+        return self.ledger.unit

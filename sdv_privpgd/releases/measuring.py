@@ -34,6 +34,7 @@ def measure(
     holder: str,
     adjacency: str = "replace_one",
     rows_per_person: int = 1,
+    person_column: str | None = None,
     num_bins: int | None = None,
     strategy: Strategy | str = "all_pairs",
     target: str | Sequence[str] | None = None,
@@ -58,6 +59,7 @@ def measure(
         holder: Whose table it is: a public name that no other holder has.
         adjacency: ``"replace_one"``, where the number of rows is public, or ``"add_remove"``.
         rows_per_person: The largest number of rows that one person may have.
+        person_column: The column that says whose a row is, as ``fit_table`` takes it.
         num_bins: Cells of a column of numbers or dates that does not name its own; 32 by default.
         strategy: What is asked, as ``fit_table`` takes it. ``"all_pairs"`` asks for no triples
             here: their groups would be each holder's own.
@@ -91,6 +93,7 @@ def measure(
         holder=holder,
         adjacency=adjacency,
         rows_per_person=rows_per_person,
+        person_column=person_column,
         num_bins=num_bins,
         strategy=strategy,
         target=target,
@@ -179,7 +182,7 @@ def prepared(
     if not description.modelled:
         raise ValueError("columns names no column: there is nothing to measure.")
     private, errors = PrivateTable.opened(
-        table, description.columns, description.facts, has_others=True
+        table, description.columns, description.facts, has_others=True, people=plan.people
     )
     errors = errors or plan.objections(private)
     if errors:

@@ -14,6 +14,7 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.discovery.plan import FINE_GRIDS, SIZES
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.inference.values import HEAVIEST, code_values
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery
 from sdv_privpgd.report.known_facts import SURE, Facts
 from sdv_privpgd.words import listed, share
 
@@ -50,6 +51,7 @@ def on_noise(fitted: Facts) -> list[str]:
     return [
         *_of_rows(fitted),
         *_of_relations(fitted),
+        *_of_chosen_pairs(fitted),
         *_of_tails(fitted),
         *_of_heavy_ends(fitted),
         *_of_missing(fitted),
@@ -99,6 +101,25 @@ def _of_relations(fitted: Facts) -> Iterator[str]:
             "deviation, where both are measured together): relations that are not far stronger "
             "come out weaker than they are, or not at all. Choose fewer columns, or a larger "
             "epsilon."
+        )
+
+
+def _of_chosen_pairs(fitted: Facts) -> Iterator[str]:
+    """A sentence on pairs that were too many to be measured in full."""
+    assert fitted.release is not None
+    queries = [each.query for each in fitted.release.measurements]
+    pairs = {
+        each.clique
+        for each in queries
+        if isinstance(each, GroupedMarginalQuery) and len(each.clique) == 2
+    }
+    coarse = pairs - fitted.noisy.keys()
+    if coarse:
+        yield (
+            f"{len(coarse):,} of {len(pairs):,} pairs of columns were measured over a few groups "
+            "of values alone, because there are too many of them: the rows follow their relations "
+            "coarsely, if at all. Name pairs that matter with AllPairs(pairs=...), declare a "
+            "target, or choose fewer columns."
         )
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd import Boolean, Categorical, fit_table
+from sdv_privpgd import Boolean, Categorical, combine, fit_table, measure
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
@@ -131,3 +131,13 @@ class TestFits:
             fit_table(self.table(), COLUMNS, 1.0, **settings)
         with pytest.raises(ValueError, match="is a modelled column: rows would name people"):
             fit_table(self.table(), COLUMNS, 1.0, adjacency="add_remove", person_column="ward")
+
+    def test_a_holder_can_bound_people_too(self):
+        released = measure(
+            self.table(), COLUMNS, 20.0, holder="North", adjacency="add_remove",
+            person_column="patient", rows_per_person=2,
+        )  # fmt: skip
+        own = self.table()["patient"].value_counts().clip(upper=2).sum()
+        assert abs(released.num_rows - own) < 60
+        assert released.ledger.people == "patient"
+        assert "told apart by 'patient'" in " ".join(str(combine([released]).report()).split())

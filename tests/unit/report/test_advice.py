@@ -2,10 +2,12 @@
 
 import datetime
 import math
+import warnings
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -297,3 +299,19 @@ def test_noise_that_hides_relations_is_told(stddev, told):
     said = [each for each in advice(facts) if "correlation" in each]
     assert bool(said) == told
     assert all("0.1" in each for each in said)
+
+
+def test_pairs_that_were_too_many_are_counted():
+    from sdv_privpgd import AllPairs, fit_table
+
+    rng = np.random.default_rng(0)
+    codes = {name: rng.integers(0, 2, 900).astype(bool) for name in "abcd"}
+    columns = {name: {"sdtype": "boolean"} for name in codes}
+    for most, told in ((6, False), (2, True)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            done = fit_table(
+                pd.DataFrame(codes), columns, 5.0, strategy=AllPairs(most_pairs=most), engine="pgm"
+            )
+        said = " ".join(done.warnings)
+        assert ("of 6 pairs of columns were measured over a few groups" in said) == told
