@@ -115,6 +115,7 @@ def test_another_programs_rows_are_scored_and_all_is_shown(own, results, tmp_pat
     assert "not private" in (tmp_path / "shown" / "results.html").read_text()
 
 
+@pytest.mark.slow
 def test_protection_is_measured_over_the_penaltys_weight(own, tmp_path):
     small = ["--weights", "0", "0.1", "--num-particles", "100"]
     benchmark("protect", *own, *small, "--out", str(tmp_path))
