@@ -27,6 +27,7 @@ units overflow in the months before it.
 """
 
 _EPOCH = datetime(1970, 1, 1)
+_DAY_OF = 86_400 * 10**9
 
 _DAY = "[0-9]{4}-(0[1-9]|1[0-2])-[0-9]{2}|[0-9]{4}(0[1-9]|1[0-2])[0-9]{2}"
 _TIME = "([01][0-9]|2[0-3])(:?[0-5][0-9](:?[0-5][0-9]([.,][0-9]+)?)?)?"
@@ -90,7 +91,53 @@ def is_aware(dtype: Any) -> bool:
     >>> is_aware(pd.DatetimeTZDtype("ns", "UTC"))
     True
     """
-    return getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None) is not None
+    return zone_of(dtype) is not None
+
+
+def zone_of(dtype: Any) -> Any:
+    """The time zone of a dtype's dates, which is public; ``None`` without one.
+
+    >>> str(zone_of(pd.DatetimeTZDtype("ns", "UTC")))
+    'UTC'
+    """
+    return getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
+
+
+def are_aware(series: pd.Series) -> np.ndarray:
+    """Which of a private column's dates carry a time zone, bool; text counts as having none.
+
+    >>> are_aware(pd.Series(["2024-01-31", pd.Timestamp("2024-01-31", tz="UTC")]))
+    array([False,  True])
+    """
+    if zone_of(series.dtype) is not None or series.dtype.kind == "M":
+        return np.full(len(series), zone_of(series.dtype) is not None)
+    known = (datetime, pd.Timestamp)  # of others no code is called
+    return np.array(
+        [type(cell) in known and cell.tzinfo is not None for cell in cells(series)], bool
+    )
+
+
+def on_the_clock(moments: np.ndarray, zone: Any) -> np.ndarray:
+    """Nanoseconds since 1970 in UTC as those of what a clock in a zone shows.
+
+    >>> int(on_the_clock(np.array([0]), "America/New_York")[0] // 3_600_000_000_000)
+    -5
+    """
+    inside = np.clip(moments, EARLIEST + _DAY_OF, LATEST - _DAY_OF)
+    shown = pd.DatetimeIndex(inside.astype("datetime64[ns]")).tz_localize("UTC").tz_convert(zone)
+    return shown.tz_localize(None).to_numpy().astype(np.int64)
+
+
+def in_zone(dates: pd.Series, zone: Any) -> pd.Series:
+    """What a clock in a zone shows as moments of that zone; what it skips is the next hour.
+
+    >>> days = pd.Series(pd.to_datetime(["2024-01-01"]))
+    >>> in_zone(days, "America/New_York")[0]
+    Timestamp('2024-01-01 00:00:00-0500', tz='America/New_York')
+    """
+    plain = pd.DatetimeIndex(dates).tz_localize(None)
+    twice = np.zeros(len(plain), dtype=bool)  # of the two times it shows, the second one
+    return pd.Series(plain.tz_localize(zone, ambiguous=twice, nonexistent="shift_forward"))
 
 
 def has_zone(datetime_format: str) -> bool:

@@ -20,7 +20,15 @@ import pandas as pd
 
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
-from sdv_privpgd.columns.dates import instants, to_ticks, write_dates
+from sdv_privpgd.columns.dates import (
+    are_aware,
+    in_zone,
+    instants,
+    on_the_clock,
+    to_ticks,
+    write_dates,
+    zone_of,
+)
 from sdv_privpgd.columns.dtypes import cast, categories_in, holds_missing, inner_of, is_moment
 from sdv_privpgd.columns.scalars import indices, quiet, real_numbers, truths, whole_numbers
 
@@ -230,8 +238,16 @@ class DatetimeEncoder(ColumnEncoder):
         assert unit is not None
         return cells, unit
 
+    @property
+    def _zone(self) -> Any:
+        """The time zone in which days begin and end, if the dtype names one: a public fact."""
+        dtype = self._wanted_dtype()
+        return zone_of(dtype) if is_moment(dtype) and self._ticks[1] in ("D", "M", "Y") else None
+
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
         moments, missing = instants(series, self.column.datetime_format)
+        if self._zone is not None:
+            moments = np.where(are_aware(series), on_the_clock(moments, self._zone), moments)
         return to_ticks(moments, self._ticks[1]), missing
 
     def _is_declared(self, series: pd.Series) -> np.ndarray:
@@ -245,7 +261,8 @@ class DatetimeEncoder(ColumnEncoder):
         return self._finished(self._written(moments, "ns"), missing)
 
     def _write(self, values: np.ndarray, holds_missing: bool) -> pd.Series:  # noqa: ARG002
-        return self._written(values, self._ticks[1])
+        written = self._written(values, self._ticks[1])
+        return written if self._zone is None else in_zone(written, self._zone)
 
     def _written(self, ticks: np.ndarray, unit: str) -> pd.Series:
         written = None if is_moment(self._wanted_dtype()) else self.column.datetime_format

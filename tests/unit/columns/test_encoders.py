@@ -275,3 +275,24 @@ class TestIncrements:
                 numerical(1, 9, increment=wrong)
         with pytest.raises(ValueError, match="2\\*\\*53"):
             numerical(0, 2**60, increment=10)
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo", "America/Sao_Paulo"])
+def test_days_are_those_of_the_zone_that_the_dtype_names(zone):
+    """A morning and an evening of one day there are on two days in UTC, at one of the ends."""
+    facts = {"range_min": "2018-01-01", "range_max": "2018-12-31"}
+    dtype = pd.DatetimeTZDtype("ns", zone)
+    schema = Schema.from_sdv(
+        {"x": {"sdtype": "datetime"}}, public_domain={"x": facts}, num_bins=365
+    )
+    (column,) = schema.typed({"x": dtype}).columns
+    days = pd.date_range("2018-01-01", "2018-12-31", freq="D")
+    for hour in (3, 22):
+        moments = pd.Series(days + pd.Timedelta(hours=hour)).dt.tz_localize(zone)
+        encoder = encoder_for(column)
+        codes, positions = encoder.encode(moments)
+        assert codes.tolist() == list(range(365))
+        assert encoder.encode(moments.astype(object))[0].tolist() == codes.tolist()
+        back = encoder.decode(codes, positions)
+        assert back.dtype == dtype
+        assert back.dt.date.tolist() == days.date.tolist()
