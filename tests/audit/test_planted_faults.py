@@ -210,21 +210,22 @@ class TestNoise:
 class TestBooks:
     def test_a_sensitivity_too_small(self, plant):
         plant(MarginalQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
-        assert failed() == {"changes"} | ATTACK
+        assert {"changes", "attack"} <= failed() <= {"changes"} | ATTACK
 
     def test_a_query_of_ones_own_that_says_too_little(self, plant):
-        assert failed(strategy=Tripled()) == {"changes"} | ATTACK
+        found = failed(strategy=Tripled())
+        assert {"changes", "attack"} <= found <= {"changes"} | ATTACK
 
     def test_noise_for_one_table_where_several_are_released(self, plant):
         plant(curating, "stddev_for", lambda squared, mu_squared: stddev_for(2, mu_squared))
-        assert failed() == {"books"} | ATTACK
+        assert {"books", "attack"} <= failed() <= {"books"} | ATTACK
 
     def test_a_persons_rows_counted_as_one(self, plant):
         plant(
             curating, "stddev_for", lambda squared, mu_squared: stddev_for(squared // 4, mu_squared)
         )
         found = failed(rows_per_person=2)
-        assert found == {"books"} | ATTACK
+        assert {"books", "attack"} <= found <= {"books"} | ATTACK
 
     def test_a_question_that_is_not_charged(self, plant):
         charge = Books.charge

@@ -242,19 +242,32 @@ class FailsAtFirst(Cells):
         raise ConnectionError("the first attempt")
 
 
-def test_a_task_that_is_repeated_counts_once(tmp_path, monkeypatch):
-    monkeypatch.setenv("SAIL_MODE", "local-cluster")  # the one that repeats tasks
+def repeated(marker):
+    """The cells of rows of which one task is repeated, by a mode of the server that repeats."""
     server = sail.SparkConnectServer("127.0.0.1", 0)
     session = connected(server)
     try:
-        marker = tmp_path / "failed"
         frame = session.range(300).repartition(5)
-        total = open_source(frame).total(["id"], FailsAtFirst(marker))
-        assert marker.exists()
-        assert total["id"] == {str(number): 1 for number in range(300)}
+        return open_source(frame).total(["id"], FailsAtFirst(marker))["id"]
     finally:
         session.stop()
         server.stop()
+
+
+def test_a_task_that_is_repeated_counts_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("SAIL_MODE", "local-cluster")
+    for attempt in range(4):
+        marker = tmp_path / f"failed {attempt}"
+        try:
+            found = repeated(marker)
+        except SourceError as error:
+            # On a busy machine its workers may not come up in time, and no task runs again.
+            assert "SparkRuntimeException" in str(error)
+            assert attempt < 3
+        else:
+            assert marker.exists()
+            assert found == {str(number): 1 for number in range(300)}
+            return
 
 
 class Quotes(Cells):
