@@ -262,8 +262,8 @@ def test_a_task_that_is_repeated_counts_once(tmp_path, monkeypatch):
             found = repeated(marker)
         except SourceError as error:
             # On a busy machine its workers may not come up in time, and no task runs again.
-            assert "SparkRuntimeException" in str(error)
-            assert attempt < 3
+            if "SparkRuntimeException" not in str(error) or attempt == 3:
+                raise
         else:
             assert marker.exists()
             assert found == {str(number): 1 for number in range(300)}
