@@ -199,7 +199,15 @@ class FitsOfTables(FittedState):
         return {self._table_name: pd.DataFrame(table.codes(schema), columns=names, copy=False)}
 
     def fit_processed_data(self, processed_data) -> None:
-        """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call."""
+        """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call.
+
+        Raises ``SynthesizerInputError`` with a ``person_column``: codes do not say whose a row is.
+        """
+        if self._settings().people is not None:
+            raise SynthesizerInputError(
+                "person_column needs the table itself: codes do not say whose a row is, so that "
+                "no bound on a person's rows could be kept. Call fit."
+            )
         settings, _ = self._questions()
         description, fitted = self._description(), self._model_of_table
         names = (self._gives_frames, self._original_columns)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from glob import glob, has_magic
 from importlib.util import find_spec
 from pathlib import Path
@@ -133,24 +134,33 @@ def _common(paths: Sequence[Path], schemas: Sequence[Any], asked: Collection[str
     """One schema for all files. Columns that nobody asks for may be there or not."""
     import pyarrow
 
+    doubled = next((each for each in schemas if len(set(each.names)) < len(each.names)), None)
+    if doubled is not None:
+        return doubled  # it is refused by its names
     found = {field.name: field for schema in reversed(schemas) for field in schema}
     for name in [name for name in found if not asked or name in asked]:
+        if name.startswith("__index_level_"):
+            continue
         for path, schema in zip(paths, schemas, strict=True):
-            if len(set(schema.names)) < len(schema.names):
-                continue  # names that are there twice are refused later, by name
-            try:
-                # A column that is missing in a whole file has no type there.
-                both = [pyarrow.schema([found[name]]), pyarrow.schema([schema.field(name)])]
-                (found[name],) = pyarrow.unify_schemas(both, promote_options="permissive")
-            except (KeyError, pyarrow.ArrowException):
-                if name.startswith("__index_level_"):
-                    continue
+            field = _unified(found[name], schema)
+            if field is None:
                 raise SourceError(
                     f"The column {name!r} is not in {path}, or is of another type there than in "
                     "other files: a table has one schema."
-                ) from None
-    doubled = next((each for each in schemas if len(set(each.names)) < len(each.names)), None)
-    return pyarrow.schema(list(found.values()), schemas[0].metadata) if doubled is None else doubled
+                )
+            found[name] = field
+    return pyarrow.schema(list(found.values()), schemas[0].metadata)
+
+
+def _unified(field: Any, schema: Any) -> Any:
+    """A column as it is known and as a file has it, in one; ``None`` if that cannot be."""
+    import pyarrow
+
+    with suppress(KeyError, pyarrow.ArrowException):
+        # A column that is missing in a whole file has no type there.
+        both = [pyarrow.schema([field]), pyarrow.schema([schema.field(field.name)])]
+        return pyarrow.unify_schemas(both, promote_options="permissive").field(0)
+    return None
 
 
 def _called(paths: Sequence[Path]) -> str:

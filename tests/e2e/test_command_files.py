@@ -147,3 +147,34 @@ def test_a_file_that_disappears_is_told_and_what_was_paid_is_in_the_ledger(
 def test_one_file_is_still_a_table(csv):
     assert declared(csv, "--quiet") == 0
     assert new_files(csv) == {"out.csv"}
+
+
+@pytest.mark.parametrize(
+    ("named", "out"),
+    [("parquet", "parquet/new.parquet"), ("parquet/*.parquet", "parquet/new.parquet")],
+)
+def test_no_result_is_written_among_the_rows(folder, capsys, named, out):
+    """The next fit would take synthetic rows for real ones."""
+    assert fit(folder, f"{folder}/{named}", out=out) == 1
+    assert "would be one of the files of" in capsys.readouterr().err
+    assert len(list((folder / "parquet").iterdir())) == 3
+
+
+def test_a_file_that_is_named_twice_is_read_by_nobody(folder, capsys):
+    assert fit(folder, folder / "parquet", folder / "parquet" / "1.parquet") == 1
+    assert "are the same table" in capsys.readouterr().err
+    assert not (folder / "out.csv").exists()
+
+
+def test_whose_rows_are_is_an_id_whatever_the_metadata_says(folder, capsys):
+    people = ["--person-column", "age", "--rows-per-person", 2, "--quiet"]
+    assert fit(folder, folder / "parquet", *people) == 1
+    assert "needs --adjacency add_remove" in capsys.readouterr().err
+    domain = json.loads((folder / "domain.json").read_text())
+    domain.pop("age", None)
+    (folder / "domain.json").write_text(json.dumps(domain))
+    assert fit(folder, folder / "parquet", *people, "--adjacency", "add_remove") == 0
+    # As many ids as there are ages would have come back; of each two rows were read at most.
+    assert len(pd.read_csv(folder / "out.csv")) < 300
+    assert fit(folder, folder / "parquet", "--person-column", "who") == 1
+    assert "--person-column 'who' is no column" in capsys.readouterr().err

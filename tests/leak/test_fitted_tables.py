@@ -34,6 +34,7 @@ def table(num_rows, seed):
             "ill": rng.random(num_rows) < 0.5,
             "weight": np.exp(rng.normal(3, 2, num_rows)),
             "town": rng.choice([f"town {i}" for i in range(50)], num_rows).astype(object),
+            "patient": rng.integers(0, 50 * (seed + 1), num_rows),
         }
     )
 
@@ -113,13 +114,21 @@ def test_nothing_depends_on_the_values(settings, given, fixed_answers, tmp_path)
     assert one == two
 
 
-@pytest.mark.parametrize("given", [in_memory, in_files])
+@pytest.mark.parametrize(
+    ("given", "people"),
+    [
+        (in_memory, {}),
+        (in_files, {}),
+        (in_memory, {"person_column": "patient", "rows_per_person": 2}),
+        (in_files, {"person_column": "patient", "rows_per_person": 2}),
+    ],
+)
 @pytest.mark.parametrize("num_rows", [0, 1, 900])
 def test_nothing_depends_on_the_number_of_rows_under_add_remove(
-    num_rows, given, fixed_answers, tmp_path, monkeypatch
+    num_rows, given, people, fixed_answers, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("sdv_privpgd.sources.arrow.BLOCK", 100)
-    settings = {"adjacency": "add_remove"}
+    settings = {"adjacency": "add_remove", **people}
     one = observed(given(table(400, 0), tmp_path), tmp_path, **settings)
     assert one == observed(given(table(num_rows, 2), tmp_path), tmp_path, **settings)
 

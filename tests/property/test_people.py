@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+import sdv_tables
 from hypothesis import given
 from hypothesis import strategies as st
+from sdv.errors import SynthesizerInputError
 
-from sdv_privpgd import Boolean, Categorical, combine, fit_table, measure
+from sdv_privpgd import Boolean, Categorical, MSTSynthesizer, combine, fit_table, measure
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
@@ -14,6 +16,7 @@ from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 from sdv_privpgd.sources import frames
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import PeopleSource
+from sdv_privpgd.sources.source import SourceError
 
 WHO = st.one_of(st.none(), st.integers(0, 4), st.sampled_from(["A", "1"]), st.just(True))
 ROWS = st.lists(st.tuples(WHO, st.integers(0, 2)), max_size=40)
@@ -141,3 +144,15 @@ class TestFits:
         assert abs(released.num_rows - own) < 60
         assert released.ledger.people == "patient"
         assert "told apart by 'patient'" in " ".join(str(combine([released]).report()).split())
+
+    def test_codes_cannot_keep_the_bound_so_none_is_claimed(self):
+        facts = {"patient": {"sdtype": "id"}, "ill": {"sdtype": "boolean"}}
+        settings = {"adjacency": "add_remove", "person_column": "patient"}
+        bounded = MSTSynthesizer(sdv_tables.metadata_of(facts), 1.0, **settings)
+        unbounded = MSTSynthesizer(sdv_tables.metadata_of(facts), 1.0)
+        rows = self.table()[["patient", "ill"]]
+        with pytest.raises(SourceError, match="in memory alone"):
+            bounded.preprocess(rows)
+        with pytest.raises(SynthesizerInputError, match="person_column needs the table itself"):
+            bounded.fit_processed_data(unbounded.preprocess(rows))
+        assert bounded.ledger is None or not bounded.ledger.charges

@@ -283,3 +283,14 @@ def test_an_audit_notices_what_a_refinement_has_kept():
     refined = fitted().refine(table(), 0.5)
     kept = replace(refined, warnings=(*refined.warnings, "the oldest is 97"))
     assert file_checks(KeptTable(kept))[0].passed is False
+
+
+def test_a_second_refinement_of_one_fit_is_warned_of():
+    first = fitted()
+    first.refine(table(), 0.5)
+    with pytest.warns(UserWarning, match=r"refined before.*adds up"):
+        first.refine(table(), 0.5)
+
+
+def test_a_fit_is_shown_in_a_line():
+    assert repr(fitted()) == "FittedTable(3 columns)"
