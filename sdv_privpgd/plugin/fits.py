@@ -203,12 +203,12 @@ class FitsOfTables(FittedState):
 
         Raises ``SynthesizerInputError`` with a ``person_column``: codes do not say whose a row is.
         """
-        if self._settings().people is not None:
+        settings, _ = self._questions()
+        if settings.people is not None:
             raise SynthesizerInputError(
                 "person_column needs the table itself: codes do not say whose a row is, so that "
                 "no bound on a person's rows could be kept. Call fit."
             )
-        settings, _ = self._questions()
         description, fitted = self._description(), self._model_of_table
         names = (self._gives_frames, self._original_columns)
         table = EncodedTable(processed_data[self._table_name])
