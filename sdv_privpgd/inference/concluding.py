@@ -136,9 +136,10 @@ class Concluding(Answering):
         """A linear or logistic regression of the population, and how sure it is. Public, and free.
 
         It is computed from the noisy tables of pairs and not from synthetic rows, so noise does not
-        shrink it, and its standard errors know both sampling and noise. A linear one needs nothing
-        else; its errors are taken to have one variance, as in ordinary least squares. A logistic
-        one (main effects) takes from the model what three or more covariates have together.
+        shrink it, and its standard errors know both sampling and noise. A linear one takes from
+        the model only for which rows errors are larger, so that its standard errors are robust to
+        that. A logistic one (main effects) takes from it what three or more covariates have
+        together.
 
         Args:
             outcome: A column of numbers or booleans, or any with an ``event``.

@@ -20,6 +20,7 @@ from scipy.special import expit  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.inference.design import Design
 from sdv_privpgd.inference.linear import LinearEstimate, Product
+from sdv_privpgd.inference.model_rows import distinct_rows, values_in
 from sdv_privpgd.inference.moments import moments, times
 from sdv_privpgd.inference.scaling import Scaled
 from sdv_privpgd.synthesize.engine import Model
@@ -29,8 +30,6 @@ MOST_FEATURES = 800
 
 _NUMBERS = 20_000_000
 """Most features times rows of the model."""
-
-_FEWEST_ROWS = 20_000
 
 _WEIGHT = 1e-3
 """Of the model's own means beside those of the tables: this part of the rows."""
@@ -71,10 +70,11 @@ def logistic(
     size = len(design.terms)
     crossed = [times(term.product, design.outcome.product) for term in design.terms]
     found = moments(estimate, [*crossed, *features], design.present)
-    codes, shares = _rows(design, model, len(features))
-    places = dict(zip(model.domain.attributes, range(len(model.domain)), strict=True))
-    x = _columns([term.product for term in design.terms], codes, places)
-    f = _columns(features, codes, places)
+    names = [name for name in design.columns if name != design.outcome.column]
+    most = _NUMBERS // max(len(features), 1)
+    rows, shares = distinct_rows(design, model, names, most)
+    x = values_in(rows, model, [term.product for term in design.terms])
+    f = values_in(rows, model, features)
     ridge = _WEIGHT * found.num_rows * found.covariance[size:, size:]
     shares = _tilted(shares, f, found.values[size:], ridge)
     coefficients = _solved(shares, x, found.values[:size])
@@ -116,31 +116,6 @@ def _features(design: Design) -> list[Product]:
         for right in paired[other]
     ]
     return [*alone, *pairs]
-
-
-def _rows(design: Design, model: Model, num_features: int) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct codes of the model's rows that miss no covariate, and their shares."""
-    most = max(_NUMBERS // max(num_features, 1), _FEWEST_ROWS)
-    decks = -(-_FEWEST_ROWS // model.block)  # whole ones, in which each particle is once
-    codes = model.sample(min(decks * model.block, most), 0)
-    names = [name for name in design.columns if name != design.outcome.column]
-    axes = model.domain.axes(names)
-    kept = np.all([design.valued[n][codes[:, a]] > 0 for n, a in zip(names, axes, strict=True)], 0)
-    if not kept.any():
-        raise ValueError("No row of the model has values in all of these columns.")
-    others = np.zeros_like(codes[kept])
-    others[:, axes] = codes[kept][:, axes]
-    distinct, counts = np.unique(others, axis=0, return_counts=True)
-    return distinct, counts / counts.sum()
-
-
-def _columns(products: list[Product], codes: np.ndarray, places: dict[str, int]) -> np.ndarray:
-    """The products of each row, shape (row, product)."""
-    found = np.ones((len(codes), len(products)))
-    for column, product in zip(found.T, products, strict=True):
-        for name, values in product.items():
-            column *= values[codes[:, places[name]]]
-    return found
 
 
 def _tilted(shares: np.ndarray, f: np.ndarray, means: np.ndarray, ridge: np.ndarray) -> np.ndarray:

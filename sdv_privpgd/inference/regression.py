@@ -10,8 +10,10 @@ are as many of them as parameters. So the best theta matches them, and its covar
 where the second form is for natural parameters of an exponential family (Bernstein & Sheldon 2019
 do the linear case with a prior). Intervals are Wald's.
 
-A linear regression needs no more than that. Its sampling part is that of least squares under errors
-of one variance. A logistic one is in ``logistic.py``.
+The coefficients of a linear regression need no more than that. How much of their error is sampling
+depends on whether errors are larger for some rows than for others (White 1980), which involves the
+products of four columns. How the size of errors goes with the terms is taken from the fitted
+model's rows, the size itself from the tables. A logistic regression is in ``logistic.py``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,9 +26,11 @@ from sdv_privpgd.inference.coefficients import Regression
 from sdv_privpgd.inference.design import Design, design_of
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.inference.logistic import logistic
+from sdv_privpgd.inference.model_rows import distinct_rows, values_in
 from sdv_privpgd.inference.moments import moments, times
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.scaling import Scaled, scaled
+from sdv_privpgd.synthesize.engine import Model
 
 _LEAST_EIGENVALUE = 1e-6
 """Of the terms' correlations: below it the terms say the same, or noise hides what they say."""
@@ -63,7 +67,7 @@ def regression(
     )
     ready = scaled(design, questions.linear)
     if kind == "linear":
-        coefficients, sampling, noise, num_rows = _linear(ready, questions.linear)
+        coefficients, sampling, noise, num_rows = _linear(ready, questions.linear, release.model)
     else:
         coefficients, sampling, noise, num_rows = logistic(ready, questions.linear, release.model)
     index = pd.Index([term.name for term in ready.design.terms], name="term")
@@ -83,7 +87,7 @@ def regression(
 
 
 def _linear(
-    ready: Scaled, estimate: LinearEstimate
+    ready: Scaled, estimate: LinearEstimate, model: Model
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Least squares: coefficients, their covariance by sampling and by noise, and the rows."""
     design: Design = ready.design
@@ -117,7 +121,18 @@ def _linear(
             change[column, place] += contrast[row]
     change = inverse @ change
     noise = change @ found.covariance @ change.T
-    return coefficients, residual * inverse / found.num_rows, noise, found.num_rows
+    spread = residual * _spread(design, model, coefficients) / found.num_rows
+    return coefficients, inverse @ spread @ inverse, noise, found.num_rows
+
+
+def _spread(design: Design, model: Model, coefficients: np.ndarray) -> np.ndarray:
+    """The mean of x x' over the model's rows, each weighed by its squared error's share."""
+    rows, shares = distinct_rows(design, model, design.columns)
+    x = values_in(rows, model, [term.product for term in design.terms])
+    (y,) = values_in(rows, model, [design.outcome.product]).T
+    squares = (y - x @ coefficients) ** 2
+    weights = shares * squares if squares.any() else shares
+    return (x * (weights / weights.sum())[:, None]).T @ x
 
 
 def require_distinct(gram: np.ndarray) -> None:

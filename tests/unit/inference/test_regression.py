@@ -65,15 +65,17 @@ def design(codes):
     return frame.assign(B=codes[:, 1] == 1, C=codes[:, 1] == 2).astype(float)
 
 
-def test_without_noise_a_linear_regression_is_least_squares():
+def test_without_noise_a_linear_regression_is_least_squares_with_robust_errors():
     codes = drawn()
+    codes[codes[:, 0] > 6, 2] = np.where(np.arange((codes[:, 0] > 6).sum()) % 2, 0, 15)  # spread
     found = regression(questions(codes), "pay", ["age", "ward"])
-    real = sm.OLS(codes[:, 2], design(codes)).fit()
+    real = sm.OLS(codes[:, 2], design(codes)).fit(cov_type="HC0")
     np.testing.assert_allclose(found.coefficients, real.params, rtol=1e-6)
-    # least squares divides by the rows less the terms
-    np.testing.assert_allclose(found.stddev, real.bse * np.sqrt(2996 / 3000), rtol=1e-4)
-    np.testing.assert_allclose(found.summary()["z"], real.tvalues, rtol=1e-3)
+    np.testing.assert_allclose(found.stddev, real.bse, rtol=1e-6)
+    np.testing.assert_allclose(found.summary()["z"], real.tvalues, rtol=1e-6)
     assert found.coefficients.index.tolist() == ["intercept", "age", "ward = B", "ward = C"]
+    same = sm.OLS(codes[:, 2], design(codes)).fit()  # errors of one size are another thing
+    assert abs(found.stddev["age"] / same.bse["age"] - 1) > 0.05
 
 
 def test_without_noise_a_logistic_regression_is_maximum_likelihood():
