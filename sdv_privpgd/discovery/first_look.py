@@ -11,10 +11,10 @@ from sdv_privpgd.columns.values import Value
 from sdv_privpgd.discovery.grids import POWERS, YEARS
 from sdv_privpgd.discovery.looks import Look
 from sdv_privpgd.discovery.ranges import Rough, roughly
+from sdv_privpgd.discovery.transcript import Asker
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.progress import Progress
 
 _PARTS = {"categories": 4, "coarse": 2, "grid": 2, "numbers": 2, "precision": 1, "rows": 1}
@@ -49,25 +49,25 @@ class FirstLook:
         """What is to be read of each column."""
         return [_reading_of(look) for look in self.looks.values()]
 
-    def rows(self, curator: Curator, mu_squared: Fraction) -> Measurement | None:
+    def rows(self, asker: Asker, mu_squared: Fraction) -> Measurement | None:
         """The number of rows, where it says something. Public."""
         if not self._asks_rows:
             return None
-        part = mu_squared / self._parts(curator) * _PARTS["rows"]
-        (rows,) = curator.measure([CountQuery()], part, what="number of rows")
+        part = mu_squared / self._parts(asker.adjacency) * _PARTS["rows"]
+        (rows,) = asker.measure([CountQuery()], part, what="number of rows")
         return rows
 
     def values(
-        self, curator: Curator, mu_squared: Fraction, delta: Fraction, kind: str, what: str
+        self, asker: Asker, mu_squared: Fraction, delta: Fraction, kind: str, what: str
     ) -> Values:
         """The frequent values of the columns of a kind. Public."""
         names = _asked(self.looks, kind)
-        part = mu_squared / self._parts(curator) * _PARTS[kind] * len(names)
-        return curator.discover(part, delta, what=what, names=names) if names else {}
+        part = mu_squared / self._parts(asker.adjacency) * _PARTS[kind] * len(names)
+        return asker.discover(part, delta, what=what, names=names) if names else {}
 
     def measured(
         self,
-        curator: Curator,
+        asker: Asker,
         mu_squared: Fraction,
         kinds: tuple[str, ...],
         what: str,
@@ -77,9 +77,9 @@ class FirstLook:
         asked = [(kind, name) for kind in kinds for name in _asked(self.looks, kind)]
         if not asked:
             return {}
-        part = mu_squared / self._parts(curator) * _PARTS[kinds[0]] * len(asked)
+        part = mu_squared / self._parts(asker.adjacency) * _PARTS[kinds[0]] * len(asked)
         queries = [MarginalQuery((attribute_of(*each),)) for each in asked]
-        answers = curator.measure(queries, part, what=what, progress=progress)
+        answers = asker.measure(queries, part, what=what, progress=progress)
         return dict(zip(asked, answers, strict=True))
 
     def rough(
@@ -107,18 +107,20 @@ class FirstLook:
             look.asks & {"categories", "coarse", "precision"} for look in self.looks.values()
         )
 
-    def _parts(self, curator: Curator) -> int:
+    def _parts(self, adjacency: Adjacency) -> int:
         """How many parts the look has."""
-        rows = CountQuery().l2_sensitivity_squared(curator.ledger.adjacency) * self._asks_rows
+        rows = CountQuery().l2_sensitivity_squared(adjacency) * self._asks_rows
         return rows + sum(_PARTS[kind] for look in self.looks.values() for kind in look.asks)
 
 
 def has_others(
-    found: list[tuple[Value | None, int]], curator: Curator, rows: Measurement | None
+    found: list[tuple[Value | None, int]], stddev: float, rows: Measurement | None
 ) -> bool:
-    """Whether many rows, surely, have none of the values that were found last. Public."""
+    """Whether many rows, surely, have none of the values that were found. Public.
+
+    ``stddev`` is that of their counts.
+    """
     assert rows is not None  # asked for wherever categories are
-    stddev = curator.ledger.charges[-1].stddev
     rest = int(rows.answer[0]) - sum(number for _, number in found)
     return rest > _SURE * math.hypot(rows.stddev, stddev * math.sqrt(len(found)))
 

@@ -24,9 +24,9 @@ from sdv_privpgd.discovery.first_look import FirstLook, has_others
 from sdv_privpgd.discovery.looks import SINGLE, Look, look_into
 from sdv_privpgd.discovery.outside import fenced
 from sdv_privpgd.discovery.ranges import Rough, categories, frequencies, looked_into
+from sdv_privpgd.discovery.transcript import Asker, Transcript
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.progress import Progress, silent
@@ -66,7 +66,7 @@ class Discovery(NamedTuple):
 class _Others(NamedTuple):
     """Columns of which many rows have values that were not found, and who can be asked again."""
 
-    curator: Curator
+    asker: Asker
     names: list[str]
 
 
@@ -86,6 +86,7 @@ def discover(
     books: Books,
     share: Fraction,
     *,
+    transcript: Transcript | None = None,
     progress: Progress = silent,
 ) -> Discovery:
     """What takes the place of a declaration, or goes with it. Public.
@@ -100,6 +101,7 @@ def discover(
         books: Of the fit.
         share: Of the budget, for all columns together. A first look at all of them finds what is
             frequent and how large numbers are; the second is at what that left open.
+        transcript: Gets the answers, and has those of a discovery that ended early.
         progress: Told of the measurements.
 
     >>> import pandas as pd
@@ -116,16 +118,16 @@ def discover(
     """
     if not undeclared:
         return Discovery({}, {})
-    looks = _looks(undeclared)
+    looks, known = _looks(undeclared), Transcript() if transcript is None else transcript
     budget = books.ledger.budget * share
     delta = books.ledger.reserved / max(_thresholds(looks), 1)
-    rough, found, others, left = _first(table, looks, books, budget, delta, progress)
+    rough, found, others, left = _first(table, looks, books, budget, delta, known, progress)
     measured = {name: look for name, look in looks.items() if "categories" not in look.asks}
     if others:
         part = left * len(others.names) / (len(others.names) + len(measured))
         left -= part
         what = "rarer categories of undeclared columns"
-        more = others.curator.discover(part, delta, what=what, names=others.names)
+        more = others.asker.discover(part, delta, what=what, names=others.names)
         found |= {name: [*found[name], *values] for name, values in more.items()}
     facts: dict[str, ColumnFacts] = {
         name: categories(_categories(looks[name]), values) for name, values in found.items()
@@ -139,9 +141,10 @@ def discover(
         for name, each in rough.items()
     }
     schema = Schema(tuple(each.column for each in fine.values()))
-    curator = table.curator(schema, books, progress=progress)
-    answers = curator.measure(
-        [MarginalQuery(clique) for clique in curator.domain.cliques(1)],
+    asker = known.asking(lambda: table.curator(schema, books, progress=progress), books)
+    domain = schema.domain()
+    answers = asker.measure(
+        [MarginalQuery(clique) for clique in domain.cliques(1)],
         left,
         what=FINE_GRIDS,
         progress=progress,
@@ -156,7 +159,7 @@ def discover(
         said = each.sentences(answer)
         if said:
             doubts[name] = " ".join([*([doubts[name]] if name in doubts else []), *said])
-    return Discovery(facts, doubts, estimate_total(curator.domain, answers).value)
+    return Discovery(facts, doubts, estimate_total(domain, answers).value)
 
 
 def _looks(undeclared: Mapping[str, ColumnFacts]) -> dict[str, Look]:
@@ -180,6 +183,7 @@ def _first(
     books: Books,
     budget: Fraction,
     delta: Fraction,
+    known: Transcript,
     progress: Progress,
 ) -> tuple[dict[str, Rough], dict[str, list], _Others | None, Fraction]:
     """What the first look found of numbers and dates; frequent categories; columns with others.
@@ -190,16 +194,16 @@ def _first(
         return {}, {}, None, budget
     part = budget * _FIRST_SHARE
     look = FirstLook.at(table, looks)
-    curator = table.first_look(look.readings, books, progress)
-    rows = look.rows(curator, part)
-    found = look.values(curator, part, delta, "categories", "categories of undeclared columns")
-    names = [name for name, each in found.items() if has_others(each, curator, rows)]
-    numbers = look.values(curator, part, delta, "numbers", "numbers that many rows share")
+    asker = known.asking(lambda: table.first_look(look.readings, books, progress), books)
+    rows = look.rows(asker, part)
+    found = look.values(asker, part, delta, "categories", "categories of undeclared columns")
+    names = [name for name, each in found.items() if has_others(each, asker.stddev, rows)]
+    numbers = look.values(asker, part, delta, "numbers", "numbers that many rows share")
     answers = {
-        **look.measured(curator, part, ("coarse", "grid"), SIZES, progress),
-        **look.measured(curator, part, ("precision",), "precisions of numbers and dates", progress),
+        **look.measured(asker, part, ("coarse", "grid"), SIZES, progress),
+        **look.measured(asker, part, ("precision",), "precisions of numbers and dates", progress),
     }
-    others = _Others(curator, names) if names else None
+    others = _Others(asker, names) if names else None
     return look.rough(answers, rows, numbers), found, others, budget - part
 
 

@@ -13,6 +13,7 @@ from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.bounds import numbers_at
 from sdv_privpgd.discovery.tails import has_clear, thinned
+from sdv_privpgd.discovery.transcript import Transcript
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books
@@ -44,6 +45,7 @@ def find_shapes(
     books: Books,
     mu_squared: Fraction,
     *,
+    transcript: Transcript | None = None,
     progress: Progress = silent,
 ) -> dict[str, tuple[float, ...]]:
     """How frequent each cell of differences is, of those that are not lost in noise. Public.
@@ -56,6 +58,7 @@ def find_shapes(
         differences: Those to look into, in fine cells.
         books: Of the fit.
         mu_squared: For all differences together.
+        transcript: Gets the answers, and has those of a discovery that ended early.
         progress: Told of the measurements.
 
     >>> from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -66,9 +69,10 @@ def find_shapes(
     """
     if not differences or not mu_squared:
         return {}
-    curator = table.curator(Schema((), tuple(differences)), books)
+    schema, known = Schema((), tuple(differences)), transcript or Transcript()
+    asker = known.asking(lambda: table.curator(schema, books), books)
     names = [difference.name for difference in differences]
-    answers = curator.measure(
+    answers = asker.measure(
         [MarginalQuery((name,)) for name in names],
         mu_squared,
         what=f"sizes of {', '.join(map(repr, names))}",

@@ -11,8 +11,8 @@ from sdv_privpgd.fitting.unfinished import Unfinished, booked, note_on
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 
 LOST = (
-    "The fit ended while ranges and categories were still looked for. What that had cost stays on "
-    "the books, and of its answers nothing could be kept: a new fit asks again."
+    "The fit ended in the middle of a question. What that had cost stays on the books, and of its "
+    "answers nothing could be kept: a new fit asks again."
 )
 """What is said where a fit has spent something and nothing of it is of use."""
 
@@ -60,9 +60,8 @@ class Account:
                 yield fit
                 self.unfinished = None
             except BaseException as error:
-                is_of_use = fit.curator is not None or (fit.has_discovered and not goes_on)
                 paid_before = 0 if since is None else since.mu_squared
-                if fit.books.ledger.mu_squared > paid_before and is_of_use:
+                if fit.books.ledger.mu_squared > paid_before and fit.has_answers:
                     self.unfinished = Unfinished.of(fit, names)
                     note_on(error, self.unfinished.remedy())
                 elif fit.books.ledger.mu_squared > begun.mu_squared:

@@ -14,6 +14,7 @@ from sdv_privpgd.columns.facts import ColumnFacts, without_domain
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.plan import Discovery, discover, reserved_delta
 from sdv_privpgd.discovery.shaping import find_shapes, part_for_shapes
+from sdv_privpgd.discovery.transcript import Answered, Transcript
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
@@ -120,6 +121,7 @@ class Fit:
         description: What is public of the table.
         doubts: Of a discovery that the description holds already. None is made then.
         begun: The books of a fit that failed, to go on with them.
+        answered: What its discovery had been answered when it failed.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Independent, PrivatePGM
@@ -139,31 +141,49 @@ class Fit:
         *,
         doubts: Mapping[str, str] | None = None,
         begun: PrivacyLedger | None = None,
+        answered: Sequence[Answered] = (),
     ) -> None:
         self.settings = settings
         self.description = description
-        self.has_discovered = doubts is not None
+        self.has_discovered = self._was_told = doubts is not None
         self.doubts: Mapping[str, str] = {} if doubts is None else doubts
         self.curator: Curator | None = None
         if begun is None:
             undeclared = {} if self.has_discovered else description.undeclared
             begun = settings.ledger(reserved_delta(undeclared, settings.delta))
         self.books = Books(begun)
+        self.transcript = Transcript(answered)
 
     def discover(self, table: PrivateTable, progress: Progress = silent) -> None:
         """Finds privately what is not declared, and the shapes of differences."""
         description, budget = self.description, self.books.ledger.budget
+        known = self.transcript
         apart = part_for_shapes(len(description.pairs), len(description.modelled))
         share = Fraction(self.settings.discovery_share)
         looked = share * description.share_looked_into * (1 - apart)
-        found = discover(table, description.undeclared, self.books, looked, progress=progress)
+        found = discover(
+            table, description.undeclared, self.books, looked, transcript=known, progress=progress
+        )
         facts = self._with_codes(found, table.known_rows(self.settings.adjacency))
         description = replace(description, discovered=facts)
         fine, part = description.shapeless.differences, budget * share * apart
-        shapes = find_shapes(table, fine, self.books, part, progress=progress)
+        shapes = find_shapes(table, fine, self.books, part, transcript=known, progress=progress)
         self.description = replace(description, shapes=shapes)
         self.doubts = found.doubts
         self.has_discovered = True
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether it has answers that a later fit can go on from.
+
+        A discovery has them, unless it ended in the middle of a question with a threshold: delta
+        is kept for each of them once.
+        """
+        if self.curator is not None:
+            return True
+        asked = sum(charge.threshold is not None for charge in self.books.ledger.charges)
+        answered = sum(each.has_threshold for each in self.transcript.answered)
+        return not self._was_told and bool(self.transcript.answered) and asked == answered
 
     def ask(
         self,

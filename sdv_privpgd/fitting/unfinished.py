@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.discovery.transcript import Answered
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.privacy.accounting import epsilon_of
@@ -23,7 +24,8 @@ class Unfinished:
 
     Attributes:
         description: What was public of the table, with what was discovered.
-        doubts: What discovery has to say of columns' ranges.
+        doubts: What discovery has to say of columns' ranges; ``None`` if it had not ended.
+        looked: What discovery had been answered until then.
         names: Whether a frame was fitted, and the names of its columns.
         ledger: The books of the fit. What they have left can still be spent.
         schema: What the codes mean that the answers are about; ``None`` before any was asked for.
@@ -38,11 +40,12 @@ class Unfinished:
     """
 
     description: Description
-    doubts: Mapping[str, str]
+    doubts: Mapping[str, str] | None
     names: tuple[bool, Any]
     ledger: PrivacyLedger
     schema: Schema | None
     answers: tuple[Measurement, ...]
+    looked: tuple[Answered, ...] = ()
 
     @classmethod
     def of(cls, fit: Fit, names: tuple[bool, Any]) -> "Unfinished":
@@ -50,11 +53,12 @@ class Unfinished:
         asked = fit.curator is not None
         return cls(
             description=fit.description,
-            doubts=fit.doubts,
+            doubts=fit.doubts if fit.has_discovered else None,
             names=names,
             ledger=fit.books.ledger,
             schema=fit.description.attributes if asked else None,
             answers=fit.curator.measurements if fit.curator is not None else (),
+            looked=() if fit.has_discovered else fit.transcript.answered,
         )
 
     @property
@@ -82,9 +86,9 @@ class Unfinished:
             f"{more if self.ledger.remaining else ''}"
         )
 
-    def require(self, schema: Schema, *, with_data: bool) -> None:
-        """Raises ``ValueError`` unless it can be finished under this schema."""
-        if self.schema is not None and schema != self.schema:
+    def require(self, description: Description, *, with_data: bool) -> None:
+        """Raises ``ValueError`` unless it can be finished under this description."""
+        if self.schema is not None and description.attributes != self.schema:
             raise ValueError(
                 "The settings that give the noisy answers their meaning have changed since the fit "
                 "that is to be finished: public_domain, num_bins, enforce_rounding or constraints. "
@@ -93,7 +97,7 @@ class Unfinished:
         if not (self.has_tables or with_data):
             raise ValueError(
                 "No table was asked for before the fit failed. Call finish(data) with the table of "
-                "that fit: what was discovered is not paid for again."
+                "that fit: what was answered is not paid for again."
             )
 
 

@@ -147,8 +147,7 @@ class FitsOfTables(FittedState):
         They are kept, in files too, until a fit succeeds. Without ``data`` a model of what was
         answered is fitted, at no cost; budget that was left stays unspent. With ``data``, which
         should be the table of that fit, what is left of its budget is spent first, on the questions
-        that come next. What had been discovered is not paid for again; a discovery that itself
-        failed is not kept.
+        that come next. What had been answered is not paid for again, of a discovery neither.
 
         Raises:
             NotFittedError: If no fit failed after it had paid for something that is of use.
@@ -164,12 +163,20 @@ class FitsOfTables(FittedState):
             self._require_rows(table)
             found = kept.description
             description = replace(description, discovered=found.discovered, shapes=found.shapes)
-            kept.require(description.attributes, with_data=data is not None)
+            kept.require(description, with_data=data is not None)
             settings = replace(settings, epsilon=kept.ledger.epsilon)  # a refinement has more
-            fit = Fit(settings, description, doubts=kept.doubts, begun=kept.ledger)
+            fit = Fit(
+                settings,
+                description,
+                doubts=kept.doubts,
+                begun=kept.ledger,
+                answered=kept.looked,
+            )
             with self._shown() as progress, self._account.charged(fit, kept.names, goes_on=True):
                 num_rows = kept.known_rows or settings.foretold_rows(table)
                 begin(progress, fit.settings.engine, lambda: fit.stages(num_rows))
+                if not fit.has_discovered and table is not None:
+                    fit.discover(table, progress)
                 self._run(fit, kept.names, table, progress, kept.answers)
             self._speak_up()
 

@@ -18,6 +18,8 @@ from sdv_privpgd import (
     PrivPGDSynthesizer,
     ProtectedThreshold,
 )
+from sdv_privpgd.discovery.transcript import Asker
+from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.synthesize.particles import warmup
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
@@ -243,20 +245,108 @@ def test_a_fit_is_finished_with_a_bar_and_without_a_table(monkeypatch, capsys, a
     assert "100%" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="errors have no notes")
-def test_an_end_while_ranges_are_looked_for_says_what_is_lost(monkeypatch):
-    """The first look is paid for; the second never comes."""
-    metadata = sdv_tables.metadata_of({"age": {"sdtype": "numerical"}})
-    synthesizer = PrivPGDSynthesizer(metadata, 1.0, **sdv_tables.SMALL)
+MIXED = sdv_tables.metadata_of(
+    {
+        "age": {"sdtype": "numerical"},
+        "job": {"sdtype": "categorical"},
+        "came": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+        "ill": {"sdtype": "boolean"},
+    }
+)
+PEOPLE = pd.DataFrame(
+    {
+        "age": np.arange(3_000) % 70,
+        "job": np.where(np.arange(3_000) % 3, "nurse", "clerk"),
+        "came": np.datetime_as_string(np.datetime64("2024-01-01") + np.arange(3_000) % 300),
+        "ill": np.arange(3_000) % 5 == 0,
+    }
+)
+LOOKS = [
+    "number of rows", "categories of undeclared columns", "numbers that many rows share",
+    "sizes of numbers and dates", "precisions of numbers and dates",
+    "values of columns on fine grids",
+]  # fmt: skip
 
-    def fails(*args, **settings):
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr("sdv_privpgd.discovery.plan._fine", fails)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a range is not declared
-        with pytest.raises(KeyboardInterrupt) as caught:
-            synthesizer.fit(pd.DataFrame({"age": [20, 30, 40] * 100}))
-    assert 0 < synthesizer.ledger.spent() < 1.0
-    assert synthesizer.unfinished is None
-    assert "nothing could be kept" in notes(caught.value)
+def interrupted(monkeypatch, at):
+    """A synthesizer whose discovery ended before it could ask the question ``at``."""
+    synthesizer, asked = PrivPGDSynthesizer(MIXED, 2.0, **sdv_tables.SMALL), []
+    ask = Asker._answer
+
+    def ends(self, what, *args, **settings):
+        if len(asked) == at:
+            raise KeyboardInterrupt
+        asked.append(what)
+        return ask(self, what, *args, **settings)
+
+    with monkeypatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that nothing is declared
+        patch.setattr(Asker, "_answer", ends)
+        with pytest.raises(KeyboardInterrupt):
+            synthesizer.fit(PEOPLE)
+    assert asked == LOOKS[:at]
+    return synthesizer
+
+
+class TestAnInterruptedDiscovery:
+    @pytest.mark.parametrize("at", range(2, len(LOOKS)))  # the first one costs nothing
+    @pytest.mark.filterwarnings("ignore::UserWarning")
+    def test_goes_on_where_it_ended_and_pays_for_nothing_twice(self, at, monkeypatch):
+        synthesizer = interrupted(monkeypatch, at)
+        paid = synthesizer.ledger.charges
+        # Under replace-one the number of rows is public.
+        assert [charge.what for charge in paid] == LOOKS[:at]
+        kept = cloudpickle.loads(cloudpickle.dumps(synthesizer))
+        with pytest.raises(ValueError, match=r"finish\(data\) with the table"):
+            kept.finish()
+        with monkeypatch.context() as patch:
+            if at == len(LOOKS) - 1:  # all of the first look is known: rows are not read for it
+                patch.setattr(PrivateTable, "first_look", None)
+            kept.finish(PEOPLE)
+        whats = [charge.what for charge in kept.ledger.charges]
+        assert kept.ledger.charges[:at] == paid
+        assert [what for what in whats if what in LOOKS] == [*LOOKS, "number of rows"]
+        assert kept.ledger.spent() == pytest.approx(2.0, rel=0.01)
+        assert kept.ledger.spent() <= 2.0
+        assert kept.unfinished is None
+        rows = kept.sample(300)
+        assert set(rows["job"].dropna()) <= {"nurse", "clerk", "other"}
+        assert rows["age"].between(0, 128).all()
+
+    def test_a_fit_that_fails_again_keeps_what_it_has_by_then(self, monkeypatch):
+        synthesizer = interrupted(monkeypatch, 2)
+
+        def fails(*args, **settings):
+            raise MemoryError
+
+        with monkeypatch.context() as patch:
+            patch.setattr("sdv_privpgd.fitting.fit.find_shapes", fails)
+            with pytest.raises(MemoryError):
+                synthesizer.finish(PEOPLE)
+        assert [each.what for each in synthesizer.unfinished.looked] == LOOKS
+        assert synthesizer.unfinished.doubts is None
+
+    def test_under_settings_that_look_for_something_else_it_is_refused(self, monkeypatch):
+        synthesizer = interrupted(monkeypatch, 3)
+        spent = synthesizer.ledger.spent()
+        synthesizer.public_domain = {"job": {"range_values": ["nurse", "clerk"]}}
+        with pytest.raises(ValueError, match="what is looked for"):
+            synthesizer.finish(PEOPLE)
+        assert synthesizer.ledger.spent() == spent
+
+    @pytest.mark.skipif(sys.version_info < (3, 11), reason="errors have no notes")
+    def test_one_that_ends_while_categories_are_counted_says_what_is_lost(self, monkeypatch):
+        """Delta is kept for one such question each: it cannot be asked again."""
+        synthesizer = PrivPGDSynthesizer(MIXED, 2.0, **sdv_tables.SMALL)
+
+        def fails(*args, **settings):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("sdv_privpgd.privacy.curator.rounded_gaussian", fails)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with pytest.raises(KeyboardInterrupt) as caught:
+                synthesizer.fit(PEOPLE)
+        assert [charge.what for charge in synthesizer.ledger.charges] == LOOKS[:2]
+        assert synthesizer.unfinished is None
+        assert "nothing could be kept" in notes(caught.value)

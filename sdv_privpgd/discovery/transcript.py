@@ -1,0 +1,141 @@
+"""Discovery's questions with their answers, so that one that ended early can go on. Public.
+
+What discovery asks next follows from what was answered. So whoever has the answers so far comes to
+the same question again, and neither reads rows nor pays for those that he has.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Adjacency, Query
+from sdv_privpgd.progress import Progress, silent
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answered:
+    """What the curator was asked at once, and what he said. Public.
+
+    Attributes:
+        what: As the ledger has it.
+        asked: The questions, in words.
+        found: What ``Curator.measure`` or ``Curator.discover`` gave.
+        stddev: Of the noise of each count.
+        has_threshold: Whether it was the latter.
+
+    >>> Answered(what="sizes", asked=("age",), found=[], stddev=2.0, has_threshold=False).what
+    'sizes'
+    """
+
+    what: str
+    asked: tuple[str, ...]
+    found: Any
+    stddev: float
+    has_threshold: bool
+
+
+class Transcript:
+    """All that was answered so far, of which the first ones may be known from before.
+
+    >>> Transcript().answered
+    ()
+    """
+
+    def __init__(self, answered: Sequence[Answered] = ()) -> None:
+        self._answered = list(answered)
+        self._next = 0
+
+    @property
+    def answered(self) -> tuple[Answered, ...]:
+        """In the order in which it was asked."""
+        return tuple(self._answered)
+
+    def asking(self, opened: Callable[[], Curator], books: Books) -> "Asker":
+        """Who asks the curator that is opened, once something is not known."""
+        return Asker(self, opened, books)
+
+    def answer(self, what: str, asked: tuple[str, ...], ask: Callable[[], Answered]) -> Answered:
+        """What was answered to that before, or what is answered now.
+
+        Raises ``ValueError`` if something else was asked at this place before.
+        """
+        if self._next == len(self._answered):
+            self._answered.append(ask())
+        found = self._answered[self._next]
+        if (found.what, found.asked) != (what, asked):
+            raise ValueError(
+                "The settings that decide what is looked for have changed since the fit that is "
+                "to be finished: public_domain, the metadata or constraints. Set them back, or "
+                "fit anew."
+            )
+        self._next += 1
+        return found
+
+
+class Asker:
+    """Asks a curator, who is opened, and reads rows, at the first question that is not known.
+
+    Attributes:
+        stddev: The noise of the last answer.
+    """
+
+    def __init__(self, known: Transcript, opened: Callable[[], Curator], books: Books) -> None:
+        self._known, self._opened, self._books = known, opened, books
+        self._curator: Curator | None = None
+        self.stddev = 0.0
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Of the fit."""
+        return self._books.ledger.adjacency
+
+    def measure(
+        self,
+        queries: Sequence[Query],
+        mu_squared: Fraction,
+        *,
+        what: str,
+        progress: Progress = silent,
+    ) -> list[Measurement]:
+        """As ``Curator.measure`` does."""
+        asked = tuple(query.describe() for query in queries)
+        return self._answer(
+            what,
+            asked,
+            lambda curator: curator.measure(queries, mu_squared, what=what, progress=progress),
+        )
+
+    def discover(
+        self, mu_squared: Fraction, delta: Fraction, *, what: str, names: Sequence[str]
+    ) -> dict[str, list]:
+        """As ``Curator.discover`` does."""
+        return self._answer(
+            what,
+            tuple(names),
+            lambda curator: curator.discover(mu_squared, delta, what=what, names=names),
+            has_threshold=True,
+        )
+
+    def _answer(
+        self,
+        what: str,
+        asked: tuple[str, ...],
+        ask: Callable[[Curator], Any],
+        *,
+        has_threshold: bool = False,
+    ) -> Any:
+        def now() -> Answered:
+            self._curator = self._opened() if self._curator is None else self._curator
+            found = ask(self._curator)
+            stddev = self._books.ledger.charges[-1].stddev
+            return Answered(
+                what=what, asked=asked, found=found, stddev=stddev, has_threshold=has_threshold
+            )
+
+        answered = self._known.answer(what, asked, now)
+        self.stddev = answered.stddev
+        return answered.found
