@@ -81,6 +81,15 @@ class Asker:
 
     Attributes:
         stddev: The noise of the last answer.
+
+    >>> from sdv_privpgd.privacy.ledger import PrivacyLedger
+    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> known = Answered(what="jobs", asked=("job",), found={}, stddev=2.0, has_threshold=True)
+    >>> asker = Transcript([known]).asking(lambda: 1 / 0, books)  # nobody is asked
+    >>> asker.discover(Fraction(1, 10), Fraction(1, 10**6), what="jobs", names=["job"])
+    {}
+    >>> asker.stddev
+    2.0
     """
 
     def __init__(self, known: Transcript, opened: Callable[[], Curator], books: Books) -> None:
