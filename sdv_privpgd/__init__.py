@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sdv_privpgd.audit.door import audit_fit, audit_fitted
+    from sdv_privpgd.audit.releases import audit_measure
     from sdv_privpgd.columns.declared import Boolean, Categorical, Datetime, Numerical, Ordinal
     from sdv_privpgd.columns.schema import PublicDomainError
     from sdv_privpgd.drafting.checking import check_domain
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
     from sdv_privpgd.drafting.template import draft_domain
     from sdv_privpgd.drafting.types import draft_metadata
     from sdv_privpgd.fitting.door import FittedTable, fit_table
+    from sdv_privpgd.fitting.halting import MisfitError
     from sdv_privpgd.inference.answers import Answer, TableAnswer
     from sdv_privpgd.inference.coefficients import Regression
     from sdv_privpgd.inference.imputation import Rubin, rubin
     from sdv_privpgd.inference.replicates import Bootstrap
+    from sdv_privpgd.matching import MatchError
     from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
     from sdv_privpgd.releases.combining import CombinedTable, combine
     from sdv_privpgd.releases.measured import Measured
@@ -37,17 +40,26 @@ if TYPE_CHECKING:
     from sdv_privpgd.report.document import Report
     from sdv_privpgd.report.evaluation import evaluate
     from sdv_privpgd.sampling.between import Between
+    from sdv_privpgd.select.adaptive import Adaptive
     from sdv_privpgd.select.aim import AIM
     from sdv_privpgd.select.all_pairs import AllPairs
     from sdv_privpgd.select.fixed import AllKWay
     from sdv_privpgd.select.independent import Independent
+    from sdv_privpgd.select.mean_embedding import MeanEmbedding
     from sdv_privpgd.select.mst import MST
     from sdv_privpgd.select.mwem import MWEM
+    from sdv_privpgd.select.privmrf import PrivMRF
+    from sdv_privpgd.select.privsyn import PrivSyn
     from sdv_privpgd.select.strategy import Strategy
     from sdv_privpgd.synthesize.engine import Engine
+    from sdv_privpgd.synthesize.gem import GenerativeNetwork
+    from sdv_privpgd.synthesize.generator import GeneratorNetwork
+    from sdv_privpgd.synthesize.gum import GUM
     from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
     from sdv_privpgd.synthesize.particles.penalties import DifferentiablePenalty, ProtectedThreshold
     from sdv_privpgd.synthesize.pgm import PrivatePGM
+    from sdv_privpgd.synthesize.private_gsd import PrivateGSD
+    from sdv_privpgd.synthesize.rap import RelaxedProjection
     from sdv_privpgd.synthesizer import (
         AIMSynthesizer,
         FixedCombinations,
@@ -60,12 +72,13 @@ __version__ = _version("sdv-privpgd")
 _HOMES = {
     "AIM": "sdv_privpgd.select.aim",
     "AIMSynthesizer": "sdv_privpgd.synthesizer",
+    "Adaptive": "sdv_privpgd.select.adaptive",
     "AllKWay": "sdv_privpgd.select.fixed",
     "AllPairs": "sdv_privpgd.select.all_pairs",
     "Answer": "sdv_privpgd.inference.answers",
     "Between": "sdv_privpgd.sampling.between",
-    "Bootstrap": "sdv_privpgd.inference.replicates",
     "Boolean": "sdv_privpgd.columns.declared",
+    "Bootstrap": "sdv_privpgd.inference.replicates",
     "Categorical": "sdv_privpgd.columns.declared",
     "CombinedTable": "sdv_privpgd.releases.combining",
     "Datetime": "sdv_privpgd.columns.declared",
@@ -73,28 +86,39 @@ _HOMES = {
     "Engine": "sdv_privpgd.synthesize.engine",
     "FittedTable": "sdv_privpgd.fitting.door",
     "FixedCombinations": "sdv_privpgd.synthesizer",
+    "GeneratorNetwork": "sdv_privpgd.synthesize.generator",
+    "GenerativeNetwork": "sdv_privpgd.synthesize.gem",
+    "GUM": "sdv_privpgd.synthesize.gum",
     "Independent": "sdv_privpgd.select.independent",
     "MST": "sdv_privpgd.select.mst",
     "MSTSynthesizer": "sdv_privpgd.synthesizer",
     "MWEM": "sdv_privpgd.select.mwem",
+    "MeanEmbedding": "sdv_privpgd.select.mean_embedding",
+    "MatchError": "sdv_privpgd.matching",
     "Measured": "sdv_privpgd.releases.measured",
+    "MisfitError": "sdv_privpgd.fitting.halting",
     "Numerical": "sdv_privpgd.columns.declared",
     "Ordinal": "sdv_privpgd.columns.declared",
     "ParticleGradientDescent": "sdv_privpgd.synthesize.particles.descent",
+    "PrivMRF": "sdv_privpgd.select.privmrf",
     "PrivPGDSynthesizer": "sdv_privpgd.synthesizer",
+    "PrivSyn": "sdv_privpgd.select.privsyn",
     "PrivacyBudgetError": "sdv_privpgd.privacy.ledger",
     "PrivacyLedger": "sdv_privpgd.privacy.ledger",
+    "PrivateGSD": "sdv_privpgd.synthesize.private_gsd",
     "PrivatePGM": "sdv_privpgd.synthesize.pgm",
     "ProtectedThreshold": "sdv_privpgd.synthesize.particles.penalties",
     "PublicDomainError": "sdv_privpgd.columns.schema",
     "PublishedTables": "sdv_privpgd.releases.published",
     "Regression": "sdv_privpgd.inference.coefficients",
+    "RelaxedProjection": "sdv_privpgd.synthesize.rap",
     "Report": "sdv_privpgd.report.document",
     "Rubin": "sdv_privpgd.inference.imputation",
     "Strategy": "sdv_privpgd.select.strategy",
     "TableAnswer": "sdv_privpgd.inference.answers",
     "audit_fit": "sdv_privpgd.audit.door",
     "audit_fitted": "sdv_privpgd.audit.door",
+    "audit_measure": "sdv_privpgd.audit.releases",
     "check_domain": "sdv_privpgd.drafting.checking",
     "combine": "sdv_privpgd.releases.combining",
     "draft_domain": "sdv_privpgd.drafting.template",
@@ -110,9 +134,11 @@ _HOMES = {
 
 __all__ = [
     "AIM",
+    "GUM",
     "MST",
     "MWEM",
     "AIMSynthesizer",
+    "Adaptive",
     "AllKWay",
     "AllPairs",
     "Answer",
@@ -126,26 +152,36 @@ __all__ = [
     "Engine",
     "FittedTable",
     "FixedCombinations",
+    "GenerativeNetwork",
+    "GeneratorNetwork",
     "Independent",
     "MSTSynthesizer",
+    "MatchError",
+    "MeanEmbedding",
     "Measured",
+    "MisfitError",
     "Numerical",
     "Ordinal",
     "ParticleGradientDescent",
+    "PrivMRF",
     "PrivPGDSynthesizer",
+    "PrivSyn",
     "PrivacyBudgetError",
     "PrivacyLedger",
+    "PrivateGSD",
     "PrivatePGM",
     "ProtectedThreshold",
     "PublicDomainError",
     "PublishedTables",
     "Regression",
+    "RelaxedProjection",
     "Report",
     "Rubin",
     "Strategy",
     "TableAnswer",
     "audit_fit",
     "audit_fitted",
+    "audit_measure",
     "check_domain",
     "combine",
     "draft_domain",

@@ -15,15 +15,21 @@ import numpy as np
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.denoising import FINER
 from sdv_privpgd.progress import Stage
+from sdv_privpgd.select.adaptive import Adaptive
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.coarse_pairs import EACH
 from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
+from sdv_privpgd.select.privmrf import PrivMRF
+from sdv_privpgd.select.privsyn import PrivSyn
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.select.triples import GROUPS, MOST
-from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.synthesize.engine import Engine, takes_groups
+from sdv_privpgd.synthesize.gum import GUM
+from sdv_privpgd.synthesize.particles.particles import default_number
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 if TYPE_CHECKING:
@@ -47,7 +53,20 @@ _FINISH, _MOST_READ = 4.5e-9, 20_000
 ``_MOST_READ``, fewer lead to a move, and they are read on all cores."""
 _GROUPED = 6e-4  # seconds a triple, before the first sweep
 _LOTS, _STEP, _CELL = 8, 6e-5, 1e-8  # lots of 50 steps; seconds a clique; a cell of a model
-_ROUND = 0.35  # seconds a round of AIM or MWEM, for each MiB its model may have at the end
+_FEATURE = 6e-10  # seconds a cell of the table, for each random feature
+_GENERATED, _COLUMN = 1.1e-7, 40  # seconds a step's input and code; codes that a column counts as
+_UPDATE = 2.5e-8  # seconds a row of a table and sweep of GUM
+_CANDIDATES, _SEARCH = 400, 1e-3  # of a round of PrivMRF; seconds of its graph, by columns^2
+_ROUND = 0.35  # seconds a round of AIM, MWEM or PrivMRF, for each MiB its model may have at the end
+
+_WARM = 0.5  # of a fit: what one takes that goes on from the last round's model
+_LOTS_OF_ROWS, _CHILD, _LOOKED = (
+    20,
+    2e-8,
+    8e-9,
+)  # generations a row; seconds a child; one of its looks
+_RELAXED_STEPS, _RELAXED_STEP = 500, 2e-3  # steps of a descent; seconds of each
+_MULTIPLY, _SOFTMAX = 8e-11, 1e-8  # seconds of a component's cell; of a code's share
 
 
 def compiling() -> list[Stage]:
@@ -96,8 +115,13 @@ def encoding(num_rows: int, sdtypes: Sequence[str]) -> list[Stage]:
     return [Stage("encode", 0.02 + num_rows * sum(each))]
 
 
-def asking(domain: Domain, num_rows: float, strategy: Strategy) -> list[Stage]:
+def asking(
+    domain: Domain, num_rows: float, strategy: Strategy, engine: Engine | None = None
+) -> list[Stage]:
     """The stages in which a strategy has its queries answered.
+
+    ``engine`` fits a model between the rounds of those that have rounds. All pairs ask for no
+    triples where it takes no groups.
 
     >>> [stage.name for stage in asking(Domain(("a", "b"), (4, 4)), 50_000, MST())]
     ['measure', 'select', 'measure']
@@ -116,8 +140,33 @@ def asking(domain: Domain, num_rows: float, strategy: Strategy) -> list[Stage]:
     if isinstance(strategy, MWEM):
         rounds = strategy.rounds or len(domain)
         return [Stage("select", together + rounds * _ROUND * _megabytes(strategy))]
+    if isinstance(strategy, PrivMRF):
+        first = together * len(domain) / max(len(pairs), 1)
+        later = _CANDIDATES * _COUNT * num_rows + _ROUND * _megabytes(strategy)
+        rounds = min(len(domain) // 2, 8)
+        return [
+            Stage("measure", together),
+            Stage("compare", _SEARCH * len(domain) ** 2),
+            Stage("measure", first),
+            Stage("select", rounds * later),
+        ]
+    if isinstance(strategy, PrivSyn):
+        chosen = together * len(domain) / max(len(pairs), 1)
+        return [Stage("measure", seconds) for seconds in (together, alone, chosen)]
+    if isinstance(strategy, Adaptive):
+        cliques = cliques_of(domain, strategy)
+        fits = fitting(domain, num_rows, cliques[: len(cliques) // 2], engine) if engine else []
+        rounds = len(cliques) / strategy.marginals
+        seconds = _WARM * rounds * sum(stage.seconds for stage in fits)
+        return [Stage("select", together + seconds)]
     if isinstance(strategy, AllPairs):
-        return _all_pairs(domain, pairs, num_rows, strategy)
+        has_triples = engine is None or takes_groups(engine)
+        return _all_pairs(domain, pairs, num_rows, strategy, has_triples=has_triples)
+    if isinstance(strategy, MeanEmbedding):
+        tables = _counting(domain, cliques_of(domain, strategy), num_rows)
+        seconds = _FEATURE * strategy.num_features * num_rows * len(domain)
+        embedded = [Stage("measure", seconds)] if len(domain) > 1 else []
+        return [Stage("measure", tables), *embedded]
     degree = strategy.degree if isinstance(strategy, AllKWay) else 1
     cliques = domain.cliques(min(degree, len(domain)))
     return [Stage("measure", _counting(domain, cliques, num_rows))]
@@ -143,12 +192,42 @@ def fitting(
         cells = engine.megabytes(domain, cliques) * 2**17
         step = _STEP * len(cliques) + _CELL * cells
         return [Stage("fit", 50 * _LOTS * step)]
+    if isinstance(engine, GUM):
+        number = engine.num_rows or default_number(float(num_rows), len(cliques))
+        return [Stage("fit", 0.1 + _UPDATE * number * len(cliques) * engine.sweeps)]
     # Imported here, because the fits above need no torch.
+    from sdv_privpgd.synthesize.generator import GeneratorNetwork
     from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 
-    if not isinstance(engine, ParticleGradientDescent):
+    if isinstance(engine, ParticleGradientDescent):
+        return _particles(domain, num_rows, cliques, engine, coarse)
+    if isinstance(engine, GeneratorNetwork):
+        cells = sum(domain.sizes) + _COLUMN * len(domain)
+        return [Stage("fit", _GENERATED * engine.steps * engine.num_inputs * cells)]
+    return _relaxed(domain, cliques, engine)
+
+
+def _relaxed(domain: Domain, cliques: Sequence[Clique], engine: Engine) -> list[Stage]:
+    """The fit of an engine with components or of the genetic one; none of an unknown engine."""
+    from sdv_privpgd.synthesize.gem import GenerativeNetwork
+    from sdv_privpgd.synthesize.private_gsd import PrivateGSD
+    from sdv_privpgd.synthesize.rap import RelaxedProjection
+
+    codes, cells = sum(domain.sizes), sum(domain.size(clique) for clique in cliques)
+    if isinstance(engine, PrivateGSD):
+        looks = sum(len(clique) ** 2 for clique in cliques) / len(domain)
+        children = engine.mutations + engine.crossovers
+        generations = min(engine.generations, _LOTS_OF_ROWS * engine.num_rows)
+        return [Stage("fit", 0.1 + generations * children * (_CHILD + _LOOKED * looks))]
+    if not isinstance(engine, RelaxedProjection | GenerativeNetwork):
         return []
-    return _particles(domain, num_rows, cliques, engine, coarse)
+    step = _RELAXED_STEP + engine.num_components * (_MULTIPLY * cells + _SOFTMAX * codes)
+    if isinstance(engine, GenerativeNetwork):
+        inputs, products = engine.latent, 0
+        for width in engine.widths:
+            products, inputs = products + inputs * width, inputs + width
+        step += engine.num_components * _MULTIPLY * (products + inputs * codes)
+    return [Stage("fit", min(engine.steps, _RELAXED_STEPS) * step)]
 
 
 def cliques_of(domain: Domain, strategy: Strategy) -> Sequence[Clique]:
@@ -165,9 +244,14 @@ def cliques_of(domain: Domain, strategy: Strategy) -> Sequence[Clique]:
         return [pairs[place * len(pairs) // number] for place in range(number)]
     if isinstance(strategy, AllKWay):
         return domain.cliques(min(strategy.degree, len(domain)))
-    if isinstance(strategy, MST | AIM | MWEM):
-        axes = domain.attributes
+    if isinstance(strategy, Adaptive):
+        rounds = strategy.rounds or len(domain)
+        return pairs[: rounds * strategy.marginals]
+    axes = domain.attributes
+    if isinstance(strategy, MST | AIM | MWEM | PrivSyn | PrivMRF):
         return [*ones, *pairwise(axes)]
+    if isinstance(strategy, MeanEmbedding) and strategy.label in axes and len(axes) > 1:
+        return [(name, strategy.label) for name in axes if name != strategy.label]
     return ones
 
 
@@ -183,7 +267,12 @@ def coarse_cliques_of(domain: Domain, strategy: Strategy) -> Sequence[Clique]:
 
 
 def _all_pairs(
-    domain: Domain, pairs: Sequence[Clique], num_rows: float, strategy: AllPairs
+    domain: Domain,
+    pairs: Sequence[Clique],
+    num_rows: float,
+    strategy: AllPairs,
+    *,
+    has_triples: bool,
 ) -> list[Stage]:
     once, compared = _counting(domain, pairs, num_rows), Stage("compare", _comparing(domain))
     stages = [Stage("measure", once)]
@@ -196,7 +285,7 @@ def _all_pairs(
     if len(pairs) * (1 / strategy.first_share - 1) >= 1:
         stages += [compared, Stage("measure again", once / 4)]
     varied = sum(size > 1 for size in domain.sizes)
-    if strategy.triples and varied > 2:
+    if has_triples and strategy.triples and varied > 2:
         triples = min(math.comb(varied, 3), MOST)
         if math.comb(varied, 3) > MOST:
             stages.append(compared)
@@ -212,8 +301,6 @@ def _particles(
     engine: Any,
     coarse: Sequence[Clique],
 ) -> list[Stage]:
-    from sdv_privpgd.synthesize.particles.particles import default_number
-
     cores = min(os.cpu_count() or 1, 8)
     number = engine.num_particles or default_number(float(num_rows), len(cliques))
     cells = sum(domain.size(clique) for clique in cliques)
@@ -256,6 +343,6 @@ def _comparing(domain: Domain) -> float:
     return _PAIR * math.comb(len(domain), 2) + _PRODUCT * float(products)
 
 
-def _megabytes(strategy: AIM | MWEM) -> float:
+def _megabytes(strategy: AIM | MWEM | PrivMRF) -> float:
     """The size that determines the seconds: smaller models take as long as one of half a MiB."""
     return max(strategy.max_megabytes, 0.5)

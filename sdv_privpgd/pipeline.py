@@ -10,6 +10,7 @@ from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.evidence import surely_held
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.forecast import fitting
+from sdv_privpgd.matching import require_match
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
@@ -63,6 +64,8 @@ def run(
     Privacy: the ledger's budget. Only ``ask`` reaches the table, through the curator. The model is
     post-processing of the answers, so ``fit`` can be repeated from them at no cost.
 
+    Raises ``MatchError`` before anything is spent where the two do not go together.
+
     >>> from sdv_privpgd import MST, PrivatePGM
     >>> from sdv_privpgd.privacy.dataset import Dataset
     >>> from sdv_privpgd.privacy.ledger import Books
@@ -76,6 +79,7 @@ def run(
     >>> release.ledger.remaining == 0
     True
     """
+    require_match(strategy, engine, curator.domain)
     ask(curator, strategy, engine, progress=progress)
     return fit(Answers.of(curator, engine), engine, progress=progress)
 

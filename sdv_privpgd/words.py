@@ -65,6 +65,15 @@ def dates(nanoseconds: Sequence[float] | np.ndarray) -> list[str]:
     return [text.replace("T", " ") for text in np.datetime_as_string(moments, unit=unit).tolist()]
 
 
+def in_rows(number: float) -> str:
+    """A number of rows.
+
+    >>> in_rows(1), in_rows(1200.4)
+    ('1 row', '1,200 rows')
+    """
+    return "1 row" if round(number) == 1 else f"{number:,.0f} rows"
+
+
 def listed(names: Sequence[str], most: int = 6) -> str:
     """Names in a row. Of very many it gives the first ones and the number of the others.
 

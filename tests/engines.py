@@ -2,11 +2,23 @@
 
 from small_engine import MaximumEntropy
 
+from sdv_privpgd.synthesize.gem import GenerativeNetwork
+from sdv_privpgd.synthesize.generator import GeneratorNetwork
+from sdv_privpgd.synthesize.gum import GUM
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.pgm import PrivatePGM
+from sdv_privpgd.synthesize.private_gsd import PrivateGSD
+from sdv_privpgd.synthesize.rap import RelaxedProjection
 
 ENGINES = {
     "particles": ParticleGradientDescent(num_particles=2_000, epochs=40, enable_gpu=False),
+    "gum": GUM(num_rows=5_000),
     "graphical": PrivatePGM(steps=1_000),
+    "generator": GeneratorNetwork(steps=300, num_inputs=300, num_particles=20_000),
+    "rap": RelaxedProjection(num_components=60, steps=150),
+    "gem": GenerativeNetwork(
+        num_components=60, latent=8, widths=(32,), steps=150, learning_rate=0.03
+    ),
+    "private gsd": PrivateGSD(num_rows=500),
     "maximum entropy": MaximumEntropy(),
 }

@@ -1,4 +1,4 @@
-"""Fits of a small table by the real curator and strategies, without an engine: milliseconds each.
+"""Fits of a small table by the real curator and strategies, without a model: milliseconds each.
 
 The table has four columns, drawn from a known distribution, so that both truths of an interval are
 known: what the table says, and what the population says.
@@ -6,6 +6,7 @@ known: what the table says, and what the population says.
 
 import numpy as np
 from answers import open_curator
+from small_engine import MaximumEntropy
 
 from sdv_privpgd import pipeline
 from sdv_privpgd.columns.schema import Schema
@@ -57,20 +58,10 @@ def drawn(rng, num_rows=NUM_ROWS):
     return counts.reshape(DOMAIN.sizes), np.stack(np.unravel_index(cells, DOMAIN.sizes), axis=1)
 
 
-class NoEngine:
-    """Asks for nothing; the strategies that are used here need no model."""
-
-    def statistics(self, domain):
-        return ()
-
-    def megabytes(self, domain, cliques):
-        return 0.0
-
-
 def asked(codes, *, strategy=None, domain=DOMAIN, schema=SCHEMA, model=None, **settings):
     """The questions that can be asked of a fit to these codes, with the system's noise."""
     curator = open_curator(Dataset(domain, codes), **{"seed": None, **settings})
-    pipeline.ask(curator, AllPairs() if strategy is None else strategy, NoEngine())
+    pipeline.ask(curator, AllPairs() if strategy is None else strategy, MaximumEntropy())
     release = pipeline.Release(
         domain=domain, ledger=curator.ledger, measurements=curator.measurements, model=model
     )

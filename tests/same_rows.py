@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ COLUMNS = {
     "weight": Numerical(),
     "town": Categorical(),
     "came": Datetime(),
-    "left": Datetime("2020-01-01", "2030-12-31"),
+    "left": Datetime(date(2020, 1, 1), date(2030, 12, 31)),
     "ill": Boolean(),
     "visits": Numerical(),
 }

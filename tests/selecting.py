@@ -9,12 +9,16 @@ from small_engine import MaximumEntropy
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
+from sdv_privpgd.select.adaptive import Adaptive
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.select.independent import Independent
+from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
+from sdv_privpgd.select.privmrf import PrivMRF
+from sdv_privpgd.select.privsyn import PrivSyn
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 HUGE = 1e4
@@ -26,6 +30,11 @@ STRATEGIES = {
     "MST": MST(),
     "AIM": AIM(rounds_per_attribute=2),
     "MWEM": MWEM(),
+    "MeanEmbedding": MeanEmbedding(num_features=20, nominal=("b",), nullable=("c",)),
+    "MeanEmbedding by a label": MeanEmbedding(num_features=20, importance={"a": 6.0}),
+    "PrivSyn": PrivSyn(),
+    "PrivMRF": PrivMRF(),
+    "Adaptive": Adaptive(rounds=2, marginals=2),
 }
 """Every strategy there is: a new one is a line here."""
 

@@ -19,7 +19,7 @@ import pandas as pd
 
 from sdv_privpgd import pipeline
 from sdv_privpgd.audit.bounds import Attack
-from sdv_privpgd.audit.recording import Event, Tape, watched
+from sdv_privpgd.audit.recording import Event, Tape, in_units, watched
 from sdv_privpgd.audit.subjects import small
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.settings import Settings
@@ -138,7 +138,8 @@ def _questions(
     for strategy, number in ((settings.strategy, 2), (settings.strategy, 3), (Independent(), 2)):
         few, books, tape = fewer_columns(schema, number), Books(ledger), Tape()
         codes = _people(few, settings).world(1)
-        curator = watched(_table(few, codes).curator(few, books), books, tape)
+        table = _table(few, codes, settings.rows_per_person)
+        curator = watched(table.curator(few, books), books, tape)
         try:
             pipeline.ask(curator, strategy, small(settings.engine))
         except (ValueError, KeyError):  # a workload of other columns, or too few of them
@@ -178,19 +179,22 @@ def _effects(
     return np.where(shared, 0.0, effects[kept]), kept
 
 
-def _table(schema: Schema, codes: np.ndarray) -> EncodedTable:
-    return EncodedTable(pd.DataFrame(codes, columns=pd.Index(schema.domain().attributes)))
+def _table(schema: Schema, codes: np.ndarray, rows: int) -> EncodedTable:
+    """The codes of people who have so many rows each."""
+    names = pd.Index(schema.domain().attributes)
+    return EncodedTable(pd.DataFrame(codes, columns=names), rows=rows)
 
 
 def _answering(schema: Schema, ledger: PrivacyLedger, codes: np.ndarray) -> Callable[[], Curator]:
     """Makes real curators for a world, each with empty books."""
-    dataset = _table(schema, codes).curator(schema, Books(ledger))._dataset
+    table = _table(schema, codes, ledger.rows_per_person)
+    dataset = table.curator(schema, Books(ledger))._dataset
     return lambda: Curator(dataset, Books(ledger))
 
 
 def _noisy(curator: Curator, asked: Sequence[Event]) -> np.ndarray:
     answers = [
-        measurement.answer.ravel()
+        in_units(measurement.answer.ravel(), curator.ledger.units)
         for event in asked
         for measurement in curator.measure(event.queries, event.mu_squared, what=event.asked[-1])
     ]
@@ -201,7 +205,7 @@ def _sigmas(curator: Curator, asked: Sequence[Event]) -> np.ndarray:
     """The standard deviation that is promised for each number."""
     return np.concatenate(
         [
-            np.full(measurement.answer.size, measurement.stddev)
+            np.full(measurement.answer.size, measurement.stddev * curator.ledger.units)
             for event in asked
             for measurement in curator.measure(
                 event.queries, event.mu_squared, what=event.asked[-1]
@@ -211,7 +215,7 @@ def _sigmas(curator: Curator, asked: Sequence[Event]) -> np.ndarray:
 
 
 def _exact(world: Callable[[], Curator], asked: Sequence[Event]) -> np.ndarray:
-    """The true numbers."""
+    """The true numbers, in units as all others."""
     dataset = world()._dataset
     queries = [query for event in asked for query in event.queries]
     return np.concatenate([query.answer(dataset).ravel().astype(float) for query in queries])

@@ -135,8 +135,8 @@ def _books(kept: Kept) -> Check:
         f"{len(ledger.charges)} charges",
         faults,
         f"They add up to epsilon {ledger.spent():.4g} at delta {ledger.delta:g}, "
-        f"{ledger.adjacency.value.replace('_', '-')}, for {ledger.rows_per_person} rows of a "
-        "person, and pay for every answer that is kept.",
+        f"{ledger.adjacency.value.replace('_', '-')}, for {ledger.unit}, and pay for every answer "
+        "that is kept.",
         epsilon=ledger.spent(),
         **kept.facts,
     )
@@ -147,12 +147,18 @@ def _release_faults(release: Release, settings: Settings) -> list[str]:
     books, faults = release.ledger, []
     if books.budget > mu_squared_of(books.epsilon, float(Fraction(books.delta) - books.reserved)):
         faults.append("The budget of the fit is larger than its epsilon and delta allow.")
-    said = (settings.adjacency, settings.rows_per_person, settings.epsilon, settings.delta)
-    if said != (books.adjacency, books.rows_per_person, books.epsilon, books.delta):
+    own = settings.ledger()
+    said, kept = (
+        (each.adjacency, each.rows_per_person, each.weighed, each.people, each.epsilon, each.delta)
+        for each in (own, books)
+    )
+    if said != kept:
         faults.append("The settings are not those that the last fit was charged for.")
     for stddev in {each.stddev for each in release.measurements}:
         answers = [each for each in release.measurements if each.stddev == stddev]
-        paid = sum(charge.num_queries for charge in books.charges if charge.stddev == stddev)
+        paid = sum(
+            charge.num_queries for charge in books.charges if charge.stddev / books.units == stddev
+        )
         if len(answers) > paid:
             faults.append(
                 f"{len(answers)} answers have noise of {stddev:.4g}, and {paid} were paid for."

@@ -141,7 +141,7 @@ def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
     [None, True]
     """
     named = [
-        (str(event.asked[-1]), charge.stddev, noise)
+        (str(event.asked[-1]), charge.stddev, noise, _slack(event))
         for event in events
         for charge in event.charges
         if charge.stddev
@@ -152,11 +152,11 @@ def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
         return [_not_looked_at("noise of each answer"), _twice([])]
     limit = false_alarms / (2 * len(named))
     faults = []
-    for what, stddev, noise in named:
+    for what, stddev, noise, slack in named:
         second = moments(stddev)[0]
         # An answer's own rounding: half a row on either side.
-        least = chi2.cdf(np.sum((np.abs(noise) + 0.5) ** 2) / second, noise.size)
-        most = chi2.sf(np.sum(np.maximum(np.abs(noise) - 0.5, 0) ** 2) / second, noise.size)
+        least = chi2.cdf(np.sum((np.abs(noise) + slack) ** 2) / second, noise.size)
+        most = chi2.sf(np.sum(np.maximum(np.abs(noise) - slack, 0) ** 2) / second, noise.size)
         if min(least, most) < limit:
             size = math.sqrt(float(np.mean(np.square(noise, dtype=float))))
             faults.append(
@@ -170,7 +170,7 @@ def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
         false_alarms,
         {},
     )
-    return [each, _twice([(stddev, noise) for _, stddev, noise in named])]
+    return [each, _twice([(stddev, noise) for _, stddev, noise, _ in named])]
 
 
 def choice_check(ledger: PrivacyLedger, schema: Schema, false_alarms: float) -> Check:
@@ -189,7 +189,7 @@ def choice_check(ledger: PrivacyLedger, schema: Schema, false_alarms: float) -> 
         ledger.adjacency
     )
     temperature = (
-        2 * ledger.rows_per_person * math.isqrt(unit) / float(range_epsilon_of(ledger.budget))
+        2 * ledger.rows_counted * math.isqrt(unit) / float(range_epsilon_of(ledger.budget))
     )
     gap = max(round(temperature), 1)
     scores = [ModelErrorQuery(clique=clique, expected=expected, bias=bias) for bias in (gap, 0)]
@@ -272,6 +272,11 @@ def _noise_of(event: Event) -> list[np.ndarray]:
         )
         for exact, given in zip(event.exact, event.given, strict=True)
     ]
+
+
+def _slack(event: Event) -> float:
+    """By how much rounding moves an answer, at most: what is found is given in whole people."""
+    return (event.units + (event.units > 1)) / 2 if event.kind == "discover" else 0.5
 
 
 def _twice(named: Sequence[tuple[float, np.ndarray]]) -> Check:

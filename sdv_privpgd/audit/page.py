@@ -35,7 +35,8 @@ _UNSEEN = (
     "can prove that something leaks, and never that nothing does. The proofs are in the code.",
     "Names, types, ranges and categories that were declared, or types that SDV has detected: they "
     "are taken to be public. Whoever wrote them down by looking at the table has told of it.",
-    "Rows of a person beyond rows_per_person, and other fits of the same people.",
+    "Rows of a person beyond rows_per_person if no person_column says whose they are, and other "
+    "fits of the same people.",
 )
 
 
@@ -116,7 +117,7 @@ def _facts(
         "epsilon": f"{ledger.epsilon:g}",
         "delta": f"{ledger.delta:g}",
         "adjacency": ledger.adjacency.value,
-        "rows of a person": f"{ledger.rows_per_person}",
+        "rows of a person": f"{ledger.rows_per_person}" + ", as one" * ledger.weighed,
         "columns": f"{len(columns)}",
         "strategy": type(settings.strategy).__name__,
         "engine": type(settings.engine).__name__,

@@ -27,6 +27,9 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import ModelErrorQuery, Query, ValueCountsQuery, answers
 from sdv_privpgd.progress import Progress, silent
 
+_KEY = b"of no private table"
+"""By which rows of people are chosen: neighbors are compared under the same key."""
+
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -45,6 +48,7 @@ class Event:
             scores.
         given: For each answer the same of what was given out; for a choice the index.
         stddevs: What the answers say of their noise.
+        units: Of a count of one. All numbers are in them.
 
     >>> event = Event(("measure",), "measure")
     >>> event.given
@@ -60,6 +64,7 @@ class Event:
     exact: list[dict] = field(default_factory=list)
     given: list[dict] = field(default_factory=list)
     stddevs: list[float] = field(default_factory=list)
+    units: int = 1
     result: Any = None
 
     def residuals(self) -> list[np.ndarray]:
@@ -115,6 +120,8 @@ class AuditedTable(PrivateTable):
         Raises ``TypeError`` unless the columns are those of the made-up table themselves.
         """
         whole = getattr(opened._source, "inner", opened._source)  # without a bound on people
+        if hasattr(opened._source, "_key"):
+            vars(opened._source)["_key"] = _KEY  # of all tables that are compared
         columns = getattr(whole, "columns", None)
         if not isinstance(made, MadeUp) or columns is None or not made.holds(columns):
             raise TypeError("An audit's curators answer for tables alone that it has made up.")
@@ -184,7 +191,8 @@ class _Recorded(Curator):
         self._tape.events.append(event)
         measured = super().measure(queries, mu_squared, what=what, progress=progress)
         event.exact = [by_cell(answer) for answer in answers(queries, self._dataset)]
-        event.given = [by_cell(each.answer) for each in measured]
+        event.units = self.ledger.units
+        event.given = [by_cell(in_units(each.answer, event.units)) for each in measured]
         event.stddevs = [each.stddev for each in measured]
         event.charges = self.ledger.charges[charges:]
         event.result = [(each.answer, each.stddev) for each in measured]
@@ -217,7 +225,9 @@ class _Recorded(Curator):
         self._tape.events.append(event)
         found = super().discover(mu_squared, delta, what=what, names=names)
         event.exact = [_by_value(query.answer(self._values).pairs()) for query in queries]
-        event.given = [_by_value(found.get(name, [])) for name in asked]
+        event.units = units = self.ledger.units
+        ones = [found.get(name, []) for name in asked]
+        event.given = [_by_value([(key, n * units) for key, n in own]) for own in ones]
         event.charges = self.ledger.charges[charges:]
         event.result = found
         return {name: list(values) for name, values in self._tape.frozen(event).items()}
@@ -235,7 +245,9 @@ class _Recorded(Curator):
         charges = len(self.ledger.charges)
         self._tape.events.append(event)
         event.result = super().select(scores, mu_squared, what=what)
-        event.exact = [dict(enumerate(int(each.answer(self._dataset)[0]) for each in scores))]
+        event.units = self.ledger.units
+        own = [score.in_units(event.units) for score in scores]
+        event.exact = [dict(enumerate(int(each.answer(self._dataset)[0]) for each in own))]
         event.charges = self.ledger.charges[charges:]
         return self._tape.frozen(event)
 
@@ -244,12 +256,26 @@ class _Recorded(Curator):
         return self.ledger.adjacency
 
     def _squared(self, squares: Sequence[int]) -> int:
-        return self.ledger.rows_per_person**2 * sum(squares)
+        return (self.ledger.rows_counted * self.ledger.units) ** 2 * sum(squares)
 
     def _form(self, query: Any) -> tuple:
         """A query in a form that compares: what it is and what it is about."""
         own = {name: _plain(value) for name, value in getattr(query, "__dict__", {}).items()}
         return type(query).__qualname__, query.describe(), tuple(sorted(own.items()))
+
+
+def in_units(answer: np.ndarray, units: int) -> np.ndarray:
+    """An answer in units: whole numbers, if it is made of them.
+
+    >>> in_units(np.array([0.5, 2.0]), 6)
+    array([ 3, 12])
+    """
+    if units == 1:
+        return answer
+    scaled = answer * units
+    nearest = np.rint(scaled)
+    are_whole = bool((np.abs(scaled - nearest) <= 1e-9 * np.maximum(np.abs(scaled), 1)).all())
+    return nearest.astype(np.int64) if are_whole else scaled
 
 
 def by_cell(answer: np.ndarray) -> dict:

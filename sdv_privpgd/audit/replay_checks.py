@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from sdv_privpgd.audit.checks import Check, check_of
+from sdv_privpgd.audit.people import people_check
 from sdv_privpgd.audit.recording import Event, changed
 from sdv_privpgd.audit.replaying import Recording, Replay
 from sdv_privpgd.privacy.ledger import Charge
@@ -39,8 +40,8 @@ def replay_checks(recording: Recording) -> list[Check]:
     >>> from sdv_privpgd.fitting.asking import asked
     >>> subject = TableFit(*asked({"ill": {"sdtype": "boolean"}}, 1.0, engine="pgm"))
     >>> checks = replay_checks(recorded(subject))
-    >>> [check.passed for check in checks[:4]]
-    [True, True, True, True]
+    >>> [check.passed for check in checks[:3]]
+    [True, True, True]
     """
     again, *rest = recording.replays
     unsteady = set() if again.outcome is None else {*recording.outcome.differences(again.outcome)}
@@ -48,6 +49,11 @@ def replay_checks(recording: Recording) -> list[Check]:
         _repeatable(unsteady),
         _questions(recording),
         _changes(recording),
+        people_check(
+            LAYER,
+            [(each.table, each.tape.events) for each in [again, *rest] if each.has_known_people],
+            recording.subject.settings,
+        ),
         _books(recording.tape.events, recording.adjacency),
         *(_the_same(recording, rest, name, unsteady) for name in COMPARED),
     ]
@@ -106,8 +112,9 @@ def _changes(recording: Recording) -> Check:
             found = changed(here, there)
             if found > declared:
                 faults.append(
-                    f"{_named(here)} changes by {found**0.5:.4g} with {replay.table.name}, and "
-                    f"the sensitivity that was charged for is {declared**0.5:.4g}."
+                    f"{_named(here)} changes by {found**0.5 / here.units:.4g} with "
+                    f"{replay.table.name}, and the sensitivity that was charged for is "
+                    f"{declared**0.5 / here.units:.4g}."
                 )
             elif declared:
                 largest = max(largest, (found / declared) ** 0.5)
@@ -155,7 +162,7 @@ def _charge_faults(event: Event, charge: Charge, adjacency: Adjacency) -> list[s
         faults.append("less was charged than it was to cost.")
     if charge.mu_squared < charge.mu_squared_under(adjacency) * (1 - Fraction(1, 10**9)):
         faults.append("the charge is less than its noise costs.")
-    if any(stddev != charge.stddev for stddev in event.stddevs):
+    if any(stddev != charge.stddev / event.units for stddev in event.stddevs):
         faults.append("its answers name another noise than the charge.")
     if charge.is_exact and event.required:
         faults.append("it was answered without noise.")

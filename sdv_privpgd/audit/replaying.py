@@ -9,6 +9,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sdv_privpgd.audit.observing import listening
+from sdv_privpgd.audit.people import (
+    neighbors_of_people,
+    of_people,
+    others_of_people,
+    rows_of_one,
+)
 from sdv_privpgd.audit.recording import AuditedTable, Tape
 from sdv_privpgd.audit.subjects import Outcome, Subject, small
 from sdv_privpgd.audit.tables import MadeUp, lowest, made_up, neighbors, others
@@ -36,6 +42,7 @@ class Replay:
         outcome: All that the fit let out; ``None`` where only the questions were asked.
         is_neighbor: Whether the table differs from the recorded one in one person's rows.
         error: What ended the run.
+        is_same: Whether the table is the recorded one.
 
     >>> from sdv_privpgd.audit.tables import made_up
     >>> Replay(made_up({"ill": {"sdtype": "boolean"}}, {}, num_rows=3), Tape(), None).is_neighbor
@@ -47,6 +54,12 @@ class Replay:
     outcome: Outcome | None
     is_neighbor: bool = False
     error: tuple | None = None
+    is_same: bool = False
+
+    @property
+    def has_known_people(self) -> bool:
+        """Whether it is known how many rows each person has: no cell is of an odd kind."""
+        return self.is_neighbor or self.is_same
 
     def asks_as(self, tape: Tape) -> bool:
         """Whether it was asked what was asked in another run, up to where an error has ended it."""
@@ -95,11 +108,14 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
     ['usual rows', 'other values']
     """
     settings, description = subject.settings, subject.description
-    columns, domain = description.columns, description.public_domain
-    rows = settings.rows_per_person
+    domain, rows = description.public_domain, rows_of_one(settings)
+    columns = {
+        name: facts for name, facts in description.columns.items() if name != settings.person_column
+    }
     removes = settings.adjacency is Adjacency.ADD_REMOVE
     number = (_UNDECLARED_ROWS if description.undeclared else _ROWS) + rows
     base = lowest(made_up(columns, domain, number, seed), columns, domain, rows)
+    base = of_people(base, settings)
     tape = Tape()
     outcome = subject.fit(base, lambda opened: AuditedTable(opened, base, tape))
     if outcome.error is not None:
@@ -107,10 +123,17 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
         raise ValueError(f"The configuration cannot be fitted to a made-up table: {kind}: {text}")
     found = Recording(subject, tape, outcome)
     numbers = _OTHER_NUMBERS if removes else (number,)
-    close = neighbors(base, columns, domain, rows, removes=removes)
+    if settings.people is None:
+        close = neighbors(base, columns, domain, rows, removes=removes)
+        far = others(base, columns, domain, numbers)
+    else:
+        close = neighbors_of_people(base, columns, domain, settings)
+        far = others_of_people(base, columns, domain, numbers, settings)
+    again = _fitted_again(subject, base, tape)
+    again.is_same = True
     found.replays = [
-        _fitted_again(subject, base, tape),
-        *(_fitted_again(subject, each, tape) for each in others(base, columns, domain, numbers)),
+        again,
+        *(_fitted_again(subject, each, tape) for each in far),
         *(_fitted_again(subject, each, tape, is_neighbor=True) for each in close[:_WHOLE_FITS]),
         *(_asked_again(subject, each, tape) for each in close[_WHOLE_FITS:]),
     ]
@@ -130,10 +153,17 @@ def _asked_again(subject: Subject, made: MadeUp, answers: Tape) -> Replay:
     tape, description = Tape(answers=answers), subject.description
     settings = replace(subject.settings, engine=small(subject.settings.engine))
     with listening() as said:
-        opened, errors = PrivateTable.opened(made.frame, description.columns, description.facts)
+        opened, errors = PrivateTable.opened(
+            made.frame,
+            description.columns,
+            description.facts,
+            has_others=True,
+            people=settings.people,
+            visits=description.ordered,
+        )
         if errors:
             raise ValueError(" ".join(errors))
-        dtypes = opened.dtypes_kept(description.columns, description.modelled)
+        dtypes = opened.dtypes_kept(description.columns, description.modelled, description.keys)
         fit = Fit(settings, replace(description, dtypes=dtypes))
         table = AuditedTable(opened, made, tape)
         fit.discover(table)

@@ -20,12 +20,13 @@ from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.synthesize.gum import GUM
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 Through = Callable[[PrivateTable], PrivateTable]
 """Makes of a made-up table that was opened one whose curators write down what they are asked."""
 
-_PARTICLES, _EPOCHS, _PGM_STEPS = 300, 2, 100
+_PARTICLES, _EPOCHS, _PGM_STEPS, _COMPONENTS, _STEPS = 300, 2, 100, 50, 10
 """Sizes of our own engines in an audit: what depends on the table does not depend on them."""
 
 ROWS = 150
@@ -101,7 +102,12 @@ class TableFit:
         seen: dict[str, Any] = {}
         with listening() as said:
             private, errors = PrivateTable.opened(
-                table.frame, description.columns, description.facts
+                table.frame,
+                description.columns,
+                description.facts,
+                has_others=True,
+                people=settings.people,
+                visits=description.ordered,
             )
             if errors:
                 raise ValueError(" ".join(errors))
@@ -214,6 +220,8 @@ def small(engine: Engine) -> Engine:
     >>> small(PrivatePGM()).steps
     100
     """
+    if isinstance(engine, GUM):
+        return replace(engine, num_rows=_PARTICLES, sweeps=min(engine.sweeps, _EPOCHS))
     if isinstance(engine, PrivatePGM):
         return replace(engine, steps=min(engine.steps, _PGM_STEPS))
     # Imported late: Private-PGM needs no torch.
@@ -221,4 +229,21 @@ def small(engine: Engine) -> Engine:
 
     if isinstance(engine, ParticleGradientDescent):
         return replace(engine, num_particles=_PARTICLES, epochs=_EPOCHS, enable_gpu=False)
+    from sdv_privpgd.synthesize.generator import GeneratorNetwork
+
+    if isinstance(engine, GeneratorNetwork):
+        return replace(engine, num_particles=_PARTICLES, steps=_EPOCHS, enable_gpu=False)
+    from sdv_privpgd.synthesize.gem import GenerativeNetwork
+    from sdv_privpgd.synthesize.private_gsd import PrivateGSD
+    from sdv_privpgd.synthesize.rap import RelaxedProjection
+
+    if isinstance(engine, RelaxedProjection):
+        return replace(engine, num_components=_COMPONENTS, steps=_STEPS, enable_gpu=False)
+    if isinstance(engine, GenerativeNetwork):
+        return replace(
+            engine, num_components=_COMPONENTS, widths=(8,), latent=8, steps=_STEPS,
+            enable_gpu=False,
+        )  # fmt: skip
+    if isinstance(engine, PrivateGSD):
+        return replace(engine, num_rows=_COMPONENTS, generations=_COMPONENTS)
     return engine

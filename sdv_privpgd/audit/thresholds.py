@@ -72,7 +72,8 @@ def _promised(events: Sequence[Event], ledger: PrivacyLedger) -> Check:
                     f"{charge.what!r} has a threshold of {charge.threshold}, which lets a person's "
                     f"values out with probability {chance:.3g}; {float(charge.delta):.3g} is said."
                 )
-            low = _below(event, charge.threshold or 0)
+            # What is given out is rounded to whole people.
+            low = _below(event, (charge.threshold or 0) - event.units // 2)
             if low:
                 faults.append(f"{charge.what!r} gave out {len(low)} values below its threshold.")
     total = float(sum(charge.delta for event in events for charge in event.charges))
@@ -92,20 +93,18 @@ def _promised(events: Sequence[Event], ledger: PrivacyLedger) -> Check:
 
 def _chance(charge: Charge, ledger: PrivacyLedger) -> float:
     """How likely a person's own values come out of one question, by the Gaussian's tail."""
-    rows = ledger.rows_per_person
-    beyond = ((charge.threshold or 0) - rows - 0.5) / charge.stddev
+    rows, whole = ledger.rows_per_person, ledger.rows_counted * ledger.units
+    beyond = ((charge.threshold or 0) - whole - 0.5) / charge.stddev
     one = charge.num_queries * rows * float(norm.sf(beyond))
     return one + (one / (1 - one) if ledger.adjacency is Adjacency.REPLACE_ONE else 0.0)
 
 
 def _rare(events: Sequence[Event], ledger: PrivacyLedger) -> Check:
     """Of many values that one row has, none came out of the recorded fit."""
-    rare = [value for event in events for value in _rare_and_given(event, ledger.rows_per_person)]
+    whole = ledger.rows_counted * ledger.units
+    rare = [value for event in events for value in _rare_and_given(event, whole)]
     asked = sum(
-        number <= ledger.rows_per_person
-        for event in events
-        for exact in event.exact
-        for number in exact.values()
+        number <= whole for event in events for exact in event.exact for number in exact.values()
     )
     return Check(
         layer=LAYER,
@@ -121,13 +120,22 @@ def _rare(events: Sequence[Event], ledger: PrivacyLedger) -> Check:
 def _released(ledger: PrivacyLedger, runs: int, false_alarms: float) -> Check:
     """How often a person's value comes out at a delta that can be counted."""
     rows, runs = ledger.rows_per_person, min(runs, _MOST_RUNS)
-    cells = ["often"] * 5_000 + ["a person's"] * rows
+    cells = ["often"] * 5_000 + ["a person's"] * ledger.rows_counted
     grid = SignedPowers()
     reading = Reading(
         name="job", asks=frozenset(["categories"]), cells=grid, groups=(0,) * len(grid)
     )
-    wide = PrivacyLedger.open(ledger.epsilon, 0.5, ledger.adjacency, rows, reserved=Fraction(1, 4))
-    table = PrivateTable({"job": pd.Series(cells, dtype=object)})
+    wide = PrivacyLedger.open(
+        ledger.epsilon,
+        0.5,
+        ledger.adjacency,
+        rows,
+        reserved=Fraction(1, 4),
+        weighed=ledger.weighed,
+    )
+    table = PrivateTable(
+        {"job": pd.Series(cells, dtype=object)}, most=rows if ledger.weighed else None
+    )
     first = table.first_look([reading], Books(wide))
     dataset, values = first._dataset, first._values
     came_out = 0
@@ -150,13 +158,13 @@ def _released(ledger: PrivacyLedger, runs: int, false_alarms: float) -> Check:
     )
 
 
-def _rare_and_given(event: Event, rows_per_person: int) -> list[Any]:
-    """The values that a discovery gave out although no more rows have them than a person may."""
+def _rare_and_given(event: Event, whole: int) -> list[Any]:
+    """The values that a discovery gave out although they count no more than a person may."""
     return [
         cell[1]
         for exact, given in zip(event.exact, event.given, strict=True)
         for cell in given
-        if cell != _MISSING and exact.get(cell, 0) <= rows_per_person
+        if cell != _MISSING and exact.get(cell, 0) <= whole
     ]
 
 

@@ -26,6 +26,7 @@ _MODULES = (
     "learning",
     "holders",
     "people",
+    "sequences",
     "external",
     "show",
     "protect",

@@ -1,7 +1,9 @@
-"""The comparison: methods x tables x epsilons x seeds, each run in a fresh process. Not private.
+r"""The comparison: methods x tables x epsilons x seeds, each run in a fresh process. Not private.
 
     python -m sdv_privpgd.benchmark compare --methods PrivPGD MST --tables adult --out r.parquet
     python -m sdv_privpgd.benchmark compare --preset paper --out r.parquet
+    python -m sdv_privpgd.benchmark compare --tables bank --out r.parquet \
+        --preprocess equal_width privtree --select mst aim --synthesize pgm particles
 
 80 % of a table's rows are fitted and compared with as many synthetic rows; the other 20 % test
 models that are trained on synthetic rows. "Real" stands for the fitted rows themselves. Every
@@ -10,7 +12,10 @@ cells, which real rows are put into as well; the metric ``outside`` is the share
 The metrics ``decoded_*`` are on values (see ``values``); those of models, of three columns and of
 tails are beside the other 20 %, where "Real" is a fresh real sample of the same size. A seed is
 that of the engine, the sample and the metrics; the noise comes from the operating system and
-differs in every run. Runs that the file holds are skipped, so an interrupted comparison goes on
+differs in every run. With ``--preprocess``, ``--select`` or ``--synthesize`` the methods are all
+arms of these parts (see ``arms`` and ``preprocessing``), whose values are put into the same cells;
+of an arm whose parts do not go together the reason is recorded, and its seconds have those of
+encoding in them. Runs that the file holds are skipped, so an interrupted comparison goes on
 where it was. A run that fails is recorded with its error's class. ``records`` describes the file.
 """
 
@@ -21,14 +26,19 @@ import signal
 import subprocess
 import sys
 import traceback
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 
+from sdv_privpgd.benchmark.arms import Arm, is_arm, names_of, parts_of
 from sdv_privpgd.benchmark.declarations import TABLES, check_names
 from sdv_privpgd.benchmark.fits import FOLDER
 from sdv_privpgd.benchmark.meters import in_fresh_process
 from sdv_privpgd.benchmark.methods import METHODS, Method
+from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, SHARE
 from sdv_privpgd.benchmark.records import Run, append, canonical, held
+from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES
+from sdv_privpgd.matching import MatchError
 
 REAL = "Real"
 
@@ -51,6 +61,13 @@ def add_command(commands) -> None:
     compare.add_argument(
         "--methods", nargs="+", choices=methods, metavar="METHOD", help=", ".join(methods)
     )
+    for option, choices, what in (
+        ("--preprocess", PREPROCESSINGS, "what makes codes of the table"),
+        ("--select", tuple(STRATEGIES), "what is asked"),
+        ("--synthesize", tuple(ENGINES), "what makes rows of the answers"),
+    ):
+        said = f"exchange: {what}: {', '.join(choices)}"
+        compare.add_argument(option, nargs="+", choices=choices, metavar="PART", help=said)
     compare.add_argument("--tables", nargs="+", metavar="TABLE", help=", ".join(TABLES))
     compare.add_argument("--epsilons", nargs="+", type=float)
     compare.add_argument("--seeds", type=int, help="repetitions with fresh noise")
@@ -58,7 +75,7 @@ def add_command(commands) -> None:
     compare.add_argument("--retry", action="store_true", help="run again what failed")
     compare.set_defaults(run=_compare)
     once = commands.add_parser("compare-once", help="one run of compare; prints JSON")
-    once.add_argument("--method", choices=methods, required=True)
+    once.add_argument("--method", required=True)
     once.add_argument("--epsilon", type=float, required=True)
     once.add_argument("--seed", type=int, required=True)
     once.set_defaults(run=_once)
@@ -69,6 +86,9 @@ def add_command(commands) -> None:
         parser.add_argument("--num-particles", type=int, help="instead of a method's own number")
         parser.add_argument("--published-epochs", type=int, help="instead of 1,000")
         parser.add_argument("--max-megabytes", type=float, default=80.0, help="of AIM's model")
+        parser.add_argument(
+            "--share", type=Fraction, default=SHARE, help="of the budget, for preprocessing"
+        )
         parser.add_argument("--most-seconds", type=int, default=0, help="of a run; 0: no limit")
 
 
@@ -106,6 +126,9 @@ def _compare(arguments: argparse.Namespace) -> None:
         key: value if getattr(arguments, key) is None else getattr(arguments, key)
         for key, value in given.items()
     }
+    arms = names_of(arguments.preprocess, arguments.select, arguments.synthesize)
+    if arms:
+        grid["methods"] = [*(arguments.methods or []), *arms]
     tables = grid["tables"] if arguments.table is None else [arguments.table]
     if not tables:
         raise SystemExit("Name tables: --tables, --table with --metadata, or --preset paper.")
@@ -130,8 +153,10 @@ def _compare(arguments: argparse.Namespace) -> None:
             try:
                 found = in_fresh_process(["compare-once", *_passed({**vars(arguments), **chosen})])
             except subprocess.CalledProcessError as failure:
-                found = {"facts": {"error": _error_of(failure)}, "scores": {}}
-                num_failed += 1
+                found = {"facts": _error_of(failure), "scores": {}}
+                num_failed += "reason" not in found["facts"]
+                if "reason" in found["facts"]:
+                    bar.write(f"{method} on {each.table}: {found['facts']['reason']}")
             append(arguments.out, each, found["facts"], found["scores"])
     if num_failed:
         print(f"{num_failed} runs failed: --retry runs them again.")
@@ -150,8 +175,18 @@ def _run_of(
     )
 
 
-def method_of(arguments: argparse.Namespace, name: str) -> Method:
-    """The method of that name with the settings that the arguments name."""
+def method_of(arguments: argparse.Namespace, name: str) -> Method | Arm:
+    """The method or arm of that name with the settings that the arguments name."""
+    if is_arm(name):
+        preprocess, select, synthesize = parts_of(name)
+        return Arm(
+            preprocess=preprocess,
+            select=select,
+            synthesize=synthesize,
+            share=arguments.share,
+            num_particles=arguments.num_particles,
+            max_megabytes=arguments.max_megabytes,
+        )
     return Method(
         name=name,
         num_particles=arguments.num_particles,
@@ -165,6 +200,7 @@ def _passed(facts: dict) -> list[str]:
     keys = (
         "method", "table", "epsilon", "seed", "metadata", "domain", "label", "data", "cells",
         "rows", "delta", "num_particles", "published_epochs", "max_megabytes", "most_seconds",
+        "share",
     )  # fmt: skip
     passed = ["--all-metrics"] if facts["all_metrics"] else []
     for key in keys:
@@ -173,12 +209,15 @@ def _passed(facts: dict) -> list[str]:
     return passed
 
 
-def _error_of(failure: subprocess.CalledProcessError) -> str:
-    """The class of the error that ended a run, or the signal; SIGKILL means too little memory."""
+def _error_of(failure: subprocess.CalledProcessError) -> dict[str, str]:
+    """The class of the error that ended a run, or the signal; SIGKILL means too little memory.
+
+    And the reason where parts do not go together.
+    """
     if failure.returncode < 0:
-        return signal.Signals(-failure.returncode).name
+        return {"error": signal.Signals(-failure.returncode).name}
     lines = failure.stdout.splitlines()
-    return json.loads(lines[-1])["error"] if lines else f"exit status {failure.returncode}"
+    return json.loads(lines[-1]) if lines else {"error": f"exit status {failure.returncode}"}
 
 
 def _once(arguments: argparse.Namespace) -> None:
@@ -191,4 +230,5 @@ def _once(arguments: argparse.Namespace) -> None:
 def _say_error(kind: type[BaseException], error: BaseException, trace) -> None:
     """Prints the usual traceback, and the error's class for the process that waits."""
     traceback.print_exception(kind, error, trace)
-    print(json.dumps({"error": kind.__name__}), flush=True)
+    reason = {"reason": str(error)} if issubclass(kind, MatchError) else {}
+    print(json.dumps({"error": kind.__name__, **reason}), flush=True)

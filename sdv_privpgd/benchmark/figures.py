@@ -1,4 +1,4 @@
-"""The figures of the comparison: errors over a baseline's, and errors over a penalty's weight."""
+"""The figures of the comparison: errors over a baseline's or a weight, and of exchanged parts."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -115,3 +115,61 @@ def draw_protection(rows: pd.DataFrame, labels: Mapping[str, str], path: Path) -
         panel.set(title=title, xlabel="weight λ", xscale="log", ylim=(0, None))
     figure.savefig(path, dpi=150)
     plt.close(figure)
+
+
+def draw_parts(
+    means: Mapping[str, pd.DataFrame],
+    real: Mapping[str, float],
+    labels: Mapping[str, str],
+    title: str,
+    path: Path,
+) -> bool:
+    """Draws exchanged parts (the benchmark paper's Figures 3 and 4): a row of panels for a metric.
+
+    Each panel has a bar for each part of a kind. Returns whether there was anything to draw.
+
+    Args:
+        means: For each kind the parts' means, parts by metrics; ``attrs["others"]`` is over how
+            many combinations of the other parts.
+        real: Of each metric the value of real rows, which becomes a line.
+        labels: The metrics to draw, and what their rows are called.
+        title: Of the figure.
+        path: Of the PNG file.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> means = {"select": pd.DataFrame({"l1": [0.2, 0.1]}, index=["mst", "aim"])}
+    >>> with TemporaryDirectory() as folder:
+    ...     draw_parts(means, {}, {"l1": "L1"}, "adult", Path(folder, "parts.png"))
+    True
+    """
+    drawn = [metric for metric in labels if any(metric in found for found in means.values())]
+    if not drawn:
+        return False
+    most = max(len(found) for found in means.values())
+    figure, panels = plt.subplots(
+        len(drawn),
+        len(means),
+        figsize=(4.4 * len(means), (0.9 + 0.3 * most) * len(drawn) + 0.5),
+        layout="constrained",
+        squeeze=False,
+    )
+    for panel, (kind, found) in zip(panels[0], means.items(), strict=True):
+        number = found.attrs.get("others")
+        panel.set_title(kind if number is None else f"{kind} (mean over {number} combinations)")
+    for row, metric in zip(panels, drawn, strict=True):
+        for panel, found in zip(row, means.values(), strict=True):
+            values = found[metric] if metric in found else pd.Series(np.nan, index=found.index)
+            bars = panel.barh(range(len(values)), values, color="#4878a8")
+            panel.bar_label(bars, [f"{value:.3g}" for value in values], padding=3, size=8)
+            panel.set_yticks(range(len(values)), [str(name) for name in values.index])
+            panel.invert_yaxis()
+            panel.margins(x=0.18)
+            panel.spines[["top", "right"]].set_visible(False)
+            if real.get(metric):
+                panel.axvline(real[metric], color="gray", linestyle="--", linewidth=0.9)
+        row[0].set_ylabel(labels[metric].replace(" of ", "\nof "))
+    told = " (dashed: real rows)" if any(real.get(metric) for metric in drawn) else ""
+    figure.suptitle(f"{title}: lower is better{told}")
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+    return True

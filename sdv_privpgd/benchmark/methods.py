@@ -3,8 +3,11 @@
 "published" means the paper's configuration of the particles (Donhauser et al. 2024, section 4.1).
 "PrivPGD" measures all pairs, coarse triples and, where the noise is loud, all columns. A name like
 "PrivPGD-AIM" is another strategy with our particles. A strategy's name alone is that strategy with
-its authors' engine, Private-PGM. "PrivPGD-without-x" is the default without one of its parts
-(``ABLATIONS``).
+its authors' engine: GUM for PrivSyn, Private-PGM for all others. "RAP" and "GEM" select adaptively,
+each with its engine; "RAP-AllPairs", "GEM-AllPairs" and "Private-GSD" measure all pairs with equal
+noise. "DP-MERF" is ``MeanEmbedding`` with ``GeneratorNetwork``; as published, it is told the column
+that classifiers are to predict, which no other method is told. "PrivPGD-without-x" is the default
+without one of its parts (``ABLATIONS``).
 """
 
 import math
@@ -30,8 +33,10 @@ round of pairs and the triples belong to the strategy."""
 
 METHODS = (
     "PrivPGD", "PrivPGD-published", "PrivPGD-published-noise",
-    "Independent", "MST", "AIM", "MWEM",
-    "PrivPGD-Independent", "PrivPGD-MST", "PrivPGD-AIM", "PrivPGD-MWEM", *ABLATIONS,
+    "Independent", "MST", "AIM", "MWEM", "PrivSyn", "PrivMRF", "DP-MERF",
+    "RAP", "GEM", "Private-GSD", "RAP-AllPairs", "GEM-AllPairs",
+    "PrivPGD-Independent", "PrivPGD-MST", "PrivPGD-AIM", "PrivPGD-MWEM", "PrivPGD-PrivSyn",
+    "PrivPGD-PrivMRF", *ABLATIONS,
 )  # fmt: skip
 
 _PARTICLES, _NOISE = "PrivPGD", "PrivPGD-published-noise"
@@ -85,8 +90,13 @@ class Method:
         """The epsilon that its noise spends where its authors would claim ``epsilon``."""
         return published_epsilon(epsilon, delta) if self.name == _NOISE else epsilon
 
-    def strategy(self) -> Strategy:
-        """The strategy that measures."""
+    def strategy(self, nominal: tuple[str, ...] = (), label: str | None = None) -> Strategy:
+        """The strategy that measures.
+
+        Args:
+            nominal: The attributes whose codes have no order.
+            label: The class, of a method that was published for tables with one.
+        """
         # Imported here, so that a method needs only what it uses.
         match self.name.removeprefix(f"{_PARTICLES}-"):
             case "Independent":
@@ -101,11 +111,28 @@ class Method:
                 from sdv_privpgd.select.aim import AIM
 
                 return AIM(max_megabytes=self.max_megabytes)
+            case "DP-MERF":
+                from sdv_privpgd.select.importance import importance_of
+                from sdv_privpgd.select.mean_embedding import MeanEmbedding
+
+                return MeanEmbedding(nominal=nominal, importance=importance_of(label, None))
             case "MWEM":
                 from sdv_privpgd.select.mwem import MWEM
 
                 return MWEM()
-            case "published" | "published-noise":
+            case "PrivSyn":
+                from sdv_privpgd.select.privsyn import PrivSyn
+
+                return PrivSyn()
+            case "PrivMRF":
+                from sdv_privpgd.select.privmrf import PrivMRF
+
+                return PrivMRF()
+            case "RAP" | "GEM":
+                from sdv_privpgd.select.adaptive import Adaptive
+
+                return Adaptive()
+            case "published" | "published-noise" | "Private-GSD" | "RAP-AllPairs" | "GEM-AllPairs":
                 from sdv_privpgd.select.fixed import AllKWay
 
                 return AllKWay(degree=2)
@@ -119,6 +146,27 @@ class Method:
 
     def engine(self, seed: int) -> Engine:
         """The engine that makes rows of the measurements."""
+        if self.name == "DP-MERF":
+            from sdv_privpgd.synthesize.generator import GeneratorNetwork
+
+            return GeneratorNetwork(seed=seed)
+        match self.name.removesuffix("-AllPairs"):
+            case "PrivSyn":
+                from sdv_privpgd.synthesize.gum import GUM
+
+                return GUM(seed=seed)
+            case "RAP":
+                from sdv_privpgd.synthesize.rap import RelaxedProjection
+
+                return RelaxedProjection(seed=seed)
+            case "GEM":
+                from sdv_privpgd.synthesize.gem import GenerativeNetwork
+
+                return GenerativeNetwork(seed=seed)
+            case "Private-GSD":
+                from sdv_privpgd.synthesize.private_gsd import PrivateGSD
+
+                return PrivateGSD(seed=seed)
         if not self.has_particles:
             from sdv_privpgd.synthesize.pgm import PrivatePGM
 

@@ -4,7 +4,8 @@
 
 ``visits``: every visit is protected for itself, and its person is not. ``assumed``: all visits of a
 person, of which there are as many as the largest number in the table. ``bounded``: all visits of a
-person, of whom no more than k are read (``person_column``).
+person, of whom no more than k are read (``person_column``). ``weighed``: the same, and each row
+that is read counts as 1 / the number of its person's (``weigh_people``).
 
 ``used`` is the share of the rows that were read. ``of visits`` is the mean L1 distance of pairs of
 columns from the table's rows, ``of people`` from people, each of whose rows counts as 1 / their
@@ -80,7 +81,10 @@ def _arms(bounds: list[int], most: int) -> Iterator[tuple[str, int, dict[str, An
     yield "visits", most, {"rows_per_person": 1}
     yield "assumed", most, {"rows_per_person": most}
     for bound in bounds:
-        yield "bounded", bound, {"rows_per_person": bound, "person_column": PERSON}
+        people = {"rows_per_person": bound, "person_column": PERSON}
+        yield "bounded", bound, people
+        if bound > 1:  # a person's only row counts as 1
+            yield "weighed", bound, {**people, "weigh_people": True}
 
 
 def _errors(

@@ -1,7 +1,8 @@
 """The file of results: Parquet, one row a metric of a run, written whole and atomically.
 
 A run is one method on one table at one epsilon with one seed and one set of settings. A run that
-failed has one row, with its error's class in place of a metric.
+failed has one row, with its error's class in place of a metric. That of a strategy that does not go
+with an engine has the reason as well.
 """
 
 import json
@@ -29,6 +30,7 @@ _COLUMNS = {
     "metric": "string",
     "value": "float64",
     "error": "string",
+    "reason": "string",  # why an arm's parts do not go together
     "delta": "float64",
     "adjacency": "string",
     "spent_epsilon": "float64",

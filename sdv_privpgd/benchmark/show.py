@@ -3,7 +3,8 @@
     python -m sdv_privpgd.benchmark show results.parquet --out figures
 
 Prints each metric's mean over seeds ± its standard error, and what failed. With ``--out`` it
-writes Figures 1 and 2 of Donhauser et al. 2024 for each epsilon, and one page with all of it.
+writes Figures 1 and 2 of Donhauser et al. 2024 for each epsilon, and one page with all of it; with
+``--exchange`` instead the figures and tables of exchanged parts (see ``exchanged``).
 """
 
 import argparse
@@ -30,6 +31,7 @@ def add_command(commands) -> None:
     show.add_argument("results", type=Path, help="what compare and score wrote")
     show.add_argument("--baseline", default="PrivPGD", help="the method that others are over")
     show.add_argument("--out", type=Path, help="folder for figures and a page")
+    show.add_argument("--exchange", action="store_true", help="what arms of exchanged parts show")
     show.set_defaults(run=_show)
 
 
@@ -97,9 +99,15 @@ def _show(arguments: argparse.Namespace) -> None:
 
     if not arguments.results.exists():
         raise SystemExit(f"There is no file {arguments.results}.")
+    if arguments.exchange:
+        _show_exchange(arguments)
+        return
     rows = labeled(read(arguments.results))
     tables = _printed(summarize(rows), _costs(rows))
-    failed = rows.loc[rows["error"].notna(), ["method", "table", "epsilon", "seed", "error"]]
+    why = [name for name in ("error", "reason") if name in rows]
+    failed = rows.loc[rows["error"].notna(), ["method", "table", "epsilon", "seed", *why]].fillna(
+        ""
+    )
     for title, table in tables.items():
         print(f"{title}\n{table.to_string()}\n")
     if len(failed):
@@ -158,7 +166,29 @@ def _write(
         parts.append(f"<h2>{html.escape(title)}</h2><div>{table.to_html(border=0)}</div>")
     if len(failed):
         parts.append(f"<h2>Failed</h2><div>{failed.to_html(border=0, index=False)}</div>")
-    (arguments.out / "results.html").write_text(_PAGE.format(body="\n".join(parts)))
+    (arguments.out / "results.html").write_text(page("\n".join(parts)))
+
+
+def page(body: str) -> str:
+    """A page of a comparison, of the HTML of its parts.
+
+    >>> "<h2>adult</h2>" in page("<h2>adult</h2>")
+    True
+    """
+    return _PAGE.format(body=body)
+
+
+def _show_exchange(arguments: argparse.Namespace) -> None:
+    from sdv_privpgd.benchmark.exchanged import write_exchange
+    from sdv_privpgd.benchmark.records import read
+
+    if arguments.out is None:
+        raise SystemExit("Name a folder for the figures and tables: --out FOLDER.")
+    try:
+        written = write_exchange(read(arguments.results), arguments.out)
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
+    print("\n".join(map(str, written)))
 
 
 _PAGE = """<!doctype html>

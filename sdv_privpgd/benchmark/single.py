@@ -6,22 +6,36 @@ import math
 import signal
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sdv_privpgd.benchmark.arms import Arm
 from sdv_privpgd.benchmark.compare import REAL, method_of
-from sdv_privpgd.benchmark.fits import fit_dataset
+from sdv_privpgd.benchmark.fits import columns_of, fit_dataset
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
+from sdv_privpgd.benchmark.methods import Method
+from sdv_privpgd.benchmark.preprocessing import decode
 from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.benchmark.tables import SPLIT_SEED, Table, load, load_own
 from sdv_privpgd.benchmark.values import useful_scores, value_scores
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.matching import require_match
 from sdv_privpgd.metrics.learning import downstream_error
 from sdv_privpgd.metrics.overview import scores
-from sdv_privpgd.pipeline import run
+from sdv_privpgd.pipeline import Release, run
+from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SEVERAL = 16
+"""Codes that an arm's columns are taken to have before its preprocessing has said how many."""
 
 
 def run_once(arguments: argparse.Namespace) -> None:
@@ -39,24 +53,24 @@ def run_once(arguments: argparse.Namespace) -> None:
         "columns": len(domain),
     }
     watch = Stopwatch()
+    decoded = rows
     if arguments.method == REAL:
         synthetic, facts["spent_epsilon"] = train, math.inf
     else:
         method = method_of(arguments, arguments.method)
         if method.has_particles:
             _compile()
-        ledger = PrivacyLedger.open(
-            method.spends(arguments.epsilon, arguments.delta),
-            arguments.delta,
-            Adjacency.REPLACE_ONE,
-        )
-        strategy, engine = method.strategy(), method.engine(seed)
         memory = PeakMemory()
         watch.lap("before")
-        release = run(Curator(Dataset(domain, train), Books(ledger)), strategy, engine)
+        release, schema = _fit(method, table, rows, train, arguments)
         watch.lap("fit")
-        synthetic = release.model.sample(len(train), seed)
+        codes = release.model.sample(len(train), seed)
         watch.lap("sample")
+        if schema is None:
+            synthetic, decoded = codes, table.decode(codes, seed)
+        else:  # an arm's codes are its own: its values are put into the table's cells
+            decoded = decode(schema, codes, seed)
+            synthetic = table.encode(decoded)
         facts |= {
             "spent_epsilon": release.ledger.spent(),
             "fit_seconds": watch.seconds["fit"],
@@ -64,12 +78,40 @@ def run_once(arguments: argparse.Namespace) -> None:
             "peak_mebibytes": memory.mebibytes(),
         }
     found = scores_of(table, train, synthetic, test, seed=seed, all_metrics=arguments.all_metrics)
-    decoded = rows if arguments.method == REAL else table.decode(synthetic, seed)
     found |= value_scores(table, rows, decoded)
     found |= useful_scores(table, test_rows, decoded, seed=seed)
     watch.lap("score")
     facts["score_seconds"] = watch.seconds["score"]
     print(json.dumps({"facts": facts, "scores": found}))
+
+
+def _fit(
+    method: Method | Arm,
+    table: Table,
+    rows: "pd.DataFrame",
+    codes: np.ndarray,
+    arguments: argparse.Namespace,
+) -> tuple[Release, Schema | None]:
+    """Fits a method to the table's codes, or an arm to its own codes, with their columns."""
+    if isinstance(method, Arm):
+        strategy = method.strategy()
+    else:
+        nominal = tuple(each.name for each in table.schema.columns if not each.is_ordered)
+        label = table.label if table.task == "classification" else None
+        strategy = method.strategy(nominal, label)
+    engine = method.engine(arguments.seed)
+    epsilon, delta = method.spends(arguments.epsilon, arguments.delta), arguments.delta
+    if not isinstance(method, Arm):
+        ledger = PrivacyLedger.open(epsilon, delta, Adjacency.REPLACE_ONE)
+        curator = Curator(Dataset(table.domain, codes), Books(ledger))
+        return run(curator, strategy, engine), None
+    small = (min(size, _SEVERAL) for size in table.domain.sizes)
+    require_match(strategy, engine, Domain(table.domain.attributes, tuple(small)))
+    preprocessing = method.preprocessing()
+    reserved = preprocessing.reserved(table, delta)
+    books = Books(PrivacyLedger.open(epsilon, delta, Adjacency.REPLACE_ONE, reserved=reserved))
+    schema = preprocessing.schema(table, rows, books, strategy)
+    return run(PrivateTable(columns_of(rows)).curator(schema, books), strategy, engine), schema
 
 
 def table_of(arguments: argparse.Namespace, num_rows: int | None = None) -> Table:

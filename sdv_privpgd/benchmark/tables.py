@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +13,8 @@ import numpy as np
 from sdv_privpgd.benchmark.declarations import TABLES, Declaration, check_names
 from sdv_privpgd.benchmark.fits import columns_of
 from sdv_privpgd.columns.bins import Categories
+from sdv_privpgd.columns.facts import ColumnFacts
+from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain
 
@@ -43,6 +45,8 @@ class Table:
     schema: Schema
     cells: int
     label: str | None
+    facts: Mapping[str, ColumnFacts] = field(default_factory=dict)
+    """What is declared of each column, where a preprocessing is to look into it."""
 
     @property
     def task(self) -> Literal["classification", "regression"]:
@@ -112,9 +116,16 @@ class Table:
 
 def load(name: str, folder: Path, cells: int) -> Table:
     """One of ``TABLES``, from its files in a folder."""
-    frame, facts = rows_and_facts(name, folder)
-    schema = Schema.from_sdv(facts, num_bins=cells)
-    return Table(name=name, frame=frame, schema=schema, cells=cells, label=TABLES[name].label)
+    frame, words = rows_and_facts(name, folder)
+    facts = read_table(words, (), None)
+    return Table(
+        name=name,
+        frame=frame,
+        schema=Schema.of(facts, cells),
+        cells=cells,
+        label=TABLES[name].label,
+        facts=facts,
+    )
 
 
 def rows_and_facts(name: str, folder: Path) -> "tuple[pd.DataFrame, dict[str, dict]]":
@@ -168,17 +179,14 @@ def load_own(
             )
         (described,) = described["tables"].values()
     keys = {described.get("primary_key"), *described.get("alternate_keys", [])} - {None}
-    schema = Schema.from_sdv(
-        described["columns"],
-        keys=keys,
-        public_domain=None if domain is None else json.loads(domain.read_text()),
-        num_bins=cells,
-    )
+    public = None if domain is None else json.loads(domain.read_text())
+    facts = read_table(described["columns"], keys, public)
+    schema = Schema.of(facts, cells)
     modelled = [column.name for column in schema.columns]
     if label is not None and label not in modelled:
         raise ValueError(f"--label {label!r} is not a modelled column: choose from {modelled!r}.")
     frame = read_rows(path, schema)
-    return Table(name=path.stem, frame=frame, schema=schema, cells=cells, label=label)
+    return Table(name=path.stem, frame=frame, schema=schema, cells=cells, label=label, facts=facts)
 
 
 def read_rows(path: Path, schema: Schema) -> "pd.DataFrame":

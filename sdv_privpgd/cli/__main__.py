@@ -2,6 +2,6 @@
 
 import sys
 
-from sdv_privpgd.cli.program import main
+from sdv_privpgd.cli.start import main
 
 sys.exit(main())

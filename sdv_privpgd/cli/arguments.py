@@ -5,7 +5,7 @@ import codecs
 import csv
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 _SEVERAL: dict[str, Any] = {"type": Path, "action": "append", "default": []}
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are two lines, and not all options."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{PROGRAM}: {message}\nSee {self.prog} --help.\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser. Its result has a function ``run``, which takes the result.
 
@@ -27,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
     >>> parsed.rows, parsed.out.name
     (500, 'more.csv')
     """
-    whole = argparse.ArgumentParser(
+    whole = _Parser(
         prog=PROGRAM, description="Differentially private synthetic tables.", allow_abbrev=False
     )
     whole.add_argument("--version", action="version", version=f"{PROGRAM} {version(PROGRAM)}")
@@ -149,7 +156,7 @@ def parser() -> argparse.ArgumentParser:
     describe.add_argument("--report", type=Path, help="write the public page, too")
     _force(describe)
     adding = release_arguments.Adding(
-        command=_command, table=_table, dialect=_dialect, force=_force
+        command=_command, table=_table, dialect=_dialect, force=_force, order=order
     )
     release_arguments.add_commands(each, adding)
     return whole
@@ -184,8 +191,9 @@ def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
     command.add_argument(
         "--constraints", type=Path, help="SDV's, JSON: class names and parameters; never learned"
     )
+    methods = ("privpgd", "mst", "aim", "mwem", "privsyn", "privmrf", "rap", "gem", "private_gsd")
     command.add_argument(
-        "--method", choices=["privpgd", "mst", "aim", "mwem", "independent"], default="privpgd"
+        "--method", choices=[*methods, "independent", "dp-merf"], default="privpgd"
     )
     command.add_argument(
         "--target",
@@ -203,8 +211,41 @@ def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
         metavar="COLUMN",
         help="whose a row is: no more than --rows-per-person rows of a person are read",
     )
+    order(command)
+    command.add_argument(
+        "--weigh-people",
+        action="store_true",
+        help="each row of a person counts as 1 / the number of those that are read",
+    )
     command.add_argument("--discovery-share", type=float, default=0.2)
     command.add_argument("--seed", type=int, default=0, help="of the engine, not of the noise")
+
+
+def order(command: argparse.ArgumentParser) -> None:
+    """Adds the options that put the rows of a person in order.
+
+    >>> parser = argparse.ArgumentParser()
+    >>> order(parser)
+    >>> parser.parse_args(["--sequence-by", "admitted", "--previous", "ward"]).previous
+    ['ward']
+    """
+    command.add_argument(
+        "--sequence-by",
+        metavar="COLUMN",
+        help="dates or numbers by which the rows of a person are in order; each row is told of the "
+        "row before, and rows come person by person",
+    )
+    for option, what in (
+        ("--previous", "of which a row is told what the row before had"),
+        ("--per-person", "in which all rows of a person have the same"),
+    ):
+        command.add_argument(
+            option,
+            action="append",
+            default=[],
+            metavar="COLUMN",
+            help=f"a column {what}; may be repeated",
+        )
 
 
 def _table(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:
@@ -212,6 +253,14 @@ def _table(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:
     _dialect(command, is_kept=is_kept)
     command.add_argument(
         "--thousands", type=_character, help="in numbers of text, such as . in 1.234,56"
+    )
+    command.add_argument(
+        "--na",
+        action="append",
+        default=[],
+        metavar="WORD",
+        help="means missing, besides empty cells, NA, null and the like: -, n/a, -99; may be "
+        "repeated",
     )
     command.add_argument("--sheet", help="of a workbook with several")
     command.add_argument(

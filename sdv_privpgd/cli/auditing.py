@@ -21,6 +21,7 @@ USUAL = {
     "adjacency": "replace_one",
     "rows_per_person": 1,
     "person_column": None,
+    "weigh_people": False,
     "discovery_share": 0.2,
     "seed": 0,
     "method": "privpgd",
@@ -79,7 +80,10 @@ def _other_facts(arguments: Namespace, synthesizer: "PrivateSynthesizer") -> lis
         said["--metadata"] = types[0], types[1]
     if arguments.domain is not None:
         said["--domain"] = read_facts(arguments.domain) or {}, synthesizer.public_domain or {}
-    for name in ("epsilon", "delta", "adjacency", "rows_per_person", "discovery_share", "seed"):
+    for name in (
+        "epsilon", "delta", "adjacency", "rows_per_person", "person_column", "weigh_people",
+        "discovery_share", "seed",
+    ):  # fmt: skip
         value = getattr(arguments, name)
         if value is not None:
             said[f"--{name.replace('_', '-')}"] = value, getattr(synthesizer, name)

@@ -2,7 +2,7 @@
 
 import json
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,13 +11,14 @@ import pandas as pd
 
 from sdv_privpgd.cli.dialect import reading
 from sdv_privpgd.cli.documents import columns_of, metadata_of_types, read_metadata
-from sdv_privpgd.cli.files import kind_written
+from sdv_privpgd.cli.files import check_report, kind_written
 from sdv_privpgd.cli.models import fitted, require_file
-from sdv_privpgd.cli.reading import read_table, tables_in, types_in
+from sdv_privpgd.cli.reading import known_types_in, read_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, say
 from sdv_privpgd.cli.synthesizing import facts_of, sampled, write_as_asked
 from sdv_privpgd.cli.writing import Output, Outputs
 from sdv_privpgd.sources import texts
+from sdv_privpgd.words import listed
 
 if TYPE_CHECKING:
     from sdv_privpgd.plugin.base import PrivateSynthesizer
@@ -27,6 +28,8 @@ _NOT_PRIVATE = "NOT PRIVATE: {} compares with the real table. Do not pass it on.
 
 def describe(arguments: Namespace) -> None:
     """Prints what a saved synthesizer is and what it has spent, and writes its page if asked to."""
+    if arguments.report is not None:
+        check_report(arguments.report)
     synthesizer = fitted(arguments.model)
     with Outputs(inputs=[arguments.model], force=arguments.force) as outputs:
         outputs.write(outputs.open("--report", arguments.report), synthesizer.report)
@@ -74,6 +77,7 @@ def _moving_on(outputs: Outputs, path: Path) -> Output | None:
 
 def evaluate(arguments: Namespace) -> None:
     """Writes a page that compares rows with the real table, and says that it is not private."""
+    check_report(arguments.out)
     tables = [tables_in(given) for given in (arguments.table, arguments.held_out) if given]
     synthesizer = fitted(arguments.model)
     inputs = [arguments.model, *(path for each in tables for path in each)]
@@ -105,15 +109,33 @@ def draft_domain(arguments: Namespace) -> None:
         out = outputs.open("--out", arguments.out)
         metadata_out = outputs.open("--metadata-out", arguments.metadata_out)
         if tables:
-            source: Any = types_in(tables, reading(arguments, tables[0]))
-            metadata = metadata_of_types(source)
+            source: Any = known_types_in(tables, reading(arguments, tables[0]))
+            metadata = _drafted_metadata(source)
+            unknown = [name for name, dtype in source.items() if dtype is None]
         else:
-            source = metadata = read_metadata(arguments.metadata)
+            source = read_metadata(arguments.metadata)
+            metadata, unknown = source.to_dict(), []
         domain = sdv_privpgd.draft_domain(source)
         outputs.write(out, lambda part: _written(domain, part))
-        text = json.dumps(metadata.to_dict(), indent=2) + "\n"
+        text = json.dumps(metadata, indent=2) + "\n"
         outputs.write(metadata_out, lambda part: part.write_text(text, encoding="utf-8"))
     say(f"Fill in what is null in {arguments.out}, from documentation and not from the table.")
+    if unknown:
+        say(
+            f"Their names do not say what {listed([*map(repr, unknown)], 6)} hold: fill in the "
+            "facts that apply, and the sdtypes in the metadata, or draft again with --dtype "
+            "COLUMN=TYPE."
+        )
+
+
+def _drafted_metadata(types: Mapping[str, Any]) -> dict:
+    """Metadata of columns, with a blank to fill in where a type is not known."""
+    known = {name: dtype for name, dtype in types.items() if dtype is not None}
+    metadata = metadata_of_types(known).to_dict()
+    (table,) = metadata["tables"].values()
+    columns = table.get("columns", {})
+    table["columns"] = {name: columns.get(name, {"sdtype": None}) for name in types}
+    return metadata
 
 
 def _written(domain: dict, part: Path) -> None:

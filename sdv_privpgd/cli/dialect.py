@@ -4,18 +4,19 @@ from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from sdv_privpgd.cli.files import Kind, kind_read
 from sdv_privpgd.cli.saying import spoken
 from sdv_privpgd.sources.dialect import Reading
 
 _OF_NUMBERS = {"decimal", "thousands"}
-_OF_TEXT = ("sep", "decimal", "thousands", "encoding")
+_OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na")
 
 
 @spoken()
 def reading(
-    arguments: Namespace, path: Path, kept: Mapping[str, str] = MappingProxyType({})
+    arguments: Namespace, path: Path, kept: Mapping[str, Any] = MappingProxyType({})
 ) -> Reading:
     """The options for reading a table, which may be written as the model's was.
 
@@ -27,27 +28,28 @@ def reading(
     of_text = told(arguments, kept, kind_read(path))
     return Reading(
         sep=of_text.get("sep"),
-        decimal=of_text.get("decimal", "."),
+        decimal=of_text.get("decimal"),
         thousands=of_text.get("thousands"),
         encoding=of_text.get("encoding"),
         sheet=arguments.sheet,
         header=arguments.header,
         names=arguments.names,
         dtypes=dict(arguments.dtype),
+        na=tuple(of_text.get("na", ())),
     )
 
 
-def kept_of(arguments: Namespace) -> dict[str, str]:
+def kept_of(arguments: Namespace) -> dict[str, Any]:
     """The options of text that a command was told, for the model's file. No cell decides them.
 
     >>> kept_of(Namespace(sep=";", decimal=",", thousands=None, encoding=None))
     {'sep': ';', 'decimal': ','}
     """
     told = {name: getattr(arguments, name, None) for name in _OF_TEXT}
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in told.items() if value}
 
 
-def told(arguments: Namespace, kept: Mapping[str, str], kind: Kind) -> dict[str, str]:
+def told(arguments: Namespace, kept: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
     """The options of text for a file of a kind: those of the command, and else those kept.
 
     An ending such as .tsv says what separates columns, whatever separated them in the table.

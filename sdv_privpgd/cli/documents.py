@@ -30,11 +30,29 @@ def read_metadata(path: Path) -> "Metadata":
     facts = read_json(path)
     if isinstance(facts, dict) and "tables" not in facts:
         facts = {"tables": {_TABLE: facts}}
+    _require_sdtypes(path, facts)
     try:
         return Metadata.load_from_dict(facts)
     except Exception as error:  # noqa: BLE001 - public as well, whatever SDV raises
         text = " ".join(str(error).split())
         raise CommandError(f"{path} is not SDV's metadata: {text}") from None
+
+
+def _require_sdtypes(path: Path, facts: Any) -> None:
+    """Raises ``CommandError`` for columns whose sdtype a draft has left to be filled in."""
+    tables = facts.get("tables") if isinstance(facts, dict) else None
+    for table in tables.values() if isinstance(tables, dict) else []:
+        columns = table.get("columns") if isinstance(table, dict) else None
+        blank = [
+            name
+            for name, known in (columns.items() if isinstance(columns, dict) else [])
+            if isinstance(known, dict) and known.get("sdtype", "") is None
+        ]
+        if blank:
+            raise CommandError(
+                f"{path}: fill in the sdtype of {blank!r}: numerical, categorical, ordinal, "
+                "boolean, datetime or, where a column is not to be modelled, id."
+            )
 
 
 def detected_metadata(table: "pd.DataFrame") -> "Metadata":

@@ -33,6 +33,19 @@ def kind_written(path: Path) -> Kind:
     return _with_module(path, kind)
 
 
+def check_report(path: Path) -> None:
+    """Raises ``CommandError`` for a file whose ending no report has.
+
+    >>> check_report(Path("report.html"))
+    """
+    from sdv_privpgd.report.document import checked_ending
+
+    try:
+        checked_ending(path)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+
+
 def _with_module(path: Path, kind: Kind) -> Kind:
     module = _MODULES.get(kind.form)
     if module is not None and find_spec(module) is None:

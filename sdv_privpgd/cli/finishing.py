@@ -13,6 +13,7 @@ from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, rest
 from sdv_privpgd.cli.synthesizing import (
     check_rows,
     facts_of,
+    leave_to_report,
     num_rows,
     print_report,
     write_results,
@@ -54,6 +55,7 @@ def finish(arguments: Namespace) -> None:
             if tables:
                 how = reading(arguments, tables[0], synthesizer.dialect)
                 table = open_table(tables, how, facts_of(synthesizer))
+            leave_to_report(arguments)
             _finish(synthesizer, table)
             write_results(arguments, purchase, report, num_rows(arguments, synthesizer, None))
     print_report(arguments, purchase)

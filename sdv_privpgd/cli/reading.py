@@ -63,7 +63,8 @@ def open_table(paths: Sequence[Path], how: Reading, facts: Facts) -> Source:
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "table.csv")
     ...     _ = path.write_text("age;ward" + chr(10) + "34;01")
-    ...     open_table([path], Reading(sep=";"), {"age": {"sdtype": "numerical"}}).num_rows()
+    ...     how = Reading(sep=";", decimal=".")
+    ...     open_table([path], how, {"age": {"sdtype": "numerical"}}).num_rows()
     1
     """
     form = _form(paths, how)
@@ -93,7 +94,7 @@ def read_table(paths: Path | Sequence[Path], how: Reading, facts: Facts | None) 
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "table.csv")
     ...     pd.DataFrame({"age": [34], "ward": ["01"]}).to_csv(path, index=False, sep=";")
-    ...     read_table(path, Reading(sep=";"), facts)["ward"].tolist()
+    ...     read_table(path, Reading(sep=";", decimal="."), facts)["ward"].tolist()
     ['01']
     """
     paths = [paths] if isinstance(paths, Path) else list(paths)
@@ -121,24 +122,41 @@ def types_in(paths: Sequence[Path], how: Reading) -> dict[str, Any]:
     ...     types_in([path], Reading(dtypes={"age": "int8", "ward": "str"}))
     {'age': 'int8', 'ward': 'str'}
     """
-    if kind_read(paths[0]).form == "parquet":
-        return {**_with_index(parsed_schema(paths[0])).dtypes.to_dict(), **how.dtypes}
-    names = _first_names(paths, how)
-    how.check_dtypes(names)
-    unknown = [name for name in names if name not in how.dtypes]
+    types = known_types_in(paths, how)
+    unknown = [name for name, dtype in types.items() if dtype is None]
     if unknown:
         raise CommandError(
             f"{paths[0]} names columns and says nothing of their types, and what cells look like "
             f"is no public fact. Say the types of {unknown!r} with --dtype COLUMN=TYPE, or give "
             "--metadata."
         )
-    return {name: how.dtypes[name] for name in names}
+    return types
+
+
+@spoken()
+def known_types_in(paths: Sequence[Path], how: Reading) -> dict[str, Any]:
+    """The same, but that a dtype that nobody says is ``None``.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "table.csv")
+    ...     pd.DataFrame({"age": [34]}).to_csv(path, index=False)
+    ...     known_types_in([path], Reading())
+    {'age': None}
+    """
+    if kind_read(paths[0]).form == "parquet":
+        return {**_with_index(parsed_schema(paths[0])).dtypes.to_dict(), **how.dtypes}
+    names = _first_names(paths, how)
+    how.check_dtypes(names)
+    return {name: how.dtypes.get(name) for name in names}
 
 
 def _form(paths: Sequence[Path], how: Reading) -> str:
     form = kind_read(paths[0]).form
     if form == "parquet" and (how.names is not None or how.header is not None):
         raise CommandError("A Parquet file names its columns: leave out --names and --no-header.")
+    if form == "parquet" and how.na:
+        raise CommandError("A Parquet file has missing cells of its own: --na is for text.")
     return form
 
 
@@ -178,10 +196,11 @@ def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
     files = [TextFile.at(path, how) for path in paths]
     names = names_in(files, how, None)
     how.check_dtypes(names)
+    how.check_decimal(files[0].sep, names, None)
     options: dict[str, Any] = {
         "header": 0 if how.has_header else None,
         "names": names,
-        "na_values": {name: missing_words({}) for name in names},
+        "na_values": {name: missing_words({}, how.na) for name in names},
         "float_precision": "round_trip",
     }
     written = _stacked([file.parsed(dtype=str, **options) for file in files])
@@ -217,7 +236,8 @@ def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> 
     rows = cells.iloc[1:] if how.has_header else cells
     table: pd.DataFrame = rows.set_axis(names, axis=1).reset_index(drop=True)
     for name in names:
-        absent = missing_words((facts or {}).get(name, {}))
+        absent = missing_words((facts or {}).get(name, {}), how.na)
+        absent = [*absent, *(number for word in how.na if (number := _number(word)) is not None)]
         table[name] = table[name].mask(table[name].isin(absent))
     if facts is None:
         return _converted(table.infer_objects(), how)
@@ -230,6 +250,14 @@ def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> 
         else:
             table[name] = texts.meanings(texts.texts(column), known, how.signs)
     return _converted(table, how)
+
+
+def _number(word: str) -> float | None:
+    """The number that a word for missing cells is, as a workbook has it."""
+    try:
+        return float(word)
+    except ValueError:
+        return None
 
 
 def _first_cells(cells: pd.DataFrame) -> list:

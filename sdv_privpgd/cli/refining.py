@@ -13,6 +13,7 @@ from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, rest
 from sdv_privpgd.cli.synthesizing import (
     check_rows,
     facts_of,
+    leave_to_report,
     num_rows,
     own_errors,
     print_report,
@@ -51,6 +52,7 @@ def refine(arguments: Namespace) -> None:
         with purchase.kept():
             how = reading(arguments, tables[0], synthesizer.dialect)
             table = open_table(tables, how, facts_of(synthesizer))
+            leave_to_report(arguments)
             with own_errors():
                 synthesizer.refine(table, arguments.epsilon)
             write_results(arguments, purchase, report, num_rows(arguments, synthesizer, None))

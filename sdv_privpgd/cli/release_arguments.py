@@ -13,7 +13,7 @@ from sdv_privpgd.cli import refining, releasing
 class Adding:
     """What adds a command, and options that several commands have.
 
-    >>> Adding(command=print, table=print, dialect=print, force=print).force is print
+    >>> Adding(command=print, table=print, dialect=print, force=print, order=print).force is print
     True
     """
 
@@ -21,6 +21,7 @@ class Adding:
     table: Callable[..., None]
     dialect: Callable[..., None]
     force: Callable[..., None]
+    order: Callable[..., None]
 
 
 def add_commands(each: Any, adding: Adding) -> None:
@@ -70,7 +71,9 @@ def _add_measure(each: Any, adding: Adding) -> None:
     measure.add_argument("--delta", type=float, default=1e-5)
     _declared(measure)
     measure.add_argument(
-        "--method", choices=["privpgd", "mst", "aim", "mwem", "independent"], default="privpgd"
+        "--method",
+        choices=["privpgd", "mst", "aim", "mwem", "privsyn", "privmrf", "adaptive", "independent"],
+        default="privpgd",
     )
     measure.add_argument(
         "--target",
@@ -87,6 +90,12 @@ def _add_measure(each: Any, adding: Adding) -> None:
         "--person-column",
         metavar="COLUMN",
         help="whose a row is: no more than --rows-per-person rows of a person are read",
+    )
+    adding.order(measure)
+    measure.add_argument(
+        "--weigh-people",
+        action="store_true",
+        help="each row of a person counts as 1 / the number of those that are read",
     )
     measure.add_argument("--num-bins", type=int, help="cells of numbers and dates; 32")
     _books(measure)
@@ -118,7 +127,11 @@ def _rows(command: argparse.ArgumentParser, adding: Adding) -> None:
     command.add_argument("--out", type=Path, required=True, help="rows: CSV or Parquet")
     command.add_argument("--rows", type=int, help="as many as the tables count")
     command.add_argument("--report", type=Path, help="write the public page")
-    command.add_argument("--engine", choices=["particles", "pgm"], default="particles")
+    command.add_argument(
+        "--engine",
+        choices=["particles", "pgm", "gum", "rap", "gem", "private_gsd"],
+        default="particles",
+    )
     command.add_argument("--seed", type=int, default=0, help="of the engine and the rows")
     command.add_argument("--quiet", action="store_true", help="no report")
     adding.dialect(command)

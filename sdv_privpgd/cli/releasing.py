@@ -142,6 +142,10 @@ def _prepared(arguments: Namespace, columns: Mapping[str, Mapping], table: "Sour
             adjacency=arguments.adjacency,
             rows_per_person=arguments.rows_per_person,
             person_column=arguments.person_column,
+            sequence_by=arguments.sequence_by,
+            previous=arguments.previous,
+            per_person=arguments.per_person,
+            weigh_people=arguments.weigh_people,
             num_bins=arguments.num_bins,
             strategy=str(_STRATEGIES.get(arguments.method, arguments.method)),
             target=arguments.target,
@@ -173,7 +177,7 @@ def _model(arguments: Namespace, inputs: list[Path | None], make: Any) -> None:
         outputs.write(out, partial(write_as_asked, arguments, {}, rows))
         if report is not None:
             outputs.write(report, made.report)  # pyright: ignore[reportAttributeAccessIssue]
-    for sentence in made.warnings:
+    for sentence in made.warnings if arguments.quiet else []:
         say(in_options(sentence))
     if not arguments.quiet:
         print(made.privacy_report())  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,10 +1,12 @@
 """The commands that fit a table, or plan to."""
 
+import re
+import warnings
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd.cli.constraining import add_constraints
 from sdv_privpgd.cli.dialect import kept_of, reading, told
@@ -16,7 +18,7 @@ from sdv_privpgd.cli.documents import (
     read_metadata,
     with_dates_of,
 )
-from sdv_privpgd.cli.files import kind_written
+from sdv_privpgd.cli.files import check_report, kind_written
 from sdv_privpgd.cli.foretelling import described, require_rows, say_before
 from sdv_privpgd.cli.keeping import Purchase
 from sdv_privpgd.cli.reading import open_table, read_table, tables_in, types_in
@@ -76,9 +78,21 @@ def synthesize(arguments: Namespace) -> None:
             if not arguments.quiet:
                 print(f"{described(arguments, synthesizer)}\n", flush=True)
                 say_before(synthesizer)
+            leave_to_report(arguments)
             _fit(synthesizer, table)
             write_results(arguments, purchase, report, num_rows(arguments, synthesizer, table))
     print_report(arguments, purchase)
+
+
+def leave_to_report(arguments: Namespace) -> None:
+    """Warns of nothing that is worth a look, where the report that is printed says it.
+
+    >>> leave_to_report(Namespace(quiet=True))  # there is no report
+    """
+    from sdv_privpgd.report.advice import OPENING
+
+    if not arguments.quiet:
+        warnings.filterwarnings("ignore", message=re.escape(OPENING))
 
 
 def print_report(arguments: Namespace, purchase: Purchase) -> None:
@@ -163,7 +177,7 @@ def facts_of(synthesizer: "PrivateSynthesizer") -> Facts:
 
 
 def write_as_asked(
-    arguments: Namespace, kept: Mapping[str, str], rows: "pd.DataFrame", part: Path
+    arguments: Namespace, kept: Mapping[str, Any], rows: "pd.DataFrame", part: Path
 ) -> None:
     """Writes rows to ``--out``, with the options of text, or those that are kept with the model.
 
@@ -204,10 +218,12 @@ def typed(arguments: Namespace, tables: Sequence[Path]) -> "Metadata":
 
 
 def check_rows(arguments: Namespace) -> None:
-    """Raises ``CommandError`` for a number of rows that cannot be.
+    """Raises ``CommandError`` for a number of rows or a page that cannot be.
 
-    >>> check_rows(Namespace(rows=500))
+    >>> check_rows(Namespace(rows=500, report=None))
     """
+    if arguments.report is not None:
+        check_report(arguments.report)
     if arguments.rows is not None and arguments.rows < 0:
         raise CommandError(f"--rows must be 0 or more, got {arguments.rows}.")
 
@@ -226,6 +242,7 @@ def planned_ledger(arguments: Namespace) -> PrivacyLedger:
             Adjacency.parse(arguments.adjacency),
             arguments.rows_per_person,
             people=getattr(arguments, "person_column", None),
+            weighed=getattr(arguments, "weigh_people", False),
         )
     except ValueError as error:
         raise CommandError(in_options(error)) from None
@@ -242,7 +259,15 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
         "mst": sdv_privpgd.MSTSynthesizer,
         "aim": sdv_privpgd.AIMSynthesizer,
         "mwem": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="mwem", engine="pgm"),
+        "privsyn": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="privsyn", engine="gum"),
+        "privmrf": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="privmrf", engine="pgm"),
+        "rap": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="adaptive", engine="rap"),
+        "gem": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="adaptive", engine="gem"),
+        "private_gsd": partial(sdv_privpgd.PrivPGDSynthesizer, engine="private_gsd"),
         "independent": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="independent"),
+        "dp-merf": partial(
+            sdv_privpgd.PrivPGDSynthesizer, strategy="mean_embedding", engine="generator"
+        ),
     }
     names = list(columns_of(metadata))
     unknown = [name for name in arguments.target if name not in names]
@@ -264,6 +289,10 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
             adjacency=arguments.adjacency,
             rows_per_person=arguments.rows_per_person,
             person_column=person,
+            sequence_by=getattr(arguments, "sequence_by", None),
+            previous=getattr(arguments, "previous", ()),
+            per_person=getattr(arguments, "per_person", ()),
+            weigh_people=getattr(arguments, "weigh_people", False),
             public_domain=read_facts(arguments.domain),
             public_metadata=arguments.public_metadata,
             discovery_share=arguments.discovery_share,
@@ -272,10 +301,21 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
             verbose=not getattr(arguments, "quiet", True),
         )
     except (ValueError, SynthesizerInputError) as error:
+        _say_others(arguments, metadata, str(error))
         raise CommandError(in_options(error)) from None
     if arguments.constraints is not None:
         add_constraints(synthesizer, arguments.constraints)
     return synthesizer
+
+
+def _say_others(arguments: Namespace, metadata: "Metadata", first: str) -> None:
+    """Says all that is wrong with the domain, but for what is said first: not one at a run."""
+    from sdv_privpgd.drafting.checking import refused
+
+    domain = read_facts(arguments.domain)
+    for sentence in [] if domain is None else refused(metadata, domain):
+        if sentence != first:
+            say(in_options(sentence))
 
 
 def _fit(synthesizer: "PrivateSynthesizer", table: Source) -> None:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_EXACT = 2**53
+"""Whole numbers up to this size are floats without a loss."""
+
+
 @dataclass(eq=False)
 class Output:
     """A file that is being written.
@@ -238,7 +242,7 @@ def write_rows(
         compression: dict[str, str | None] = {"method": kind.compression}
         if kind.compression == "zip":
             compression["archive_name"] = path.stem
-        rows.to_csv(
+        _as_whole(rows).to_csv(
             file,
             index=False,
             sep=sep or kind.sep,
@@ -247,6 +251,18 @@ def write_rows(
             errors="backslashreplace",
             compression=compression,  # pyright: ignore[reportArgumentType]
         )
+
+
+def _as_whole(rows: "pd.DataFrame") -> "pd.DataFrame":
+    """The same rows, with whole numbers as such, which beside missing ones are floats in pandas."""
+    whole = {
+        str(name): column.astype("Int64")
+        for name, column in rows.items()
+        if column.dtype.kind == "f"
+        and (present := column.dropna()).abs().lt(_EXACT).all()
+        and present.mod(1).eq(0).all()
+    }
+    return rows.assign(**whole)
 
 
 def _of_one_kind(rows: "pd.DataFrame") -> "pd.DataFrame":

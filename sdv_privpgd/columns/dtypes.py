@@ -13,8 +13,9 @@ and its kin, ``string``, ``float32``, ``int8`` and Arrow's types are chosen by a
 They count as public, like sdtypes, and are kept. (``convert_dtypes``, ``dtype_backend`` and
 ``downcast`` choose between them by the cells: whoever calls these takes their choice to be public.)
 A named time zone is kept as well: pandas does not read it from text, only from dates that all carry
-it. So is the fact that a key has whole numbers, whatever their dtype. The list of a categorical's
-categories consists of values, so it is never kept.
+it. So is the fact that a declared key has whole numbers, of which none is missing. Ids that are no
+key are numbers only in a chosen dtype, for one that is missing would change their dtype. The list
+of a categorical's categories consists of values, so it is never kept.
 """
 
 import datetime
@@ -53,16 +54,23 @@ def chosen(dtype: Any) -> Any:
         return (
             None if inferred or (dtype.kind == "M" and _unit(dtype) in _INFERRED_UNITS) else dtype
         )
-    known = isinstance(dtype, pd.ArrowDtype) or _is_masked(dtype)
-    return dtype if known and dtype.kind != "m" else None
+    is_of_arrow = isinstance(dtype, pd.ArrowDtype)
+    if not (is_of_arrow or _is_masked(dtype)) or dtype.kind == "m":
+        return None
+    # A new one: pandas keeps in a dtype what it was asked for, and pickles that as well.
+    return pd.ArrowDtype(dtype.pyarrow_dtype) if is_of_arrow else type(dtype)()
 
 
 def key_dtype(dtype: Any) -> Any:
-    """The part of a key's dtype that is kept: whole numbers stay, because keys are made up anyway.
+    """The part of a declared key's dtype that is kept: whole numbers stay, as keys are made up.
 
-    >>> key_dtype(np.dtype("int64"))
-    dtype('int64')
+    How large they are is not told. Floats are no keys: pandas has them for a column without cells.
+
+    >>> key_dtype(np.dtype("uint64")), key_dtype(np.dtype("float64"))
+    (dtype('int64'), None)
     """
+    if isinstance(dtype, np.dtype) and dtype == np.dtype("uint64"):
+        return np.dtype("int64")
     return dtype if isinstance(dtype, np.dtype) and dtype.kind in "iu" else chosen(dtype)
 
 

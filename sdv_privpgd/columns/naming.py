@@ -16,6 +16,12 @@ _ALONE = {"id", "ids", "uuid", "guid"}
 _OF_KINDS = {"type", "kind", "category", "class", "group", "status", "code"}
 """With one of these words before it, an id is one of a few kinds."""
 
+_OF_PEOPLE = {
+    "patient", "person", "subject", "participant", "mrn", "ssn", "iban", "email", "mail", "phone",
+    "telefon", "surname", "lastname", "firstname", "fullname", "nachname", "vorname",
+}  # fmt: skip
+"""Names, alone or behind one other word, of columns that say who somebody is."""
+
 _DATES = {"date", "datum", "dob", "birthdate", "birthday", "geburtstag", "datetime", "timestamp"}
 
 _WORDS = re.compile(r"[A-ZÄÖÜ]+(?![a-zäöüß])|[A-ZÄÖÜ]?[a-zäöüß]+|[0-9]+")
@@ -66,6 +72,10 @@ def _words(name: str) -> list[str]:
 
 def _is_id(name: str) -> bool:
     words = _words(name)
+    if words and len(words) <= 2 and (words[-1] in _OF_PEOPLE or words[-1].endswith("nummer")):
+        return True
+    if words in (["name"], ["last", "name"], ["first", "name"], ["full", "name"]):
+        return True
     if not words or words[-1] not in _IDS:
         return False
     if len(words) == 1:

@@ -16,6 +16,9 @@ _KEYS = {
 
 MODELLED = tuple(_KEYS)
 
+_ALL_KEYS = {key for keys in _KEYS.values() for key in keys}
+"""A blank one says nothing about any column: a draft of a column of unknown type has all."""
+
 
 def modelled(columns: Mapping[str, Mapping], keys: Collection[str]) -> list[str]:
     """The names of the columns that are modelled, of which SDV's facts are given.
@@ -87,8 +90,8 @@ def problems(
                 f"public_domain[{name!r}] has the key {key!r}, which says nothing about a "
                 f"{sdtype} column. Use some of {list(_KEYS[sdtype])!r}, or correct its sdtype in "
                 "the metadata."
-                for key in facts
-                if key not in _KEYS[sdtype]
+                for key, fact in facts.items()
+                if key not in _KEYS[sdtype] and not (fact is None and key in _ALL_KEYS)
             )
 
 

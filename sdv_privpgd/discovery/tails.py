@@ -93,7 +93,7 @@ def _parts(blocks: Blocks, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     counts, stddev = blocks.counts, float(np.sqrt(blocks.cell))
     last, high = _last_held(blocks)
     first, low = _last_held(blocks.backwards())
-    first = counts.size - 1 - first
+    first, last = sorted((counts.size - 1 - first, last))  # equal sums may be far apart
     held = _held(blocks, slice(first, last + 1))
     edges = np.append(starts, 2 * starts[-1] - starts[-2:][0]).astype(np.float64)
     sums = np.append(0.0, np.cumsum(held))

@@ -9,6 +9,7 @@ from sdv_privpgd.columns.ids import on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.scalars import plain
+from sdv_privpgd.columns.times_of_day import on_days
 from sdv_privpgd.columns.vocabulary import blank, modelled, problems
 from sdv_privpgd.drafting.template import format_of, named_by_text, table_of
 
@@ -59,6 +60,28 @@ def check_domain(
         for name in modelled(columns, keys)
     }
     said += on_names(facts)
+    said += on_days(facts)
+    return list(dict.fromkeys(said))
+
+
+def refused(metadata: "Metadata | Mapping", domain: Mapping[str, Mapping]) -> list[str]:
+    """Sentences on all that a synthesizer refuses in a public domain: it raises for the first.
+
+    >>> metadata = {"columns": {"age": {"sdtype": "numerical"}, "ill": {"sdtype": "boolean"}}}
+    >>> domain = {"age": {"range_min": 99, "range_max": 0}, "ill": {"range_values": [0, 1]}}
+    >>> [sentence[:20] for sentence in refused(metadata, domain)]
+    ["public_domain['ill']", "range_min of 'age' m"]
+    """
+    columns, keys = table_of(metadata)
+    domain = named_by_text(domain)
+    said = list(problems(columns, keys, domain))
+    for name in modelled(columns, keys):
+        own = domain.get(name, {})
+        if isinstance(own, Mapping):
+            known = {key: fact for key, fact in own.items() if _applies(columns[name], key)}
+            said += _refused(
+                name, {"sdtype": columns[name]["sdtype"], **format_of(columns[name]), **known}
+            )
     return list(dict.fromkeys(said))
 
 
@@ -83,7 +106,7 @@ def _column_problems(name: str, known: Mapping, own: Mapping) -> Iterator[str]:
 
 
 def _applies(known: Mapping, key: str) -> bool:
-    return not list(problems({"x": known}, (), {"x": {key: None}}))
+    return not list(problems({"x": known}, (), {"x": {key: 0}}))
 
 
 def _refused(name: str, facts: Mapping) -> Iterator[str]:

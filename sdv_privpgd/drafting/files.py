@@ -17,6 +17,9 @@ from sdv_privpgd.columns.scalars import plain
 
 _YAML = (".yaml", ".yml")
 
+_MOST_PRINTED = 40
+"""Items of a list that are all printed."""
+
 
 def read_domain(path: str | Path) -> dict[str, dict]:
     """The public domain that a file holds, for ``public_domain``.
@@ -97,6 +100,36 @@ def plain_domain(domain: Mapping[str, Mapping], *, keeps: bool = False) -> dict[
         str(name): {
             str(key): _plain(f"{key} of {name!r}", fact, facts.get("datetime_format"), keeps)
             for key, fact in facts.items()
+        }
+        for name, facts in domain.items()
+    }
+
+
+class ShortList(list):
+    """A list that is printed with its first and last items alone, if it is long.
+
+    >>> ShortList(range(1_000))
+    [0, 1, 2, ... 994 more ..., 997, 998, 999]
+    >>> ShortList("AB")
+    ['A', 'B']
+    """
+
+    def __repr__(self) -> str:
+        if len(self) <= _MOST_PRINTED:
+            return super().__repr__()
+        first, last = (", ".join(map(repr, each)) for each in (self[:3], self[-3:]))
+        return f"[{first}, ... {len(self) - 6} more ..., {last}]"
+
+
+def shortly(domain: Mapping[str, Mapping]) -> dict[str, dict]:
+    """The same domain, of which long lists are printed shortly.
+
+    >>> shortly({"age": {"cut_points": list(range(99))}})["age"]
+    {'cut_points': [0, 1, 2, ... 93 more ..., 96, 97, 98]}
+    """
+    return {
+        name: {
+            key: ShortList(fact) if isinstance(fact, list) else fact for key, fact in facts.items()
         }
         for name, facts in domain.items()
     }

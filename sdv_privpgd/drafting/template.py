@@ -21,6 +21,9 @@ _BLANKS = {
 }
 """The facts to fill in for each sdtype, besides whether values may be missing."""
 
+_OF_ANY = {key: None for keys in _BLANKS.values() for key in keys} | {"datetime_format": None}
+"""The facts to fill in where the sdtype is not known: those that apply."""
+
 
 def draft_domain(source: "Metadata | Mapping | pd.Series | pd.DataFrame") -> dict[str, dict]:
     """A template of a public domain, in the form that ``public_domain`` takes.
@@ -35,7 +38,9 @@ def draft_domain(source: "Metadata | Mapping | pd.Series | pd.DataFrame") -> dic
               out: detection may have read them off the table. Keys and personal data are left out,
               because they are generated.
             - the dtypes of a table's columns: ``table.dtypes``, or a mapping of names to dtypes.
-              Categories that a dtype holds are not read.
+              Categories that a dtype holds are not read. Where a dtype is ``None``, because it is
+              not known, the template has the facts of all kinds of columns: fill in those that
+              apply.
             - a codebook: a DataFrame with a row for each column of the table, described at
               ``sdv_privpgd.drafting.codebook.read_codebook``.
 
@@ -46,6 +51,8 @@ def draft_domain(source: "Metadata | Mapping | pd.Series | pd.DataFrame") -> dic
     {'range_is_nullable': None}
     >>> draft_domain({"age": "float64"})["age"]
     {'range_min': None, 'range_max': None, 'decimal_places': None, 'range_is_nullable': None}
+    >>> "range_values" in draft_domain({"age": None})["age"]
+    True
     """
     if isinstance(source, pd.DataFrame):
         found = read_codebook(source)
@@ -57,7 +64,14 @@ def draft_domain(source: "Metadata | Mapping | pd.Series | pd.DataFrame") -> dic
             name: _draft(columns[name]["sdtype"], format_of(columns[name]))
             for name in modelled(columns, keys)
         }
-    return {name: _from_dtype(name, dtype) for name, dtype in listed(facts).items()}
+    unknown = {str(name) for name, dtype in facts.items() if dtype is None}
+    known = listed({name: dtype for name, dtype in facts.items() if dtype is not None})
+    return {
+        name: {**_OF_ANY, "range_is_nullable": None}
+        if name in unknown
+        else _from_dtype(name, known[name])
+        for name in map(str, facts.keys())
+    }
 
 
 def table_of(metadata: "Metadata | Mapping") -> tuple[dict[str, dict], list[str]]:

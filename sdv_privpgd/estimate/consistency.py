@@ -89,8 +89,8 @@ def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> Co
     for clique, table in noisy.items():
         codes = [np.flatnonzero(one_way[attribute]) for attribute in clique]
         kept[clique] = NoisyTable(table.counts[np.ix_(*codes)], table.variance)
-    reconciled = _reconciled(kept, {a: values[values > 0] for a, values in one_way.items()}, total)
-    for clique, counts in reconciled.items():
+    agreed = reconciled(kept, {a: values[values > 0] for a, values in one_way.items()}, total)
+    for clique, counts in agreed.items():
         tables[clique] = np.zeros(domain.shape(clique))
         codes = [np.flatnonzero(one_way[attribute]) for attribute in clique]
         tables[clique][np.ix_(*codes)] = counts
@@ -129,7 +129,7 @@ def _one_way_estimates(
     return found
 
 
-def _reconciled(
+def reconciled(
     noisy: Mapping[Clique, NoisyTable], one_way: Mapping[str, np.ndarray], total: float
 ) -> dict[Clique, np.ndarray]:
     """The tables, shifted evenly along the other axes to agree on all that they share.
@@ -138,6 +138,11 @@ def _reconciled(
     combined marginal, and larger sets that several tables share their inverse-variance average. A
     later shift adds up to zero over every earlier set, on which the tables already agree, so one
     pass is enough.
+
+    >>> noisy = {("a", "b"): NoisyTable(np.array([[31.0, 18.0], [9.0, 42.0]]), 4.0)}
+    >>> one_way = {"a": np.array([50.0, 50.0]), "b": np.array([40.0, 60.0])}
+    >>> reconciled(noisy, one_way, total=100.0)["a", "b"].sum(axis=0)
+    array([40., 60.])
     """
     counts = {clique: table.counts.copy() for clique, table in noisy.items()}
     shared: dict[Clique, list[Clique]] = {}

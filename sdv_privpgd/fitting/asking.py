@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import check
@@ -20,6 +21,7 @@ def asked(
     adjacency: str = "replace_one",
     rows_per_person: int = 1,
     person_column: str | None = None,
+    weigh_people: bool = False,
     discovery_share: float = 0.2,
     num_bins: int | None = None,
     strategy: Strategy | str = "all_pairs",
@@ -27,6 +29,9 @@ def asked(
     target: str | Sequence[str] | None = None,
     importance: Mapping[str, float] | None = None,
     seed: int = 0,
+    sequence_by: str | None = None,
+    previous: Sequence[str] | str = (),
+    per_person: Sequence[str] | str = (),
 ) -> tuple[Settings, Description]:
     """The settings and the description that these arguments make, as ``fit_table`` takes them.
 
@@ -48,6 +53,7 @@ def asked(
         adjacency=adjacency,  # pyright: ignore[reportArgumentType]  (it is parsed)
         rows_per_person=rows_per_person,
         person_column=person_column,
+        weigh_people=weigh_people,
         discovery_share=discovery_share,
         seed=seed,
         strategy=weighed(strategy_of(strategy), importance_of(target, importance)),
@@ -61,6 +67,9 @@ def asked(
         },
         num_bins=num_bins,
         discovers=bool(settings.discovery_share),
+        visits=Visits.asked(
+            person_column, settings.rows_per_person, sequence_by, previous, per_person
+        ),
     )
     check(settings, description)
     if not description.discovers:

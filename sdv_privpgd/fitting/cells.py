@@ -49,7 +49,7 @@ def codes_paid_for(
     if not pairs or not ledger.remaining:
         return USUAL_BINS
     squared = sum(pair.l2_sensitivity_squared(ledger.adjacency) for pair in pairs)
-    stddev = stddev_for(ledger.rows_per_person**2 * squared, Fraction(ledger.remaining))
+    stddev = stddev_for(ledger.rows_counted**2 * squared, Fraction(ledger.remaining))
     codes = round(_SHARPNESS * math.sqrt(max(num_rows, 1.0) / stddev))
     return min(max(codes, _LEAST), USUAL_BINS)
 

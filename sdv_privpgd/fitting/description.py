@@ -8,16 +8,18 @@ from functools import cached_property
 from typing import Any
 
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
-from sdv_privpgd.columns.cutting import USUAL_BINS
+from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.dtypes import facts_of_dtype, is_whole
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.ids import repeated_ids
 from sdv_privpgd.columns.ordered import OrderedPair, chosen, differences_of, told_apart
 from sdv_privpgd.columns.parsing import read_facts, read_table
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
-from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.schema import PublicDomainError, Schema
+from sdv_privpgd.columns.visits import Ordered, Visits
 from sdv_privpgd.columns.vocabulary import check_facts, modelled
 from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.constraints.visits import visit_rules
 from sdv_privpgd.discovery.bounds import inside
 from sdv_privpgd.discovery.looks import worth_a_look
 from sdv_privpgd.domain import FieldsAlone
@@ -41,6 +43,7 @@ class Description(FieldsAlone):
         dtypes: Those of the table that no cell chose.
         discovered: What was found of columns.
         shapes: How frequent the cells of differences are, as far as that was found.
+        visits: The order of a person's rows, if each is told of the one before.
 
     >>> columns = {"ill": {"sdtype": "boolean"}, "job": {"sdtype": "categorical"}}
     >>> description = Description(columns=columns)
@@ -59,11 +62,26 @@ class Description(FieldsAlone):
     dtypes: Mapping[str, Any] = field(default_factory=dict)
     discovered: Mapping[str, ColumnFacts] = field(default_factory=dict)
     shapes: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    visits: Visits | None = None
 
     @cached_property
     def modelled(self) -> list[str]:
         """The columns that are measured; the others are generated."""
         return modelled(self.columns, self.keys)
+
+    @cached_property
+    def measured(self) -> dict[str, str]:
+        """The sdtype of each column that is measured: the modelled ones, and what visits add."""
+        kinds = {name: str(self.columns[name]["sdtype"]) for name in self.modelled}
+        return kinds if self.visits is None else kinds | self.visits.sdtypes(kinds)
+
+    @property
+    def ordered(self) -> Ordered | None:
+        """The order of a person's rows, and what is public of the column that says it."""
+        if self.visits is None:
+            return None
+        by = self.visits.by
+        return self.visits, column_of(by, self.stated[by], self.most_bins)
 
     @property
     def repeated_ids(self) -> tuple[str, ...]:
@@ -79,7 +97,9 @@ class Description(FieldsAlone):
     def schema(self) -> Schema:
         """The modelled columns. Raises ``PublicDomainError`` where a domain is not known."""
         schema = Schema.of(self.known, self.most_bins).typed(self._written)
-        return self.constraints.widened(schema, self.undeclared) if self.discovered else schema
+        if self.discovered:
+            schema = self.constraints.widened(schema, self.undeclared)
+        return self._with_visits(schema)
 
     @cached_property
     def attributes(self) -> Schema:
@@ -100,7 +120,7 @@ class Description(FieldsAlone):
     def declared_schema(self) -> Schema:
         """The modelled columns whose domain is declared."""
         whole = {name: facts for name, facts in self.stated.items() if not facts.lacks_domain}
-        return Schema.of(whole, self.most_bins)
+        return self._with_visits(Schema.of(whole, self.most_bins))
 
     @cached_property
     def undeclared(self) -> dict[str, ColumnFacts]:
@@ -160,12 +180,28 @@ class Description(FieldsAlone):
 
     @cached_property
     def limits(self) -> Limits:
-        """What the constraints say of rows."""
-        return self.constraints.limits(self.attributes)
+        """What the constraints and the order of rows say of rows."""
+        limits = self.constraints.limits(self.attributes)
+        if self.visits is None:
+            return limits
+        own = visit_rules(self.visits, self.schema.columns)
+        return limits._replace(rules=(*limits.rules, *own))
 
     def require_possible(self) -> None:
-        """Raises for a constraint that nothing discovered could make possible."""
+        """Raises for an order or a constraint that nothing discovered could make possible."""
+        self.require_order()
+        if self.visits is not None and self.stated[self.visits.by].lacks_domain:
+            raise PublicDomainError(
+                f"sequence_by={self.visits.by!r} needs a column whose range is declared: the cells "
+                "of how long ago the row before was follow from it."
+            )
         self.constraints.require_possible(self.declared_schema, self.lacking)
+
+    def require_order(self) -> None:
+        """Raises ``ValueError`` for an order of rows by columns that are not there or have none."""
+        if self.visits is not None:
+            kinds = {name: str(self.columns[name]["sdtype"]) for name in self.modelled}
+            self.visits.require(self.columns, kinds)
 
     @property
     def share_looked_into(self) -> Fraction:
@@ -230,6 +266,13 @@ class Description(FieldsAlone):
         if self.enforce_rounding:
             return self.dtypes
         return {name: dtype for name, dtype in self.dtypes.items() if not is_whole(dtype)}
+
+    def _with_visits(self, schema: Schema) -> Schema:
+        """The schema with the columns that say what came before."""
+        if self.visits is None:
+            return schema
+        own = {column.name: column for column in schema.columns}
+        return Schema((*schema.columns, *self.visits.columns_of(own, self.most_bins)))
 
     def _with_differences(self, shapes: Mapping[str, Sequence[float]] | None) -> Schema:
         named = {name for pair in self.pairs for name in (pair.low, pair.high)}

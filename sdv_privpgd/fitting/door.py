@@ -7,10 +7,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from sdv_privpgd.columns.times_of_day import on_days
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fit import Fit, Fitted
+from sdv_privpgd.fitting.fit import Fit, Fitted, check_match
 from sdv_privpgd.fitting.refining import Refinable, composed, gone
 from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.fitting.sampled import SampledTable
@@ -102,6 +103,7 @@ def fit_table(
     adjacency: str = "replace_one",
     rows_per_person: int = 1,
     person_column: str | None = None,
+    weigh_people: bool = False,
     discovery_share: float = 0.2,
     num_bins: int | None = None,
     strategy: Strategy | str = "all_pairs",
@@ -109,6 +111,9 @@ def fit_table(
     target: str | Sequence[str] | None = None,
     importance: Mapping[str, float] | None = None,
     seed: int = 0,
+    sequence_by: str | None = None,
+    previous: Sequence[str] | str = (),
+    per_person: Sequence[str] | str = (),
     after: PrivacyLedger | None = None,
     progress: Progress = silent,
 ) -> FittedTable:
@@ -134,18 +139,30 @@ def fit_table(
         person_column: The column that says whose a row is. With it no more than ``rows_per_person``
             rows of a person are read, so that the promise holds for all of a person's rows. It
             needs ``adjacency="add_remove"``, and is not modelled.
+        weigh_people: Whether each row of a person counts as 1 / the number of those that are read,
+            in place of 1, so that shares are of people, and the noise is that of one row for any
+            ``rows_per_person``. It needs ``person_column``, and no ``sequence_by``.
         discovery_share: Part of the budget, at most, for what is not declared.
         num_bins: Cells of a column of numbers or dates; by default as many as the noise can pay
             for, 16 to 32.
         strategy: What is asked: ``"all_pairs"``, ``"independent"``, ``"mst"``, ``"aim"``,
-            ``"mwem"``, or a ``Strategy`` such as ``AIM(max_megabytes=20)``.
-        engine: What makes rows of the answers: ``"particles"``, ``"pgm"``, or an ``Engine`` such as
+            ``"mwem"``, ``"privsyn"``, ``"privmrf"``, ``"adaptive"``, ``"mean_embedding"``, or a
+            ``Strategy`` such as ``AIM(max_megabytes=20)``.
+        engine: What makes rows of the answers: ``"particles"``, ``"pgm"``, ``"gum"``, ``"rap"``,
+            ``"gem"``, ``"private_gsd"``, ``"generator"`` (for ``"mean_embedding"`` alone), or
+            an ``Engine`` such as
             ``ParticleGradientDescent(num_particles=5_000)``, which has a seed of its own.
         target: The column that the rows are to predict, or several. They are public. Pairs with it
             are measured more precisely, others less.
         importance: By column how many times the budget of another pair a pair with it gets, in
             place of ``target``'s 6.
         seed: Of an engine that is named and of the rows, never of the noise.
+        sequence_by: The column of dates or numbers, of a declared range, by which the rows of a
+            person are in order. Each row is then told how long ago the row before was, and how many
+            rows the person has, and rows are sampled person by person, in order. It needs
+            ``person_column`` and at least 2 ``rows_per_person``: so many that follow each other.
+        previous: The columns of which each row is told what the row before had.
+        per_person: The columns in which all rows of a person have the same.
         after: The ledger of an earlier release of a table with some of the same people, such as
             last year's. The ledger that is returned holds both, and the report says what people in
             both, and in this one alone, are promised.
@@ -154,6 +171,8 @@ def fit_table(
     Raises:
         ValueError: For settings and declarations that cannot be meant, for columns that are
             missing, and for a table without rows if their number is public, before a row is read.
+        MatchError: A ``ValueError``, before anything is spent, for a strategy and an engine that
+            do not go together for such columns.
         PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
         SourceError: If rows cannot be read. A note says what was spent.
 
@@ -175,6 +194,7 @@ def fit_table(
         adjacency=adjacency,
         rows_per_person=rows_per_person,
         person_column=person_column,
+        weigh_people=weigh_people,
         discovery_share=discovery_share,
         num_bins=num_bins,
         strategy=strategy,
@@ -182,7 +202,11 @@ def fit_table(
         target=target,
         importance=importance,
         seed=seed,
+        sequence_by=sequence_by,
+        previous=previous,
+        per_person=per_person,
     )
+    check_match(settings, description)
     if after is not None:
         after.followed_by(settings.ledger())  # refuses, if it does, before a row is read
     private, errors = PrivateTable.opened(
@@ -191,10 +215,14 @@ def fit_table(
         description.facts,
         has_others=True,
         people=settings.people,
+        visits=description.ordered,
     )
     errors = errors or (settings.objections(private) if description.columns else [])
     if errors:
         raise ValueError(" ".join(errors))
+    moments = {name: each for name, each in description.facts.items() if private.has_moments(name)}
+    for sentence in on_days(moments):
+        warnings.warn(sentence, stacklevel=2)
     done = fit_opened(settings, description, private, progress, after=after)
     if done.warnings:
         warnings.warn("\n- ".join((OPENING, *done.warnings)), stacklevel=2)

@@ -19,24 +19,31 @@ from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.halting import Lookout, WatchedBooks
 from sdv_privpgd.fitting.making import SamplerMaker, engine_for, strategy_for
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.refits import Refits
+from sdv_privpgd.matching import require_match
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable, without_table
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.progress import Progress, Stage, silent
 from sdv_privpgd.report.advice import advice
 from sdv_privpgd.report.known_facts import Facts
-from sdv_privpgd.sampling.sampler import Sampler
+from sdv_privpgd.sampling.visits import RowMaker
+from sdv_privpgd.select.adaptive import Adaptive
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.mwem import MWEM
 from sdv_privpgd.select.workload import checked_workload
 from sdv_privpgd.synthesize.engine import Engine, Model
+
+_FEW, _SEVERAL = 4, 16
+"""Codes that are foreseen of a column without a domain, and at most of one whose range is looked
+into: a fit is refused early only if it would be refused for more of them as well."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +74,7 @@ class Fitted:
     description: Description
     schema: Schema
     release: Release | None = None
-    sampler: Sampler | None = None
+    sampler: RowMaker | None = None
     doubts: Mapping[str, str] = field(default_factory=dict)
     refusals: Sequence[str] = ()
     settings: Settings | None = None
@@ -109,6 +116,7 @@ class Fitted:
             declared=self.description.facts,
             doubts=self.doubts,
             repeated_ids=self.description.repeated_ids,
+            added=() if self.description.visits is None else self.description.visits.added,
         )
         return (*(f"Not enforced: {reason}" for reason in self.refusals), *advice(facts))
 
@@ -151,7 +159,7 @@ class Fit:
         if begun is None:
             undeclared = {} if self.has_discovered else description.undeclared
             begun = settings.ledger(reserved_delta(undeclared, settings.delta))
-        self.books = Books(begun)
+        self.books = WatchedBooks(begun)
         self.transcript = Transcript(answered)
 
     def discover(self, table: PrivateTable, progress: Progress = silent) -> None:
@@ -171,6 +179,8 @@ class Fit:
         self.description = replace(description, shapes=shapes)
         self.doubts = found.doubts
         self.has_discovered = True
+        strategy = strategy_for(self.settings, self.description)
+        require_match(strategy, self.settings.engine, self.description.attributes.domain())
 
     @property
     def has_answers(self) -> bool:
@@ -192,10 +202,12 @@ class Fit:
         *,
         known: Sequence[Measurement] = (),
         again: bool = False,
+        stops: bool = False,
     ) -> None:
         """Asks for all that is left of the budget; without a table nothing beyond what is known.
 
-        What is known is not asked once more, unless it is to be asked ``again``.
+        What is known is not asked once more, unless it is to be asked ``again``. If it ``stops``,
+        it raises ``MisfitError`` where the first answers say that a declaration does not fit.
         """
         schema = self.description.attributes
         if not schema.columns:
@@ -205,7 +217,12 @@ class Fit:
         else:
             self.curator = table.curator(schema, self.books, known=known, progress=progress)
             strategy = strategy_for(self.settings, self.description)
-            pipeline.ask(self.curator, strategy, self._engine, again=again, progress=progress)
+            if stops:
+                self.books.lookout = Lookout(self.curator, schema, self.description.facts)
+            try:
+                pipeline.ask(self.curator, strategy, self._engine, again=again, progress=progress)
+            finally:
+                self.books.lookout = None
 
     def model(
         self,
@@ -251,7 +268,7 @@ class Fit:
         if rows is None:
             return found.facts
         number = codes_paid_for(
-            len(self.description.modelled), rows, self.books.ledger, self.settings.strategy
+            len(self.description.measured), rows, self.books.ledger, self.settings.strategy
         )
         return with_codes(found.facts, self.description.stated, number)
 
@@ -275,8 +292,8 @@ class Fit:
         strategy, engine = self.settings.strategy, self.settings.engine
         return [
             *forecast.looking(num_rows, len(undeclared)),
-            *forecast.encoding(num_rows, [description.columns[name]["sdtype"] for name in sizes]),
-            *forecast.asking(domain, num_rows, strategy),
+            *forecast.encoding(num_rows, [description.measured[name] for name in sizes]),
+            *forecast.asking(domain, num_rows, strategy, engine),
             *forecast.fitting(
                 domain,
                 num_rows,
@@ -299,16 +316,21 @@ def check(settings: Settings, description: Description) -> None:
     >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
     >>> check(settings, Description(columns={"ill": {"sdtype": "boolean"}}))  # nothing is wrong
     """
-    names = description.modelled
+    description.require_possible()
+    names = list(description.measured)
     codes = Domain(tuple(names), (1,) * len(names))
     pipeline.require_room(settings.engine.statistics(codes))
-    description.require_possible()
-    if isinstance(settings.strategy, AIM | MWEM):
+    if isinstance(settings.strategy, AIM | MWEM | Adaptive):
         checked_workload(codes, settings.strategy.workload)
     if settings.person_column in names:
         raise ValueError(
             f"person_column={settings.person_column!r} is a modelled column: rows would name "
             "people. Make it an id in the metadata, or leave it out of the columns."
+        )
+    if settings.weigh_people and description.visits is not None:
+        raise ValueError(
+            "weigh_people and sequence_by cannot go together: persons are sampled from how their "
+            "rows follow each other, of which each counts as one. Leave one of them out."
         )
     if isinstance(settings.strategy, AllPairs) and settings.strategy.pairs:
         checked_workload(codes, settings.strategy.pairs)
@@ -318,3 +340,31 @@ def check(settings: Settings, description: Description) -> None:
             f"target and importance name {unknown!r}, which are no modelled columns: choose from "
             f"{names!r}."
         )
+
+
+def check_match(settings: Settings, description: Description) -> None:
+    """Raises ``MatchError`` where the engine cannot model what the strategy will ask.
+
+    What is not known of a column yet is taken to be small: a fit looks again once it has found it.
+
+    >>> from sdv_privpgd import AllPairs, PrivatePGM
+    >>> settings = Settings(epsilon=1.0, strategy=AllPairs(), engine=PrivatePGM())
+    >>> names = [f"question {number}" for number in range(30)]
+    >>> yes_or_no = {name: {"sdtype": "boolean", "range_is_nullable": False} for name in names}
+    >>> check_match(settings, Description(columns=yes_or_no))
+    Traceback (most recent call last):
+    sdv_privpgd.matching.MatchError: AllPairs does not go with PrivatePGM here: its 435 tables \
+overlap so much that the junction tree of the graphical model would take 8.19e+03 MiB, above 2048. \
+Measure fewer cliques (strategies 'mst' and 'aim' do), or fit them with engine='particles', whose \
+size does not depend on how they overlap.
+    """
+    known = {column.name: column.size for column in description.declared_schema.columns}
+    looked_into = description.undeclared
+    sizes = {
+        name: min(known.get(name, _FEW), _SEVERAL) if name in looked_into else known[name]
+        for name in description.measured
+        if name in known or name in looked_into
+    }
+    if sizes:
+        domain = Domain(tuple(sizes), tuple(sizes.values()))
+        require_match(settings.strategy, settings.engine, domain)

@@ -37,8 +37,10 @@ from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.mst import MST
+from sdv_privpgd.select.privsyn import PrivSyn
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.select.triples import has_triples
+from sdv_privpgd.synthesize.engine import Engine, takes_groups
 
 _MADE_UP = 1_000
 """Made-up rows: enough to find groups and strong pairs in, and quickly counted."""
@@ -120,7 +122,7 @@ def is_quick(strategy: Strategy) -> bool:
     True
     """
     is_small = isinstance(strategy, AllKWay) and strategy.degree < 3
-    return is_small or isinstance(strategy, AllPairs | Independent | MST)
+    return is_small or isinstance(strategy, AllPairs | Independent | MST | PrivSyn)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +173,9 @@ class _Assumed:
         return [
             column.name
             for column in self._declared.declared_schema.columns
-            if not self._is_cut(column.name) and column.sdtype != "boolean"
+            if column.name in self._declared.stated
+            and not self._is_cut(column.name)
+            and column.sdtype != "boolean"
         ]
 
     @property
@@ -187,7 +191,7 @@ class _Assumed:
     def _domain(self, budget: Fraction, num_rows: int) -> Domain:
         """The attributes, with as many codes as they are likely to have."""
         declared, strategy = self._declared, self.settings.strategy
-        codes = codes_paid_for(len(declared.modelled), num_rows, self._ledger(budget), strategy)
+        codes = codes_paid_for(len(declared.measured), num_rows, self._ledger(budget), strategy)
         known = {column.name: column for column in declared.declared_schema.columns}
         sizes = {}
         for name, facts in declared.stated.items():
@@ -196,6 +200,10 @@ class _Assumed:
             else:
                 size, nullable = forecast.usual_size(facts, declared.most_bins) + 1, True
             sizes[name] = min(size, codes + nullable) if self._is_cut(name) else size
+        if declared.visits is not None:
+            behind = {declared.visits.before(name): name for name in declared.visits.previous}
+            for name in declared.visits.added:
+                sizes[name] = sizes[behind[name]] if name in behind else known[name].size
         for each in self.description.attributes.differences:
             sizes[each.name] = each.column.size
         return Domain(tuple(sizes), tuple(sizes.values()))
@@ -211,8 +219,8 @@ class _Assumed:
             }
             for name, size in zip(domain.attributes, domain.sizes, strict=True)
         }
-        table = PrivateTable(_made_up(domain))
-        strategy, part = _plain(self.settings.strategy, domain)
+        table = PrivateTable(_made_up(domain), most=self.settings.most_weighed)
+        strategy, part = _plain(self.settings.strategy, self.settings.engine, domain)
         curator = table.curator(
             Schema.from_sdv(facts), Books(self._ledger(budget * part * scale**2))
         )
@@ -235,7 +243,7 @@ def _rounded(number: float) -> int:
     return max(int(float(f"{number:.2g}")), 1)
 
 
-def _plain(strategy: Strategy, domain: Domain) -> tuple[Strategy, Fraction]:
+def _plain(strategy: Strategy, engine: Engine, domain: Domain) -> tuple[Strategy, Fraction]:
     """A strategy whose questions no answer chooses, if there is one, and its part of the budget.
 
     All pairs are asked once, with equal budgets: which get more, noisy answers will say. What
@@ -243,7 +251,8 @@ def _plain(strategy: Strategy, domain: Domain) -> tuple[Strategy, Fraction]:
     """
     if not isinstance(strategy, AllPairs):
         return strategy, Fraction(1)
-    kept = Fraction(strategy.triples) if has_triples(domain) else Fraction(0)
+    has_kept = has_triples(domain) and takes_groups(engine)
+    kept = Fraction(strategy.triples) if has_kept else Fraction(0)
     return replace(strategy, first_share=Fraction(1), triples=Fraction(0)), 1 - kept
 
 

@@ -15,7 +15,9 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.sampling.sampler import Sampler
+from sdv_privpgd.sampling.visits import RowMaker, VisitSampler
 from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine, Model
 
@@ -34,9 +36,11 @@ def engine_for(settings: Settings, description: Description) -> Engine:
 
 
 def strategy_for(settings: Settings, description: Description) -> Strategy:
-    """The strategy, told which pairs public facts tie together, if it may have to leave out pairs.
+    """The strategy, told the public facts on columns that it needs.
 
-    Those are the pairs that constraints are about, and columns in order with their difference.
+    ``AllPairs``, if it may have to leave out pairs, is told which ones public facts tie together:
+    those that constraints are about, and columns in order with their difference. ``MeanEmbedding``
+    is told which codes have no order.
 
     >>> from sdv_privpgd import MST, PrivatePGM
     >>> settings = Settings(epsilon=1.0, strategy=MST(), engine=PrivatePGM())
@@ -44,6 +48,13 @@ def strategy_for(settings: Settings, description: Description) -> Strategy:
     MST(importance={})
     """
     strategy, schema = settings.strategy, description.attributes
+    if isinstance(strategy, MeanEmbedding):
+        in_order = [column for column in schema.attributes if column.is_ordered]
+        return replace(
+            strategy,
+            nominal=tuple(each.name for each in schema.attributes if not each.is_ordered),
+            nullable=tuple(each.name for each in in_order if each.nullable),
+        )
     if not isinstance(strategy, AllPairs):
         return strategy
     possible = possible_of([*description.limits.rules, *schema.differences], schema.domain())
@@ -90,15 +101,18 @@ class SamplerMaker:
         own = tuple(each for each in schema.differences if each.name in asked)
         return cls(description=description, schema=schema, held=held, differences=own)
 
-    def __call__(self, model: Model, seed: int) -> Sampler:
+    def __call__(self, model: Model, seed: int) -> RowMaker:
         """The sampler of a model, from its first row on."""
-        limits = self.description.limits
-        return Sampler(
+        limits, visits = self.description.limits, self.description.visits
+        added = () if visits is None else visits.added
+        rows = Sampler(
             self.schema,
             model,
             seed,
-            held=self.held,
+            # That a row has none before it is no value that only noise may have produced.
+            held={**self.held, **{name: np.ones_like(self.held[name]) for name in added}},
             rules=limits.rules,
             predicates=limits.checks,
             differences=self.differences,
         )
+        return rows if visits is None else VisitSampler(rows, visits)

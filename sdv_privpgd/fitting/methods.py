@@ -7,13 +7,18 @@ from typing import Any
 import numpy as np
 
 from sdv_privpgd.estimate.structural_zeros import Possible
+from sdv_privpgd.select.adaptive import Adaptive
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.independent import Independent
+from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
+from sdv_privpgd.select.privmrf import PrivMRF
+from sdv_privpgd.select.privsyn import PrivSyn
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.synthesize.gum import GUM
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 STRATEGIES: Mapping[str, type] = {
@@ -22,9 +27,16 @@ STRATEGIES: Mapping[str, type] = {
     "mst": MST,
     "aim": AIM,
     "mwem": MWEM,
+    "privsyn": PrivSyn,
+    "privmrf": PrivMRF,
+    "adaptive": Adaptive,
+    "mean_embedding": MeanEmbedding,
 }
 
-ENGINES = ("particles", "pgm")
+_WITH_MODELS = ("aim", "mwem", "privmrf", "adaptive")
+"""The strategies that know how large a model may be."""
+
+ENGINES = ("particles", "pgm", "gum", "rap", "gem", "private_gsd", "generator")
 
 
 def strategy_of(strategy: Any, *, max_megabytes: float | None = None) -> Strategy:
@@ -32,7 +44,8 @@ def strategy_of(strategy: Any, *, max_megabytes: float | None = None) -> Strateg
 
     Args:
         strategy: A name of ``STRATEGIES``, or a ``Strategy``.
-        max_megabytes: The largest graphical model of AIM or MWEM; ``None`` is their own.
+        max_megabytes: The largest model of AIM, MWEM, PrivMRF or ``Adaptive``; ``None`` is their
+            own.
 
     Raises:
         ValueError: For anything else, and for a size that the strategy does not ask for.
@@ -42,10 +55,10 @@ def strategy_of(strategy: Any, *, max_megabytes: float | None = None) -> Strateg
     """
     own = {} if max_megabytes is None else {"max_megabytes": max_megabytes}
     if isinstance(strategy, str) and strategy in STRATEGIES:
-        if own and strategy not in ("aim", "mwem"):
+        if own and strategy not in _WITH_MODELS:
             raise ValueError(
                 f"max_megabytes={max_megabytes!r} says nothing to the strategy {strategy!r}: it is "
-                "of 'aim' and 'mwem'. Leave it out."
+                f"of {_WITH_MODELS!r}. Leave it out."
             )
         return STRATEGIES[strategy](**own)
     if isinstance(strategy, Strategy) and not isinstance(strategy, type):
@@ -67,10 +80,12 @@ def engine_of(engine: Any, *, seed: int, **own: Any) -> Engine:
     Args:
         engine: A name of ``ENGINES``, or an ``Engine``, which has a seed of its own.
         seed: Of an engine that is named.
-        own: Settings of ``ParticleGradientDescent``, for the engine of that kind that is named.
+        own: Settings of ``ParticleGradientDescent``, for the engine of that kind that is named;
+            ``enable_gpu`` is of ``"rap"`` and ``"gem"`` as well, and ``"generator"`` has
+            that and ``num_particles``.
 
     Raises:
-        ValueError: For anything else, and for settings of particles where there are none.
+        ValueError: For anything else, and for settings that the engine has not.
 
     >>> type(engine_of("pgm", seed=0)).__name__
     'PrivatePGM'
@@ -80,18 +95,40 @@ def engine_of(engine: Any, *, seed: int, **own: Any) -> Engine:
         from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 
         return ParticleGradientDescent(seed=seed, **own)
+    if isinstance(engine, str) and engine == "generator" and "penalties" not in own:
+        from sdv_privpgd.synthesize.generator import GeneratorNetwork
+
+        return GeneratorNetwork(seed=seed, **own)
     is_named = isinstance(engine, str) and engine in ENGINES
     if not is_named and (isinstance(engine, type) or not isinstance(engine, Engine)):
         raise ValueError(
             f"engine must be one of {ENGINES} or an Engine object such as PrivatePGM(steps=500), "
             f"got {engine!r}."
         )
+    if isinstance(engine, str) and engine in ("rap", "gem") and set(own) <= {"enable_gpu"}:
+        return _relaxed(engine, seed=seed, **own)
     if own:
         raise ValueError(
             f"{', '.join(own)} can only be set with engine='particles'. An engine that is an "
             "object has its own, as in ParticleGradientDescent(num_particles=1000)."
         )
-    return PrivatePGM() if isinstance(engine, str) else engine
+    if not isinstance(engine, str):
+        return engine
+    if engine == "pgm":
+        return PrivatePGM()
+    if engine == "gum":
+        return GUM(seed=seed)
+    from sdv_privpgd.synthesize.private_gsd import PrivateGSD
+
+    return PrivateGSD(seed=seed)
+
+
+def _relaxed(name: str, **own: Any) -> Engine:
+    """RAP or GEM. They are imported late, as the particles are."""
+    from sdv_privpgd.synthesize.gem import GenerativeNetwork
+    from sdv_privpgd.synthesize.rap import RelaxedProjection
+
+    return RelaxedProjection(**own) if name == "rap" else GenerativeNetwork(**own)
 
 
 def confined(engine: Engine, possible: Possible) -> Engine:

@@ -1,17 +1,33 @@
 """A plan: the questions of a fit, put to rows of missing values. Public: no table is read."""
 
+import re
+from dataclasses import replace
+
 import pandas as pd
 
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.naming import on_names
+from sdv_privpgd.columns.times_of_day import on_days
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.foreseeing import outlook
 from sdv_privpgd.fitting.settings import Settings, check_count
 from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.document import Report
 from sdv_privpgd.report.noise_advice import on_delta
 from sdv_privpgd.report.plan import plan_report
+
+_OF_CHOICES = re.compile("(.* (?:promise most|depend most|spanning tree)): .*")
+"""What is asked of cliques that answers have chosen, in the words of the strategies."""
+
+_CHOICE = "worst fitted clique"
+"""What is asked before each question of the adaptive strategies."""
+
+_OF_PEOPLE = (
+    "Rows here are people: with weigh_people all rows of a person count as one, so give the number "
+    "of people, not of rows."
+)
 
 
 def planned(settings: Settings, description: Description, num_rows: int) -> Report:
@@ -26,7 +42,8 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     """
     num_rows = check_count("num_rows", num_rows, least=0)
     missing = pd.Series([None] * num_rows, dtype=object)
-    table = PrivateTable(dict.fromkeys(description.columns, missing))
+    columns = dict.fromkeys([*description.columns, *description.measured], missing)
+    table = PrivateTable(columns, most=settings.most_weighed)
     fit = Fit(settings, description)
     fit.discover(table)
     expected = outlook(settings, fit.description, fit.books.ledger, num_rows)
@@ -36,7 +53,27 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
             [each for each in description.repeated_ids if each != settings.person_column],
             settings.rows_per_person,
         ),
+        *([_OF_PEOPLE] if settings.weigh_people else []),
         *on_names(description.facts),
+        *on_days(description.facts),
         *on_delta(settings.delta, num_rows),
     ]
-    return plan_report(fit.books.ledger, num_rows, expected, notes)
+    return plan_report(without_choices(fit.books.ledger), num_rows, expected, notes)
+
+
+def without_choices(ledger: PrivacyLedger) -> PrivacyLedger:
+    """The same books, without the cliques that answers on missing values have happened to choose.
+
+    >>> from sdv_privpgd import MST, PrivatePGM
+    >>> columns = {name: {"sdtype": "boolean"} for name in "abc"}
+    >>> settings = Settings(epsilon=1.0, strategy=MST(), engine=PrivatePGM())
+    >>> report = planned(settings, Description(columns=columns), num_rows=1_000)
+    >>> report.to_dict()["ledger"]["charges"][-1]["what"]
+    '2-way marginals of a spanning tree, which noisy answers will choose'
+    """
+    charges, is_chosen = [], False
+    for charge in ledger.charges:
+        what = _OF_CHOICES.sub(r"\1, which noisy answers will choose", charge.what)
+        charges.append(replace(charge, what="the chosen clique" if is_chosen else what))
+        is_chosen = charge.what == _CHOICE
+    return replace(ledger, charges=tuple(charges))

@@ -169,7 +169,12 @@ def opened_again(fitted: Fitted, table: Any) -> PrivateTable:
     """
     people = None if fitted.settings is None else fitted.settings.people
     private, errors = PrivateTable.opened(
-        table, fitted.description.columns, fitted.description.facts, has_others=True, people=people
+        table,
+        fitted.description.columns,
+        fitted.description.facts,
+        has_others=True,
+        people=people,
+        visits=fitted.description.ordered,
     )
     if errors:
         raise ValueError(" ".join(errors))

@@ -51,5 +51,6 @@ def report_of(
         declared=description.domain,
         discovered=description.found_in_words,
         settings=told,
+        visits=description.visits,
     )
     return release_report(fitted.release, ledger, fitted.schema, about, notes=notes)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.drafting.files import plain_domain
+from sdv_privpgd.drafting.files import plain_domain, shortly
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.settings import check_count
 from sdv_privpgd.inference.concluding import Concluding
@@ -45,7 +45,7 @@ class SampledTable(Concluding):
         >>> fitted.domain["ward"]["range_values"]
         ['A', 'B']
         """
-        return plain_domain(self.fitted.description.in_words, keeps=True)
+        return shortly(plain_domain(self.fitted.description.in_words, keeps=True))
 
     def sample(self, num_rows: int) -> pd.DataFrame:
         """The next synthetic rows: any number of them, at no cost."""

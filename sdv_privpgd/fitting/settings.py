@@ -10,10 +10,12 @@ import numpy as np
 
 from sdv_privpgd.fitting.methods import engine_of, strategy_of
 from sdv_privpgd.forecast import USUAL_ROWS
+from sdv_privpgd.matching import require_kind
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.units import MOST
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -29,6 +31,7 @@ class Settings:
         rows_per_person: How many rows one person may have.
         person_column: The column that says whose a row is, if no more of a person's rows are to be
             read; ``None`` takes it for granted that there are no more.
+        weigh_people: Whether each row of a person counts as 1 / the number of those that are read.
         discovery_share: Part of the budget for what is not declared.
         strategy: What is asked.
         engine: What makes a model of the answers.
@@ -49,6 +52,7 @@ class Settings:
     discovery_share: float = 0.2
     seed: int = 0
     person_column: str | None = None
+    weigh_people: bool = False
 
     def __post_init__(self) -> None:
         checked: Mapping[str, Any] = {
@@ -58,6 +62,7 @@ class Settings:
             "rows_per_person": check_count("rows_per_person", self.rows_per_person),
             "discovery_share": check_share("discovery_share", self.discovery_share),
             "seed": check_count("seed", self.seed, least=0),
+            "weigh_people": check_flag("weigh_people", self.weigh_people),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -66,8 +71,19 @@ class Settings:
                 "person_column needs adjacency='add_remove': who is another person may have "
                 "another number of rows, so that their number cannot be public."
             )
+        if self.weigh_people and self.person_column is None:
+            raise ValueError(
+                "weigh_people needs person_column: without it nobody knows how many rows a person "
+                "has, and no row can count as 1 / their number."
+            )
+        if self.weigh_people and self.rows_per_person > MOST:
+            raise ValueError(
+                f"weigh_people takes a rows_per_person of at most {MOST}, got "
+                f"{self.rows_per_person!r}. All rows of a person count as one: choose fewer."
+            )
         object.__setattr__(self, "strategy", strategy_of(self.strategy))
         object.__setattr__(self, "engine", engine_of(self.engine, seed=self.seed))
+        require_kind(self.strategy, self.engine)
 
     def foretold_rows(self, table: PrivateTable | EncodedTable | None) -> int:
         """The number of rows where it is public, else a usual one: a bar must not tell it."""
@@ -77,9 +93,14 @@ class Settings:
         return USUAL_ROWS if known is None else known
 
     @property
-    def people(self) -> tuple[str, int] | None:
-        """The column that tells people apart, and how many rows of each are read."""
-        return None if self.person_column is None else (self.person_column, self.rows_per_person)
+    def people(self) -> tuple[str, int, bool] | None:
+        """The column that tells people apart, how many rows of each are read, if they are weighed.
+
+        ``None`` where all rows are read.
+        """
+        if self.person_column is None:
+            return None
+        return self.person_column, self.rows_per_person, self.weigh_people
 
     def objections(self, table: PrivateTable | EncodedTable) -> list[str]:
         """A sentence if the table has no rows, and that is public. Ask before anything is spent."""
@@ -88,6 +109,11 @@ class Settings:
         return [
             "The table has no rows. A fit would spend its whole budget on nothing, so none is made."
         ]
+
+    @property
+    def most_weighed(self) -> int | None:
+        """How many rows of a person are weighed, at most; ``None`` where each counts as one."""
+        return self.rows_per_person if self.weigh_people else None
 
     def ledger(self, reserved: Fraction = Fraction(0)) -> PrivacyLedger:
         """The empty ledger of a fit, with a part of delta kept for thresholds."""
@@ -98,6 +124,7 @@ class Settings:
             self.rows_per_person,
             reserved=reserved,
             people=self.person_column,
+            weighed=self.weigh_people,
         )
 
 

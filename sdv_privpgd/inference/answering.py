@@ -87,7 +87,8 @@ class Answering(ABC):
             of: The column that a mean, a sum or a quantile is of; the columns of a table.
             where: What rows must meet, by column: a value, a list of values, ``None`` for missing,
                 or ``Between(30, 40)``. At most three columns in all. A range that cuts cells takes
-                a part of their rows, and the answer says so.
+                a part of their rows, and the answer says so; intervals of counts and shares hold
+                for any part.
             among: The rows that a share is among, in the same way; all of them by default.
             q: The part of the values up to a quantile: 0.5 for the median.
             bootstrap: Repetitions for the interval of an answer that is the model's. Others keep

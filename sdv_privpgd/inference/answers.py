@@ -29,7 +29,8 @@ class Answer:
         basis: ``"tables"`` or ``"model"``.
         statistic: What knows the intervals; ``None`` if nothing does.
         notes: What to keep in mind, a sentence each.
-        unit: ``"rows"``, ``"share"`` or nothing, for the sentence.
+        unit: ``"rows"``, ``"people"``, ``"share"`` or nothing, for the sentence.
+        datetime_format: How the sentence writes dates; ``None`` for ISO 8601.
 
     >>> answer = Answer(question="Count where ward is 'B'", estimate=412.3, stddev=11.2,
     ...                 statistic=Total(412.3, 11.2**2, num_rows=1000.0), unit="rows")
@@ -45,6 +46,7 @@ class Answer:
     statistic: Statistic | None = None
     notes: tuple[str, ...] = ()
     unit: str = ""
+    datetime_format: str | None = None
 
     def interval(self, kind: str = "table", level: float = 0.95) -> Interval:
         """The ends of an interval.
@@ -63,7 +65,8 @@ class Answer:
         return self.statistic.interval(kind, level)
 
     def __str__(self) -> str:
-        text = f"{self.question}: {_written(self.estimate, self.unit)}"
+        how = self.unit, self.datetime_format
+        text = f"{self.question}: {_written(self.estimate, *how)}"
         if self.stddev:
             noise = 100 * self.stddev if self.unit == "share" else self.stddev
             text += f" (standard deviation of the noise: {noise:,.3g})"
@@ -71,7 +74,7 @@ class Answer:
             sentences = [text, f"No interval is known: {_MODELS}"]
         else:
             table, population = (
-                _range(self.interval(kind), self.unit) for kind in ("table", "population")
+                _range(self.interval(kind), *how) for kind in ("table", "population")
             )
             sentences = [
                 text,
@@ -138,18 +141,20 @@ class TableAnswer:
         return "\n".join([f"{title}:", self.to_frame().round(1).to_string(), *self.notes])
 
 
-def _range(ends: Interval, unit: str) -> str:
+def _range(ends: Interval, unit: str, datetime_format: str | None) -> str:
     """An interval in a sentence, with its unit."""
-    low, high = (_written(end, unit) for end in ends)
+    low, high = (_written(end, unit, datetime_format) for end in ends)
     if unit:
         low = low.rsplit(" ", 1)[0]
     return f"{low} to {high}"
 
 
-def _written(value: Any, unit: str) -> str:
+def _written(value: Any, unit: str, datetime_format: str | None) -> str:
     """A value in a sentence, with its unit."""
+    if datetime_format is not None and isinstance(value, pd.Timestamp):
+        return value.strftime(datetime_format)
     if not isinstance(value, int | float):
         return str(value)
     if unit == "share":
         return f"{100 * value:.3g} %"
-    return f"{value:,.0f} rows" if unit == "rows" else f"{value:,.5g}"
+    return f"{value:,.0f} {unit}" if unit else f"{value:,.5g}"

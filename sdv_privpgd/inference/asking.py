@@ -34,6 +34,8 @@ class Asked:
         columns: The columns that it is about.
         rows: For columns with a condition, the share of each code's rows that meets it.
         base: The same for the rows that a share is among.
+        least: The least of ``rows`` and of ``base``, however rows are spread in cells.
+        most: The most of them.
         q: Of a quantile.
         notes: What to keep in mind, a sentence each.
 
@@ -48,8 +50,19 @@ class Asked:
     columns: tuple[Column, ...]
     rows: Mapping[str, np.ndarray]
     base: Mapping[str, np.ndarray]
+    least: tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]
+    most: tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]
     q: float
     notes: tuple[str, ...]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it depends on how rows are spread in cells."""
+        return any(
+            (self.least[place][name] < self.most[place][name]).any()
+            for place in (0, 1)
+            for name in self.most[place]
+        )
 
 
 def asked_of(
@@ -84,6 +97,12 @@ def asked_of(
     events, base = parts_of(columns, where), parts_of(columns, among)
     if what == "share" and not events:
         raise ValueError("answer('share') needs where=, as in where={'ward': 'B'}.")
+    for part in {**events, **base}.values():
+        if what not in ("count", "share") and not part.weights.any():
+            raise ValueError(
+                f"The fit has put no rows where {part.words}, so there is no {what} of them. Count "
+                "them: the interval says how many there may be."
+            )
     about = _about(columns, what, of)
     involved = list(dict.fromkeys([*(column.name for column in about), *events, *base]))
     if len(involved) > MOST_COLUMNS:
@@ -94,8 +113,10 @@ def asked_of(
     return Asked(
         question=_in_words(what, about, events, base, q),
         columns=about,
-        rows=_weights(events, base),
-        base=_weights(base),
+        rows=_weights("weights", events, base),
+        base=_weights("weights", base),
+        least=(_weights("least", events, base), _weights("least", base)),
+        most=(_weights("most", events, base), _weights("most", base)),
         q=0.5 if q is None else q,
         notes=_notes(what, about, {**events, **base}),
     )
@@ -127,11 +148,11 @@ def _about(
     return about
 
 
-def _weights(*events: Mapping[str, Part]) -> dict[str, np.ndarray]:
+def _weights(which: str, *events: Mapping[str, Part]) -> dict[str, np.ndarray]:
     """The share of each code's rows that meets all conditions, by column."""
     named = dict.fromkeys(name for parts in events for name in parts)
     return {
-        name: reduce(np.minimum, (parts[name].weights for parts in events if name in parts))
+        name: reduce(np.minimum, (getattr(parts[name], which) for parts in events if name in parts))
         for name in named
     }
 
@@ -158,9 +179,14 @@ def _notes(what: str, about: Sequence[Column], parts: Mapping[str, Part]) -> tup
     cut = [repr(name) for name, part in parts.items() if part.is_cut]
     notes = []
     if cut:
+        hidden = (
+            "the intervals hold for any spread, and the estimate may be far off"
+            if what in ("count", "share")
+            else "no interval covers what that hides"
+        )
         notes.append(
             f"A condition cuts cells of {' and '.join(cut)}: rows were taken to be spread in them "
-            "as in sampled rows, and no interval covers what that hides."
+            f"as in sampled rows; {hidden}."
         )
     if what in ("mean", "sum") and not code_values(about[0]).are_single:
         notes.append(

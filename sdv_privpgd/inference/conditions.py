@@ -1,8 +1,8 @@
 """Conditions as users write them, and what they mean for a column's codes. Public."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,9 @@ from sdv_privpgd.sampling.between import Between, shares, span
 _NEARLY = 1e-6
 """Shares of codes this near to 0 or to 1 are that: cells that never occur count a little."""
 
+_Ends: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""The least and the largest shares of codes."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -22,7 +25,9 @@ class Part:
 
     Attributes:
         column: The column.
-        weights: The share of each code's rows that meets it, float64.
+        weights: The share of each code's rows that meets it, float64, as sampled rows are spread.
+        least: The least share of them that may meet it, however rows are spread in cells.
+        most: The largest.
         words: The condition in words.
 
     >>> from sdv_privpgd.columns.parsing import describe
@@ -31,16 +36,21 @@ class Part:
     >>> part = part_of(age, Between(30, 44))
     >>> part.weights, part.is_cut, part.words
     (array([0. , 0. , 0. , 1. , 0.5, 0. , 0. , 0. , 0. , 0. , 0. ]), True, 'age is from 30 to 44')
+    >>> part.least - part.weights, part.most - part.weights
+    (array([ 0. ,  0. ,  0. ,  0. , -0.5,  0. ,  0. ,  0. ,  0. ,  0. ,  0. ]),
+     array([0. , 0. , 0. , 0. , 0.5, 0. , 0. , 0. , 0. , 0. , 0. ]))
     """
 
     column: Column
     weights: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
     words: str
 
     @property
     def is_cut(self) -> bool:
-        """Whether it holds for a part of some code's rows."""
-        return bool(((self.weights > 0) & (self.weights < 1)).any())
+        """Whether it may hold for a part of some code's rows."""
+        return bool((self.least < self.most).any())
 
 
 def parts_of(
@@ -95,7 +105,8 @@ def part_of(column: Column, wish: Any) -> Part:
     ('ill is True', array([0., 0., 1.]))
     """
     if isinstance(wish, Between):
-        weights = shares(column, span(column, wish))
+        asked = span(column, wish)
+        weights, ends = shares(column, asked), _ends(column, column.cells.shares(*asked))
         words = _between_words(column.name, wish)
     elif isinstance(wish, list | tuple | set | frozenset):
         wishes = list(dict.fromkeys(wish))
@@ -104,15 +115,17 @@ def part_of(column: Column, wish: Any) -> Part:
                 f"A list for {column.name!r} must hold values, at least one and no ranges, got "
                 f"{wish!r}."
             )
-        weights = np.minimum(sum(_share_of_value(column, each) for each in wishes), 1.0)
+        weights, ends = _of_values(column, wishes)
         named = [_written(each) for each in wishes]
         words = f"{column.name} is {' or '.join(named)}"
     else:
-        weights, words = _share_of_value(column, wish), f"{column.name} is {_written(wish)}"
+        weights, ends = _of_values(column, [wish])
+        words = f"{column.name} is {_written(wish)}"
     weights = np.where(weights > 1 - _NEARLY, 1.0, np.where(weights < _NEARLY, 0.0, weights))
-    if not weights.any():
+    least, most = ends
+    if not most.any():
         raise ValueError(f"No row of the domain meets {words!r}.")
-    return Part(column, weights, words)
+    return Part(column, weights, least, most, words)
 
 
 def not_missing(column: Column) -> np.ndarray:
@@ -125,13 +138,42 @@ def not_missing(column: Column) -> np.ndarray:
     return np.append(np.ones(column.num_values), np.zeros(int(column.nullable)))
 
 
-def _share_of_value(column: Column, value: Any) -> np.ndarray:
-    """The share of each code that has one value."""
+def _of_values(column: Column, values: Sequence[Any]) -> tuple[np.ndarray, _Ends]:
+    """The share of each code that has one of some values, and the least and the most of it."""
+    cells, is_missing = np.zeros(len(column.cells)), False
+    for value in values:
+        if _is_missing(value):
+            if not column.nullable:
+                raise ValueError(
+                    f"Column {column.name!r} has no missing values, by its declaration."
+                )
+            is_missing = True
+        else:
+            found = _tick_of_value(column, value)
+            cells = np.minimum(cells + column.cells.shares(found, found), 1.0)
+    whole = cells if column.merging is None else column.merging.covered(cells)
+    missing = np.full(int(column.nullable), 1.0 * is_missing)
+    least, most = _ends(column, cells)
+    known = slice(0, column.num_values)
+    return np.append(whole, missing), (
+        np.append(least[known], missing),
+        np.append(most[known], missing),
+    )
+
+
+def _ends(column: Column, cells: np.ndarray) -> _Ends:
+    """The least and the most that rows of each code can have of shares of the cells."""
+    codes = np.arange(len(cells)) if column.merging is None else np.asarray(column.merging.codes)
+    least, most = np.ones(column.num_values), np.zeros(column.num_values)
+    np.minimum.at(least, codes, 1.0 * (cells > 1 - _NEARLY))
+    np.maximum.at(most, codes, 1.0 * (cells > 0))
+    missing = np.zeros(int(column.nullable))
+    return np.append(least, missing), np.append(most, missing)
+
+
+def _tick_of_value(column: Column, value: Any) -> Any:
+    """A value as the column's cells hold it."""
     series = pd.Series([value], dtype=object)
-    if _is_missing(value):
-        if not column.nullable:
-            raise ValueError(f"Column {column.name!r} has no missing values, by its declaration.")
-        return np.append(np.zeros(column.num_values), 1.0)
     encoder = encoder_for(column)
     if not encoder.holds(series)[0]:
         raise ValueError(f"{value!r} is not in the domain of column {column.name!r}.")
@@ -141,7 +183,7 @@ def _share_of_value(column: Column, value: Any) -> np.ndarray:
             f"Between(low, high) in place of {value!r}."
         )
     (found,), _ = encoder.read(series)
-    return np.append(column.shares(found, found), np.zeros(int(column.nullable)))
+    return found
 
 
 def _is_missing(value: Any) -> bool:

@@ -170,15 +170,15 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Enclosed:
-    """A mean or a sum that depends on how rows are spread in a few wide cells.
+    """A number that depends on how rows are spread in cells, as in a few wide ones or in cut ones.
 
-    Its intervals hold the truth however they are: they reach from the interval with these rows at
-    the lowest values of their cells to that with them at the highest.
+    Its intervals hold the truth however they are: they reach from the interval with these rows
+    where it is lowest, such as at the lowest values of their cells, to that where it is highest.
 
     Attributes:
         middle: With the rows spread as sampled rows are: the estimate.
-        lowest: With them at the lowest values.
-        highest: With them at the highest values.
+        lowest: With them where it is lowest.
+        highest: With them where it is highest.
 
     >>> low, middle, high = (Total(each, 4.0, num_rows=1000.0) for each in (90.0, 100.0, 150.0))
     >>> ends = Enclosed(middle, low, high).interval("table", 0.95)

@@ -37,7 +37,7 @@ import numpy as np
 from sdv_privpgd.domain import Clique, Domain, Grouping
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged, grouped_tables, noisy_tables
 from sdv_privpgd.inference.between_groups import ROUNDING, BetweenGroups, Groups
-from sdv_privpgd.inference.rounding import rounded_variance
+from sdv_privpgd.inference.rounding import own_variance
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery
 
@@ -242,7 +242,7 @@ class LinearEstimate:
 
 def _stddev(measurement: Measurement) -> float:
     """The noise's standard deviation, its rounding included; of what is no table 0 is exact."""
-    stddev = math.sqrt(rounded_variance(measurement.stddev))
+    stddev = math.sqrt(own_variance(measurement))
     return stddev if isinstance(measurement.query, CountQuery) else max(stddev, _LEAST)
 
 

@@ -106,20 +106,41 @@ class Questions:
             stddev=statistic.stddev if is_known else None,
             basis=basis,
             statistic=statistic if is_known else None,
-            notes=(*asked.notes, *([_WIDE] if isinstance(statistic, Enclosed) else [])),
-            unit={"count": "rows", "share": "share"}.get(what, ""),
+            notes=(
+                *asked.notes,
+                *([_WIDE] if asked.columns and isinstance(statistic, Enclosed) else []),
+            ),
+            unit={
+                "count": "people" if self.release.ledger.weighed else "rows",
+                "share": "share",
+            }.get(what, ""),
         )
 
-    def _count(self, asked: Asked) -> tuple[Total, str]:
-        sums = self._sums([{}, asked.rows])
+    def _count(self, asked: Asked) -> tuple[Total | Enclosed, str]:
+        middle, basis = self._count_of(asked.rows)
+        if basis == MODEL or not asked.is_cut:
+            return middle, basis
+        lowest, highest = (self._count_of(rows)[0] for rows, _ in (asked.least, asked.most))
+        return Enclosed(middle, lowest, highest), basis
+
+    def _count_of(self, met: Product) -> tuple[Total, str]:
+        sums = self._sums([{}, met])
         rows, count = sums.values
         variance = sums.covariance[1, 1]
         most = rows if sums.covariance[0, 0] == 0 else np.inf
-        squares = None if asked.rows else count  # all rows are no sample of the rows
+        squares = None if met else count  # all rows are no sample of the rows
         return Total(count, variance, rows, squares, low=0.0, high=most), sums.basis
 
-    def _share(self, asked: Asked) -> tuple[Ratio, str]:
-        sums = self._sums([asked.rows, asked.base])
+    def _share(self, asked: Asked) -> tuple[Ratio | Enclosed, str]:
+        middle, basis = self._share_of(asked.rows, asked.base)
+        if basis == MODEL or not asked.is_cut:
+            return middle, basis
+        lowest = self._share_of(asked.least[0], asked.most[1])
+        highest = self._share_of(asked.most[0], asked.least[1])
+        return Enclosed(middle, lowest[0], highest[0]), basis
+
+    def _share_of(self, met: Product, base: Product) -> tuple[Ratio, str]:
+        sums = self._sums([met, base])
         count, rows = sums.values
         return Ratio(count, rows, sums.covariance), sums.basis
 
@@ -195,6 +216,7 @@ class Questions:
             basis=sums.basis,
             statistic=statistic if sums.basis == TABLES else None,
             notes=asked.notes,
+            datetime_format=column.datetime_format,
         )
 
     def _table(self, asked: Asked) -> TableAnswer:

@@ -20,7 +20,7 @@ from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.inference.simulating import independent_rows, simulated_answers
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.sampling.sampler import Sampler
+from sdv_privpgd.sampling.visits import RowMaker
 from sdv_privpgd.synthesize.engine import Engine, Model
 
 _WARM_EPOCHS, _WARM_SWEEPS = 5, 2
@@ -41,7 +41,7 @@ class MakesRows(Protocol):
     True
     """
 
-    def __call__(self, model: Model, seed: int) -> Sampler: ...
+    def __call__(self, model: Model, seed: int) -> RowMaker: ...
 
 
 @dataclass(frozen=True, kw_only=True)

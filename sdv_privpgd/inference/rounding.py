@@ -3,11 +3,25 @@
 import numpy as np
 from scipy.special import ndtr  # pyright: ignore[reportMissingTypeStubs]
 
+from sdv_privpgd.privacy.measurement import Measurement
+
 _SMALL = 1.0
 """Below this standard deviation the law is summed up; above it has hardly more than 1/12 to add."""
 
 _MOST = 50
 """Magnitudes that noise of a small standard deviation never exceeds."""
+
+
+def own_variance(measurement: Measurement) -> float:
+    """The variance of the noise in each number of an answer, its rounding included.
+
+    >>> from sdv_privpgd.privacy.queries import CountQuery
+    >>> answer = np.array([12.5])
+    >>> weighed = Measurement(query=CountQuery(), answer=answer, stddev=10.0, units=6)
+    >>> round(own_variance(weighed), 6)
+    100.002315
+    """
+    return rounded_variance(measurement.stddev * measurement.units) / measurement.units**2
 
 
 def rounded_variance(stddev: float) -> float:

@@ -8,11 +8,12 @@ noise.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain, Grouping
+from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.synthesize.engine import Model
@@ -27,8 +28,8 @@ def simulated_answers(
     """What the same questions, with the same noise, would have found in rows of a model. Public.
 
     Args:
-        measurements: The questions: their answers are not looked at. What is not a table or the
-            number of rows is left out.
+        measurements: The questions: their answers are not looked at. What is not a table, an
+            embedding or the number of rows is left out.
         domain: Of the codes.
         codes: Of the model's rows, shape (row, attribute).
         rng: Of the simulated noise.
@@ -49,11 +50,14 @@ def simulated_answers(
             exact = tables.counts(query.clique)
         elif isinstance(query, GroupedMarginalQuery):
             exact = tables.counts(query.clique, query.grouping)
+        elif isinstance(query, EmbeddingQuery):
+            exact = query.of_codes(domain, codes)
         else:
             continue
         noise = measured.stddev * rng.standard_normal(exact.shape)
-        answer = np.rint(exact + noise).astype(np.int64)
-        found.append(Measurement(query=query, answer=answer, stddev=measured.stddev))
+        answer, units = np.rint((exact + noise) * measured.units).astype(np.int64), measured.units
+        answer = answer / units if units > 1 else answer
+        found.append(replace(measured, answer=answer))
     return tuple(found)
 
 

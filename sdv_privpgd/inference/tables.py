@@ -13,7 +13,7 @@ from sdv_privpgd.columns.merging import Merging
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Clique, Grouping
 from sdv_privpgd.inference.linear import LinearEstimate
-from sdv_privpgd.inference.rounding import rounded_variance
+from sdv_privpgd.inference.rounding import own_variance
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
@@ -154,7 +154,7 @@ def group_labels(column: Column, groups: np.ndarray) -> list[str]:
 
 def _stddev(measurement: Measurement) -> float:
     """The noise's standard deviation, its rounding to whole numbers included."""
-    return rounded_variance(measurement.stddev) ** 0.5
+    return own_variance(measurement) ** 0.5
 
 
 def _place(name: str) -> tuple[int, str]:

@@ -60,8 +60,9 @@ def public_copy(metadata: Metadata, *, keep_ranges: bool) -> Metadata:
         if sequential:
             raise SynthesizerInputError(
                 f"Table {name!r} has a {' and a '.join(sequential)}: a person is a sequence of "
-                "rows, which a guarantee for single rows does not protect. Remove it and set "
-                "rows_per_person if rows are to be treated one by one."
+                "rows, which a guarantee for single rows does not protect. Remove it, and say "
+                "whose rows are and how they are in order with person_column, rows_per_person and "
+                "sequence_by."
             )
         if not keep_ranges:
             for column in table["columns"].values():

@@ -18,6 +18,7 @@ from sdv.errors import SynthesizerInputError, VersionError
 from sdv.metadata import Metadata
 
 from sdv_privpgd.columns.schema import PublicDomainError
+from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.columns.vocabulary import modelled
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.drafting.template import named_by_text
@@ -42,7 +43,7 @@ from sdv_privpgd.synthesize.engine import Engine
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
 
-_STATE_VERSION = 7
+_STATE_VERSION = 8
 
 
 class PrivateSynthesizer(
@@ -103,6 +104,7 @@ class PrivateSynthesizer(
         adjacency: str = "replace_one",
         rows_per_person: int = 1,
         person_column: str | None = None,
+        weigh_people: bool = False,
         public_domain: Mapping[str, Mapping] | None = None,
         public_metadata: bool = False,
         discovery_share: float = 0.2,
@@ -120,12 +122,19 @@ class PrivateSynthesizer(
         enforce_min_max_values: bool = True,
         enforce_rounding: bool = True,
         locales: Sequence[str] | str | None = None,
+        sequence_by: str | None = None,
+        previous: Sequence[str] | str = (),
+        per_person: Sequence[str] | str = (),
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.adjacency = adjacency
         self.rows_per_person = rows_per_person
         self.person_column = person_column
+        self.sequence_by = sequence_by
+        self.previous = previous
+        self.per_person = per_person
+        self.weigh_people = weigh_people
         self.public_domain = deepcopy(public_domain)
         self.public_metadata = public_metadata
         self.discovery_share = discovery_share
@@ -186,9 +195,10 @@ class PrivateSynthesizer(
         self.penalties = tuple(self.penalties)
         self.public_domain = named_by_text(self.public_domain)
         settings = self._settings()
-        for name in ("epsilon", "delta", "rows_per_person", "discovery_share"):
+        for name in ("epsilon", "delta", "rows_per_person", "weigh_people", "discovery_share"):
             setattr(self, name, getattr(settings, name))
         self.adjacency = settings.adjacency.value
+        self._description().require_order()
 
     def _settings(self) -> Settings:
         return Settings(
@@ -197,6 +207,7 @@ class PrivateSynthesizer(
             adjacency=self.adjacency,  # pyright: ignore[reportArgumentType]  (it is parsed)
             rows_per_person=self.rows_per_person,
             person_column=self.person_column,
+            weigh_people=self.weigh_people,
             discovery_share=self.discovery_share,
             seed=self.seed,
             strategy=weighed(
@@ -231,6 +242,13 @@ class PrivateSynthesizer(
             dtypes=self._dtypes,
             discovered={} if fitted is None else fitted.description.discovered,
             shapes={} if fitted is None else fitted.description.shapes,
+            visits=Visits.asked(
+                self.person_column,
+                self.rows_per_person,
+                self.sequence_by,
+                self.previous,
+                self.per_person,
+            ),
         )
 
     def _kept_columns(self) -> Collection[str]:
@@ -259,11 +277,12 @@ class PrivateSynthesizer(
                 "target": None, "importance": None,
             }  # fmt: skip
             known = {**usual, **known, "_account": Account(ledger, unfinished)}
-        elif found not in (6, _STATE_VERSION):
+        elif found not in (6, 7, _STATE_VERSION):
             raise VersionError(
                 f"This file holds state version {found!r} of {type(self).__name__}, and "
                 f"sdv-privpgd {version_of('sdv-privpgd')} reads 5 to {_STATE_VERSION}. Install "
                 "the version that wrote it: below 5 it is sdv-privpgd<0.2."
             )
-        # Up to 6, nothing said whose a row is.
-        vars(self).update({"person_column": None, **known})
+        # Up to 6, nothing said whose a row is; up to 7, all rows counted as 1, in no order.
+        order = {"sequence_by": None, "previous": (), "per_person": ()}
+        vars(self).update({"person_column": None, "weigh_people": False, **order, **known})

@@ -17,9 +17,10 @@ from sdv.errors import (
 )
 
 from sdv_privpgd.columns.facts import without_domain
+from sdv_privpgd.columns.times_of_day import on_days
 from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fit import Fit, Fitted, check
+from sdv_privpgd.fitting.fit import Fit, Fitted, check, check_match
 from sdv_privpgd.fitting.planning import planned
 from sdv_privpgd.fitting.refining import asked_again
 from sdv_privpgd.fitting.settings import Settings
@@ -71,8 +72,13 @@ class FitsOfTables(FittedState):
         else:
             table = data
         try:
+            description = self._description()
             opened, errors = PrivateTable.opened(
-                table, self._described, self._description().facts, people=self._settings().people
+                table,
+                self._described,
+                description.facts,
+                people=self._settings().people,
+                visits=description.ordered,
             )
         except UnknownKindError as error:
             raise InvalidDataTypeError(str(error)) from None
@@ -84,7 +90,8 @@ class FitsOfTables(FittedState):
 
     def _kept(self, table: PrivateTable) -> dict[str, Any]:
         """The dtypes that rows come back in, because no cell chose them. Public."""
-        return table.dtypes_kept(self._described, self._description().modelled)
+        description = self._description()
+        return table.dtypes_kept(self._described, description.modelled, description.keys)
 
     def fit(self, data, *, weights=None) -> None:
         """Fits the synthesizer to a DataFrame, or to SDV's ``{'table': DataFrame}``.
@@ -102,6 +109,9 @@ class FitsOfTables(FittedState):
             InvalidDataError: If column names do not match the metadata, for timedeltas and other
                 dtypes without an sdtype, or for a table without rows where their number is public.
             PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
+            MisfitError: After the first noisy counts, if they have none of the values that are
+                declared of a column. What they cost is spent; ``finish(data)`` goes on all the
+                same.
             SourceError: If rows cannot be read any more. What was spent is spent.
         """
         if weights is not None:
@@ -122,6 +132,11 @@ class FitsOfTables(FittedState):
                 "if the metadata has them from documentation and not from the data.",
                 stacklevel=2,
             )
+        moments = {
+            name: each for name, each in description.facts.items() if table.has_moments(name)
+        }
+        for sentence in on_days(moments):
+            warnings.warn(sentence, stacklevel=2)
         if not self.discovery_share:
             _ = description.schema
         names = self._names_of(data)
@@ -133,7 +148,7 @@ class FitsOfTables(FittedState):
             begin(progress, fit.settings.engine, lambda: fit.stages(num_rows))
             fit.discover(table, progress)
             expect(progress, lambda: fit.stages(num_rows))
-            self._run(fit, names, table, progress)
+            self._run(fit, names, table, progress, stops=True)
         self._speak_up()
 
     @property
@@ -232,6 +247,7 @@ class FitsOfTables(FittedState):
         self._check_settings()
         settings, description = self._settings(), self._description().declared
         check(settings, description)
+        check_match(settings, description)
         return settings, description if dtypes is None else replace(description, dtypes=dtypes)
 
     def _names_of(self, data) -> tuple[bool, pd.Index]:
@@ -264,6 +280,7 @@ class FitsOfTables(FittedState):
         progress: Progress,
         known: Sequence[Measurement] = (),
         *,
+        stops: bool = False,
         refines: Fitted | None = None,
         starts: Sequence[int] = (),
     ) -> None:
@@ -271,7 +288,7 @@ class FitsOfTables(FittedState):
         log_event(self, "Fit", {"TOTAL NUMBER OF COLUMNS": len(self._described)})
         self._ready_generators(fit.description)
         if refines is None or not isinstance(table, PrivateTable):
-            fit.ask(table, progress, known=known)
+            fit.ask(table, progress, known=known, stops=stops)
             made = fit.model(progress, starts=starts)
         else:
             made = asked_again(fit, refines, table, progress)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sdv_privpgd.columns.facts import without_domain
-from sdv_privpgd.drafting.files import plain_domain
+from sdv_privpgd.drafting.files import plain_domain, shortly
 from sdv_privpgd.fitting.refining import on_several_releases
 from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.plugin.arguments import column_names
@@ -97,7 +97,8 @@ class ShownFit(FittedState):
         schema, real = self._schema(), self._columns_of(real_data)
         synthetic = {}
         if self._sampler is not None and real:
-            synthetic = self._sampler.first(len(next(iter(real.values()))))
+            first = self._sampler.first(len(next(iter(real.values()))))
+            synthetic = {name: column for name, column in first.items() if name in real}
         modelled = {column.name for column in schema.columns}
         if label is None and isinstance(self.target, str) and self.target in modelled:
             label = self.target
@@ -138,7 +139,7 @@ class ShownFit(FittedState):
         True
         """
         self._require_fitted()
-        found = plain_domain(self._description().in_words, keeps=True)
+        found = shortly(plain_domain(self._description().in_words, keeps=True))
         return {name: found[name] for name in self._described if name in found}
 
     def value_sources(self) -> dict[str, str]:
@@ -185,7 +186,7 @@ class ShownFit(FittedState):
         """How far the particles were from the noisy tables after some epochs. Public.
 
         ``Loss`` is the mean over the tables of the squared sliced W2 distance, along directions
-        that are the same for all epochs.
+        that are the same for all epochs. After ``engine="generator"`` there is none.
 
         Raises:
             ValueError: For a model of another engine, which has no particles.

@@ -14,6 +14,7 @@ import pandas as pd
 from sdv.single_table.utils import validate_folder_path_with_table_names
 from tqdm.auto import tqdm
 
+from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.fitting.settings import check_count
 from sdv_privpgd.fitting.unfinished import note_on
 from sdv_privpgd.plugin import generators
@@ -222,8 +223,18 @@ class SampledRows(FittedState):
                 raise
 
     def _sampled(self, num_rows: int) -> dict[str, pd.Series]:
-        """The modelled columns of the next rows."""
-        return {} if self._sampler is None else self._sampler.take(num_rows)
+        """The modelled columns of the next rows, and whose they are where persons are sampled."""
+        if self._sampler is None:
+            return {}
+        columns = self._sampler.take(num_rows)
+        fitted = self._model_of_table
+        assert fitted is not None
+        visits = fitted.description.visits
+        if visits is not None:
+            own = columns[visits.person]
+            is_number = is_whole(self._dtypes.get(visits.person))
+            columns[visits.person] = own if is_number else "sdv-id-" + (own - 1).astype(str)
+        return columns
 
     def _table(self, num_rows: int, columns: Mapping[str, pd.Series]) -> pd.DataFrame:
         """A table in the metadata's column order: the given columns, the others generated."""

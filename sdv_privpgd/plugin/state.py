@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -17,7 +18,7 @@ from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.sampling.sampler import Sampler
+from sdv_privpgd.sampling.visits import RowMaker
 
 
 class FittedState(BaseSingleTableSynthesizer, ABC):
@@ -33,7 +34,7 @@ class FittedState(BaseSingleTableSynthesizer, ABC):
 
     _model_of_table: Fitted | None
     """Of the last fit that succeeded."""
-    dialect: Mapping[str, str] = MappingProxyType({})
+    dialect: Mapping[str, Any] = MappingProxyType({})
     """How the command line was told to read and write text. No cell decides it."""
     verbose: bool
     """Whether bars are shown."""
@@ -63,7 +64,7 @@ class FittedState(BaseSingleTableSynthesizer, ABC):
         return None if self._model_of_table is None else self._model_of_table.release
 
     @property
-    def _sampler(self) -> Sampler | None:
+    def _sampler(self) -> RowMaker | None:
         return None if self._model_of_table is None else self._model_of_table.sampler
 
     @abstractmethod
@@ -100,9 +101,14 @@ class FittedState(BaseSingleTableSynthesizer, ABC):
         }
 
     def _schema(self) -> Schema:
-        """The modelled columns. Raises ``PublicDomainError`` where a domain is not known."""
+        """The modelled columns. Raises ``PublicDomainError`` where a domain is not known.
+
+        Those that an order of rows adds are not the user's.
+        """
         fitted = self._model_of_table
-        return self._description().schema if fitted is None else fitted.description.schema
+        description = self._description() if fitted is None else fitted.description
+        own = (each for each in description.schema.columns if each.name in self._described)
+        return replace(description.schema, columns=tuple(own))
 
     def _require_fitted(self) -> None:
         if not self._fitted:

@@ -29,6 +29,15 @@ class PrivPGDSynthesizer(PrivateSynthesizer, strategy="all_pairs", engine="parti
         person_column: The column of ids that says whose a row is. With it no more than
             ``rows_per_person`` rows of a person are read, so that the promise holds for all rows of
             a person. It needs ``adjacency="add_remove"``; its ids are made anew.
+        sequence_by: The column of dates or numbers, of a declared range, by which the rows of a
+            person are in order. Each row is then told how long ago the row before was, and how many
+            rows the person has, and rows are sampled person by person, in order. It needs
+            ``person_column`` and at least 2 ``rows_per_person``: so many that follow each other.
+        previous: The columns of which each row is told what the row before had.
+        per_person: The columns in which all rows of a person have the same.
+        weigh_people: Whether each row of a person counts as 1 / the number of those that are read,
+            in place of 1, so that shares are of people, and the noise is that of one row for any
+            ``rows_per_person``. It needs ``person_column``, and no ``sequence_by``.
         public_domain: ``{column: {...}}`` with ``range_min`` and ``range_max`` (numerical,
             datetime) or ``range_values`` (categorical, ordinal), and optionally
             ``range_is_nullable``, ``decimal_places``, ``datetime_format``, ``num_bins``,
@@ -56,10 +65,13 @@ class PrivPGDSynthesizer(PrivateSynthesizer, strategy="all_pairs", engine="parti
             budget. Fewer cells have less noise; values inside a cell follow a finer grid.
         strategy: What is measured: ``'all_pairs'`` (also triples, over a few groups of values
             each, and where the noise is loud all columns alone), ``'independent'`` (each column
-            alone), ``'mst'``, ``'aim'`` or ``'mwem'``, or a ``Strategy`` with settings of its own.
-            ``None`` is the method's own.
-        engine: What makes rows of the answers: ``'particles'`` or ``'pgm'`` (Private-PGM), or an
-            ``Engine`` with settings of its own. ``None`` is the method's own.
+            alone), ``'mst'``, ``'aim'``, ``'mwem'``, ``'privsyn'``, ``'privmrf'`` ``'adaptive'``
+            or ``'mean_embedding'`` (DP-MERF), or a ``Strategy`` with settings of its own. ``None``
+            is the method's own.
+        engine: What makes rows of the answers: ``'particles'``, ``'pgm'`` (Private-PGM), ``'gum'``
+            (PrivSyn's), ``'rap'``, ``'gem'``, ``'private_gsd'`` or, for ``'mean_embedding'`` and
+            for it alone, ``'generator'``; or an ``Engine`` with settings of its own. ``None``
+            is the method's own.
         target: The column that the rows are to predict, or a list of several. It is public. Pairs
             of columns with it get more of the budget, others less.
         importance: ``{column: factor}``: how many times the budget of another pair of columns a
@@ -69,8 +81,8 @@ class PrivPGDSynthesizer(PrivateSynthesizer, strategy="all_pairs", engine="parti
         penalties: Penalties of its descent (``ProtectedThreshold``, ``DifferentiablePenalty``).
         enable_gpu: Whether it uses CUDA when there is one. Its kernels are tested in Triton's
             interpreter, and have not run on a device.
-        max_megabytes: The largest graphical model of ``'aim'`` and ``'mwem'``, in MiB. Larger ones
-            fit more pairs and take longer. ``None`` is 80.
+        max_megabytes: The largest model of ``'aim'``, ``'mwem'``, ``'privmrf'`` and
+            ``'adaptive'``, in MiB. Larger ones fit more pairs and take longer. ``None`` is 80.
         seed: Of what comes after the noisy answers, the sampled rows above all. The noise and
             the private choices come from the operating system and have no seed.
         verbose: Whether bars show how far a fit is, and the sampling of rows.

@@ -9,47 +9,53 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/accounting.py``       95  epsilon and delta as mu, and back
     ``privacy/noise.py``            45  rounded Gaussian noise
     ``privacy/selection.py``        47  the exponential mechanism
-    ``privacy/thresholding.py``     22  values that nobody declared
-    ``privacy/queries.py``         158  what can be asked, and its sensitivity
-    ``privacy/counting.py``         64  what is counted over codes
-    ``privacy/dataset.py``          67  codes in memory
-    ``privacy/value_counts.py``     84  values, and their counting
-    ``privacy/ledger.py``          194  the books
+    ``privacy/splitting.py``        21  where many rows are, by PrivTree
+    ``privacy/thresholding.py``     35  values that nobody declared
+    ``privacy/queries.py``         190  what can be asked, and its sensitivity
+    ``privacy/counting.py``         95  what is counted over codes
+    ``privacy/dataset.py``          68  codes in memory
+    ``privacy/units.py``             8  what a row of a person weighs
+    ``privacy/weighing.py``         68  rows of a person that count as one
+    ``privacy/value_counts.py``     89  values, and their counting
+    ``privacy/embedding.py``        90  sums of random features of codes
+    ``privacy/ledger.py``          213  the books
     ``privacy/composition.py``      22  more budget, and people of several tables
-    ``privacy/measurement.py``      10  a noisy answer
-    ``privacy/curator.py``         197  charging, counting and noise in one act
-    ``privacy/looking.py``          50  what a first look counts
-    ``privacy/streams.py``          68  codes in a file, and where rows are
-    ``privacy/boundary.py``        133  the table's way in
+    ``privacy/measurement.py``      11  a noisy answer
+    ``privacy/curator.py``         239  charging, counting and noise in one act
+    ``privacy/looking.py``          60  what a first look counts
+    ``privacy/streams.py``          70  codes in a file, and where rows are
+    ``privacy/boundary.py``        176  the table's way in
     ``columns/encoders.py``        218  cells to codes, and back
     ``columns/encoding.py``         33  columns to codes
     ``columns/readings.py``         58  cells of which little is known to codes
     ``columns/scalars.py``         177  numbers, truths and text of cells
     ``columns/dates.py``           135  dates of cells
-    ``sources/source.py``           50  what rows come from
-    ``sources/frames.py``           24  frames of pandas
-    ``sources/people.py``           96  no more than so many rows of a person
+    ``sources/source.py``           62  what rows come from
+    ``sources/frames.py``           31  frames of pandas
+    ``sources/people.py``          103  no more than so many rows of a person
 
-These are 2,047 lines of code. Who has rows in files, databases or clusters reads, of these 1,126
-what the rows come through; they hand out cells, keep none and count none but for the cluster:
+These are 2,459 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,350 what the rows come through; they hand out cells, keep none but those of rows
+before, and count none but for the cluster:
 
-    ``sources/opening.py``          44  the source of what a user has
+    ``sources/opening.py``          69  the source of what a user has
     ``sources/withheld.py``         17  messages that could quote a cell
-    ``sources/files.py``            105  paths and patterns; Parquet
-    ``sources/arrow.py``            86  batches of Arrow
-    ``sources/tables.py``           86  tables of other libraries
-    ``sources/csv.py``             101  files of text
-    ``sources/texts.py``           129  what a text means
+    ``sources/files.py``            109  paths and patterns; Parquet
+    ``sources/arrow.py``            101  batches of Arrow
+    ``sources/tables.py``           100  tables of other libraries
+    ``sources/csv.py``             105  files of text
+    ``sources/texts.py``           134  what a text means
     ``sources/parsers.py``         128  the parser of texts
     ``sources/headers.py``          77  names in a first record
-    ``sources/dialect.py``          45  how texts are written
+    ``sources/dialect.py``          66  how texts are written
     ``sources/kinds.py``            24  kinds of files
     ``sources/retyped.py``          35  dtypes that a user names
-    ``sources/spark.py``           144  tallies to the workers of a cluster
+    ``sources/spark.py``           150  tallies to the workers of a cluster
     ``sources/spark_tasks.py``     105  what the workers do
+    ``sources/visits.py``          130  at most so many rows of a person, in order
 
 What they call besides holds no record: ``domain`` and the cells of
-``columns/`` are public facts. The first eleven need numpy, scipy and mpmath alone. ``looking``,
+``columns/`` are public facts. The first twelve need numpy, scipy and mpmath alone. ``looking``,
 ``streams`` and ``boundary`` are the exceptions of the rule that the core is free of pandas: they
 call the encoders, who read pandas' columns, on columns that they do not look into. ``ledger_file``
 and ``opacus`` read ledgers, which are public.

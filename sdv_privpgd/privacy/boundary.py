@@ -19,6 +19,7 @@ from sdv_privpgd.columns.mismatch import mismatches
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.scalars import without_sdtype
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.visits import Ordered
 from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
@@ -28,11 +29,20 @@ from sdv_privpgd.privacy.looking import Looking
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.streams import ClusterRecords, MarginRecords, StoredRecords
+from sdv_privpgd.privacy.units import units_of, weights_of
 from sdv_privpgd.privacy.value_counts import ValueCounts
+from sdv_privpgd.privacy.weighing import ColumnsByNumber, Encoding, WeighedRecords, records_of
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.opening import of_people, open_source
-from sdv_privpgd.sources.source import Cluster, Source, SourceError, in_batches, total_of
+from sdv_privpgd.sources.opening import of_people, of_visits, open_source
+from sdv_privpgd.sources.source import (
+    Cluster,
+    Numbered,
+    Source,
+    SourceError,
+    in_batches,
+    total_of,
+)
 
 
 class PrivateTable:
@@ -51,9 +61,20 @@ class PrivateTable:
 
     __slots__ = ("_source",)
 
-    def __init__(self, source: Source | Mapping[str, Any]) -> None:
-        """Takes a source, or pandas' columns of one length by name."""
-        self._source = FrameSource(source) if isinstance(source, Mapping) else source
+    def __init__(self, source: Source | Mapping[str, Any], *, most: int | None = None) -> None:
+        """Takes a source, or pandas' columns of one length by name.
+
+        Of columns each row is a person's only one if people are weighed, of ``most`` rows at most.
+        """
+        if not isinstance(source, Mapping):
+            self._source = source
+        elif most is None:
+            self._source = FrameSource(source)
+        else:
+            numbered = Numbered.among(list(source), most)
+            ones = next(iter(source.values())).isna() * 0 + 1
+            held = {**source, numbered.name: ones}
+            self._source = FrameSource(held, list(source), numbered=numbered)
 
     @classmethod
     def opened(
@@ -63,7 +84,8 @@ class PrivateTable:
         facts: Mapping[str, Mapping[str, Any]],
         *,
         has_others: bool = False,
-        people: tuple[str, int] | None = None,
+        people: tuple[str, int, bool] | None = None,
+        visits: Ordered | None = None,
     ) -> tuple["PrivateTable", list[str]]:
         """The rows of a table, and sentences on what does not fit. Public.
 
@@ -74,8 +96,10 @@ class PrivateTable:
             columns: What is known of each column that must be there, in SDV's words.
             facts: What is declared of the modelled ones.
             has_others: Whether the table may have other columns, which are not read.
-            people: The column that tells people apart, and how many rows of each are read; without
-                it all rows are.
+            people: The column that tells people apart, how many rows of each are read, and whether
+                each row counts as 1 / the number of its person's; without it all rows are read.
+            visits: The order of the rows of these people, if each row is to be told of the one
+                before.
         """
         known = {name: {**each, **facts.get(name, {})} for name, each in columns.items()}
         source = open_source(table, known)
@@ -92,7 +116,11 @@ class PrivateTable:
         if errors:
             return cls({}), errors
         if people is not None:
-            source = of_people(source, *people)
+            source = (
+                of_people(source, *people, columns=columns)
+                if visits is None
+                else of_visits(source, *visits, columns=columns)
+            )
         dtypes = {name: source.dtypes[name] for name in columns}
         errors = without_sdtype(
             {name: each for name, each in dtypes.items() if columns[name]["sdtype"] in MODELLED}
@@ -110,13 +138,20 @@ class PrivateTable:
         return self._source.num_rows() if adjacency is Adjacency.REPLACE_ONE else None
 
     def dtypes_kept(
-        self, described: Mapping[str, Mapping[str, Any]], modelled: Collection[str]
+        self,
+        described: Mapping[str, Mapping[str, Any]],
+        modelled: Collection[str],
+        keys: Collection[str] = (),
     ) -> dict[str, Any]:
-        """The dtypes that no cell chose, without any of the table's values. Public."""
+        """The dtypes that no cell chose, without any of the table's values. Public.
+
+        Of ids that are no ``keys`` a cell may be missing, which decides whether they are whole
+        numbers. A key has no such cell.
+        """
         kept: dict[str, Any] = {}
         for name, facts in described.items():
             own = self._source.dtypes[name]
-            is_key = name not in modelled and facts["sdtype"] == "id"
+            is_key = name in keys and name not in modelled and facts["sdtype"] == "id"
             dtype = key_dtype(own) if is_key else chosen(own)
             if dtype is not None:
                 kept[name] = dtype
@@ -125,6 +160,10 @@ class PrivateTable:
     def is_aware(self, name: str) -> bool:
         """Whether a column's dtype says that its dates have a time zone. Public."""
         return is_aware(self._source.dtypes[name])
+
+    def has_moments(self, name: str) -> bool:
+        """Whether a column's dtype is one of dates with times of the day. Public."""
+        return self._source.dtypes[name].kind == "M"
 
     def codes(self, schema: Schema, progress: Progress = silent) -> np.ndarray:
         """The table as codes, for its owner, who asked SDV for them. Private as the table is.
@@ -157,21 +196,36 @@ class PrivateTable:
         His attributes are named by ``attribute_of``, and he may ``discover`` the values of the
         columns of which a reading asks for ``categories`` or ``numbers``.
         """
-        tally = Looking(readings)
+        tally, numbered = Looking(readings), self._numbered
         names = [each.name for each in readings]
-        seen = total_of(self._source, names, tally, "look", progress)
+        if numbered is None:
+            seen, units = total_of(self._source, names, tally, "look", progress), 1
+        else:
+            apart = ColumnsByNumber(tally, numbered)
+            parts = total_of(self._source, [*names, numbered.name], apart, "look", progress)
+            seen, units = tally.zero(), units_of(numbered.most)
+            for part, weight in zip(parts, weights_of(numbered.most), strict=True):
+                tally.merge(seen, part.times(weight))
         domain = Domain(tuple(tally.sizes), tuple(tally.sizes.values()))
-        records = MarginRecords(domain, list(seen.tables.values()), seen.num_rows)
+        records = MarginRecords(domain, list(seen.tables.values()), seen.num_rows, units)
         return Curator(records, books, values=ValueCounts.of(seen.values, seen.numbers))
 
     def _records(self, schema: Schema, progress: Progress) -> Records:
         """The rows as codes: in memory, in a file, or where they are."""
-        if isinstance(self._source, FrameSource):
+        if isinstance(self._source, FrameSource) and self._numbered is None:
             return Dataset(schema.domain(), self.codes(schema, progress))
+        encoding = Encoding(schema, self._numbered)
         if isinstance(self._source, Cluster):
-            return ClusterRecords(self._source, schema)
-        batches = in_batches(self._source, schema.read, "encode", progress)
-        return StoredRecords(schema.domain(), (encode_table(each, schema).T for each in batches))
+            records = ClusterRecords(self._source, encoding)
+        else:
+            batches = in_batches(self._source, encoding.read, "encode", progress)
+            records = StoredRecords(encoding.domain, map(encoding.codes, batches))
+        return records if self._numbered is None else WeighedRecords(records, schema.domain())
+
+    @property
+    def _numbered(self) -> Numbered | None:
+        """Where the source says how many rows of a row's person are used, if rows are weighed."""
+        return getattr(self._source, "numbered", None)
 
 
 class EncodedTable:
@@ -184,11 +238,14 @@ class EncodedTable:
     3
     """
 
-    __slots__ = ("_table",)
+    __slots__ = ("_rows", "_table")
 
-    def __init__(self, table: Any) -> None:
-        """Takes a pandas DataFrame with a column for each attribute, in any order."""
-        self._table = table
+    def __init__(self, table: Any, *, rows: int = 1) -> None:
+        """Takes a pandas DataFrame with a column for each attribute, in any order.
+
+        Where people are weighed, each record is one of a person of so many ``rows``.
+        """
+        self._table, self._rows = table, rows
 
     def __repr__(self) -> str:
         return "EncodedTable()"
@@ -210,10 +267,12 @@ class EncodedTable:
     ) -> Curator:
         """Who answers for the codes, which must be those of the schema."""
         del progress  # nothing is left to be read
-        domain = schema.domain()
-        names, table = list(domain.attributes), self._table
+        names, table = list(schema.domain().attributes), self._table
         in_order = table if list(table.columns) == names else table[names]
-        return Curator(Dataset(domain, in_order.to_numpy()), books, known=known)
+        most = books.ledger.most_weighed
+        return Curator(
+            records_of(schema, in_order.to_numpy(), most, self._rows), books, known=known
+        )
 
 
 def without_table(schema: Schema, books: Books, known: Sequence[Measurement]) -> Curator:
@@ -224,5 +283,5 @@ def without_table(schema: Schema, books: Books, known: Sequence[Measurement]) ->
     >>> without_table(Schema.from_sdv({"ill": {"sdtype": "boolean"}}), books, []).measurements
     ()
     """
-    domain = schema.domain()
-    return Curator(Dataset(domain, np.empty((0, len(domain)), np.uint8)), books, known=known)
+    none = np.empty((0, len(schema.domain())), np.uint8)
+    return Curator(records_of(schema, none, books.ledger.most_weighed), books, known=known)

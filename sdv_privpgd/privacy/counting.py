@@ -114,6 +114,56 @@ class LookupSum:
         add_all(total, other)
 
 
+class FeatureSums:
+    """The sums over records of the waves at their phases, by label: one table (label, 2, feature).
+
+    >>> waves = np.array([[10, 0], [0, 10]])  # of two phases
+    >>> tally = FeatureSums((0,), [np.array([[0], [1]], dtype=np.uint16)], waves, None, 1)
+    >>> total = tally.zero()
+    >>> tally.add(total, np.array([[0, 1, 1]]))
+    >>> total[0].tolist()
+    [[[10], [20]]]
+    """
+
+    _AT_ONCE = 1 << 11
+    """Records whose features are held at a time."""
+
+    def __init__(
+        self,
+        axes: Sequence[int],
+        phases: Sequence[np.ndarray],
+        waves: np.ndarray,
+        label: int | None,
+        num_labels: int,
+    ) -> None:
+        """Takes uint16 phases (code, feature) of each axis, integers (2, phase), and a label."""
+        self._parts = list(zip(axes, phases, strict=True))
+        self._waves, self._label, self._num_labels = waves, label, num_labels
+        self._num_features = phases[0].shape[1]
+
+    def zero(self) -> Tables:
+        return [np.zeros((self._num_labels, 2, self._num_features), dtype=np.int64)]
+
+    def add(self, total: Tables, item: np.ndarray) -> None:
+        for start in range(0, item.shape[1], self._AT_ONCE):
+            part = item[:, start : start + self._AT_ONCE]
+            held = np.zeros((part.shape[1], self._num_features), dtype=np.uint16)
+            for axis, phases in self._parts:
+                held += phases[part[axis]]  # modulo a turn
+            if self._label is None:
+                self._count(total[0][0], held)
+                continue
+            for code in range(self._num_labels):
+                self._count(total[0][code], held[part[self._label] == code])
+
+    def _count(self, total: np.ndarray, phases: np.ndarray) -> None:
+        for wave, values in enumerate(self._waves):
+            total[wave] += values[phases].sum(axis=0, dtype=np.int64)
+
+    def merge(self, total: Tables, other: Tables) -> None:
+        add_all(total, other)
+
+
 def add_all(total: Tables, other: Tables) -> None:
     """Adds tables to others of the same shapes, in place.
 

@@ -22,13 +22,14 @@ from sdv_privpgd.privacy.queries import (
     answers,
 )
 from sdv_privpgd.privacy.selection import exponential_choice
+from sdv_privpgd.privacy.splitting import COST, decay_of, halved
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.progress import Progress, silent
 
-_BLOCK, _CELLS = 32, 1 << 15
-"""One pass over the records answers as many queries, or more as long as they have so many cells.
-Fewer would read the records more often."""
+_BLOCK, _CELLS, _MOST = 32, 1 << 15, 1 << 10
+"""One pass over the records answers as many queries, or more as long as they have so many cells,
+and are no more than the last. Fewer would read the records more often."""
 
 
 def _noisy(answer: np.ndarray, stddev: float, words: WordSource) -> np.ndarray:
@@ -38,12 +39,17 @@ def _noisy(answer: np.ndarray, stddev: float, words: WordSource) -> np.ndarray:
     return np.asarray(answer + rounded_gaussian(stddev, answer.size, words).reshape(answer.shape))
 
 
+def _in_ones(noisy: np.ndarray, units: int) -> np.ndarray:
+    """The same numbers, each so many units a count of one: post-processing."""
+    return noisy if units == 1 else noisy / units
+
+
 def _blocks(queries: Sequence[Query], domain: Domain) -> list[list[Query]]:
     """The queries, in order, in blocks that one pass answers each."""
     blocks: list[list[Query]] = []
     cells = _CELLS
     for query in queries:
-        if not blocks or (cells >= _CELLS and len(blocks[-1]) >= _BLOCK):
+        if not blocks or len(blocks[-1]) >= (_MOST if cells < _CELLS else _BLOCK):
             blocks.append([])
             cells = 0
         blocks[-1].append(query)
@@ -96,6 +102,11 @@ class Curator:
         values: ValueCounts | None = None,
         known: Sequence[Measurement] = (),
     ) -> None:
+        if dataset.units != books.ledger.units:
+            raise ValueError(
+                f"The table is counted in units of 1 / {dataset.units} and the ledger in units of "
+                f"1 / {books.ledger.units}: the noise would be another one than was charged for."
+            )
         self._dataset = dataset
         self._values = ValueCounts({}) if values is None else values
         self._books = books
@@ -138,19 +149,21 @@ class Curator:
         """Noisy answers to the queries, in one joint Gaussian release: one measurement each.
 
         Privacy: sqrt(mu_squared)-GDP. The answers together have squared L2 sensitivity at most
-        D^2 = sum_q D_q^2, times rows_per_person^2 for all the rows of one person; a Gaussian of
-        standard deviation D / mu on them is mu-GDP (Dong, Roth & Su 2022, Theorem 2), and so is
-        its rounding to integers. Queries with D = 0 under the fit's adjacency ask for what that
-        adjacency calls public: they are answered exactly and cost nothing, on their own.
+        D^2 = sum_q D_q^2, times the square of what all the rows of one person count as; a Gaussian
+        of standard deviation D / mu on them is mu-GDP (Dong, Roth & Su 2022, Theorem 2), and so is
+        its rounding to integers. Where a person's rows are weighed, counts and noise are integers
+        in units of 1 / units, and are divided by their number afterwards. Queries with D = 0 under
+        the fit's adjacency ask for what that adjacency calls public: they are answered exactly and
+        cost nothing, on their own.
 
         Raises ``PrivacyBudgetError`` before the table is read if the budget is short.
         """
         queries = tuple(queries)
         if not queries:
             return []
-        mu_squared, ledger = Fraction(mu_squared), self.ledger
+        mu_squared, ledger, units = Fraction(mu_squared), self.ledger, self.ledger.units
         squares = {
-            adjacency: ledger.rows_per_person**2
+            adjacency: (ledger.rows_counted * units) ** 2
             * sum(query.l2_sensitivity_squared(adjacency) for query in queries)
             for adjacency in Adjacency
         }
@@ -177,7 +190,10 @@ class Curator:
         return [
             self._released(
                 Measurement(
-                    query=query, answer=_noisy(answer, stddev, self._books.words), stddev=stddev
+                    query=query,
+                    answer=_in_ones(_noisy(answer, stddev, self._books.words), units),
+                    stddev=stddev / units,
+                    units=units,
                 )
             )
             # The queries that were charged decide what is answered; the bar only looks on.
@@ -207,13 +223,14 @@ class Curator:
         if not names:
             return {}
         queries = [ValueCountsQuery(name) for name in names]
-        mu_squared, rows = Fraction(mu_squared), ledger.rows_per_person
+        mu_squared, units = Fraction(mu_squared), ledger.units
+        whole = ledger.rows_counted * units
         squares = {
-            adjacency: rows**2 * sum(query.l2_sensitivity_squared(adjacency) for query in queries)
+            adjacency: whole**2 * sum(query.l2_sensitivity_squared(adjacency) for query in queries)
             for adjacency in Adjacency
         }
         stddev = _usable_stddev(squares[ledger.adjacency], mu_squared, what)
-        shape = len(names), rows, ledger.adjacency
+        shape = len(names), ledger.rows_per_person, ledger.adjacency, whole
         threshold = threshold_for(stddev, delta, *shape)
         # Charge first: if the budget is short this raises, and no row has been read.
         self._books.charge(
@@ -234,6 +251,7 @@ class Curator:
             counted = query.answer(self._values)
             noisy = _noisy(counted.numbers, stddev, self._books.words)
             many = np.flatnonzero(noisy[:-1] >= threshold).tolist()
+            noisy = np.rint(noisy / units).astype(np.int64) if units > 1 else noisy
             found[name] = [
                 *zip(counted.at(many), noisy[many].tolist(), strict=True),
                 (None, int(noisy[-1])),
@@ -246,7 +264,8 @@ class Curator:
         Index r has a probability proportional to exp(score_r / T), to within ``SAMPLING_DELTA``.
 
         Privacy: sqrt(mu_squared)-GDP. No score changes by more than D between neighbors, D being
-        the largest sensitivity times rows_per_person, so the choice has range epsilon 2 D / T;
+        the largest sensitivity times what a person's rows count as, so the choice has range epsilon
+        2 D / T;
         T is the smallest temperature at which ``mu_squared`` pays for that
         (``privacy/selection.py`` has the proof). A single score leaves nothing to choose: no
         record is read, nothing is charged.
@@ -261,8 +280,9 @@ class Curator:
         if len(scores) == 1:
             return 0
         mu_squared, ledger = Fraction(mu_squared), self.ledger
+        scores = [score.in_units(ledger.units) for score in scores]  # refuses what is too large
         squares = {
-            adjacency: ledger.rows_per_person**2
+            adjacency: (ledger.rows_counted * ledger.units) ** 2
             * max(score.l2_sensitivity_squared(adjacency) for score in scores)
             for adjacency in Adjacency
         }
@@ -286,3 +306,44 @@ class Curator:
         self._tables.update(zip(new, self._dataset.counts_of(new), strict=True))
         values = [score.of_counts(self._tables[score.clique]) for score in scores]
         return exponential_choice(values, temperature, self._books.words)
+
+    def split(self, name: str, num_codes: int, mu_squared: Fraction, *, what: str) -> list[int]:
+        """The first code of each part that PrivTree cuts the first codes of an attribute into.
+
+        Parts of many rows are halved, again and again; rows of later codes have no part in it.
+
+        Privacy: sqrt(mu_squared)-GDP. The tree has range epsilon ``COST`` D / T for a decision's
+        temperature T and the D rows that come or go between neighbors, times what a person's rows
+        count as (``privacy/splitting.py`` has the proof). The ledger names the temperature at which
+        a choice between scores of sensitivity D costs as much: 2 T / ``COST``.
+
+        Raises ``PrivacyBudgetError`` before the table is read if the budget is short.
+        """
+        if not 1 <= num_codes <= self.domain.size((name,)):
+            raise ValueError(f"num_codes must be 1 to {self.domain.size((name,))}: {num_codes!r}.")
+        mu_squared, ledger = Fraction(mu_squared), self.ledger
+        rows = {Adjacency.REPLACE_ONE: 2, Adjacency.ADD_REMOVE: 1}
+        whole = ledger.rows_counted * ledger.units
+        squares = {each: (whole * rows[each]) ** 2 for each in Adjacency}
+        sensitivity = math.isqrt(squares[ledger.adjacency])
+        alike = 2 * sensitivity / Fraction(range_epsilon_of(mu_squared))
+        # Charge first: if the budget is short this raises, and no row has been read.
+        self._books.charge(
+            Charge(
+                mechanism="PrivTree",
+                what=what,
+                num_queries=1,
+                num_values=1,
+                sensitivity_squared=tuple(squares.items()),
+                stddev=0.0,
+                mu_squared=mu_squared,
+                delta=SAMPLING_DELTA,
+                temperature=alike,
+            )
+        )
+        temperature, words = alike * COST / 2, self._books.words
+        return halved(
+            self._dataset.counts((name,))[:num_codes].tolist(),
+            decay_of(temperature),
+            lambda score: exponential_choice([0, score], temperature, words) == 1,
+        )

@@ -26,6 +26,9 @@ class Records(abc.ABC):
     in_one_pass = False
     """Whether all questions of a round are asked at once, because a pass takes long."""
 
+    units = 1
+    """What one record counts as, at most."""
+
     __slots__ = ("domain",)
 
     def __init__(self, domain: Domain) -> None:

@@ -18,6 +18,7 @@ from sdv_privpgd.privacy.accounting import (
 )
 from sdv_privpgd.privacy.noise import WordSource
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.units import units_of
 
 _EVENTS_SHARE = Fraction(1, 2**60)
 """Share of delta that the events' own deltas may take beyond what is reserved for them: too little
@@ -115,6 +116,8 @@ class PrivacyLedger:
     people: str | None = None
     """The column that says whose a row is, where a person's rows beyond ``rows_per_person`` were
     not read; ``None`` where that number was taken for granted."""
+    weighed: bool = False
+    """Whether each row of a person counted as 1 / the number of those that were read."""
 
     def __post_init__(self) -> None:
         rows = self.rows_per_person
@@ -132,6 +135,7 @@ class PrivacyLedger:
         *,
         reserved: Fraction = Fraction(0),
         people: str | None = None,
+        weighed: bool = False,
     ) -> "PrivacyLedger":
         """An empty ledger over the largest mu^2 that (epsilon, delta)-DP allows.
 
@@ -148,7 +152,31 @@ class PrivacyLedger:
             budget=mu_squared_of(epsilon, float(Fraction(delta) - reserved)),
             reserved=reserved,
             people=people,
+            weighed=weighed,
         )
+
+    @property
+    def rows_counted(self) -> int:
+        """What the rows of one person count as together: so many rows, at most.
+
+        >>> PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, weighed=True).rows_counted
+        1
+        """
+        return 1 if self.weighed else self.rows_per_person
+
+    @property
+    def most_weighed(self) -> int | None:
+        """How many rows of a person are weighed, at most; ``None`` where each counts as one."""
+        return self.rows_per_person if self.weighed else None
+
+    @property
+    def units(self) -> int:
+        """How many units a count of one is, in which counts, noise and charges are whole numbers.
+
+        >>> PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, weighed=True).units
+        6
+        """
+        return units_of(self.rows_per_person) if self.weighed else 1
 
     @property
     def unit(self) -> str:
@@ -158,9 +186,10 @@ class PrivacyLedger:
         "all rows of one person, of which 3 at most are used (told apart by 'patient')"
         """
         if self.people is not None:
+            together = ", together as one row" if self.weighed else ""
             return (
-                f"all rows of one person, of which {self.rows_per_person} at most are used (told "
-                f"apart by {self.people!r})"
+                f"all rows of one person, of which {self.rows_per_person} at most are used"
+                f"{together} (told apart by {self.people!r})"
             )
         rows = self.rows_per_person
         return "one row" if rows == 1 else f"up to {rows} rows of one person"
@@ -203,11 +232,14 @@ class PrivacyLedger:
         >>> round(ledger.followed_by(ledger).epsilon, 2)  # of two fits of the same people
         1.47
         """
-        if (self.adjacency, self.rows_per_person) != (later.adjacency, later.rows_per_person):
+        own, other = (
+            f"{each.adjacency.value}/{each.rows_per_person}{'/weighed' if each.weighed else ''}"
+            for each in (self, later)
+        )
+        if own != other:
             raise ValueError(
                 "Ledgers compose only under one adjacency and one rows_per_person, got "
-                f"{self.adjacency.value}/{self.rows_per_person} and "
-                f"{later.adjacency.value}/{later.rows_per_person}."
+                f"{own} and {other}."
             )
         budget = self.budget + later.budget
         delta = max(self.delta, later.delta)
@@ -247,6 +279,8 @@ class PrivacyLedger:
             "adjacency": self.adjacency.value,
             "rows_per_person": self.rows_per_person,
             "people": self.people,
+            "weighed": self.weighed,
+            "units": self.units,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "reserved_delta": str(self.reserved),

@@ -24,6 +24,8 @@ class Measurement:
     query: Query
     answer: np.ndarray
     stddev: float
+    units: int = 1
+    """Answer and noise are whole numbers of 1 / units: of another one where people are weighed."""
 
     def __post_init__(self) -> None:
         self.answer.setflags(write=False)

@@ -114,6 +114,52 @@ class GroupedMarginalQuery:
         return table
 
 
+@dataclass(frozen=True)
+class DependenceQuery:
+    """How far a pair is from independence: || n_ab - n_a n_b / n ||_1 in records, rounded down.
+
+    Zhang et al. 2021 (PrivSyn) call it InDif; it is 2 n times the total variation distance of the
+    pair from the product of its marginals (R-score; Cai et al. 2021, PrivMRF).
+
+    >>> query = DependenceQuery(("smokes", "coughs"))
+    >>> query.of_counts(np.array([[50, 0], [0, 50]])), query.of_counts(np.array([[25, 25]] * 2))
+    (array([100]), array([0]))
+    """
+
+    clique: Clique
+
+    def describe(self) -> str:
+        return "dependence of " + " and ".join(self.clique)
+
+    def l2_sensitivity_squared(self, adjacency: Adjacency) -> int:
+        """16 when a record is added or removed; 36 when it moves from one cell to another.
+
+        With p and q the shares n_a / n and n_b / n, one more record, at (x, y), changes the
+        differences n_ab - n_a n_b / n by n / (n + 1) (e_x - p) (e_y - q)^T: less than 2 * 2 in L1
+        norm. Of a record that moves from (x, y) to (x', y'), among n others, the terms p q^T
+        cancel: what is left are n / (n + 1) times e_x e_y^T - e_x' e_y'^T, (e_x - e_x') q^T and
+        p (e_y - e_y')^T, less than 2 + 2 + 2. Numbers that differ by less than 4 or 6 still
+        differ by at most so much when they are rounded down.
+        """
+        return 36 if adjacency is Adjacency.REPLACE_ONE else 16
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        """One number. Raises ``ValueError`` unless these are two attributes of the domain."""
+        _, _ = domain.shape(self.clique)
+        return (1,)
+
+    def of_counts(self, counts: np.ndarray) -> np.ndarray:
+        """The answer on a table with these counts of the pair. Private as they are."""
+        total = int(counts.sum())
+        # Their products must not wrap around: beyond 2^30 records they are Python's integers.
+        exact = counts if total <= 2**30 else counts.astype(object)
+        gaps = total * exact - np.outer(exact.sum(axis=1), exact.sum(axis=0))
+        return np.array([np.abs(gaps).sum() // max(total, 1)], dtype=np.int64)
+
+    def answer(self, dataset: Records) -> np.ndarray:
+        return self.of_counts(dataset.counts(self.clique))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ModelErrorQuery:
     """How badly a model approximates a clique: weight * (|| counts - expected ||_1 - bias).
@@ -141,14 +187,34 @@ class ModelErrorQuery:
                 f"A model's error needs int64 expected counts and a weight of at least 1, got "
                 f"{self.expected.dtype} and {self.weight!r}."
             )
+        self._require_room(1)
+        self.expected.setflags(write=False)
+
+    def _require_room(self, units: int) -> None:
         magnitude = float(np.abs(self.expected.astype(np.float64)).sum()) + abs(self.bias)
-        if self.weight * magnitude > self._LIMIT:
+        if self.weight * units * magnitude > self._LIMIT:
             # Beyond it a sum could wrap around, and one record change it by any amount.
             raise ValueError(
                 f"Expected counts and bias of {self.clique!r} must be at most 2^60 with their "
-                f"weight, got {self.weight * magnitude:.3g}."
+                f"weight, got {self.weight * units * magnitude:.3g}."
             )
-        self.expected.setflags(write=False)
+
+    def in_units(self, units: int) -> "ModelErrorQuery":
+        """The same error where a count of one is so many units.
+
+        >>> query = ModelErrorQuery(clique=("ill",), expected=np.array([60, 40]), bias=5)
+        >>> query.in_units(6).of_counts(np.array([300, 300]))
+        90
+        """
+        if units == 1:
+            return self
+        self._require_room(units)
+        return ModelErrorQuery(
+            clique=self.clique,
+            expected=self.expected * units,
+            bias=self.bias * units,
+            weight=self.weight,
+        )
 
     def describe(self) -> str:
         return "error of the model on " + " x ".join(self.clique)
@@ -293,7 +359,7 @@ class SigmoidSumQuery:
 
 
 def answers(queries: Sequence[Query], dataset: Records) -> list[np.ndarray]:
-    """The exact answer of each query, int64. Private. Marginals of one grouping take one pass.
+    """The exact answer of each query, int64. Private. Tables of one grouping take one pass.
 
     >>> from sdv_privpgd.privacy.dataset import Dataset
     >>> dataset = Dataset(Domain(("age", "ill"), (3, 2)), np.array([[0, 1], [2, 1], [2, 0]]))
@@ -302,16 +368,22 @@ def answers(queries: Sequence[Query], dataset: Records) -> list[np.ndarray]:
     """
     asked: dict[Grouping | None, list[Clique]] = {}
     for query in queries:
-        if isinstance(query, MarginalQuery | GroupedMarginalQuery):
+        if isinstance(query, _OfTable):
             asked.setdefault(_grouping(query), []).append(query.clique)
     tables = {key: iter(dataset.counts_of(cliques, key)) for key, cliques in asked.items()}
-    return [
-        next(tables[_grouping(query)])
-        if isinstance(query, MarginalQuery | GroupedMarginalQuery)
-        else query.answer(dataset)
+    found = [
+        next(tables[_grouping(query)]) if isinstance(query, _OfTable) else query.answer(dataset)
         for query in queries
+    ]
+    return [
+        query.of_counts(counts) if isinstance(query, DependenceQuery) else counts
+        for query, counts in zip(queries, found, strict=True)
     ]
 
 
-def _grouping(query: MarginalQuery | GroupedMarginalQuery) -> Grouping | None:
+_OfTable = MarginalQuery | GroupedMarginalQuery | DependenceQuery
+"""The queries that are answered by the table of a clique."""
+
+
+def _grouping(query: _OfTable) -> Grouping | None:
     return query.grouping if isinstance(query, GroupedMarginalQuery) else None

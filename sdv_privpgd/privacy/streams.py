@@ -10,11 +10,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from sdv_privpgd.columns.encoding import encode_table
-from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain, code_type
 from sdv_privpgd.privacy.counting import CliqueCounts, RecordNumber, Tables
 from sdv_privpgd.privacy.dataset import BLOCK, Records
+from sdv_privpgd.privacy.weighing import Encoding
 from sdv_privpgd.sources.source import Cluster, Columns, SourceError, Tally
 
 _IN_MEMORY = 1 << 25
@@ -73,9 +72,15 @@ class MarginRecords(Records):
     array([1, 2])
     """
 
-    def __init__(self, domain: Domain, tables: Sequence[np.ndarray], number: int) -> None:
-        """Takes an int64 table an attribute, in order, and the number of records."""
+    def __init__(
+        self, domain: Domain, tables: Sequence[np.ndarray], number: int, units: int = 1
+    ) -> None:
+        """Takes an int64 table an attribute, in order, and the number of records.
+
+        Both are in ``units``.
+        """
         super().__init__(domain)
+        self.units = units
         self._tables = dict(zip(domain.attributes, tables, strict=True))
         self._number = number
 
@@ -96,25 +101,25 @@ class ClusterRecords(Records):
 
     in_one_pass = True
 
-    def __init__(self, source: Cluster, schema: Schema) -> None:
-        super().__init__(schema.domain())
-        self._source, self._schema = source, schema
+    def __init__(self, source: Cluster, encoding: Encoding) -> None:
+        super().__init__(encoding.domain)
+        self._source, self._encoding = source, encoding
 
     def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
-        return self._source.total(self._schema.read, _Encoded(self._schema, tally))
+        return self._source.total(self._encoding.read, _Encoded(self._encoding, tally))
 
 
 class _Encoded:
     """A tally of codes as one of the columns that are encoded to them."""
 
-    def __init__(self, schema: Schema, tally: Tally[np.ndarray, Tables]) -> None:
-        self._schema, self._tally = schema, tally
+    def __init__(self, encoding: Encoding, tally: Tally[np.ndarray, Tables]) -> None:
+        self._encoding, self._tally = encoding, tally
 
     def zero(self) -> Tables:
         return self._tally.zero()
 
     def add(self, total: Tables, item: Columns) -> None:
-        codes = encode_table(item, self._schema).T
+        codes = self._encoding.codes(item)
         for start in range(0, codes.shape[1], BLOCK):
             self._tally.add(total, codes[:, start : start + BLOCK])
 

@@ -5,8 +5,10 @@ threshold T (Korolova et al. 2009; with Gaussian noise Wilson et al. 2020). Valu
 neighbors have are a Gaussian release. Values that only one has tell the neighbors apart if one of
 them is released. In one column a person's R rows can be all that such values have: the chance is
 largest, for R P(N >= T - R) is above any sum of P(N >= T - r_i) with sum r_i = R, if it is bounded
-by p = R P(N >= T - R). Let K columns be asked for, and the rest of the release be M: whatever
-follows, also when it sees the released values.
+by p = R P(N >= T - R). Where rows are weighed, the r_i are sums of weights, in units, at most R of
+them are positive, and none is above the weight of a whole person, U units: p = R P(N >= T - U).
+Let K columns be asked for, and the rest of the release be M: whatever follows, also when it sees
+the released values.
 
 Let A and A' be neighbors, let B be A's release without the values of A alone, and let S be any set
 of transcripts, S_0 those of S without a value of A alone. Then for the Gaussian events'
@@ -38,9 +40,16 @@ _RELATIVE_ERROR = 2.0**-40
 
 
 def threshold_for(
-    stddev: float, delta: Fraction, num_columns: int, rows_per_person: int, adjacency: Adjacency
+    stddev: float,
+    delta: Fraction,
+    num_columns: int,
+    rows_per_person: int,
+    adjacency: Adjacency,
+    whole: int | None = None,
 ) -> int:
     """The smallest threshold of noisy counts that adds at most ``delta``, from 0 to 1/2.
+
+    ``whole`` is what all rows of a person count as together; by default as many as they are.
 
     >>> threshold_for(5.0, Fraction(1, 10**6), 3, 1, Adjacency.REPLACE_ONE)
     28
@@ -48,22 +57,30 @@ def threshold_for(
     sides = 2 if adjacency is Adjacency.REPLACE_ONE else 1
     tail = float(delta) / (sides * num_columns * rows_per_person)
     # Half a row below what has this tail, and what is sought is at or above that.
-    threshold = math.floor(rows_per_person + stddev * math.sqrt(2) * float(erfcinv(2 * tail)))
-    while thresholded_delta(stddev, threshold, num_columns, rows_per_person, adjacency) > delta:
+    whole = rows_per_person if whole is None else whole
+    threshold = math.floor(whole + stddev * math.sqrt(2) * float(erfcinv(2 * tail)))
+    shape = num_columns, rows_per_person, adjacency, whole
+    while thresholded_delta(stddev, threshold, *shape) > delta:
         threshold += 1
     return threshold
 
 
 def thresholded_delta(
-    stddev: float, threshold: int, num_columns: int, rows_per_person: int, adjacency: Adjacency
+    stddev: float,
+    threshold: int,
+    num_columns: int,
+    rows_per_person: int,
+    adjacency: Adjacency,
+    whole: int | None = None,
 ) -> Fraction:
     """An upper bound of what such a release adds to delta on its own.
 
     >>> float(thresholded_delta(5.0, 28, 3, 1, Adjacency.REPLACE_ONE)) < 1e-6
     True
     """
+    whole = rows_per_person if whole is None else whole
     # P(R + round(N) >= T) = P(N >= T - R - 1/2).
-    beyond = float(erfc((threshold - rows_per_person - 0.5) / (stddev * math.sqrt(2)))) / 2
+    beyond = float(erfc((threshold - whole - 0.5) / (stddev * math.sqrt(2)))) / 2
     chance = Fraction(beyond * (1 + _RELATIVE_ERROR)) * rows_per_person * num_columns
     if chance >= Fraction(1, 2):
         return Fraction(1)

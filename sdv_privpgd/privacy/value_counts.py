@@ -135,6 +135,13 @@ class NumberCounts:
         self._missing += int(numbers[-1])
         self._put_together()
 
+    def times(self, weight: int) -> "NumberCounts":
+        """The same numbers, each counted so many times."""
+        found = NumberCounts()
+        found._parts = [(values, counts * weight) for values, counts in self._parts]
+        found._missing = self._missing * weight
+        return found
+
     def counted(self) -> Counted:
         """The numbers, ascending."""
         self._put_together()

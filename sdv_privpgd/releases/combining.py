@@ -14,6 +14,7 @@ from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.releases.holders import Holder
 from sdv_privpgd.releases.measured import Measured
 from sdv_privpgd.releases.modelling import ModelledTables, modelled
+from sdv_privpgd.releases.order_file import order_facts
 from sdv_privpgd.releases.pages import holders_report, holders_text
 from sdv_privpgd.releases.pooling import Pooled, pooled
 from sdv_privpgd.report.document import Report
@@ -150,12 +151,25 @@ def _require_alike(measured: Sequence[Measured]) -> None:
     """Raises ``ValueError`` for releases that cannot be put together."""
     first = measured[0]
     for other in measured[1:]:
-        _require_same_columns(first, other)
         if other.ledger.adjacency is not first.ledger.adjacency:
             raise ValueError(
                 f"{first.holder!r} has measured under {first.ledger.adjacency.value!r} and "
                 f"{other.holder!r} under {other.ledger.adjacency.value!r}: what is promised to a "
                 "person would be two things. Let all holders measure with the same adjacency."
+            )
+        ours, theirs = _order(first), _order(other)
+        if ours != theirs:
+            raise ValueError(
+                f"{first.holder!r} has told rows of the row before by {ours}, and {other.holder!r} "
+                f"by {theirs}. Let both measure with the same sequence_by, previous, per_person "
+                "and rows_per_person."
+            )
+        _require_same_columns(first, other)
+        if other.ledger.weighed is not first.ledger.weighed:
+            weighs, counts = (first, other) if first.ledger.weighed else (other, first)
+            raise ValueError(
+                f"{weighs.holder!r} has counted people (weigh_people) and {counts.holder!r} rows: "
+                "they cannot be added up. Let all holders measure with the same weigh_people."
             )
     for digest, times in Counter(each.digest for each in measured).items():
         named = [each.holder for each in measured if each.digest == digest]
@@ -186,6 +200,12 @@ def _require_same_columns(first: Measured, other: Measured) -> None:
     unlike = [name for name in ours if ours[name] != theirs[name]]
     if unlike:
         raise ValueError(f"{named} have declared other values of {unlike!r}. {remedy}")
+
+
+def _order(measured: Measured) -> dict | None:
+    """The order of rows, but for what the column of people is called."""
+    visits = measured.visits
+    return None if visits is None else {**order_facts(visits), "person_column": None}
 
 
 def _columns(schema: Schema) -> dict:

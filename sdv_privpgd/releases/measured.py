@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.domain import Domain, FieldsAlone
 from sdv_privpgd.drafting.files import plain_domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
@@ -16,13 +17,18 @@ from sdv_privpgd.fitting.asking import require_sdtype
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.releases.order_file import order_facts
 from sdv_privpgd.releases.queries_file import query_facts
 from sdv_privpgd.releases.release_file import read_release, write_release
 from sdv_privpgd.report.privacy import privacy_report
 
 
-def described(columns: Mapping[str, Mapping], num_bins: int | None) -> Description:
+def described(
+    columns: Mapping[str, Mapping], num_bins: int | None, visits: Visits | None = None
+) -> Description:
     """The columns by what is declared of them alone, in words that files can hold.
+
+    With ``visits``, a person's rows are in order.
 
     No dtype of a table has a say: the same words give the same codes everywhere.
 
@@ -42,8 +48,10 @@ def described(columns: Mapping[str, Mapping], num_bins: int | None) -> Descripti
         },
         num_bins=num_bins,
         discovers=False,
+        visits=visits,
     )
     _ = description.schema  # raises where a domain is not known
+    description.require_possible()
     return description
 
 
@@ -74,6 +82,7 @@ class Measured(FieldsAlone):
         strategy: What chose the questions, as Python writes it.
         date: When it was measured.
         program: What measured it.
+        visits: The order of a person's rows, if each was told of the one before.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, measure
@@ -91,11 +100,12 @@ class Measured(FieldsAlone):
     strategy: str
     date: str
     program: str
+    visits: Visits | None = None
 
     @cached_property
     def description(self) -> Description:
         """The columns by what is declared of them."""
-        return described(self.columns, self.num_bins)
+        return described(self.columns, self.num_bins, self.visits)
 
     @property
     def schema(self) -> Schema:
@@ -124,9 +134,12 @@ class Measured(FieldsAlone):
         (False, 64)
         """
         found = hashlib.sha256(json.dumps(self.columns, sort_keys=True).encode())
+        if self.visits is not None:
+            found.update(json.dumps(order_facts(self.visits)).encode())
         for answer in self.answers:
             found.update(json.dumps([query_facts(answer.query), answer.stddev]).encode())
-            found.update(answer.answer.astype("<i8").tobytes())
+            kind = "<i8" if answer.answer.dtype.kind == "i" else "<f8"
+            found.update(answer.answer.astype(kind).tobytes())
         return found.hexdigest()
 
     def privacy_report(self) -> str:
@@ -151,6 +164,8 @@ class Measured(FieldsAlone):
         """
         facts = {name: getattr(self, name) for name in ("holder", "num_bins", "date", "program")}
         facts |= {"columns": dict(self.columns), "strategy": self.strategy}
+        if self.visits is not None:
+            facts["order"] = order_facts(self.visits)
         return write_release(Path(path), facts, self.ledger, self.answers)
 
     @classmethod
@@ -161,7 +176,7 @@ class Measured(FieldsAlone):
             ValueError: For any other file, and for answers that the ledger in it does not pay for.
             OSError: If the file cannot be read.
         """
-        read = read_release(Path(path), lambda columns, bins: described(columns, bins).attributes)
+        read = read_release(Path(path), lambda *facts: described(*facts).attributes)
         return cls(ledger=read.ledger, answers=read.answers, **read.facts)
 
     def __repr__(self) -> str:

@@ -8,21 +8,61 @@ from importlib.metadata import version
 from typing import Any
 
 from sdv_privpgd.columns.schema import PublicDomainError
+from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.fitting.asking import asked
+from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.methods import strategy_of
 from sdv_privpgd.fitting.refining import gone
+from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import note_on
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.releases.measured import Measured, described, plain_words
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 _WHY = (
     "Tables of several holders are added up cell by cell, so all holders must declare the same "
     "domain, such as one file: what each discovered for itself would be other cells."
 )
+
+
+@dataclass(frozen=True)
+class Unchosen:
+    """The engine of a measurement: whoever combines releases chooses the one that makes rows.
+
+    A strategy that looks at a model of its earlier answers gets that of Private-PGM. What that
+    engine could not take at the end is no reason to refuse it here.
+
+    >>> from sdv_privpgd.synthesize.engine import Engine
+    >>> isinstance(Unchosen(), Engine)
+    True
+    """
+
+    def statistics(self, domain: Domain) -> tuple[Query, ...]:
+        """No queries."""
+        return PrivatePGM().statistics(domain)
+
+    def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
+        """The size of a graphical model of these cliques."""
+        return PrivatePGM().megabytes(domain, cliques)
+
+    def fit(
+        self,
+        domain: Domain,
+        measurements: Sequence[Measurement],
+        *,
+        warm_start: Model | None = None,
+        progress: Progress = silent,
+    ) -> Model:
+        """The graphical model of the measurements."""
+        return PrivatePGM().fit(domain, measurements, warm_start=warm_start, progress=progress)
 
 
 def measure(
@@ -35,10 +75,14 @@ def measure(
     adjacency: str = "replace_one",
     rows_per_person: int = 1,
     person_column: str | None = None,
+    weigh_people: bool = False,
     num_bins: int | None = None,
     strategy: Strategy | str = "all_pairs",
     target: str | Sequence[str] | None = None,
     importance: Mapping[str, float] | None = None,
+    sequence_by: str | None = None,
+    previous: Sequence[str] | str = (),
+    per_person: Sequence[str] | str = (),
     progress: Progress = silent,
 ) -> Measured:
     """Noisy tables of one holder's private table, to be handed over and combined with others'.
@@ -60,11 +104,17 @@ def measure(
         adjacency: ``"replace_one"``, where the number of rows is public, or ``"add_remove"``.
         rows_per_person: The largest number of rows that one person may have.
         person_column: The column that says whose a row is, as ``fit_table`` takes it.
+        weigh_people: Whether each row of a person counts as 1 / their number, as ``fit_table``
+            takes it.
         num_bins: Cells of a column of numbers or dates that does not name its own; 32 by default.
         strategy: What is asked, as ``fit_table`` takes it. ``"all_pairs"`` asks for no triples
             here: their groups would be each holder's own.
         target: The column that the rows are to predict, or several, the same for all holders.
         importance: As ``fit_table`` takes it.
+        sequence_by: The order of a person's rows, as ``fit_table`` takes it, the same for all
+            holders. It is part of the release.
+        previous: The same.
+        per_person: The same.
         progress: Told of the steps.
 
     Raises:
@@ -94,10 +144,14 @@ def measure(
         adjacency=adjacency,
         rows_per_person=rows_per_person,
         person_column=person_column,
+        weigh_people=weigh_people,
         num_bins=num_bins,
         strategy=strategy,
         target=target,
         importance=importance,
+        sequence_by=sequence_by,
+        previous=previous,
+        per_person=per_person,
     ).run(progress)
 
 
@@ -146,6 +200,7 @@ class Measuring:
             strategy=repr(self.fit.settings.strategy),
             date=date.today().isoformat(),
             program=f"sdv-privpgd {version('sdv-privpgd')}",
+            visits=self.fit.description.visits,
         )
 
 
@@ -170,22 +225,58 @@ def prepared(
     """
     if not isinstance(holder, str) or not holder.strip():
         raise ValueError(f"holder must name whose table it is, got {holder!r}.")
-    if isinstance(strategy, str) and strategy == "all_pairs":
-        strategy = AllPairs(triples=Fraction(0))
-    asks: dict[str, Any] = {"num_bins": num_bins, "strategy": strategy, "engine": "pgm", **settings}
-    plan, _ = asked(columns, epsilon, delta, **asks)
-    words = plain_words(columns)
-    try:
-        description = described(words, num_bins)
-    except PublicDomainError as error:
-        raise PublicDomainError(f"{error} {_WHY}") from None
-    if not description.modelled:
-        raise ValueError("columns names no column: there is nothing to measure.")
+    plan, description, words = questions(
+        columns, epsilon, delta, num_bins=num_bins, strategy=strategy, **settings
+    )
     private, errors = PrivateTable.opened(
-        table, description.columns, description.facts, has_others=True, people=plan.people
+        table,
+        description.columns,
+        description.facts,
+        has_others=True,
+        people=plan.people,
+        visits=description.ordered,
     )
     errors = errors or plan.objections(private)
     if errors:
         raise ValueError(" ".join(errors))
     fit = Fit(plan, description, doubts={})
     return Measuring(holder=holder.strip(), columns=words, fit=fit, private=private)
+
+
+def questions(
+    columns: Mapping[str, Mapping],
+    epsilon: float,
+    delta: float = 1e-5,
+    *,
+    num_bins: int | None = None,
+    strategy: Strategy | str = "all_pairs",
+    **settings: Any,
+) -> tuple[Settings, Description, Mapping[str, Mapping]]:
+    """What ``measure`` would ask of such columns, and these in words that files can hold. Public.
+
+    >>> asks, description, words = questions({"ill": {"sdtype": "boolean"}}, epsilon=1.0)
+    >>> asks.epsilon, description.modelled, words
+    (1.0, ['ill'], {'ill': {'sdtype': 'boolean'}})
+    """
+    if isinstance(strategy, str) and strategy == "all_pairs":
+        strategy = AllPairs(triples=Fraction(0))
+    if getattr(strategy_of(strategy), "asks_embedding", False):
+        raise ValueError(
+            "mean_embedding is for a table of its own: a release holds tables alone, which all "
+            "engines can use. Choose another strategy."
+        )
+    asks: dict[str, Any] = {
+        "num_bins": num_bins,
+        "strategy": strategy,
+        "engine": Unchosen(),
+        **settings,
+    }
+    plan, whole = asked(columns, epsilon, delta, **asks)
+    words = plain_words(columns)
+    try:
+        description = described(words, num_bins, whole.visits)
+    except PublicDomainError as error:
+        raise PublicDomainError(f"{error} {_WHY}") from None
+    if not description.modelled:
+        raise ValueError("columns names no column: there is nothing to measure.")
+    return plan, description, words

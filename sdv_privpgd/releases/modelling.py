@@ -13,9 +13,11 @@ from sdv_privpgd.fitting.methods import engine_of
 from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.fitting.settings import check_count
 from sdv_privpgd.inference.refits import Refits
+from sdv_privpgd.matching import require_model
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.report.assumed import About
 from sdv_privpgd.synthesize.engine import Engine
@@ -63,6 +65,7 @@ class ModelledTables(SampledTable):
             declared=description.domain,
             discovered={},
             settings={"num_bins": description.num_bins, "seed": self.seed},
+            visits=description.visits,
         )
 
 
@@ -102,6 +105,8 @@ def modelled(
         raise ValueError(
             "This engine protects a statistic, which has to be asked of the rows; there are none."
         )
+    tables = [each.query.clique for each in measurements if isinstance(each.query, MarginalQuery)]
+    require_model(own, schema.domain(), tables)
     begin(progress, own, list)
     answers = pipeline.Answers(
         domain=schema.domain(), ledger=ledger, measurements=tuple(measurements), statistics=()

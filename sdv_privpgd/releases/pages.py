@@ -18,6 +18,7 @@ from sdv_privpgd.report.guarantee import ledger_table
 from sdv_privpgd.report.hidden import hidden_section
 from sdv_privpgd.report.page import Details, Facts, Items, Page, Part, Section, Text, long_table
 from sdv_privpgd.report.privacy import WIDTH, events, privacy_report
+from sdv_privpgd.report.visits import visits_sections
 
 _NEIGHBORS = {
     Adjacency.REPLACE_ONE: "replaced by any other values; each holder's number of rows is public",
@@ -161,6 +162,7 @@ def _page(fitted: Fitted, holders: Sequence[Holder], about: About, notes: Sequen
             *([Section("Read this first", [Items(notes)])] if notes else []),
             _promised(holders),
             assumed_section(about, ledgers[0].adjacency),
+            *visits_sections(about.visits),
             *shown,
             _asked(holders),
             *last,

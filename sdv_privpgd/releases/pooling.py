@@ -81,6 +81,7 @@ def pooled(domain: Domain, of_holders: Sequence[Sequence[Measurement]]) -> Poole
             query=MarginalQuery(key[0]) if key[1] is None else GroupedMarginalQuery(key[0], key[1]),
             answer=np.asarray(sum(own[key].counts for own in best)),
             stddev=float(np.sqrt(sum(own[key].variance for own in best))),
+            units=_units(of_holders),
         )
         for key in common
     ]
@@ -140,4 +141,10 @@ def _rows(of_holders: Sequence[Sequence[Measurement]]) -> list[Measurement]:
         return []
     total = np.asarray(sum(count.answer for count in known))
     stddev = float(np.sqrt(sum(count.stddev**2 for count in known)))
-    return [Measurement(query=CountQuery(), answer=total, stddev=stddev)]
+    units = _units(of_holders)
+    return [Measurement(query=CountQuery(), answer=total, stddev=stddev, units=units)]
+
+
+def _units(of_holders: Sequence[Sequence[Measurement]]) -> int:
+    """The finest units of all answers: sums are about as finely rounded."""
+    return max((each.units for answers in of_holders for each in answers), default=1)

@@ -6,9 +6,16 @@ from typing import Any
 import numpy as np
 
 from sdv_privpgd.domain import Domain, Grouping
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Query
+from sdv_privpgd.privacy.queries import (
+    CountQuery,
+    DependenceQuery,
+    GroupedMarginalQuery,
+    MarginalQuery,
+    Query,
+)
 
 COUNT, TABLE, GROUPED = "number of rows", "table", "table over groups"
+DEPENDENCE = "dependence"
 
 
 def query_facts(query: Query) -> dict[str, Any]:
@@ -23,6 +30,8 @@ def query_facts(query: Query) -> dict[str, Any]:
         return {"asks": COUNT}
     if isinstance(query, MarginalQuery):
         return {"asks": TABLE, "columns": list(query.clique)}
+    if isinstance(query, DependenceQuery):
+        return {"asks": DEPENDENCE, "columns": list(query.clique)}
     if isinstance(query, GroupedMarginalQuery):
         groups = {name: query.grouping[name].tolist() for name in query.clique}
         others = {
@@ -47,14 +56,14 @@ def query_of(facts: Any, domain: Domain) -> Query:
     asks = facts.get("asks") if isinstance(facts, Mapping) else None
     if asks == COUNT:
         return CountQuery()
-    if asks not in (TABLE, GROUPED):
+    if asks not in (TABLE, GROUPED, DEPENDENCE):
         raise ValueError(f"A release file asks for {COUNT!r} or a table, and not {asks!r}.")
     clique = facts.get("columns")
     if not isinstance(clique, list) or not all(isinstance(name, str) for name in clique):
         raise ValueError("A table of a release file needs the names of its columns.")
     if not clique or len(set(clique)) < len(clique):
         raise ValueError(f"A table of a release file needs different columns, got {clique!r}.")
-    query: Query = MarginalQuery(tuple(clique))
+    query: Query = (DependenceQuery if asks == DEPENDENCE else MarginalQuery)(tuple(clique))
     if asks == GROUPED:
         query = GroupedMarginalQuery(tuple(clique), _grouping(facts.get("groups")))
     query.shape(domain)

@@ -2,16 +2,19 @@
 
 ``release.json`` has
 
-- ``format``, which is "sdv-privpgd release", and ``version``, which is 1;
+- ``format``, which is "sdv-privpgd release", and ``version``: 1, or 2 where there is an ``order``;
 - ``holder``, ``date``, ``program`` and ``strategy``, as text, and ``num_bins``;
 - ``columns``: what is declared of each column, in order, in SDV's words with its ``sdtype``. The
   codes of the tables follow from it: the cells of a column in order, and missing last;
+- ``order``, if a person's rows are in one: ``person_column``, ``rows_per_person``, ``sequence_by``,
+  ``previous`` and ``per_person``, as ``measure`` takes them. The columns that it adds come last;
 - ``ledger``: every charge, as ``PrivacyLedger.to_json`` writes it;
 - ``answers``: for each what it ``asks`` (the number of rows, a table of counts over ``columns``, or
   such a table over ``groups`` of codes), the ``stddev`` of the noise in each number, and the name
   of the ``file`` with the numbers.
 
-Each of these files is a NumPy array (``.npy``) of 64-bit integers with one axis a column. Nothing
+Each of these files is a NumPy array (``.npy``) of 64-bit integers with one axis a column. Where the
+ledger says that people are weighed, these are in its ``units`` of a count of one. Nothing
 that is read is run, no pickle is accepted, and no array may be larger than its columns say. Answers
 that are more precise than the ledger says, or more than it has paid for, are refused.
 """
@@ -29,14 +32,18 @@ from typing import Any
 import numpy as np
 
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery
+from sdv_privpgd.releases.order_file import order_of
 from sdv_privpgd.releases.queries_file import query_facts, query_of
 
-FORMAT, VERSION = "sdv-privpgd release", 1
+FORMAT, VERSION, ORDERED = "sdv-privpgd release", 1, 2
+"""The version of a file with an order is one that older programs refuse: they would not know what
+its codes mean."""
 
 _FACTS = "release.json"
 
@@ -55,7 +62,7 @@ class ReadRelease:
     """What a file holds.
 
     Attributes:
-        facts: Holder, columns, num_bins, strategy, date and program, by name.
+        facts: Holder, columns, num_bins, strategy, date, program and visits, by name.
         ledger: What the answers cost.
         answers: The noisy answers.
 
@@ -87,7 +94,7 @@ def write_release(
     names = [f"answers/{place:05}.npy" for place in range(len(answers))]
     whole = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": ORDERED if "order" in facts else VERSION,
         **facts,
         "ledger": ledger.to_dict(),
         "answers": [
@@ -101,23 +108,24 @@ def write_release(
         for name, each in zip(names, answers, strict=True):
             numbers = io.BytesIO()
             np.lib.format.write_array(
-                numbers, np.ascontiguousarray(each.answer, "<i8"), allow_pickle=False
+                numbers, _in_units(each.answer, ledger.units), allow_pickle=False
             )
             _put(archive, name, numbers.getvalue())
     return path
 
 
 def read_release(
-    path: Path, schema_of: Callable[[Mapping[str, Mapping], int | None], Schema]
+    path: Path, schema_of: Callable[[Mapping[str, Mapping], int | None, Visits | None], Schema]
 ) -> ReadRelease:
     """The release in a file.
 
     Args:
         path: Of the file.
-        schema_of: Makes the schema of declared columns and a number of cells.
+        schema_of: Makes the schema of declared columns, a number of cells, and an order of rows.
 
     Raises:
-        ValueError: For a file that is no release, or whose answers are not those of its ledger.
+        ValueError: For a file that cannot be read or is no release, or whose answers are not those
+            of its ledger.
 
     >>> read_release(Path(__file__), schema_of=None)
     Traceback (most recent call last):
@@ -128,6 +136,9 @@ def read_release(
             return _read(archive, schema_of)
     except zipfile.BadZipFile:
         raise ValueError(f"{path.name} is no release file: it is no zip archive.") from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ValueError(f"The release {path} cannot be read: {reason}.") from None
     except (ValueError, KeyError, TypeError, EOFError, NotImplementedError, RuntimeError) as error:
         said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         raise ValueError(f"{path.name} is no release file that can be read: {said}") from None
@@ -137,10 +148,10 @@ def _read(archive: zipfile.ZipFile, schema_of: Callable[..., Schema]) -> ReadRel
     whole = json.loads(_taken(archive, _FACTS, _MOST_TEXT))
     if not isinstance(whole, Mapping) or whole.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}.")
-    if whole.get("version") != VERSION:
+    if whole.get("version") != (ORDERED if "order" in whole else VERSION):
         raise ValueError(
-            f"it has version {whole.get('version')!r} of the format, and {VERSION} can be read: "
-            "install the version of sdv-privpgd that wrote it."
+            f"it has version {whole.get('version')!r} of the format, and {VERSION} can be read, or "
+            f"{ORDERED} with an order of rows: install the version of sdv-privpgd that wrote it."
         )
     texts = ("holder", "date", "program", "strategy")
     if not all(isinstance(whole.get(name), str) for name in texts):
@@ -148,14 +159,22 @@ def _read(archive: zipfile.ZipFile, schema_of: Callable[..., Schema]) -> ReadRel
     columns, bins = whole["columns"], whole["num_bins"]
     if not isinstance(columns, Mapping) or not isinstance(bins, int | None):
         raise ValueError("it needs columns, by name, and num_bins.")
-    domain, ledger = schema_of(columns, bins).domain(), read_ledger(json.dumps(whole["ledger"]))
-    answers = tuple(_answer(archive, each, domain) for each in whole["answers"])
+    visits = order_of(whole["order"]) if "order" in whole else None
+    domain = schema_of(columns, bins, visits).domain()
+    ledger = read_ledger(json.dumps(whole["ledger"]))
+    answers = tuple(_answer(archive, each, domain, ledger.units) for each in whole["answers"])
     _require_paid(ledger, answers)
-    facts = {name: whole[name] for name in (*texts, "columns", "num_bins")}
+    facts = {name: whole[name] for name in (*texts, "columns", "num_bins")} | {"visits": visits}
     return ReadRelease(facts=facts, ledger=ledger, answers=answers)
 
 
-def _answer(archive: zipfile.ZipFile, facts: Mapping[str, Any], domain: Domain) -> Measurement:
+def _in_units(answer: np.ndarray, units: int) -> np.ndarray:
+    return np.ascontiguousarray(np.rint(answer * units) if units > 1 else answer, "<i8")
+
+
+def _answer(
+    archive: zipfile.ZipFile, facts: Mapping[str, Any], domain: Domain, units: int
+) -> Measurement:
     query, stddev = query_of(facts, domain), facts["stddev"]
     if isinstance(stddev, bool) or not isinstance(stddev, int | float):
         raise ValueError(f"a standard deviation is a number, got {stddev!r}.")
@@ -171,7 +190,9 @@ def _answer(archive: zipfile.ZipFile, facts: Mapping[str, Any], domain: Domain) 
             f"the {query.describe()} needs 64-bit integers of shape {shape}, got {found.dtype} of "
             f"shape {found.shape}."
         )
-    return Measurement(query=query, answer=found.astype(np.int64), stddev=float(stddev))
+    answer = found.astype(np.int64)
+    answer = answer / units if units > 1 else answer
+    return Measurement(query=query, answer=answer, stddev=float(stddev), units=units)
 
 
 def _require_paid(ledger: PrivacyLedger, answers: Sequence[Measurement]) -> None:
@@ -179,7 +200,7 @@ def _require_paid(ledger: PrivacyLedger, answers: Sequence[Measurement]) -> None
     paid: Counter[float] = Counter()
     for charge in ledger.charges:
         if charge.temperature is None and charge.threshold is None:
-            paid[charge.stddev] += charge.num_queries
+            paid[charge.stddev / ledger.units] += charge.num_queries
     given = Counter(answer.stddev for answer in answers)
     public = all(isinstance(each.query, CountQuery) for each in answers if not each.stddev)
     if given - paid or not public:

@@ -16,6 +16,7 @@ from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.report.known_facts import SURE, Facts
 from sdv_privpgd.report.noise_advice import on_noise
+from sdv_privpgd.report.sentinels import far_away
 from sdv_privpgd.words import share
 
 OPENING = "Worth a look before the rows are used:"
@@ -73,7 +74,7 @@ def advice(fitted: Facts) -> tuple[str, ...]:
 def _of_columns(fitted: Facts) -> dict[str, str]:
     """At most one sentence on each column, by the first rule that applies."""
     said = {}
-    for column in fitted.schema.columns:
+    for column in fitted.columns:
         if column.name not in fitted.tables:
             continue
         table, total = fitted.tables[column.name], fitted.total.value
@@ -83,6 +84,7 @@ def _of_columns(fitted: Facts) -> dict[str, str]:
             _missing(column, shares, error, fitted.declared.get(column.name, {})),
             _mostly_other(column, shares - error),
             _nines(column, shares - error, fitted.declared.get(column.name, {})),
+            far_away(column, shares, error, fitted.declared.get(column.name, {})),
             None
             if column.name in fitted.doubts  # it was counted what lies beyond
             else _at_bounds(column, shares, error, fitted.declared.get(column.name, {})),
@@ -117,10 +119,12 @@ def _missing(column: Column, shares: np.ndarray, error: float, declared: Mapping
             "Declare its range_values."
         )
     silenced = "" if may_be else " If they are missing indeed, declare range_is_nullable=True."
+    if part + error >= 1:
+        silenced += " If it has no values at all, leave the column out."
     return (
         f"Column {column.name!r} is missing in {much} rows, or cannot be read there as "
         f"{'a ' + column.sdtype + ' value' if found else 'what is declared'}. "
-        f"{_to_check(column)}{silenced}"
+        f"{to_check(column)}{silenced}"
     )
 
 
@@ -128,8 +132,14 @@ def _is_empty(fact: Any) -> bool:
     return fact is None or (isinstance(fact, Sized) and len(fact) == 0)
 
 
-def _to_check(column: Column) -> str:
-    """What may be wrong if cells of a column cannot be read."""
+def to_check(column: Column) -> str:
+    """What may be wrong if cells of a column cannot be read.
+
+    >>> from sdv_privpgd.columns.schema import Schema
+    >>> (ill,) = Schema.from_sdv({"ill": {"sdtype": "boolean"}}).columns
+    >>> to_check(ill)
+    'Check how it is written: only true and false, 1 and 0 are read.'
+    """
     if column.sdtype == "numerical":
         return (
             "Check how its numbers are written: text with a decimal comma, separators of "
@@ -230,7 +240,7 @@ def _constant(column: Column, least: np.ndarray) -> str | None:
 def _of_rare(fitted: Facts, names: Set[str]) -> Iterator[str]:
     """One sentence on the categories of all columns that the noise hides."""
     found = []
-    for column in fitted.schema.columns:
+    for column in fitted.columns:
         if isinstance(column.cells, Categories) and column.name in names:
             table, labels = fitted.tables[column.name], code_labels(column)
             size = column.num_values - column.cells.has_other

@@ -1,10 +1,11 @@
 """The head of the public page: what was fitted, and which facts were taken to be public."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
+from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.queries import Adjacency
@@ -29,6 +30,7 @@ class About:
         declared: The other declared facts on the columns, in SDV's words.
         discovered: The facts that were found privately, in the same words.
         settings: The other settings of the fit, by name.
+        visits: The order of a person's rows, if they are in order.
 
     >>> about = About(
     ...     table="patients", date="2026-01-31", strategy="all_pairs", engine="pgm",
@@ -48,6 +50,7 @@ class About:
     declared: Mapping[str, Mapping]
     discovered: Mapping[str, Mapping]
     settings: Mapping[str, Any]
+    visits: Visits | None = None
 
 
 def subject(about: About, release: Release | None, adjacency: Adjacency) -> Facts:
@@ -104,6 +107,7 @@ def facts_about(about: About, release: Release | None) -> dict[str, Any]:
         "num_rows": rows,
         "columns": columns,
         "settings": about.settings,
+        **({} if about.visits is None else {"visits": asdict(about.visits)}),
     }
 
 

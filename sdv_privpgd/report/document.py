@@ -70,10 +70,13 @@ class Report:
         """Writes it to a file and returns where it lies.
 
         Args:
-            path: A file that ends in ``.txt`` is the text and one in ``.json`` the dictionary;
-                any other is the page.
+            path: A file that ends in ``.html`` is the page, one in ``.txt`` the text and one in
+                ``.json`` the dictionary.
+
+        Raises:
+            ValueError: For any other ending.
         """
-        path = Path(path)
+        path = checked_ending(path)
         if path.suffix.lower() == ".txt":
             path.write_text(self.text + "\n", encoding="utf-8")
         elif path.suffix.lower() == ".json":
@@ -82,6 +85,20 @@ class Report:
         else:
             self.page.write(path)
         return path
+
+
+def checked_ending(path: str | Path) -> Path:
+    """The path of a report. Raises ``ValueError`` for an ending that no form of a report has.
+
+    >>> checked_ending("report.docx")
+    Traceback (most recent call last):
+    ValueError: A report is a page (.html), a text (.txt) or numbers (.json), got 'report.docx'.
+    """
+    if Path(path).suffix.lower() not in (".html", ".htm", ".txt", ".json"):
+        raise ValueError(
+            f"A report is a page (.html), a text (.txt) or numbers (.json), got {str(path)!r}."
+        )
+    return Path(path)
 
 
 def _as_json(fact: Any) -> Any:

@@ -22,7 +22,7 @@ from sdv_privpgd.metrics.outside import outside
 from sdv_privpgd.metrics.reading import Described
 from sdv_privpgd.metrics.values import CommonCells, as_codes, common_cells
 from sdv_privpgd.report.comparison import BANNER, comparison_page
-from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.document import Report, checked_ending
 from sdv_privpgd.report.useful import Useful, useful_lines, useful_scores
 from sdv_privpgd.words import share
 
@@ -164,6 +164,8 @@ def compare(
     columns = [*map(Described.of, schema.columns), *without_domain]
     if not columns:
         raise ValueError("There is nothing to compare: no column of the metadata is modelled.")
+    if path is not None:
+        checked_ending(path)
     cells = common_cells(columns, real, synthetic)
     lost = outside(schema, real)
     pairs, overall = _by_pairs(cells)

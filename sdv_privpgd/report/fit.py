@@ -22,7 +22,7 @@ from sdv_privpgd.pipeline import Release
 from sdv_privpgd.report.assumed import CONFIDENT
 from sdv_privpgd.report.figures import heat_figure, pair_matrix, shares_figure
 from sdv_privpgd.report.page import Figure, Grid, Part, Section, Table, Text, long_grid, long_table
-from sdv_privpgd.words import share
+from sdv_privpgd.words import in_rows, share
 
 _MOST_PAIRS = 6
 """Number of pairs that are drawn cell by cell."""
@@ -169,7 +169,7 @@ def _noise_section(release: Release, noisy: Mapping[Clique, NoisyTable], total: 
         rows.append((strength, name, cells, total.value / cells, stddev))
     rows.sort(key=lambda row: row[0])
     left_out = "" if len(rows) <= _MOST_ROWS else f" (the first {_MOST_ROWS} of {len(rows):,})"
-    count = f"{total.value:,.0f} rows" + (
+    count = in_rows(total.value) + (
         f", give or take {CONFIDENT * total.stddev:,.0f}" if total.stddev else ""
     )
     return Section(

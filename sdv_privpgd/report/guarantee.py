@@ -8,7 +8,7 @@ from scipy.special import ndtr, ndtri
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.page import Details, Facts, Items, Section, Table, Text
-from sdv_privpgd.report.privacy import asked, privacy_report, uncovered_rows
+from sdv_privpgd.report.privacy import asked, privacy_report, uncovered_rows, what_counts
 
 _FALSE_ALARMS = (0.01, 0.05, 0.1)
 
@@ -50,6 +50,7 @@ def guarantee_parts(ledger: PrivacyLedger) -> list:
             f"out {secret}, even somebody who knows every other row and all of this software. "
             f"{count}"
         ),
+        *([Text(what_counts(ledger))] if ledger.weighed else []),
         Facts(
             [
                 ("epsilon spent", f"{ledger.spent():.4g}"),
@@ -167,8 +168,8 @@ def ledger_table(ledger: PrivacyLedger) -> Table:
             asked(charge),
             charge.mechanism,
             "open" if charge.threshold is not None else f"{charge.num_values:,}",
-            f"{math.sqrt(dict(charge.sensitivity_squared)[ledger.adjacency]):.4g}",
-            _noise(charge, ledger.adjacency),
+            f"{math.sqrt(dict(charge.sensitivity_squared)[ledger.adjacency]) / ledger.units:.4g}",
+            _noise(charge, ledger),
             f"{float(charge.mu_squared):.4g}",
             _share(charge.mu_squared, ledger),
         )
@@ -190,13 +191,13 @@ def ledger_table(ledger: PrivacyLedger) -> Table:
     )
 
 
-def _noise(charge: Charge, adjacency: Adjacency) -> str:
+def _noise(charge: Charge, ledger: PrivacyLedger) -> str:
     """The noise or the chance that hides an answer, or "none" for a public answer."""
     if charge.is_exact:
         return "none: public"
     if charge.temperature is not None:
-        return f"choice, epsilon {float(charge.range_epsilon_under(adjacency)):.4g}"
-    return f"{charge.stddev:.5g}"
+        return f"choice, epsilon {float(charge.range_epsilon_under(ledger.adjacency)):.4g}"
+    return f"{charge.stddev / ledger.units:.5g}"
 
 
 def _share(mu_squared, ledger: PrivacyLedger) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Clique
 from sdv_privpgd.estimate.noisy_tables import (
@@ -32,6 +33,7 @@ class Facts:
         doubts: Sentences on columns whose domain the noise has left uncertain, or beyond whose
             range many rows lie.
         repeated_ids: Columns of ids that are no keys, so that several rows may have one.
+        added: Columns that an order of rows adds, of which there is nothing to mend.
 
     >>> from sdv_privpgd.privacy.queries import Adjacency
     >>> facts = Facts(
@@ -52,6 +54,12 @@ class Facts:
     declared: Mapping[str, Mapping]
     doubts: Mapping[str, str]
     repeated_ids: tuple[str, ...]
+    added: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> list[Column]:
+        """The modelled columns of the table."""
+        return [column for column in self.schema.columns if column.name not in self.added]
 
     @cached_property
     def noisy(self) -> dict[Clique, NoisyTable]:

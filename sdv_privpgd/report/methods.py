@@ -10,13 +10,19 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.report.assumed import CONFIDENT, About
 from sdv_privpgd.report.page import Items, Section, Text
+from sdv_privpgd.select.adaptive import Adaptive
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.select.independent import Independent
+from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
+from sdv_privpgd.select.privmrf import PrivMRF
+from sdv_privpgd.select.privsyn import PrivSyn
+from sdv_privpgd.synthesize.gum import GUM
 from sdv_privpgd.synthesize.pgm import PrivatePGM
+from sdv_privpgd.words import in_rows
 
 _PRIVPGD = (
     "Donhauser, K., Abad, J., Hulkund, N. & Yang, F. (2024). Privacy-preserving data release "
@@ -43,9 +49,35 @@ _MWEM = (
     "Hardt, M., Ligett, K. & McSherry, F. (2012). A simple and practical algorithm for "
     "differentially private data release. NeurIPS 25."
 )
+_PRIVMRF = (
+    "Cai, K., Lei, X., Wei, J. & Xiao, X. (2021). Data synthesis via differentially private Markov "
+    "random fields. PVLDB 14(11), 2190–2202."
+)
+_PRIVSYN = (
+    "Zhang, Z., Wang, T., Li, N., Honorio, J., Backes, M., He, S., Chen, J. & Zhang, Y. (2021). "
+    "PrivSyn: differentially private data synthesis. USENIX Security 30, 929–946."
+)
+_RAP = (
+    "Aydore, S., Brown, W., Kearns, M., Kenthapadi, K., Melis, L., Roth, A. & Siva, A. (2021). "
+    "Differentially private query release through adaptive projection. ICML, PMLR 139, 457–467."
+)
+_GEM = (
+    "Liu, T., Vietri, G. & Wu, Z. S. (2021). Iterative methods for private synthetic data: "
+    "unifying framework and new methods. NeurIPS 34."
+)
+_GSD = (
+    "Liu, T., Tang, J., Vietri, G. & Wu, Z. S. (2023). Generating private synthetic data with "
+    "genetic algorithms. ICML, PMLR 202, 22009–22027."
+)
 _PGM = (
     "McKenna, R., Sheldon, D. & Miklau, G. (2019). Graphical-model based estimation and inference "
     "for differential privacy. ICML, PMLR 97, 4435–4444."
+)
+
+_MERF = (
+    "Harder, F., Adamczewski, K. & Park, M. (2021). DP-MERF: differentially private mean "
+    "embeddings with random features for practical privacy-preserving data generation. AISTATS, "
+    "PMLR 130, 1819–1827."
 )
 
 _INTERVALS = (
@@ -91,7 +123,7 @@ def methods_section(about: About, release: Release, ledger: PrivacyLedger) -> Se
 
 def _made(about: About, release: Release, ledger: PrivacyLedger) -> str:
     total = estimate_total(release.domain, release.measurements)
-    rows = f"{total.value:,.0f} rows"
+    rows = in_rows(total.value)
     if ledger.adjacency is Adjacency.ADD_REMOVE:
         rows = (
             f"about {total.value:,.0f} rows (a noisy count; ± {CONFIDENT * total.stddev:,.0f} with "
@@ -137,6 +169,28 @@ def _asked(about: About, release: Release, cited: Callable[[str], str]) -> str:
         counted = f"contingency tables that were chosen privately, one after another {cited(_AIM)}"
     elif isinstance(strategy, MWEM):
         counted = f"contingency tables that were chosen privately, one after another {cited(_MWEM)}"
+    elif isinstance(strategy, MeanEmbedding):
+        by = "" if strategy.label is None else f", each by {strategy.label}"
+        counted = (
+            f"the frequencies of each column and the sums of {strategy.num_features:,} random "
+            f"Fourier features of the rows{by} {cited(_MERF)}"
+        )
+    elif isinstance(strategy, PrivMRF):
+        counted = (
+            "how much each pair of columns depends, and contingency tables that were chosen by "
+            f"that and privately, one after another {cited(_PRIVMRF)}"
+        )
+    elif isinstance(strategy, PrivSyn):
+        counted = (
+            "how much each pair of columns depends, the frequencies of each column, and the "
+            "contingency tables that were chosen because their columns depend much "
+            f"{cited(_PRIVSYN)}"
+        )
+    elif isinstance(strategy, Adaptive):
+        counted = (
+            "contingency tables that were chosen privately, "
+            f"{strategy.marginals:,} a round {cited(_RAP)}"
+        )
     else:
         counted = f"what the strategy {type(strategy).__name__} chose"
     found = [name for name, facts in about.discovered.items() if facts]
@@ -158,11 +212,21 @@ def _fitted(about: About, cited: Callable[[str], str]) -> str:
     name = type(engine).__name__
     if isinstance(engine, PrivatePGM):
         return f"A graphical model was fitted to the noisy counts {cited(_PGM)}."
+    if isinstance(engine, GUM):
+        return f"Rows were changed step by step until they had the noisy counts {cited(_PRIVSYN)}."
     if name == "ParticleGradientDescent":
         return (
             "The rows were fitted to the noisy counts by particle gradient descent on the sliced "
             f"Wasserstein distance {cited(_PRIVPGD)}."
         )
+    if name == "GeneratorNetwork":
+        return f"A generator network was fitted to the noisy sums {cited(_MERF)}."
+    if name == "RelaxedProjection":
+        return f"A relaxed table was fitted to the noisy counts by Adam {cited(_RAP)}."
+    if name == "GenerativeNetwork":
+        return f"A generative network was trained on the noisy counts {cited(_GEM)}."
+    if name == "PrivateGSD":
+        return f"The rows were fitted to the noisy counts by a genetic algorithm {cited(_GSD)}."
     return f"The rows were fitted to the noisy counts by the engine {name}."
 
 

@@ -16,7 +16,7 @@ from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.inference.values import HEAVIEST, code_values
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery
 from sdv_privpgd.report.known_facts import SURE, Facts
-from sdv_privpgd.words import listed, share
+from sdv_privpgd.words import in_rows, listed, share
 
 _LOUD, _FINE = 0.1, 0.05
 """Shares of rows that the noise moves in a column's counts: a share that is too large, and a small
@@ -36,6 +36,9 @@ _NAMED = 3
 
 _FAINT = 0.07
 """The standard deviation of the noise in a correlation from which on it is worth a word."""
+
+_HOPELESS = 0.5
+"""That from which on its size says nothing more: no correlation is above 1."""
 
 
 def on_noise(fitted: Facts) -> list[str]:
@@ -69,7 +72,8 @@ def _of_rows(fitted: Facts) -> Iterator[str]:
     )
     if moved > _LOUD * total.value:
         yield (
-            f"{total.value:,.0f} rows are few for this epsilon and these columns: the noise moves "
+            f"{in_rows(total.value)} {'is' if round(total.value) == 1 else 'are'} few for this "
+            "epsilon and these columns: the noise moves "
             f"{share(moved / total.value)} of the rows in the counts of a column on "
             f"average. From about {_rounded_up(moved / _FINE):,} rows on it is "
             f"{share(_FINE)}. Choose fewer columns or cells, or a larger epsilon."
@@ -79,7 +83,9 @@ def _of_rows(fitted: Facts) -> Iterator[str]:
 def _of_tails(fitted: Facts) -> Iterator[str]:
     """A sentence if discovery cannot have seen the ends of columns of numbers."""
     ledger, total = fitted.ledger, fitted.total
-    asked = (each.stddev for each in ledger.charges if each.what in (SIZES, FINE_GRIDS))
+    asked = (
+        each.stddev / ledger.units for each in ledger.charges if each.what in (SIZES, FINE_GRIDS)
+    )
     noise = max(asked, default=0.0)
     hidden = _HIDDEN * noise
     if hidden > _MANY_HIDDEN * total.value:
@@ -96,8 +102,9 @@ def _of_relations(fitted: Facts) -> Iterator[str]:
     """A sentence if the noise hides how columns depend on each other."""
     noise = _noise_of_correlations(fitted)
     if noise > _FAINT:
+        moved = f"about {noise:.2g}" if noise < _HOPELESS else f"more than {_HOPELESS:g}"
         yield (
-            f"The noise moves a correlation of two columns by about {noise:.2g} (one standard "
+            f"The noise moves a correlation of two columns by {moved} (one standard "
             "deviation, where both are measured together): relations that are not far stronger "
             "come out weaker than they are, or not at all. Choose fewer columns, or a larger "
             "epsilon."
@@ -150,7 +157,7 @@ def _of_heavy_ends(fitted: Facts) -> Iterator[str]:
     """A sentence on columns of which a few wide cells decide the mean."""
     found = [
         column.name
-        for column in fitted.schema.columns
+        for column in fitted.columns
         if column.sdtype == "numerical"
         and column.name in fitted.tables
         and _is_heavy(column, fitted.tables[column.name])
@@ -172,7 +179,7 @@ def _is_heavy(column: Column, table: NoisyTable) -> bool:
 def _of_missing(fitted: Facts) -> Iterator[str]:
     """A sentence on columns in which many cells may be missing without being seen."""
     found, most, tables, total = [], 0.0, fitted.tables, fitted.total
-    for column in fitted.schema.columns:
+    for column in fitted.columns:
         declared = fitted.declared.get(column.name, {})
         if not column.nullable or column.name not in tables or "range_is_nullable" in declared:
             continue

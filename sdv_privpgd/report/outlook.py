@@ -1,5 +1,6 @@
 """Says what is to be expected of a fit, before anything is spent. Public."""
 
+import math
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
@@ -7,7 +8,7 @@ from sdv_privpgd.report.expected import Curve, Outlook, of_rows
 from sdv_privpgd.report.figures import curve_figure
 from sdv_privpgd.report.page import Figure, Grid, Part, Section, Table, Text, long_table
 from sdv_privpgd.report.privacy import WIDTH
-from sdv_privpgd.words import listed
+from sdv_privpgd.words import in_rows, listed
 
 _MOST_LINES = 12
 """Columns that the text lists."""
@@ -101,25 +102,27 @@ def heading(outlook: Outlook) -> str:
     ...                 here=errors, over_epsilon=None, over_rows=None))
     'What to expect at epsilon 0.5 and 9,000 rows'
     """
-    return f"What to expect at epsilon {outlook.epsilon:g} and {outlook.num_rows:,} rows"
+    return f"What to expect at epsilon {outlook.epsilon:g} and {in_rows(outlook.num_rows)}"
 
 
 def _columns(outlook: Outlook) -> list[tuple[str, str, str]]:
     """Each column, its number of values and the error of its shares; the largest first."""
     errors = sorted(outlook.here.columns.items(), key=lambda each: -each[1])
-    return [(name, f"{outlook.here.sizes[name]:,}", _of_100(error)) for name, error in errors]
+    return [(name, _size(outlook, [name]), _of_100(error)) for name, error in errors]
+
+
+def _size(outlook: Outlook, names: Sequence[str]) -> str:
+    """The number of cells of some columns together, with a mark if it is assumed."""
+    number = math.prod(outlook.here.sizes[name] for name in names)
+    return f"{'~' if set(names) & set(outlook.assumed) else ''}{number:,}"
 
 
 def _pairs(outlook: Outlook) -> list[tuple[str, str, str]]:
     """Each pair, its number of cells and what noise displaces; the loudest first."""
     if outlook.are_chosen:
         return []
-    sizes = outlook.here.sizes
     errors = sorted(outlook.here.pairs.items(), key=lambda each: -each[1])
-    return [
-        (" × ".join(pair), f"{sizes[pair[0]] * sizes[pair[1]]:,}", _of_100(error))
-        for pair, error in errors
-    ]
+    return [(" × ".join(pair), _size(outlook, pair), _of_100(error)) for pair, error in errors]
 
 
 def _sentences(outlook: Outlook) -> Iterator[str]:
@@ -133,7 +136,7 @@ def _sentences(outlook: Outlook) -> Iterator[str]:
         yield (
             f"How many values {listed([*map(repr, outlook.assumed)], _MOST_NAMED)} "
             f"{'has' if one else 'have'} is not declared: {'a' if one else 'the'} usual "
-            f"number{'' if one else 's'} of them {'was' if one else 'were'} assumed."
+            f"number{'' if one else 's'} of them (~) {'was' if one else 'were'} assumed."
         )
 
 
@@ -143,7 +146,7 @@ def _of_pairs(outlook: Outlook, noise: float) -> str:
     )
     if outlook.are_chosen:
         return f"Pairs: {what}. Noisy answers choose the pairs that are asked for."
-    ranked = _pairs(outlook)
+    ranked = [each for each in _pairs(outlook) if not each[1].startswith("~")]
     if len(ranked) > 2:
         (loudest, _, most_noise), (quietest, _, least_noise) = ranked[0], ranked[-1]
         what += f", from {least_noise} % ({quietest}) to {most_noise} % ({loudest})"

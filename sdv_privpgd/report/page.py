@@ -4,6 +4,7 @@ Names of columns and categories come from the table's owner, so all texts are es
 """
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -56,19 +57,25 @@ class Items:
         return f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in self.items)}</ul>"
 
 
+_HUMPS = re.compile("(?<=[a-z])(?=[A-Z])")
+"""Where names of classes may be broken."""
+
+
 @dataclass(frozen=True)
 class Facts:
     """The few most important numbers, each with its name.
 
     >>> Facts([("epsilon spent", "1")]).html()
     '<dl class="facts"><div><dt>epsilon spent</dt><dd>1</dd></div></dl>'
+    >>> "Private<wbr>PGM" in Facts([("method", "PrivatePGM")]).html()
+    True
     """
 
     facts: Sequence[tuple[str, str]]
 
     def html(self) -> str:
         shown = "".join(
-            f"<div><dt>{escape(name)}</dt><dd>{escape(fact)}</dd></div>"
+            f"<div><dt>{escape(name)}</dt><dd>{_HUMPS.sub('<wbr>', escape(fact))}</dd></div>"
             for name, fact in self.facts
         )
         return f'<dl class="facts">{shown}</dl>'

@@ -10,6 +10,7 @@ from sdv_privpgd.report.guarantee import ledger_table
 from sdv_privpgd.report.outlook import outlook_lines, outlook_section
 from sdv_privpgd.report.page import Facts, Page, Section, Text
 from sdv_privpgd.report.privacy import WIDTH, events
+from sdv_privpgd.words import in_rows
 
 
 def plan_report(
@@ -49,7 +50,7 @@ def _text(
     ledger: PrivacyLedger, num_rows: int, outlook: Outlook | None, notes: Sequence[str]
 ) -> str:
     lines = [
-        f"Plan for {num_rows:,} rows: no table was asked, nothing was spent",
+        f"Plan for {in_rows(num_rows)}: no table was asked, nothing was spent",
         "",
         _asked_for(ledger),
         "",
@@ -66,7 +67,7 @@ def _page(
     ledger: PrivacyLedger, num_rows: int, outlook: Outlook | None, notes: Sequence[str]
 ) -> Page:
     return Page(
-        title=f"Plan for {num_rows:,} rows",
+        title=f"Plan for {in_rows(num_rows)}",
         lead=[
             Facts([("rows assumed", f"{num_rows:,}"), ("epsilon", f"{ledger.epsilon:g}")]),
             Text("No table was asked, and nothing was spent."),

@@ -60,6 +60,22 @@ def uncovered_rows(ledger: PrivacyLedger) -> str:
     return f"rows of one person beyond {'one' if rows == 1 else rows}"
 
 
+def what_counts(ledger: PrivacyLedger) -> str:
+    """What a count is a number of, in words, if it is not a number of rows; else nothing. Public.
+
+    >>> print(what_counts(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, weighed=True)))
+    Counts are of people: each row counts as 1 / the number of rows of its person that are used, so
+    that all rows of a person count as one. They and the noise are whole numbers of 1/6.
+    """
+    if not ledger.weighed:
+        return ""
+    return _filled(
+        "Counts are of people: each row counts as 1 / the number of rows of its person that are "
+        "used, so that all rows of a person count as one. They and the noise are whole numbers of "
+        f"1/{ledger.units}."
+    )
+
+
 def privacy_report(ledger: PrivacyLedger, *, notes: Sequence[str] = ()) -> str:
     """The ledger in readable form, for a data steward and for auditors.
 
@@ -78,7 +94,8 @@ def privacy_report(ledger: PrivacyLedger, *, notes: Sequence[str] = ()) -> str:
         f"{own.value.replace('_', '-')}, for {unit}\n"
         f"Asked for   epsilon {ledger.epsilon:g}, delta {ledger.delta:g}",
         _MEANING[own].format(unit=unit)
-        + "\nIt covers every attribute, sample, file, message and log record of the synthesizer.",
+        + "\nIt covers every attribute, sample, file, message and log record of the synthesizer."
+        + (f"\n{what_counts(ledger)}" if ledger.weighed else ""),
         events(ledger),
         f"Spent       {_share(ledger.mu_squared, ledger)} of mu² = {float(ledger.budget):.6g}\n"
         + _filled(
@@ -106,10 +123,10 @@ def _share(mu_squared, ledger: PrivacyLedger) -> str:
     return f"{float(100 * mu_squared / ledger.budget):.4g} %"
 
 
-def _entry(charge: Charge, adjacency: Adjacency) -> tuple[str, ...]:
+def _entry(charge: Charge, adjacency: Adjacency, units: int) -> tuple[str, ...]:
     """A charge in words, without its share."""
-    squared = dict(charge.sensitivity_squared)
-    scale = f"{charge.stddev:,.4g}" if charge.stddev < 1e5 else f"{charge.stddev:.3g}"
+    squared, stddev = dict(charge.sensitivity_squared), charge.stddev / units
+    scale = f"{stddev:,.4g}" if stddev < 1e5 else f"{stddev:.3g}"
     if charge.temperature is not None:
         scale = f"eps {float(charge.range_epsilon_under(adjacency)):.3g}"
     elif charge.is_exact:
@@ -118,8 +135,8 @@ def _entry(charge: Charge, adjacency: Adjacency) -> tuple[str, ...]:
         asked(charge),
         charge.mechanism,
         "open" if charge.threshold is not None else f"{charge.num_values:,}",
-        f"{math.sqrt(squared[Adjacency.REPLACE_ONE]):.4g}",
-        f"{math.sqrt(squared[Adjacency.ADD_REMOVE]):.4g}",
+        f"{math.sqrt(squared[Adjacency.REPLACE_ONE]) / units:.4g}",
+        f"{math.sqrt(squared[Adjacency.ADD_REMOVE]) / units:.4g}",
         scale,
     )
 
@@ -152,7 +169,8 @@ def events(ledger: PrivacyLedger) -> str:
     """
     alike: dict[tuple[str, ...], list[Fraction]] = {}
     for charge in ledger.charges:
-        alike.setdefault(_entry(charge, ledger.adjacency), []).append(charge.mu_squared)
+        own = _entry(charge, ledger.adjacency, ledger.units)
+        alike.setdefault(own, []).append(charge.mu_squared)
     entries: list[tuple[str, ...]] = [_HEADER]
     for entry, shares in alike.items():
         what = entry[0] if len(shares) == 1 else f"{entry[0]}, {len(shares)} times"

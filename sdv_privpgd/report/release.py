@@ -17,6 +17,7 @@ from sdv_privpgd.report.hidden import hidden_section
 from sdv_privpgd.report.methods import methods_section
 from sdv_privpgd.report.page import Items, Page, Section
 from sdv_privpgd.report.privacy import privacy_report
+from sdv_privpgd.report.visits import visits_sections
 
 
 def release_page(
@@ -55,6 +56,7 @@ def release_page(
         sections=[
             *first,
             assumed_section(about, ledger.adjacency),
+            *visits_sections(about.visits),
             meaning_section(ledger),
             *shown,
             ledger_section(ledger),

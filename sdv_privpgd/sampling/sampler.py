@@ -58,7 +58,7 @@ class Sampler:
         predicates: Sequence[Predicate] = (),
         differences: Sequence[Difference] = (),
     ) -> None:
-        self._attributes = schema.attributes
+        self.attributes = schema.attributes
         self._repair = (
             Repair(schema.attributes, rules, predicates, self._decoded, differences)
             if rules or predicates
@@ -86,6 +86,33 @@ class Sampler:
     def take(self, num_rows: int) -> dict[str, pd.Series]:
         """The next rows of the sequence."""
         return self._decoded(*self._rows.take(num_rows))
+
+    @property
+    def seed(self) -> int:
+        """The seed of the rows."""
+        return self._rows.seed
+
+    def block(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        """A block of the sequence: codes of shape (row, attribute), and places in their cells."""
+        return self._rows.block(index)
+
+    def decoded(self, codes: np.ndarray, positions: np.ndarray) -> dict[str, pd.Series]:
+        """The user's columns of codes and positions in their cells."""
+        return self._decoded(codes, positions)
+
+    def repaired(
+        self,
+        codes: np.ndarray,
+        positions: np.ndarray,
+        generator: np.random.Generator,
+        held: Sequence[str],
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows that obey the rules with their values in the held columns, and which ones do."""
+        if self._repair is None:
+            return codes, positions, np.ones(len(codes), dtype=bool)
+        if self._donors is None:
+            self._donors = self._from_start().block(0)
+        return self._repair(codes, positions, generator, held=held, donors=self._donors)
 
     def meeting(self, conditions: pd.DataFrame) -> tuple[dict[str, pd.Series], np.ndarray]:
         """A row for each condition that lies in the public domain, and which conditions do; bool.
@@ -178,7 +205,7 @@ class Sampler:
         rows = ConditionalRows(
             self._rows.model,
             self._rows.seed,
-            {each.name: each.num_values if each.is_ordered else 0 for each in self._attributes},
+            {each.name: each.num_values if each.is_ordered else 0 for each in self.attributes},
         )
         generator = np.random.default_rng((self._rows.seed, self._rows.taken))
         drawn = codes.copy()

@@ -13,6 +13,7 @@ from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.sampling.between import Between
 from sdv_privpgd.sampling.conditions import Wanted
+from sdv_privpgd.words import in_rows
 
 _SHOWN = 8
 
@@ -32,7 +33,7 @@ def why_not(conditions: pd.DataFrame, schema: Schema) -> str:
             outside |= wrong
             said += _outside(column, wanted.loc[wrong])
     if not outside.all():
-        said.append(f"{_rows((~outside).sum())} would contradict the constraints.")
+        said.append(f"{in_rows((~outside).sum())} would contradict the constraints.")
     return " ".join(said)
 
 
@@ -44,7 +45,7 @@ def _outside(column: Column, wanted: pd.Series) -> Iterator[str]:
     shown = ", ".join(asked[:3]) + (f" and {len(asked) - 3} others" if len(asked) > 3 else "")
     lies = "lies" if len(asked) == 1 else "lie"
     yield (
-        f"In {_rows(len(wanted))} {shown} {lies} outside the domain of {column.name!r}, which "
+        f"In {in_rows(len(wanted))} {shown} {lies} outside the domain of {column.name!r}, which "
         f"holds {_held(column)}."
     )
 
@@ -69,7 +70,3 @@ def _held(column: Column) -> str:
         low, high = encoder_for(plain).decode(*ends)
         held = f"{low} to {high}"
     return f"{held}, and may be missing" if column.nullable else f"{held}, and is never missing"
-
-
-def _rows(number: int) -> str:
-    return "1 row" if number == 1 else f"{number:,} rows"

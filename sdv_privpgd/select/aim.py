@@ -9,13 +9,13 @@ from sdv_privpgd.domain import Clique
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import MarginalQuery, ModelErrorQuery
+from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.select.approximation import (
     affordable,
     expected_noise,
     measured_cliques,
-    whole_counts,
+    model_errors,
 )
 from sdv_privpgd.select.importance import Importance, checked_importance, whole_weight
 from sdv_privpgd.select.independent import Independent
@@ -119,15 +119,16 @@ class AIM:
                 clique: expected_noise(curator.ledger, domain, clique, _MEASURING * step)
                 for clique in candidates
             }
-            scores = [
-                ModelErrorQuery(
-                    clique=clique,
-                    expected=whole_counts(total * model.marginal(clique)),
-                    bias=round(noise[clique]),
-                    weight=weights[clique] * whole_weight(clique, self.importance),
-                )
-                for clique in candidates
-            ]
+            scores = model_errors(
+                domain,
+                model,
+                total,
+                {clique: round(noise[clique]) for clique in candidates},
+                {
+                    clique: weights[clique] * whole_weight(clique, self.importance)
+                    for clique in candidates
+                },
+            )
             chosen = candidates[
                 curator.select(scores, (1 - _MEASURING) * step, what="worst fitted clique")
             ]

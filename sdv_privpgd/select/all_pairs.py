@@ -31,7 +31,7 @@ from sdv_privpgd.select.importance import (
 )
 from sdv_privpgd.select.triples import has_triples, measure_triples, triples_among
 from sdv_privpgd.select.workload import checked_workload
-from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.synthesize.engine import Engine, takes_groups
 
 _PER_NOISE, _SMALLEST, _LARGEST = 1.5, 0.02, 0.15
 """The share of mu^2 for the 1-way marginals is ``_PER_NOISE`` times their relative noise without
@@ -66,7 +66,8 @@ class AllPairs:
     which the noisy answers promise most. A weak dependence stays hidden in the noise even with
     twice the budget; a strong one becomes clearer.
 
-    Triples are measured last, each over a few groups of codes (``triples``).
+    Triples are measured last, each over a few groups of codes (``triples``), unless the engine has
+    no use for groups.
 
     More than ``most_pairs`` pairs are too many: the noise of each grows with their number, and so
     do seconds and memory. Then all are measured over four or eight groups of codes, for three
@@ -139,11 +140,10 @@ class AllPairs:
 
         Where there are too many pairs, the coarse ones come before those over codes.
         """
-        del engine
         domain = curator.domain
         wanted = checked_workload(domain, self.pairs) if self.pairs else ()
         kept = curator.ledger.remaining * Fraction(self.triples)
-        if not has_triples(domain):
+        if not has_triples(domain) or not takes_groups(engine):
             kept = Fraction(0)
         pairs = domain.cliques(min(2, len(domain)))
         are_many = len(pairs) > self.most_pairs
@@ -269,7 +269,7 @@ def _one_way_share(curator: Curator) -> Fraction:
     total = estimate_total(domain, counts).value
     pairs = [MarginalQuery(clique) for clique in domain.cliques(2)]
     squared = sum(pair.l2_sensitivity_squared(ledger.adjacency) for pair in pairs)
-    stddev = stddev_for(ledger.rows_per_person**2 * squared, ledger.remaining)
+    stddev = stddev_for(ledger.rows_counted**2 * squared, ledger.remaining)
     inverse_sizes = sum(1 / size for size in domain.sizes)
     # A pair's sums over the other attribute's k values have k times the variance of a cell.
     relative_noise = [

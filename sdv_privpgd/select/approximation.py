@@ -4,17 +4,21 @@ Public: it is computed from noisy answers.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.privacy.accounting import stddev_for
+from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import MarginalQuery
-from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, ModelErrorQuery
+from sdv_privpgd.synthesize.engine import Engine, Model, refusal
+
+_COUNT_SHARE = Fraction(1, 100)
+"""Share of mu^2 for the number of rows, if nothing that was measured tells it."""
 
 
 def whole_counts(counts: np.ndarray) -> np.ndarray:
@@ -24,6 +28,39 @@ def whole_counts(counts: np.ndarray) -> np.ndarray:
     array([1, 4])
     """
     return np.rint(counts).astype(np.int64)
+
+
+def model_errors(
+    domain: Domain,
+    model: Model | None,
+    total: float,
+    biases: Mapping[Clique, int],
+    weights: Mapping[Clique, int],
+) -> list[ModelErrorQuery]:
+    """The errors of a model on some cliques, each less its bias and times its weight, to choose by.
+
+    No model is the uniform distribution.
+
+    >>> scores = model_errors(Domain(("a",), (2,)), None, 100.0, {("a",): 5}, {("a",): 1})
+    >>> scores[0].expected, scores[0].of_counts(np.array([60, 40]))
+    (array([50, 50]), 15)
+    """
+    return [
+        ModelErrorQuery(
+            clique=clique,
+            expected=whole_counts(
+                total
+                * (
+                    np.full(domain.shape(clique), 1 / domain.size(clique))
+                    if model is None
+                    else model.marginal(clique)
+                )
+            ),
+            bias=bias,
+            weight=weights[clique],
+        )
+        for clique, bias in biases.items()
+    ]
 
 
 def expected_noise(
@@ -39,8 +76,28 @@ def expected_noise(
     4.787
     """
     squared = MarginalQuery(clique).l2_sensitivity_squared(ledger.adjacency)
-    stddev = stddev_for(ledger.rows_per_person**2 * squared, mu_squared)
+    stddev = stddev_for(ledger.rows_counted**2 * squared, mu_squared)
     return math.sqrt(2 / math.pi) * stddev * domain.size(clique)
+
+
+def count_rows(curator: Curator) -> list[Measurement]:
+    """Measures the number of rows, if nothing that was measured tells it: adaptive choices need it.
+
+    Where the number is private it takes a hundredth of what is left of the budget.
+
+    >>> from sdv_privpgd.privacy.dataset import Dataset
+    >>> from sdv_privpgd.privacy.ledger import Books
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    >>> curator = Curator(Dataset(Domain(("a",), (2,)), np.array([[0], [1]] * 50)), books)
+    >>> [int(counted.answer[0]) for counted in count_rows(curator)], count_rows(curator)
+    ([100], [])
+    """
+    tells = (CountQuery, MarginalQuery)
+    if any(isinstance(known.query, tells) for known in curator.measurements):
+        return []
+    share = curator.ledger.remaining * _COUNT_SHARE
+    return curator.measure([CountQuery()], share, what="number of rows")
 
 
 def measured_cliques(measurements: Iterable[Measurement]) -> list[Clique]:
@@ -52,6 +109,23 @@ def measured_cliques(measurements: Iterable[Measurement]) -> list[Clique]:
     """
     asked = (measurement.query for measurement in measurements)
     return [query.clique for query in asked if isinstance(query, MarginalQuery)]
+
+
+def modelled_together(engine: Engine, domain: Domain, cliques: Sequence[Clique]) -> list[Clique]:
+    """The cliques, in order, without those that the engine could not model beside those before.
+
+    >>> from sdv_privpgd import PrivatePGM
+    >>> domain, triangle = Domain(tuple("abc"), (64,) * 3), [("a", "b"), ("b", "c"), ("a", "c")]
+    >>> modelled_together(PrivatePGM(largest_megabytes=1.0), domain, triangle)
+    [('a', 'b'), ('b', 'c')]
+    """
+    if refusal(engine, domain, cliques) is None:
+        return list(cliques)
+    found: list[Clique] = []
+    for clique in cliques:
+        if refusal(engine, domain, [*found, clique]) is None:
+            found.append(clique)
+    return found
 
 
 def affordable(

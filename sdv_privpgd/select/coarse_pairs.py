@@ -99,7 +99,7 @@ def _is_clear(curator: Curator, mu_squared: Fraction) -> bool:
     domain, ledger = curator.domain, curator.ledger
     pairs = domain.cliques(2)
     each = MarginalQuery(pairs[0]).l2_sensitivity_squared(ledger.adjacency)
-    stddev = stddev_for(ledger.rows_per_person**2 * each * len(pairs), mu_squared)
+    stddev = stddev_for(ledger.rows_counted**2 * each * len(pairs), mu_squared)
     cells = [math.prod(min(size, FINE_GROUPS) for size in domain.shape(pair)) for pair in pairs]
     total = estimate_total(domain, curator.measurements).value
     return total >= _CLEAR * stddev * fmean(cells)
@@ -128,9 +128,7 @@ def pairs_paid_for(curator: Curator, mu_squared: Fraction, most: int) -> int:
         return min(len(domain), most)
     total = estimate_total(domain, counts).value
     stddev = _LOUDEST * total / fmean(map(domain.size, pairs))
-    each = ledger.rows_per_person**2 * MarginalQuery(pairs[0]).l2_sensitivity_squared(
-        ledger.adjacency
-    )
+    each = ledger.rows_counted**2 * MarginalQuery(pairs[0]).l2_sensitivity_squared(ledger.adjacency)
     paid = int(stddev**2 * float(mu_squared) / each)
     return min(max(paid, len(domain)), EACH * len(domain), most)
 

@@ -3,15 +3,18 @@
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-import numpy as np
-
 from sdv_privpgd.domain import Clique
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery, ModelErrorQuery
+from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.select.approximation import affordable, measured_cliques, whole_counts
+from sdv_privpgd.select.approximation import (
+    affordable,
+    count_rows,
+    measured_cliques,
+    model_errors,
+)
 from sdv_privpgd.select.importance import Importance, checked_importance, whole_weight
 from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.workload import checked_workload
@@ -19,9 +22,6 @@ from sdv_privpgd.synthesize.engine import Engine
 
 _SELECTING = Fraction(1, 10)
 """Share of a round's mu^2 that pays for the choice."""
-
-_COUNT_SHARE = Fraction(1, 100)
-"""Share of mu^2 for the number of records, if nothing that was measured tells it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,11 +74,7 @@ class MWEM:
             return Independent().run(curator, engine, progress=progress)
         workload = checked_workload(domain, self.workload)
         rounds = min(len(workload), self.rounds or len(domain))
-        measured: list[Measurement] = []
-        tells = (CountQuery, MarginalQuery)
-        if not any(isinstance(known.query, tells) for known in curator.measurements):
-            share = curator.ledger.remaining * _COUNT_SHARE
-            measured += curator.measure([CountQuery()], share, what="number of rows")
+        measured = count_rows(curator)
         cliques = measured_cliques(curator.measurements)
         model = None
         for index in progress(range(rounds), "select"):
@@ -90,18 +86,13 @@ class MWEM:
                 engine, domain, cliques, workload, self.max_megabytes * (index + 1) / rounds
             )
             total = estimate_total(domain, curator.measurements).value
-            scores = []
-            for clique in candidates:
-                uniform = np.full(domain.shape(clique), 1 / domain.size(clique))
-                marginal = uniform if model is None else model.marginal(clique)
-                scores.append(
-                    ModelErrorQuery(
-                        clique=clique,
-                        expected=whole_counts(total * marginal),
-                        bias=domain.size(clique),
-                        weight=whole_weight(clique, self.importance),
-                    )
-                )
+            scores = model_errors(
+                domain,
+                model,
+                total,
+                {clique: domain.size(clique) for clique in candidates},
+                {clique: whole_weight(clique, self.importance) for clique in candidates},
+            )
             chosen = candidates[
                 curator.select(scores, _SELECTING * step, what="worst fitted clique")
             ]

@@ -103,7 +103,7 @@ def _can_pay(
     squared = sum(
         MarginalQuery(triple).l2_sensitivity_squared(ledger.adjacency) for triple in triples
     )
-    stddev = stddev_for(ledger.rows_per_person**2 * squared, mu_squared)
+    stddev = stddev_for(ledger.rows_counted**2 * squared, mu_squared)
     cells = [
         math.prod(min(size, FINE_GROUPS) for size in domain.shape(triple)) for triple in triples
     ]

@@ -5,6 +5,7 @@ beside a missing one.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -36,12 +37,34 @@ class ArrowSource:
     """
 
     def __init__(
-        self, schema: pa.Schema, scan: Scan, count: Callable[[], int], called: str
+        self,
+        schema: pa.Schema,
+        scan: Scan,
+        count: Callable[[], int],
+        called: str,
+        *,
+        in_order: Callable[[list[str]], Scan] | None = None,
     ) -> None:
-        """Takes a schema, what reads rows of it and counts them, and its name in messages."""
+        """Takes a schema, what reads rows of it and counts them, and its name in messages.
+
+        Where the source has no order of its own, ``in_order`` reads rows sorted by some columns.
+        """
         self.names = [name for name in schema.names if not name.startswith(_INDEX)]
         self.dtypes = dtypes_of(schema)
         self._scan, self._count, self._called = scan, count, called
+        self._in_order = in_order
+
+    def ordered(self, by: Sequence[str]) -> "ArrowSource":
+        """The same rows in an order that follows from these columns, or that the source has.
+
+        Raises ``SourceError`` if they cannot be sorted by.
+        """
+        if self._in_order is None:
+            return self
+        made = copy(self)
+        with withheld(f"{self._called}, sorted by {', '.join(by)},"):
+            vars(made)["_scan"] = self._in_order(list(by))
+        return made
 
     def num_rows(self) -> int:
         return self._number

@@ -43,14 +43,16 @@ class CsvFiles:
     def __init__(self, paths: str | os.PathLike | Sequence, **options: Any) -> None:
         """Takes a path, a pattern or several of them, and the attributes of ``Reading``.
 
-        Its ``dtypes`` may be in pandas' words.
+        Its ``dtypes`` may be in pandas' words, and its ``na`` a list.
         """
         dtypes = {
             name: pd.api.types.pandas_dtype(dtype)
             for name, dtype in options.pop("dtypes", {}).items()
         }
         plain = {name: np.dtype(object) if d.kind == "U" else d for name, d in dtypes.items()}
-        self.paths, self.how = paths, Reading(dtypes=plain, **options)
+        na = options.pop("na", ())
+        words = (na,) if isinstance(na, str) else tuple(map(str, na))
+        self.paths, self.how = paths, Reading(dtypes=plain, na=words, **options)
 
 
 class CsvSource:
@@ -87,6 +89,7 @@ class CsvSource:
         self._files = [TextFile.at(path, self._how) for path in files_of(paths)]
         self.names = names_in(self._files, self._how, facts or None)
         self._how.check_dtypes(self.names)
+        self._how.check_decimal(self._files[0].sep, self.names, facts)
 
     @property
     def dtypes(self) -> dict[str, Any]:
@@ -97,8 +100,8 @@ class CsvSource:
         return self._number
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        number, read = self._number, 0
-        absent = {name: missing_words(self._facts.get(name, {})) for name in self.names}
+        number, read, how = self._number, 0, self._how
+        absent = {name: missing_words(self._facts.get(name, {}), how.na) for name in self.names}
         for file in self._files:
             for part in self._parts(file, _BLOCK, str, na_values=absent):
                 read += len(part)
@@ -133,7 +136,8 @@ class CsvSource:
         if how.stays_text(name):
             column = _repeated(different, codes)
         elif how.is_number(name, self._facts):
-            column = _numbers(texts.numbers_in(different, how.signs), codes)
+            present = texts.without_numbers(different, how.na, how.signs)
+            column = _numbers(texts.numbers_in(present, how.signs), codes)
         else:
             means = texts.meaning(self._facts.get(name, {}), how.signs)
             column = _repeated([means(text) for text in different], codes)

@@ -1,6 +1,6 @@
 """How a table is written in text: what separates, what numbers look like, where names are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.sources.source import SourceError
-from sdv_privpgd.sources.texts import Signs, is_number
+from sdv_privpgd.sources.texts import Signs, declared_values, is_number
+from sdv_privpgd.words import listed
 
 Facts = Mapping[str, Mapping]
 """The public facts on each column, in SDV's words, from the metadata and the domain."""
@@ -20,13 +21,15 @@ class Reading:
 
     Attributes:
         sep: The separator of columns in text; ``None`` takes the one of the file's ending.
-        decimal: The sign before decimals.
+        decimal: The sign before decimals; ``None`` takes a point, but asks where ``;`` separates.
         thousands: The sign between groups of three digits; ``None`` allows none.
         encoding: The encoding of text; ``None`` takes the one of the file's first bytes, or UTF-8.
         sheet: The sheet of a workbook; ``None`` takes its only one.
         header: Whether the first record holds names; ``None`` decides by the record itself.
         names: The names of the columns.
         dtypes: The pandas dtypes of columns, by name.
+        na: Words that mean a missing cell, besides the usual ones, in all columns that do not
+            declare them as categories.
 
     >>> how = Reading(decimal=",", names=("age", "ward"))
     >>> how.has_header, how.signs.plain("3,5")
@@ -34,25 +37,26 @@ class Reading:
     """
 
     sep: str | None = None
-    decimal: str = "."
+    decimal: str | None = None
     thousands: str | None = None
     encoding: str | None = None
     sheet: str | None = None
     header: bool | None = None
     names: tuple[str, ...] | None = None
     dtypes: Mapping[str, Any] = field(default_factory=dict)
+    na: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.thousands is not None and self.thousands == self.decimal:
+        if self.thousands is not None and self.thousands == self.signs.decimal:
             raise SourceError(
-                f"Thousands and decimals are both marked by {self.decimal!r}. Name the sign with "
+                f"Thousands and decimals are both marked by {self.thousands!r}. Name the sign with "
                 "CsvFiles(decimal=...), such as a comma."
             )
 
     @property
     def signs(self) -> Signs:
         """The signs in numbers of text."""
-        return Signs(self.decimal, self.thousands)
+        return Signs(self.decimal or ".", self.thousands)
 
     @property
     def has_header(self) -> bool:
@@ -79,3 +83,31 @@ class Reading:
             raise SourceError(
                 f"CsvFiles(dtypes=...) names {unknown!r}, which the table does not have."
             )
+
+    def check_decimal(self, sep: str, names: Sequence[str], facts: Facts | None) -> None:
+        """Raises ``SourceError`` where nobody says what stands before decimals, and it matters.
+
+        Where commas stand there, ``;`` separates columns; with a point in its place all such
+        numbers would be missing. ``facts`` are ``None`` where types are yet to be detected.
+
+        >>> Reading().check_decimal(";", ["ward"], {"ward": {"sdtype": "categorical"}})
+        """
+        if sep != ";" or self.decimal is not None:
+            return
+        asked = [name for name in names if self._may_have_decimals(name, facts)]
+        if asked:
+            raise SourceError(
+                f"';' separates columns, and nobody says what stands before the decimals of "
+                f"{listed([*map(repr, asked)], 3)}: CsvFiles(decimal=',') or "
+                "CsvFiles(decimal='.') says it. Nothing was spent."
+            )
+
+    def _may_have_decimals(self, name: str, facts: Facts | None) -> bool:
+        if name in self.dtypes:
+            return self.dtypes[name].kind == "f"
+        if facts is None:
+            return True
+        known = facts.get(name, {})
+        if is_number(known):
+            return known.get("decimal_places") != 0
+        return any(isinstance(each, float) and each % 1 for each in declared_values(known))

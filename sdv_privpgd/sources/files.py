@@ -78,6 +78,10 @@ def _files_of(paths: str | os.PathLike | Sequence) -> list[Path]:
         found = [Path(text)] if os.path.exists(text) else []
     else:
         found = [Path(each) for each in sorted(glob(text, recursive=True)) if os.path.isfile(each)]
+    if not found and os.path.isdir(text):
+        raise SourceError(
+            f"The folder {os.fspath(paths)} holds no file whose name begins with a letter or digit."
+        )
     if not found:
         raise SourceError(f"There is no file {os.fspath(paths)}.")
     return found

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_privpgd.sources.source import Batch, Columns
+from sdv_privpgd.sources.source import Batch, Columns, Numbered
 
 _BLOCK = 1 << 18
 """Rows of a batch."""
@@ -19,9 +19,19 @@ class FrameSource:
     (3, {'age': dtype('int64')})
     """
 
-    def __init__(self, columns: Mapping[str, pd.Series], names: Sequence[str] | None = None):
-        """Takes columns by name, and all names if some are there twice."""
+    def __init__(
+        self,
+        columns: Mapping[str, pd.Series],
+        names: Sequence[str] | None = None,
+        *,
+        numbered: Numbered | None = None,
+    ) -> None:
+        """Takes columns by name, and all names if some are there twice.
+
+        ``numbered`` is for rows that were counted by people before: it names one of the columns.
+        """
         self.columns: Columns = dict(columns)
+        self.numbered = numbered
         self.names = list(columns) if names is None else list(names)
 
     @classmethod

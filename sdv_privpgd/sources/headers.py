@@ -64,14 +64,16 @@ def named(record: Sequence[Any], how: Reading, facts: Facts | None) -> list[str]
     return list(names)
 
 
-def missing_words(facts: Mapping) -> list[str]:
+def missing_words(facts: Mapping, more: Sequence[str] = ()) -> list[str]:
     """The texts that stand for a missing cell of a column, without its declared categories.
+
+    ``more`` are those that the user names, besides the usual ones.
 
     >>> "NA" in missing_words({}), "NA" in missing_words({"range_values": ["NA", "Grvl"]})
     (True, False)
     """
     declared = declared_values(facts)
-    return [text for text in MISSING if text not in declared]
+    return [text for text in (*MISSING, *more) if text not in declared]
 
 
 def names_of(fields: Sequence[Any], known: Sequence[str] | None, *, trusted: bool) -> list[str]:

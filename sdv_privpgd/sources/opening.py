@@ -1,15 +1,18 @@
 """Finds the source of what a user has."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.sources.csv import CsvFiles, CsvSource
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import PeopleSource
-from sdv_privpgd.sources.source import Cluster, Source, SourceError
+from sdv_privpgd.sources.source import Cluster, Orderable, Source, SourceError
+from sdv_privpgd.sources.visits import VisitsSource
 
 KINDS = (
     "a DataFrame of pandas or Polars, an Arrow table or data set, a DuckDB relation, an Ibis "
@@ -63,8 +66,19 @@ def open_source(table: Any, facts: Mapping[str, Mapping[str, Any]] | None = None
     return opener(table)
 
 
-def of_people(source: Source, person: str, most: int) -> Source:
+def of_people(
+    source: Source,
+    person: str,
+    most: int,
+    numbered: bool = False,
+    *,
+    columns: Iterable[str] = (),
+) -> Source:
     """The same source without the rows of a person beyond so many.
+
+    If they are to be ``numbered``, its ``numbered`` names one more column: how many rows of a row's
+    person are used. A database may give rows in an order that others' rows have a part in: they are
+    sorted by the person and the ``columns`` that are to be read.
 
     Raises ``SourceError`` if there is no such column.
 
@@ -75,8 +89,40 @@ def of_people(source: Source, person: str, most: int) -> Source:
     if person not in source.names:
         raise SourceError(f"There is no column {person!r} to tell people apart by.")
     if isinstance(source, Cluster):
-        return source.of_people(person, most)
-    return PeopleSource(source, person, most)
+        return source.of_people(person, most, numbered=numbered)
+    return PeopleSource(_settled(source, [person, *columns]), person, most, numbered=numbered)
+
+
+def of_visits(
+    source: Source, visits: Visits, clock: Column, *, columns: Iterable[str] = ()
+) -> Source:
+    """The same source with a person's rows in order, each told of the one before.
+
+    Of rows at one time the order is that of the source, or that of ``of_people`` for a database.
+
+    Raises ``SourceError`` if there is no column of people, and for a cluster.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> day = describe("day", {"sdtype": "numerical", "range_min": 0, "range_max": 9})
+    >>> rows = pd.DataFrame({"who": ["A", "A", "B"], "day": [3, 1, 2]})
+    >>> of_visits(open_source(rows), Visits(person="who", most=2, by="day"), day).num_rows()
+    3
+    """
+    if visits.person not in source.names:
+        raise SourceError(f"There is no column {visits.person!r} to tell people apart by.")
+    if isinstance(source, Cluster):
+        raise SourceError(
+            "sequence_by puts rows in order on this machine, and rows of Spark stay on its "
+            "workers: write them to Parquet files, and give their path."
+        )
+    return VisitsSource(_settled(source, [visits.person, *columns]), visits, clock)
+
+
+def _settled(source: Source, names: Iterable[str]) -> Source:
+    """The same rows in an order that no other person's rows have a part in."""
+    if isinstance(source, Orderable):
+        return source.ordered(list(dict.fromkeys(names)))
+    return source
 
 
 def _opener_of(table: Any) -> Callable[[Any], Source] | None:

@@ -110,7 +110,7 @@ class TextFile:
         return read(
             self.path,
             sep=self.sep,
-            decimal=self.how.decimal,
+            decimal=self.how.signs.decimal,
             encoding=encoding,
             compression=self.kind.compression,
             index_col=False,

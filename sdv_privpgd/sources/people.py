@@ -16,7 +16,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.scalars import canonical, cells, quiet
 from sdv_privpgd.columns.values import kind_of
-from sdv_privpgd.sources.source import Batch, Source
+from sdv_privpgd.sources.source import Batch, Numbered, Source
 
 _Person = tuple[Any, Any]
 """What a cell says of whose row it is: a value after its kind; ``None`` twice for a missing one."""
@@ -38,9 +38,13 @@ class PeopleSource:
     (3, [3])
     """
 
-    def __init__(self, inner: Source, person: str, most: int) -> None:
-        """Takes a source, the name of the column that says whose a row is, and a number of rows."""
+    def __init__(self, inner: Source, person: str, most: int, *, numbered: bool = False) -> None:
+        """Takes a source, the name of the column that says whose a row is, and a number of rows.
+
+        If rows are ``numbered``, one more column has how many rows of a row's person stay.
+        """
         self.inner, self._person, self._most = inner, person, most
+        self.numbered = Numbered.among(inner.names, most) if numbered else None
         self._key = secrets.token_bytes(32)
 
     @property
@@ -55,12 +59,15 @@ class PeopleSource:
         return sum(min(number, self._most) for number in self._numbers.values())
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        _ = self._numbers  # read to the end: a database's connection has one reading at a time
         read, kept = Counter[_Person](), Counter[_Person]()
-        wanted = list(dict.fromkeys([*names, self._person]))
-        for batch in self.inner.batches(wanted):
-            people, places = _people_in(batch.columns[self._person])
+        own = [name for name in names if self.numbered is None or name != self.numbered.name]
+        for batch in self.inner.batches(list(dict.fromkeys([*own, self._person]))):
+            people, places = people_in(batch.columns[self._person])
             stays = self._stays(people, places, read, kept)
-            columns = {name: batch.columns[name][stays] for name in names}
+            columns = {name: batch.columns[name][stays] for name in own}
+            if self.numbered is not None and self.numbered.name in names:
+                columns[self.numbered.name] = pd.Series(self._used(people)[places][stays])
             yield Batch(batch.done, columns)
 
     @cached_property
@@ -68,7 +75,7 @@ class PeopleSource:
         """The number of rows of each person."""
         found: Counter[_Person] = Counter()
         for batch in self.inner.batches([self._person]):
-            people, places = _people_in(batch.columns[self._person])
+            people, places = people_in(batch.columns[self._person])
             numbers = np.bincount(places, minlength=len(people)).tolist()
             found.update(dict(zip(people, numbers, strict=True)))
         return found
@@ -94,13 +101,18 @@ class PeopleSource:
         rank = before[places] + _rank(places)
         stays = (rank - starts[places]) % numbers[places] < self._most
         # A table that grew while it was read could have more.
-        stays &= earlier[places] + _rank(places, stays) < self._most
+        stays &= earlier[places] + _rank(places, stays) < self._used(people)[places]
         read.update(
             dict(zip(people, np.bincount(places, minlength=len(people)).tolist(), strict=True))
         )
         new = np.bincount(places[stays], minlength=len(people)).tolist()
         kept.update(dict(zip(people, new, strict=True)))
         return stays
+
+    def _used(self, people: Sequence[_Person]) -> np.ndarray:
+        """How many rows of each person stay."""
+        numbers = [min(max(self._numbers[each], 1), self._most) for each in people]
+        return np.array(numbers, dtype=np.int64)
 
     def _start(self, person: _Person, number: int) -> int:
         """The place of the first row that stays, of a person with so many rows."""
@@ -110,8 +122,13 @@ class PeopleSource:
         return int.from_bytes(digest, "big") % number
 
 
-def _people_in(column: pd.Series) -> tuple[list[_Person], np.ndarray]:
-    """The people of a private column's cells, and the place of each cell's among them."""
+def people_in(column: pd.Series) -> tuple[list[_Person], np.ndarray]:
+    """The people of a private column's cells, and the place of each cell's among them.
+
+    >>> people, places = people_in(pd.Series(["A", None, "A"]))
+    >>> len(people), places.tolist()
+    (2, [0, 1, 0])
+    """
     with quiet():
         if isinstance(column.dtype, pd.CategoricalDtype):
             listed, at = cells(pd.Series(column.cat.categories)), column.cat.codes.to_numpy()

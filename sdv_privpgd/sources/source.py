@@ -35,6 +35,31 @@ class Batch(NamedTuple):
     columns: Columns
 
 
+class Numbered(NamedTuple):
+    """Where a source says how many rows of a row's person are used. Public.
+
+    >>> Numbered("number", 3).most
+    3
+    """
+
+    name: str
+    """Of the column, which is none of the source's own."""
+    most: int
+    """The largest number."""
+
+    @classmethod
+    def among(cls, names: Sequence[str], most: int) -> "Numbered":
+        """A name that none of these columns has.
+
+        >>> Numbered.among(["number"], 3).name
+        'number_'
+        """
+        name = "number"
+        while name in names:
+            name += "_"
+        return cls(name, most)
+
+
 @runtime_checkable
 class Source(Protocol):
     """Private rows that can be read more than once, in batches.
@@ -114,10 +139,29 @@ class Cluster(Protocol):
         """
         ...
 
-    def of_people(self, person: str, most: int) -> "Source":
+    def of_people(self, person: str, most: int, *, numbered: bool = False) -> "Source":
         """The same source without the rows of a person beyond so many.
 
-        Which of them stay depends on the person's own rows alone.
+        Which of them stay depends on the person's own rows alone. If they are to be ``numbered``,
+        its ``numbered`` names one more column: how many rows of a row's person are used.
+        """
+        ...
+
+
+@runtime_checkable
+class Orderable(Protocol):
+    """A source that can give its rows in an order that follows from what they say.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd.sources.frames import FrameSource
+    >>> isinstance(FrameSource({"age": pd.Series([34])}), Orderable)  # a frame has an order
+    False
+    """
+
+    def ordered(self, by: Sequence[str]) -> "Source":
+        """The same rows in an order that follows from these columns, or that the source has.
+
+        Raises ``SourceError`` if they cannot be sorted by.
         """
         ...
 

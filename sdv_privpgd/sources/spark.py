@@ -23,7 +23,7 @@ import pandas as pd
 import pyarrow as pa
 
 from sdv_privpgd.sources.arrow import dtypes_of
-from sdv_privpgd.sources.source import Batch, Columns, SourceError, Tally, Total
+from sdv_privpgd.sources.source import Batch, Columns, Numbered, SourceError, Tally, Total
 from sdv_privpgd.sources.spark_tasks import (
     ROW,
     WIDTH,
@@ -90,6 +90,9 @@ class SparkSource:
         self.dtypes = _dtypes_of(fields)
         self._require_ready()
 
+    numbered: Numbered | None = None
+    """Where it says how many rows of a row's person are used, if it does."""
+
     def num_rows(self) -> int:
         return self._size[0]
 
@@ -118,7 +121,7 @@ class SparkSource:
             tally.merge(total, opened(b"".join(piece for _, piece in pieces)))
         return total
 
-    def of_people(self, person: str, most: int) -> "SparkSource":
+    def of_people(self, person: str, most: int, *, numbered: bool = False) -> "SparkSource":
         """The same rows without those of a person beyond so many, chosen by a hash with a key.
 
         The key comes from the operating system. All rows without a person count as those of one.
@@ -127,9 +130,14 @@ class SparkSource:
         hashed = ", ".join(f"CAST({_quoted(name)} AS STRING)" for name in self.names)
         drawn = f"xxhash64('{secrets.token_hex(16)}', {hashed})"
         window = f"PARTITION BY {_quoted(person)} ORDER BY {drawn}"
-        placed = self._frame.selectExpr("*", f"row_number() OVER ({window}) AS {place}")
+        columns = ["*", f"row_number() OVER ({window}) AS {place}"]
         bounded = copy(self)
         bounded.__dict__.pop("_size", None)
+        if numbered:
+            bounded.numbered = Numbered.among(self.names, most)
+            number = f"count(*) OVER (PARTITION BY {_quoted(person)})"
+            columns.append(f"least({number}, {most}) AS {_quoted(bounded.numbered.name)}")
+        placed = self._frame.selectExpr(*columns)
         bounded.__dict__["_frame"] = placed.where(f"{place} <= {most}").drop(place)
         return bounded
 

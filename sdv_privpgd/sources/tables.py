@@ -4,7 +4,7 @@ Each hands out Arrow's batches. What is asked of it is public: names of columns 
 rows; a database filters nothing and counts no cell.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -106,17 +106,28 @@ def of_duckdb(relation: Any) -> Source:
             f"{type(relation).__name__}."
         )
 
+    def quoted(names: Iterable[str]) -> str:
+        return ", ".join('"{}"'.format(name.replace('"', '""')) for name in names)
+
     def scan(names: list[str]) -> Any:
-        quoted = ", ".join('"{}"'.format(name.replace('"', '""')) for name in names)
-        chosen = relation.project(quoted)
+        chosen = relation.project(quoted(names))
         read = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_record_batch
         return read(BLOCK)
 
+    def in_order(by: list[str]) -> Callable[[list[str]], Any]:
+        relation.limit(0).order(quoted(by)).to_arrow_table()  # refuses what has no order
+
+        def scan(names: list[str]) -> Any:
+            chosen = relation.project(quoted(dict.fromkeys([*names, *by]))).order(quoted(by))
+            read = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_record_batch
+            return read(BLOCK)
+
+        return scan
+
     with withheld(called):
         schema = relation.limit(0).to_arrow_table().schema
-    return ArrowSource(
-        schema, scan, lambda: int(relation.aggregate("count(*)").fetchall()[0][0]), called
-    )
+    count = lambda: int(relation.aggregate("count(*)").fetchall()[0][0])
+    return ArrowSource(schema, scan, count, called, in_order=in_order)
 
 
 def of_ibis(table: Any) -> Source:
@@ -132,6 +143,16 @@ def of_ibis(table: Any) -> Source:
     called = "The Ibis table"
     if not hasattr(table, "to_pyarrow_batches") or not hasattr(table, "schema"):
         raise SourceError(f"Give an Ibis table, and not a {type(table).__name__}.")
+
+    def in_order(by: list[str]) -> Callable[[list[str]], Any]:
+        table.order_by(by).limit(0).to_pyarrow()  # refuses what has no order
+
+        def scan(names: list[str]) -> Any:
+            chosen = table.select(list(dict.fromkeys([*names, *by]))).order_by(by)
+            return chosen.to_pyarrow_batches(chunk_size=BLOCK)
+
+        return scan
+
     with withheld(called):
         schema = table.schema().to_pyarrow()
     return ArrowSource(
@@ -139,6 +160,7 @@ def of_ibis(table: Any) -> Source:
         lambda names: table.select(names).to_pyarrow_batches(chunk_size=BLOCK),
         lambda: int(table.count().execute()),
         called,
+        in_order=in_order,
     )
 
 

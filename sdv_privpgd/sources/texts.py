@@ -119,6 +119,18 @@ def numbers_in(written: list[str], signs: Signs) -> np.ndarray:
     return np.array([math.nan if number is None else number for number in read], dtype=float)
 
 
+def without_numbers(written: Sequence[str], words: Sequence[str], signs: Signs) -> list[str]:
+    """The same texts, those empty that are the number that a word is, however it is written.
+
+    >>> without_numbers(["34", "-99.0"], ["-99", "n/a"], Signs())
+    ['34', '']
+    """
+    absent = {number for word in words if (number := _number(word, Signs())) is not None}
+    if not absent:
+        return list(written)
+    return ["" if _number(text, signs) in absent else text for text in written]
+
+
 def meanings(column: pd.Series, facts: Mapping, signs: Signs) -> pd.Series:
     """A column of text with the meanings of its texts, as objects. Other objects stay.
 

@@ -47,6 +47,11 @@ class Model(Protocol):
 class Engine(Protocol):
     """Fits a model to measurements. It sees noisy answers only: all it does is post-processing.
 
+    An engine may say more of itself, which ``sdv_privpgd.matching`` asks before anything is spent:
+    an attribute ``takes_groups`` that is False where answers about groups of codes are of no use to
+    it, and a method ``refusal(domain, cliques)``: why it cannot model tables of these cliques, in a
+    sentence or two, or ``None``.
+
     >>> from sdv_privpgd import ParticleGradientDescent, PrivatePGM
     >>> isinstance(PrivatePGM(), Engine), isinstance(ParticleGradientDescent(), Engine)
     (True, True)
@@ -70,3 +75,24 @@ class Engine(Protocol):
     ) -> Model:
         """A model of the measurements, reproducible from the engine's own seed."""
         ...
+
+
+def takes_groups(engine: Engine) -> bool:
+    """Whether the engine uses answers about groups of codes, unless it says that it does not.
+
+    >>> from sdv_privpgd import ParticleGradientDescent, PrivatePGM
+    >>> takes_groups(ParticleGradientDescent()), takes_groups(PrivatePGM())
+    (True, False)
+    """
+    return bool(getattr(engine, "takes_groups", True))
+
+
+def refusal(engine: Engine, domain: Domain, cliques: Sequence[Clique]) -> str | None:
+    """Why the engine cannot model tables of these cliques, ``None`` where it can.
+
+    >>> from sdv_privpgd import PrivatePGM
+    >>> refusal(PrivatePGM(), Domain(("a", "b"), (2, 3)), [("a", "b")]) is None
+    True
+    """
+    own = getattr(engine, "refusal", None)
+    return None if own is None else own(domain, cliques)

@@ -101,7 +101,7 @@ class GraphicalModel:
             if separator:
                 known = codes[:, self.domain.axes(separator)].T
                 given = np.asarray(np.ravel_multi_index(tuple(known), shape))
-            cells = _allotted(shares, given, rng)
+            cells = allotted(shares, given, rng)
             drawn = np.unravel_index(cells, self.domain.shape(fresh))
             codes[:, self.domain.axes(fresh)] = np.stack(drawn, axis=1)
         return codes
@@ -148,11 +148,15 @@ def _product(factors: Sequence[tuple[Clique, np.ndarray]], out: Clique) -> np.nd
     return np.asarray(np.einsum(*operands, [labels[name] for name in out], optimize=True))
 
 
-def _allotted(shares: np.ndarray, given: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def allotted(shares: np.ndarray, given: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A cell for each row, by systematic sampling among the rows with the same ``given``.
 
     ``shares`` has shape (given, cell). Rows of a group take turns in random order along the
     cumulated shares, so each cell gets its share of them rounded up or down.
+
+    >>> rng = np.random.default_rng(0)
+    >>> sorted(allotted(np.array([[0.25, 0.75]]), np.zeros(4, dtype=np.int64), rng).tolist())
+    [0, 1, 1, 1]
     """
     order = rng.permutation(len(given))
     order = order[np.argsort(given[order], kind="stable")]

@@ -22,9 +22,6 @@ _STEPS_AT_ONCE = 50
 _USUAL_LOTS = 5
 """Lots after which the progress bar shows a fit as half done."""
 
-_LARGEST = 2048.0
-"""MiB of the largest junction tree that is fitted; its estimation takes several times as much."""
-
 _ZEROS = 80.0
 """MiB of a junction tree to which cliques with zeros are added."""
 
@@ -58,6 +55,8 @@ class PrivatePGM:
         possible: For some cliques, the cells that can hold rows at all. The model has nothing in
             the others, as long as its tree with these cliques stays below 80 MiB or below its own
             size.
+        largest_megabytes: MiB of the largest junction tree that is fitted, before zeros; its
+            estimation takes several times as much.
 
     >>> import numpy as np
     >>> from sdv_privpgd.domain import Domain
@@ -76,12 +75,18 @@ class PrivatePGM:
     steps: int = 2_500
     tolerance: float = 1e-3
     possible: Possible = field(default_factory=dict, compare=False)
+    largest_megabytes: float = 2048.0
+
+    takes_groups = False
+    """Answers about groups of codes are left unused."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.steps, int) or self.steps < 1:
             raise ValueError(f"steps must be an integer of at least 1, got {self.steps!r}.")
         if not 0 <= self.tolerance < 1:
             raise ValueError(f"tolerance must lie in [0, 1), got {self.tolerance!r}.")
+        if not self.largest_megabytes > 0:
+            raise ValueError(f"largest_megabytes must be positive, got {self.largest_megabytes!r}.")
 
     def statistics(self, domain: Domain) -> tuple[Query, ...]:
         """No queries: the engine needs the strategy's tables only."""
@@ -91,6 +96,21 @@ class PrivatePGM:
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
         """The size of the junction tree of these cliques, in MiB of float64."""
         return _megabytes(JunctionTree.of(domain, cliques))
+
+    def refusal(self, domain: Domain, cliques: Sequence[Clique]) -> str | None:
+        """Why tables of these cliques cannot be fitted; ``None`` where they can."""
+        return self._too_large(JunctionTree.of(domain, cliques), len(set(cliques)))
+
+    def _too_large(self, tree: JunctionTree, number: int) -> str | None:
+        size = _megabytes(tree)
+        if size <= self.largest_megabytes:
+            return None
+        return (
+            f"its {number} tables overlap so much that the junction tree of the graphical model "
+            f"would take {size:.3g} MiB, above {self.largest_megabytes:g}. Measure fewer cliques "
+            "(strategies 'mst' and 'aim' do), or fit them with engine='particles', whose size does "
+            "not depend on how they overlap."
+        )
 
     def fit(
         self,
@@ -116,13 +136,9 @@ class PrivatePGM:
             for clique, table in noisy_tables(by_size, measurements).items()
         }
         tree = JunctionTree.of(by_size, tables)
-        size = _megabytes(tree)
-        if size > _LARGEST:
-            raise ValueError(
-                f"A graphical model of these {len(tables)} tables takes {size:.3g} MiB, above "
-                f"{_LARGEST:g}. Measure fewer cliques (strategies MST and AIM do), or fit them "
-                "with ParticleGradientDescent, whose size does not depend on how they overlap."
-            )
+        reason = self._too_large(tree, len(tables))
+        if reason is not None:
+            raise ValueError(f"PrivatePGM cannot fit this: {reason}")
         tree, known = self._with_zeros(by_size, tree, tables)
         start = warm_start.potentials if isinstance(warm_start, GraphicalModel) else {}
         potentials = {

@@ -7,6 +7,7 @@ seeded generators, so that no run fails by chance.
 """
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,9 +15,11 @@ import pytest
 
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy import curator as curator_module
+from sdv_privpgd.privacy import embedding
 from sdv_privpgd.privacy.accounting import epsilon_of, stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery, SigmoidSumQuery
@@ -97,6 +100,47 @@ def test_the_statistic_gains_no_more(adjacency):
     query = SigmoidSumQuery.of({"a": 1.0}, 0.5, 1e3)
     estimate, error, claimed = audit(2.5, adjacency, queries=[query], runs=500)
     check_honest(estimate, error, claimed, 2.5)
+
+
+def canary():
+    """An embedding to which the two worlds' records add opposite features: the worst pair."""
+    at = EmbeddingQuery(coordinates=(("a", (0.0, 1.0)),), bandwidth=1.0, num_features=1, seed=0)
+    turns = at.phases()[0].view(np.int16)[1, 0] / at.TURN
+    return replace(at, coordinates=(("a", (0.0, 0.5 / turns)),))
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_the_mean_embedding_gains_no_more(adjacency, rows):
+    estimate, error, claimed = audit(2.5, adjacency, queries=[canary()], rows=rows, runs=500)
+    check_honest(estimate, error, claimed, 2.5)
+
+
+def test_half_the_noise_on_an_embedding_is_caught(monkeypatch):
+    monkeypatch.setattr(
+        curator_module,
+        "rounded_gaussian",
+        lambda stddev, size, words: rounded_gaussian(stddev / 2, size, words),
+    )
+    assert is_caught(*audit(2.5, REPLACE, queries=[canary()], runs=500))
+
+
+def test_features_without_a_bound_are_caught(monkeypatch):
+    """As if the tables of cosines and sines were twice as long as is promised."""
+    honest = embedding.waves()
+    monkeypatch.setattr(embedding, "waves", lambda: 2 * honest.astype(np.int64))
+    assert is_caught(*audit(2.5, REPLACE, queries=[canary()], runs=500))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [1.0, 8.0])
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_a_mean_embedding_of_many_features_gains_no_more(epsilon, adjacency):
+    """Random features of two records are nearly orthogonal: the bound is not attained."""
+    query = replace(canary(), num_features=200, label="b")
+    estimate, error, claimed = audit(epsilon, adjacency, queries=[query], runs=10_000)
+    assert not is_caught(estimate, error, claimed)
+    assert estimate > claimed / 2
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)

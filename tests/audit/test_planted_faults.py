@@ -21,6 +21,7 @@ from sdv_privpgd import (
     Categorical,
     Independent,
     Numerical,
+    ParticleGradientDescent,
     PrivatePGM,
     audit_fit,
 )
@@ -38,6 +39,7 @@ from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import (
     Adjacency,
+    DependenceQuery,
     GroupedMarginalQuery,
     MarginalQuery,
     ModelErrorQuery,
@@ -49,6 +51,7 @@ COLUMNS = {
     "age": Numerical(0, 110, decimal_places=0, num_bins=12),
     "ill": Boolean(),
 }
+SMALL = ParticleGradientDescent(num_particles=200, epochs=2)
 UNDECLARED = {**COLUMNS, "town": Categorical()}
 ATTACK = {"attack", "attack, counted"}
 LAW = {"noise sd", "noise of each answer"}
@@ -78,8 +81,10 @@ def plant(monkeypatch):
         (UNDECLARED, {"strategy": MST(), "rows_per_person": 2}),
         (COLUMNS, {"strategy": AIM(rounds_per_attribute=1)}),
         (UNDECLARED, {"strategy": MWEM(rounds=2), "adjacency": "add_remove"}),
+        (COLUMNS, {"strategy": "privsyn", "engine": "gum"}),
+        (COLUMNS, {"strategy": "privmrf", "adjacency": "add_remove"}),
         (COLUMNS, {"strategy": AllPairs(), "engine": "particles", "epsilon": 0.2}),
-        (COLUMNS, {"strategy": AllPairs(most_pairs=1), "rows_per_person": 2}),
+        (COLUMNS, {"strategy": AllPairs(most_pairs=1), "engine": SMALL, "rows_per_person": 2}),
         ({"ill": Boolean()}, {"strategy": "all_pairs"}),
         ({"town": Categorical(), "weight": Numerical()}, {"strategy": "all_pairs"}),
     ],
@@ -88,6 +93,8 @@ def plant(monkeypatch):
         "mst",
         "aim",
         "mwem",
+        "privsyn",
+        "privmrf",
         "all pairs",
         "coarse pairs",
         "one column",
@@ -267,6 +274,10 @@ class TestBooks:
         plant(ModelErrorQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
         assert {"changes"} <= failed(strategy=MST()) <= {"changes", "choices"}
 
+    def test_a_dependence_that_says_too_little(self, plant):
+        plant(DependenceQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
+        assert {"changes"} <= failed(strategy="privsyn") <= {"changes"} | LAW | ATTACK
+
 
 class TestLeaks:
     def test_groups_from_true_counts(self, plant):
@@ -302,9 +313,9 @@ class TestLeaks:
         kept = PrivateTable.dtypes_kept
         real = Sampler.take
 
-        def dtypes_kept(self, described, modelled):
+        def dtypes_kept(self, *described):
             Sampler.seen = {name: each.dtype for name, each in self._source.columns.items()}
-            return kept(self, described, modelled)
+            return kept(self, *described)
 
         def take(self, num_rows):
             rows = real(self, num_rows)

@@ -72,7 +72,8 @@ class TestConditions:
 
     def test_dates_without_a_format_are_timestamps_as_exact_as_asked_for(self):
         metadata = sdv_tables.metadata_of({"at": {"sdtype": "datetime"}})
-        days = {"at": {"range_min": "2020-01-01", "range_max": "2020-12-31"}}
+        ends = {"range_min": datetime.date(2020, 1, 1), "range_max": datetime.date(2020, 12, 31)}
+        days = {"at": ends}
         synthesizer = PrivPGDSynthesizer(metadata, 1.0, public_domain=days, **sdv_tables.SMALL)
         synthesizer.fit(pd.DataFrame({"at": pd.date_range("2020-01-01", periods=90)}))
         known = pd.DataFrame({"at": ["2020-03-04", "2020-03-04 05:06:07", None]})

@@ -22,12 +22,14 @@ from sdv_privpgd import (
     MSTSynthesizer,
     ParticleGradientDescent,
     PrivatePGM,
+    PrivMRF,
     PrivPGDSynthesizer,
     ProtectedThreshold,
     fit_table,
 )
+from sdv_privpgd.audit.subjects import small
 from sdv_privpgd.cli.program import main
-from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES
+from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES, engine_of
 
 KINDS = (PrivPGDSynthesizer, MSTSynthesizer, AIMSynthesizer)
 METADATA = sdv_tables.metadata_of({"a": {"sdtype": "boolean"}, "b": {"sdtype": "categorical"}})
@@ -51,11 +53,18 @@ def test_synthesizers_are_one_with_other_defaults(kind):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_strategy_goes_with_every_engine(strategy, engine):
-    particles = {"num_particles": 200} if engine == "particles" else {}
-    synthesizer = MSTSynthesizer(
-        METADATA, 2.0, public_domain=DOMAIN, strategy=strategy, engine=engine, **particles
+def test_every_strategy_goes_with_every_engine_but_that_of_embeddings(
+    strategy, engine, monkeypatch
+):
+    monkeypatch.setattr(
+        "sdv_privpgd.plugin.base.engine_of", lambda *named, **own: small(engine_of(*named, **own))
     )
+    settings = {"public_domain": DOMAIN, "strategy": strategy, "engine": engine}
+    if (strategy == "mean_embedding") != (engine == "generator"):
+        with pytest.raises(ValueError, match=r"Choose (engine|strategy)='\w+'"):
+            MSTSynthesizer(METADATA, 2.0, **settings)
+        return
+    synthesizer = MSTSynthesizer(METADATA, 2.0, **settings)
     synthesizer.fit(TABLE)
     assert set(synthesizer.sample(40)["b"].dropna()) <= {"x", "y"}
     settings = synthesizer._settings()
@@ -110,10 +119,15 @@ WRONG = [
     {"engine": PrivatePGM},
     {"engine": AllPairs()},
     {"engine": "pgm", "num_particles": 50},
+    {"engine": "generator", "penalties": [ProtectedThreshold(theta={"a": 1.0}, b=0.5)]},
     {"engine": "pgm", "enable_gpu": True},
+    {"engine": "rap", "num_particles": 50},
+    {"engine": "private_gsd", "enable_gpu": True},
+    {"engine": "gum", "num_particles": 50},
     {"engine": ParticleGradientDescent(), "num_particles": 50},
     {"engine": "pgm", "penalties": [ProtectedThreshold(theta={"a": 1.0}, b=0.5)]},
     {"strategy": "mst", "max_megabytes": 4.0},
+    {"strategy": "privsyn", "max_megabytes": 4.0},
     {"strategy": AIM(), "max_megabytes": 4.0},
 ]
 
@@ -138,7 +152,7 @@ def test_the_door_refuses_the_same(wrong):
 
 
 def test_max_megabytes_reaches_the_strategy():
-    for strategy, kind in (("aim", AIM), ("mwem", MWEM)):
+    for strategy, kind in (("aim", AIM), ("mwem", MWEM), ("privmrf", PrivMRF)):
         told = AIMSynthesizer(METADATA, 1.0, strategy=strategy, max_megabytes=3)
         assert told._settings().strategy == kind(max_megabytes=3.0)
 
@@ -171,12 +185,25 @@ def test_an_engine_that_is_an_object_is_told_of_constraints():
 
 def test_all_of_them_are_public_names():
     classes = {each.__name__ for each in STRATEGIES.values()}
-    assert classes | {"ParticleGradientDescent", "PrivatePGM", "Strategy", "Engine"} <= set(
+    assert classes | {"ParticleGradientDescent", "PrivatePGM", "GUM", "Strategy", "Engine"} <= set(
         sdv_privpgd.__all__
     )
 
 
-@pytest.mark.parametrize("method", ["privpgd", "mst", "aim", "mwem", "independent"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "privpgd",
+        "mst",
+        "aim",
+        "mwem",
+        "privsyn",
+        "privmrf",
+        "private_gsd",
+        "independent",
+        "dp-merf",
+    ],
+)
 def test_the_command_line_names_them_all(method, tmp_path, capsys):
     METADATA.save_to_json(tmp_path / "metadata.json")
     asked = ["--epsilon", "1", "--rows", "100", "--metadata", str(tmp_path / "metadata.json")]

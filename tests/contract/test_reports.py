@@ -62,7 +62,7 @@ def test_nothing_is_written_where_no_path_is_given(tmp_path, monkeypatch, synthe
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("name", ["page.html", "page", "report.part.html"])
+@pytest.mark.parametrize("name", ["page.html", "page.htm", "report.part.html"])
 def test_a_file_is_the_page(report, tmp_path, name):
     path = report.save(tmp_path / name)
     assert path == tmp_path / name

@@ -97,8 +97,9 @@ KEPT = {
     "_account", "_dtypes", "_gives_frames", "_model_of_table", "_state_version", "_warnings",
     "adjacency", "delta", "discovery_share", "enable_gpu", "engine", "epsilon", "max_megabytes",
     "importance", "num_bins",
-    "num_particles", "penalties", "person_column", "public_domain", "public_metadata",
-    "rows_per_person", "seed", "strategy", "target", "verbose",
+    "num_particles", "penalties", "per_person", "person_column", "previous", "public_domain",
+    "public_metadata", "rows_per_person", "seed", "sequence_by", "strategy", "target", "verbose",
+    "weigh_people",
 }  # fmt: skip
 
 
@@ -107,4 +108,4 @@ def test_what_a_file_holds_has_a_version(fitted):
     state = fitted.__getstate__()
     theirs = vars(BaseSingleTableSynthesizer(METADATA))
     assert {name for name in state if name not in theirs} - {"_model"} == KEPT
-    assert state["_state_version"] == 7
+    assert state["_state_version"] == 8

@@ -168,8 +168,12 @@ class TestWhatCannotBeRead:
             open_source(pa.table({"a": [1]}).to_reader())
 
     def test_no_file(self, tmp_path):
-        for paths in (tmp_path / "a.parquet", f"{tmp_path}/*.parquet", tmp_path):
-            with pytest.raises(SourceError, match="There is no file"):
+        for paths, told in (
+            (tmp_path / "a.parquet", "There is no file"),
+            (f"{tmp_path}/*.parquet", "There is no file"),
+            (tmp_path, "holds no file"),
+        ):
+            with pytest.raises(SourceError, match=told):
                 open_source(paths)
 
     def test_files_of_other_columns_or_types_are_named(self, tmp_path):

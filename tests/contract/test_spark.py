@@ -22,8 +22,14 @@ from processes import python_says
 from same_rows import COLUMNS, observed, table
 
 from sdv_privpgd import Datetime, Numerical, fit_table
+from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.readings import Reading
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy import curator
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.looking import Looking
+from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.sources.opening import of_people, open_source
 from sdv_privpgd.sources.source import Cluster, Source, SourceError
 
@@ -396,3 +402,25 @@ def test_no_more_than_so_many_rows_of_a_person_are_read(spark, most):
     assert source.total(["x"], Cells())["x"] == which  # the same rows again
     other = of_people(open_source(spark.createDataFrame(frame).repartition(5)), "who", most)
     assert other.total(["x"], Cells())["x"] != which  # another key
+
+
+@pytest.mark.parametrize("who", ["who", "some"])
+def test_rows_of_a_person_count_as_one_in_spark(spark, who):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"who": rng.integers(0, 40, 400).astype(float), "ill": [True] * 400})
+    frame["some"] = frame["who"].mask(frame.index % 7 == 0)
+    columns = {"ill": {"sdtype": "boolean"}}
+    settings = {"has_others": True, "people": (who, 3, True)}
+    given = spark.createDataFrame(frame).repartition(5)
+    opened, errors = PrivateTable.opened(given, columns, {}, **settings)
+    assert errors == []
+    ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, people=who, weighed=True)
+    people = frame[who].nunique(dropna=False)
+    counts = opened.curator(Schema.from_sdv(columns), Books(ledger))._dataset.counts(("ill",))
+    assert counts.tolist() == [0, 6 * people, 0]
+    grid = SignedPowers()
+    asks = frozenset(["categories"])
+    reading = Reading(name="ill", asks=asks, cells=grid, groups=(0,) * len(grid))
+    first = opened.first_look([reading], Books(ledger))
+    assert first._dataset.num_records() == 6 * people
+    assert dict(first._values.counts("ill").pairs()) == {True: 6 * people, None: 0}

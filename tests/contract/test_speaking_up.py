@@ -180,7 +180,7 @@ class TestATableWithoutRows:
 
     def test_it_is_fitted_where_the_number_of_rows_is_private(self):
         synthesizer = new(1.0, adjacency="add_remove")
-        with pytest.warns(UserWarning, match="rows are few"):
+        with pytest.warns(UserWarning, match=r"rows? (is|are) few"):  # noise decides how many
             synthesizer.fit(sdv_tables.table(0))
         assert synthesizer.ledger.spent() == pytest.approx(1.0, abs=1e-3)
         assert len(synthesizer.sample(5)) == 5

@@ -24,7 +24,8 @@ class TestArguments:
     def test_parameters_are_stored_under_their_names(self):
         settings = {
             "epsilon": 0.7, "delta": 1e-6, "adjacency": "add_remove", "rows_per_person": 2,
-            "person_column": "id",
+            "person_column": "id", "weigh_people": True,
+            "sequence_by": None, "previous": (), "per_person": (),
             "public_domain": sdv_tables.PUBLIC_DOMAIN, "public_metadata": True, "num_bins": 9,
             "discovery_share": 0.1,
             "strategy": "mst", "engine": "particles", "max_megabytes": None,

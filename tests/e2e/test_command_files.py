@@ -69,7 +69,7 @@ def test_types_are_those_of_the_schema_or_detected_in_all_files(folder, capsys):
     asked = ["--epsilon", 1, "--rows", 9]
     assert run("plan", f"{folder}/parquet/*", "--types", "dtypes", *asked) == 0
     assert "age     numerical" in capsys.readouterr().out
-    assert run("plan", f"{folder}/csv/*", "--sep", ";", *asked) == 0
+    assert run("plan", f"{folder}/csv/*", "--sep", ";", "--decimal", ".", *asked) == 0
     types_of_files = capsys.readouterr().out.split("\n\n")[0]
     assert run("plan", folder / "table.csv", *asked) == 0
     assert capsys.readouterr().out.split("\n\n")[0] == types_of_files
@@ -131,7 +131,8 @@ def test_a_file_that_disappears_is_told_and_what_was_paid_is_in_the_ledger(
         monkeypatch.setattr(source, "batches", batches)
     before = set(folder.iterdir())
     status = run(
-        "synthesize", f"{folder}/{kind}/*", "--sep", ";", "--epsilon", 1, "--method", "mst",
+        "synthesize", f"{folder}/{kind}/*", "--sep", ";", "--decimal", ".", "--epsilon", 1,
+        "--method", "mst",
         "--out", folder / "out.csv", "--ledger", folder / "ledger.json",
         "--metadata", folder / "metadata.json",
     )  # fmt: skip

@@ -10,7 +10,7 @@ import sys
 import pandas as pd
 import pytest
 import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
-from commands import SECRET, declared, new_files, run
+from commands import DOMAIN, SECRET, declared, new_files, run
 from sdv.utils import load_synthesizer
 
 _FIT = "sdv_privpgd.synthesize.pgm.PrivatePGM.fit"
@@ -172,6 +172,20 @@ def test_a_real_interrupt_ends_in_a_model_that_can_be_finished(csv, tmp_path):
     assert running.returncode == 130
     assert run("finish", model, "--out", tmp_path / "out.csv", "--quiet") == 0
     assert len(pd.read_csv(tmp_path / "out.csv")) == 2_000
+
+
+def test_a_wrong_codebook_stops_and_says_how_to_go_on(csv, tmp_path, capsys):
+    domain = {**DOMAIN, "ward": {"range_values": ["a", "b"], "other_value": "other"}}
+    (tmp_path / "domain.json").write_text(json.dumps(domain))
+    model, out = tmp_path / "model.pkl", tmp_path / "out.csv"
+    assert declared(csv, "--model", model, "--quiet") == 1
+    said = capsys.readouterr().err
+    assert "none of the values that are declared of 'ward'" in said
+    assert f"finish {model} --out FILE makes rows of them" in said
+    assert "With --table TABLE" in said
+    assert not out.exists()
+    assert run("finish", model, "--table", csv, "--out", out, "--quiet") == 0
+    assert (pd.read_csv(out)["ward"] == "other").mean() > 0.9
 
 
 # More rows are new rows

@@ -115,6 +115,26 @@ def test_another_programs_rows_are_scored_and_all_is_shown(own, results, tmp_pat
     assert "not private" in (tmp_path / "shown" / "results.html").read_text()
 
 
+def test_arms_are_compared_and_those_that_do_not_go_together_have_the_reason(own, tmp_path):
+    results, shown = tmp_path / "arms.parquet", tmp_path / "shown"
+    parts = ["--preprocess", "privtree", "--select", "mst", "aim", "--synthesize", "pgm"]
+    said = benchmark("compare", *own, *parts, "--max-megabytes", "4000", "--out", str(results))
+    assert "2 runs, 0 of them held" in said
+    assert "failed" not in said
+    rows = read(results).set_index("method")
+    done, refused = rows.loc["privtree / mst / pgm"], rows.loc["privtree / aim / pgm"]
+    assert done["error"].isna().all()
+    assert 0.999 < done["spent_epsilon"].iloc[0] <= 1.0
+    assert json.loads(done["settings"].iloc[0]) == {
+        "all_metrics": False, "cells": 8, "delta": 1e-5, "label": "ill", "share": 0.1
+    }  # fmt: skip
+    assert refused["error"] == "MatchError"
+    assert "Choose a smaller max_megabytes" in refused["reason"]
+    said = benchmark("show", str(results), "--exchange", "--out", str(shown))
+    assert "exchange.html" in said
+    assert (shown / "exchange_people_epsilon_1.png").stat().st_size > 0
+
+
 @pytest.mark.slow
 def test_protection_is_measured_over_the_penaltys_weight(own, tmp_path):
     small = ["--weights", "0", "0.1", "--num-particles", "100"]

@@ -110,9 +110,56 @@ def test_a_domain_is_drafted_filled_in_and_used(csv, tmp_path, ending, capsys):
     assert set(sdv_privpgd.read_domain(draft)) == {"age", "ward", "ill"}
 
 
+def test_a_header_alone_is_drafted_with_blanks_for_types(csv, tmp_path, capsys):
+    header = tmp_path / "header.csv"
+    header.write_text("age,ward,ill\n")
+    draft, metadata = tmp_path / "draft.json", tmp_path / "drafted.json"
+    asked = ["--dtype", "ill=boolean", "--metadata-out", metadata]
+    assert run("draft-domain", header, "--out", draft, *asked) == 0
+    assert "Their names do not say what 'age', 'ward' hold" in capsys.readouterr().err
+    domain, known = sdv_privpgd.read_domain(draft), json.loads(metadata.read_text())
+    assert domain["ill"] == {"range_is_nullable": None}
+    assert set(domain["age"]) == {
+        "range_min", "range_max", "decimal_places", "datetime_format", "range_values",
+        "other_value", "range_is_nullable",
+    }  # fmt: skip
+    assert set(domain["age"].values()) == {None}
+    columns = known["tables"]["table"]["columns"]
+    assert list(columns) == ["age", "ward", "ill"]
+    fit = [
+        "synthesize", csv, "--epsilon", 1, "--method", "mst", "--out", tmp_path / "out.csv",
+        "--metadata", metadata, "--domain", draft, "--quiet",
+    ]  # fmt: skip
+    assert run(*fit) == 1
+    assert "fill in the sdtype of ['age', 'ward']" in capsys.readouterr().err
+    columns |= {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
+    metadata.write_text(json.dumps(known))
+    for name, facts in DOMAIN.items():
+        domain[name] |= facts
+    sdv_privpgd.write_domain(domain, draft)  # what does not apply stays blank
+    assert run(*fit) == 0
+    assert "not declared" not in capsys.readouterr().err
+    assert set(pd.read_csv(tmp_path / "out.csv", dtype=str)["ward"].dropna()) == {"01", "02"}
+
+
+def test_all_mistakes_of_a_domain_are_named_at_once(csv, tmp_path, capsys):
+    wrong = {
+        "age": {"range_min": 99, "range_max": 0},
+        "ward": {"range_values": "01"},
+        "ill": {"decimal_places": 0},
+        "agee": {},
+    }
+    (tmp_path / "domain.json").write_text(json.dumps(wrong))
+    assert declared(csv, "--quiet") == 1
+    said = capsys.readouterr().err
+    for name in ("range_min of 'age'", "range_values of 'ward'", "'ill' in --domain", "'agee'"):
+        assert said.count(name) == 1, said
+    assert not (tmp_path / "out.csv").exists()
+
+
 def test_text_has_no_types_unless_the_user_says_them(csv, tmp_path, capsys):
     draft = ["draft-domain", csv, "--out", tmp_path / "draft.json"]
-    assert run(*draft) == 1
+    assert run("plan", csv, "--epsilon", 1, "--types", "dtypes") == 1
     told = capsys.readouterr().err
     assert "Say the types of ['age', 'ward', 'ill'] with --dtype" in told
     types = ["--dtype", "age=Int64", "--dtype", "ward=str", "--dtype", "ill=boolean"]

@@ -26,6 +26,7 @@ LEFT = {
     },
     "06_what_to_expect": {"06_what_to_expect.csv"},
     "07_conclusions": {"07_conclusions.txt", "07_standard_errors.csv"},
+    "09_visits": {"09_report.html", "09_visits.csv", "09_compared_not_private.csv"},
     "08_published_tables": {
         "08_published.parquet", "08_rows.csv", "08_report.html", "08_compared_not_private.csv"
     },

@@ -223,12 +223,21 @@ def test_decimals_are_numbers_where_they_are_declared_to_be():
     assert rows.between(Decimal("0.1"), Decimal(1)).mean() > 0.9
 
 
-@pytest.mark.parametrize("dtype", ["int64", "int32", "Int64", "uint8", "int64[pyarrow]"])
+@pytest.mark.parametrize("dtype", ["int32", "Int64", "uint8", "int64[pyarrow]"])
 def test_ids_of_whole_numbers_are_whole_numbers(dtype):
     real = pd.Series(np.arange(ROWS) % 200).astype(dtype)
     rows, _ = came_back(real, sdtype="id")
     assert rows.dtype == (dtype if dtype != "uint8" else "int64")  # 500 of them need more
     assert rows.is_unique
+
+
+@pytest.mark.parametrize("facts", [{}, {"regex_format": "[0-9]{4}"}])
+def test_ids_are_no_numbers_where_one_missing_cell_would_decide_it(facts):
+    real = pd.Series(np.arange(ROWS) % 200)
+    whole, _ = came_back(real, sdtype="id", **facts)
+    lacking, _ = came_back(real.mask(real.index == 3), sdtype="id", **facts)
+    assert whole.tolist() == lacking.tolist()
+    assert {type(each) for each in whole} == {str}
 
 
 @pytest.mark.parametrize("dtype", ["string", "category", "string[pyarrow]"])

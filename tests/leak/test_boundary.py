@@ -95,7 +95,7 @@ class TestImports:
         folder = ROOT / "sdv_privpgd"
         here = {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
         asked = {name.removeprefix("sdv_privpgd.") for name in options["source_modules"]}
-        assert here - {"__init__", "__pycache__"} == asked | COMPARES | {
+        assert here - {"__init__", "__main__", "__pycache__"} == asked | COMPARES | {
             "privacy",
             "columns",
             "sources",
@@ -328,9 +328,11 @@ class TestOpening:
             "b": CANARY["b"].astype("Int64"),
             "c": CANARY["b"],
             "d": CANARY["b"],
+            "e": CANARY["b"],
         }
-        described = {**self.COLUMNS, "c": {"sdtype": "id"}, "d": {"sdtype": "numerical"}}
-        kept = PrivateTable(own).dtypes_kept(described, ["a", "b", "d"])
+        ids = {"c": {"sdtype": "id"}, "e": {"sdtype": "id"}}
+        described = {**self.COLUMNS, **ids, "d": {"sdtype": "numerical"}}
+        kept = PrivateTable(own).dtypes_kept(described, ["a", "b", "d"], keys=["c"])
         assert {name: str(dtype) for name, dtype in kept.items()} == {
             "a": "category", "b": "Int64", "c": "int64",
         }  # fmt: skip

@@ -4,6 +4,7 @@ import json
 import pickle
 import re
 import warnings
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from sdv_privpgd.privacy import curator
 COLUMNS = {
     "ward": Categorical(["A", "B", "C"]),
     "age": Numerical(0, 99),
-    "seen": Datetime("2020-01-01", "2024-12-31"),
+    "seen": Datetime(date(2020, 1, 1), date(2024, 12, 31)),
     "ill": Boolean(),
     "weight": Numerical(),
     "town": Categorical(),

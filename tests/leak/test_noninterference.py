@@ -8,18 +8,32 @@ everything observable is compared byte by byte.
 import copy
 
 import cloudpickle
+import numpy as np
 import pytest
 import sdv_tables
+from answers import open_curator
 from interference import OTHER_TABLES, nasty, observe, other_values, settings
 
 from sdv_privpgd import (
     AIM,
+    Adaptive,
     AllPairs,
+    GenerativeNetwork,
+    GeneratorNetwork,
+    Independent,
+    MeanEmbedding,
+    MisfitError,
     MSTSynthesizer,
+    PrivateGSD,
     PrivPGDSynthesizer,
     ProtectedThreshold,
+    RelaxedProjection,
+    pipeline,
 )
+from sdv_privpgd.domain import Domain
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.privacy import curator
+from sdv_privpgd.privacy.dataset import Dataset
 
 
 def test_nothing_depends_on_the_values_where_a_target_is_named(fixed_answers, caplog, capsys):
@@ -63,13 +77,70 @@ def test_nothing_depends_on_the_table_behind_a_protected_statistic(
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize(
     "strategy",
-    ["independent", "mst", "mwem", AIM(rounds_per_attribute=1), AllPairs(most_pairs=3)],
+    [
+        "independent",
+        "mst",
+        "mwem",
+        "privsyn",
+        "privmrf",
+        AIM(rounds_per_attribute=1),
+        Adaptive(rounds=2),
+        AllPairs(most_pairs=3),
+    ],
     ids=str,
 )
 def test_nothing_depends_on_the_table_whatever_is_selected(
     strategy, adjacency, fixed_answers, caplog, capsys
 ):
     synthesizer = PrivPGDSynthesizer(**settings(strategy=strategy, adjacency=adjacency))
+    table = sdv_tables.table(120)
+    assert observe(synthesizer, table, caplog, capsys) == observe(
+        synthesizer, nasty(table), caplog, capsys
+    )
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("target", [None, "ward"])
+def test_nothing_depends_on_the_table_behind_a_mean_embedding(
+    target, adjacency, fixed_answers, caplog, capsys
+):
+    changed = settings(
+        strategy=MeanEmbedding(num_features=30),
+        engine=GeneratorNetwork(steps=5),
+        target=target,
+        adjacency=adjacency,
+    )
+    for name in sdv_tables.SMALL:
+        del changed[name]
+    synthesizer = PrivPGDSynthesizer(**changed)
+    first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
+    assert "mean embedding, 30 random features" in first["ledger"]
+    assert first == observe(synthesizer, nasty(sdv_tables.table(120)), caplog, capsys)
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """Numba's log has what it compiles, once on a machine."""
+    dataset = Dataset(Domain(("a",), (2,)), np.zeros((9, 1), dtype=np.uint8))
+    pipeline.run(open_curator(dataset), Independent(), PrivateGSD(num_rows=10, generations=5))
+
+
+ENGINES = {
+    "rap": RelaxedProjection(num_components=50, steps=10),
+    "gem": GenerativeNetwork(num_components=50, latent=8, widths=(8,), steps=10),
+    "private_gsd": PrivateGSD(num_rows=100, generations=200),
+}
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+def test_nothing_depends_on_the_table_behind_engines_that_draw(
+    engine, adjacency, compiled, fixed_answers, caplog, capsys
+):
+    changed = settings(strategy=Adaptive(rounds=2), engine=engine, adjacency=adjacency)
+    for name in sdv_tables.SMALL:
+        del changed[name]
+    synthesizer = MSTSynthesizer(**changed)
     table = sdv_tables.table(120)
     assert observe(synthesizer, table, caplog, capsys) == observe(
         synthesizer, nasty(table), caplog, capsys
@@ -113,6 +184,31 @@ def test_nothing_depends_on_the_table_where_a_fit_fails_and_is_finished(
     assert seen(table) == seen(change(table))
 
 
+def test_nothing_depends_on_the_table_where_a_fit_stops_at_a_misfit(fixed_answers, monkeypatch):
+    def noisy(answer, stddev, words):
+        if not stddev:
+            return answer
+        last = np.arange(answer.size) == answer.size - 1
+        return np.where(last, 120, 0).reshape(answer.shape)
+
+    monkeypatch.setattr(curator, "_noisy", noisy)
+    changed = settings(verbose=False, epsilon=20.0)
+    del changed["num_particles"]
+    synthesizer = MSTSynthesizer(**changed)
+
+    def seen(table):
+        fitted = copy.deepcopy(synthesizer)
+        with pytest.raises(MisfitError) as caught:
+            fitted.fit(table)
+        told = [str(caught.value), *getattr(caught.value, "__notes__", [])]
+        return told, cloudpickle.dumps(fitted), fitted.ledger.to_json()
+
+    table = sdv_tables.table(120)
+    first = seen(table)
+    assert "'age'" in first[0][0]
+    assert first == seen(nasty(table))
+
+
 def test_nothing_depends_on_the_table_in_sdv_s_dict_form(fixed_answers, caplog, capsys):
     synthesizer = PrivPGDSynthesizer(**settings())
     table = sdv_tables.table(120)
@@ -124,8 +220,8 @@ def test_the_comparison_notices_a_leak(fixed_answers, caplog, capsys, monkeypatc
     """The same comparison must fail when one private number is kept."""
     run = PrivPGDSynthesizer._run
 
-    def leaking(self, fit, names, table, *rest):
-        run(self, fit, names, table, *rest)
+    def leaking(self, fit, names, table, *rest, **more):
+        run(self, fit, names, table, *rest, **more)
         self.oldest = int(table._source.columns["age"].max())
 
     monkeypatch.setattr(PrivPGDSynthesizer, "_run", leaking)

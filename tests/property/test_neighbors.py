@@ -12,9 +12,11 @@ from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain, Grouping
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
+    DependenceQuery,
     GroupedMarginalQuery,
     MarginalQuery,
     ModelErrorQuery,
@@ -60,6 +62,25 @@ def groupings(draw, domain):
 
 
 @st.composite
+def embeddings(draw, domain):
+    """Any coordinates, bandwidth and frequencies, by a label or not."""
+    coordinate = st.none() | st.floats(-1e9, 1e9)
+    label = draw(st.none() | st.sampled_from(domain.attributes[1:])) if len(domain) > 1 else None
+    coordinates = tuple(
+        (name, tuple(draw(st.lists(coordinate, min_size=size, max_size=size))))
+        for name, size in zip(domain.attributes, domain.sizes, strict=True)
+        if name != label
+    )
+    return EmbeddingQuery(
+        coordinates=coordinates,
+        bandwidth=draw(st.floats(1e-6, 1e6)),
+        num_features=draw(st.integers(1, 5)),
+        seed=draw(st.integers(0, 99)),
+        label=label,
+    )
+
+
+@st.composite
 def queries(draw, domain):
     degree = draw(st.integers(0, len(domain)))
     grouping = draw(groupings(domain))
@@ -71,7 +92,8 @@ def queries(draw, domain):
     coefficient = st.floats(-1e6, 1e6)
     weights = draw(st.dictionaries(st.sampled_from(domain.attributes), coefficient, min_size=1))
     statistic = SigmoidSumQuery.of(weights, draw(coefficient), draw(coefficient))
-    return [*marginals, CountQuery(), statistic]
+    dependences = [DependenceQuery(pair) for pair in domain.cliques(2)]
+    return [*marginals, *dependences, CountQuery(), draw(embeddings(domain)), statistic]
 
 
 @st.composite
@@ -176,6 +198,19 @@ def test_the_sensitivity_of_a_score_is_attained(adjacency):
     there = Dataset(domain, np.array([[1]] if adjacency is REPLACE else []).reshape(-1, 1))
     score = ModelErrorQuery(clique=("a",), expected=np.array([1, 0]), weight=3)
     assert squared_change(score, here, there) == score.l2_sensitivity_squared(adjacency)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_the_sensitivity_of_an_embedding_is_nearly_attained(adjacency):
+    """By two records half a turn apart, which a single frequency can have."""
+    one = EmbeddingQuery(coordinates=(("a", (0.0, 1.0)),), bandwidth=1.0, num_features=1, seed=0)
+    (phases,) = one.phases()
+    half = 0.5 / (phases.view(np.int16)[1, 0] / one.TURN)
+    query = EmbeddingQuery(coordinates=(("a", (0.0, half)),), bandwidth=1.0, num_features=1, seed=0)
+    here = Dataset(Domain(("a",), (2,)), np.array([[0]]))
+    there = Dataset(here.domain, np.array([[1]] if adjacency is REPLACE else []).reshape(-1, 1))
+    limit = query.l2_sensitivity_squared(adjacency)
+    assert 0.999 * limit < squared_change(query, here, there) <= limit
 
 
 @given(st.data())

@@ -14,6 +14,7 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.select.adaptive import Adaptive
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.mst import MST
@@ -30,6 +31,8 @@ class Arbitrary:
     seed: int
     moves: bool
     turn: int = 0
+
+    fits_embeddings = True  # it leaves them unused
 
     def statistics(self, domain):
         return ()
@@ -79,6 +82,13 @@ def cases(draw):
                     importance=importance,
                     workload=workload,
                     rounds_per_attribute=draw(st.integers(1, 5)),
+                    max_megabytes=megabytes,
+                ),
+                Adaptive(
+                    importance=importance,
+                    workload=workload,
+                    rounds=draw(st.none() | st.integers(1, 5)),
+                    marginals=draw(st.integers(1, 4)),
                     max_megabytes=megabytes,
                 ),
                 MWEM(

@@ -47,6 +47,7 @@ WITHOUT = {
     "synthesize/particles/primal_dual.py": ("improve",),
     "synthesize/particles/published/adam_kernel.py": ("adam_step",),
     "synthesize/particles/published/softmax_descent.py": ("descend",),
+    "synthesize/generations.py": ("change", "evolve", "replace"),
     "synthesize/particles/warmup.py": ("compile_all",),
     # These need a device, or several processes.
     "benchmark/gpu.py": ("stage_seconds", "step_bytes", "step_costs"),

@@ -31,7 +31,7 @@ def test_a_retired_word_stays_away(word):
 
 
 def test_at_most_eight_modules_stand_loose():
-    loose = sorted(path.name for path in ROOT.glob("*.py"))
+    loose = sorted(path.name for path in ROOT.glob("*.py") if path.name != "__main__.py")
     assert len(loose) <= 8, loose
 
 

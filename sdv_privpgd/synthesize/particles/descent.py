@@ -17,6 +17,7 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.goals import require_integer, table_megabytes
 from sdv_privpgd.synthesize.particles.back_end import back_end_of, default_projection
 from sdv_privpgd.synthesize.particles.cuda.distributed import (
     require_same_answers,
@@ -122,9 +123,9 @@ class ParticleGradientDescent:
     def __post_init__(self) -> None:
         for name, least in (("num_particles", 1), ("epochs", 0)):
             if (value := getattr(self, name)) is not None:
-                _require_integer(name, value, least)
+                require_integer(name, value, least)
         for name in ("num_slices", "batch_size"):
-            _require_integer(name, getattr(self, name), 1)
+            require_integer(name, getattr(self, name), 1)
         if not 0 <= self.mask_probability < 1:
             raise ValueError(f"mask_probability must lie in [0, 1), got {self.mask_probability!r}.")
         for name, choices in (
@@ -179,8 +180,7 @@ class ParticleGradientDescent:
 
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
         """The size of the target tables in MiB of float64. Any tables may overlap."""
-        distinct = {frozenset(clique) for clique in cliques}
-        return sum(domain.size(clique) for clique in distinct) * 8 / 2**20
+        return table_megabytes(domain, cliques)
 
     def fit(
         self,
@@ -314,8 +314,3 @@ class ParticleGradientDescent:
 
 def _codes(positions: Float[Tensor, "attribute particle"], domain: Domain) -> np.ndarray:
     return nearest_codes(positions.T, domain.sizes).cpu().numpy()
-
-
-def _require_integer(name: str, value: int, least: int) -> None:
-    if not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")

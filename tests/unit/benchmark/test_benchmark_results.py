@@ -39,10 +39,12 @@ def test_every_method_has_a_strategy_that_it_is_named_after(name):
     strategy = Method(name=name).strategy()
     assert isinstance(strategy, Strategy)
     named = name.removeprefix("PrivPGD-")
-    others = ("published", "published-noise")
+    others = ("published", "published-noise", "Private-GSD", "RAP-AllPairs", "GEM-AllPairs")
     expected = {
-        **{other: other for other in ("Independent", "MST", "AIM", "MWEM")},
+        **{other: other for other in ("Independent", "MST", "AIM", "MWEM", "PrivSyn", "PrivMRF")},
         **dict.fromkeys(others, "AllKWay"),
+        "DP-MERF": "MeanEmbedding",
+        **dict.fromkeys(("RAP", "GEM"), "Adaptive"),
     }.get(named, "AllPairs")
     assert type(strategy).__name__ == expected
 

@@ -58,7 +58,7 @@ def assert_people(table):
     [
         ("table.csv", ",", {}),
         ("TABLE.CSV", ",", {}),
-        ("table.txt", ";", {"sep": ";"}),
+        ("table.txt", ";", {"sep": ";", "decimal": "."}),
         ("table.tsv", "\t", {}),
         ("table.csv", "|", {"sep": "|"}),
     ],
@@ -101,6 +101,47 @@ def test_an_encoding_that_does_not_fit_names_the_option(tmp_path, written):
     assert "--encoding" in refused(tmp_path, text, None, encoding="utf-8")
 
 
+def test_nobody_guesses_what_stands_before_decimals(tmp_path):
+    text = f"price;n\n1,5;{SECRET}\n"
+    facts = {"price": {"sdtype": "numerical"}, "n": {"sdtype": "categorical"}}
+    for known, named in ((None, "'price', 'n'"), (facts, "decimals of 'price':")):
+        told = refused(tmp_path, text, known, sep=";")
+        assert named in told
+        assert "--decimal , or --decimal . says it" in told
+    facts["price"]["decimal_places"] = 0
+    assert read(tmp_path, "price;n\n15;A\n", facts, sep=";")["price"].tolist() == [15]
+
+
+@pytest.mark.parametrize("sep", [",", ";"])
+def test_words_that_mean_missing_leave_numbers_numbers(tmp_path, sep):
+    text = "age,ward\n34,-\n-99,A\nn.a.,B\n-99.0,-99\n".replace(",", sep)
+    how = {"sep": sep, "decimal": ".", "na": ("-99", "-", "n.a.")}
+    detected = read(tmp_path, text, None, **how)
+    facts = {
+        "age": {"sdtype": "numerical"},
+        "ward": {"sdtype": "categorical", "range_values": ["A", "B", "-"]},
+    }
+    known = read(tmp_path, text, facts, **how)
+    assert detected["age"].dtype == known["age"].dtype == np.float64
+    assert detected["age"].isna().tolist() == known["age"].isna().tolist() == [False] + [True] * 3
+    assert detected["ward"].isna().tolist() == [True, False, False, True]
+    assert known["ward"].tolist()[:3] == ["-", "A", "B"]  # it is a declared category
+
+
+def test_words_that_mean_missing_in_a_workbook_and_in_parquet(tmp_path):
+    pytest.importorskip("openpyxl")
+    table = pd.DataFrame({"age": [34, -99, "-"], "ward": ["A", "-", "B"]})
+    table.to_excel(tmp_path / "table.xlsx", index=False)
+    facts = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
+    for known in (None, facts):
+        found = read_table(tmp_path / "table.xlsx", Reading(na=("-99", "-")), known)
+        assert found["age"].isna().tolist() == [False, True, True]
+        assert found["ward"].isna().tolist() == [False, True, False]
+    table[["ward"]].to_parquet(tmp_path / "table.parquet")
+    with pytest.raises(CommandError, match="--na is for text"):
+        read_table(tmp_path / "table.parquet", Reading(na=("-",)), facts)
+
+
 def test_decimals_with_a_comma(tmp_path):
     facts = {"price": {"sdtype": "numerical"}, "n": {"sdtype": "numerical"}}
     text = "price;n\n1,5;3\n-2,25;4\nnone of it;5\n"
@@ -121,7 +162,10 @@ def test_a_header_with_another_separator_names_the_option(tmp_path, sep):
 
 def test_a_single_column_is_read_and_a_separator_in_a_cell_is_no_matter(tmp_path):
     assert read(tmp_path, f"note\na;b;{SECRET}\n", None).shape == (1, 1)
-    assert read(tmp_path, '"income; net"\n5\n', None, header=True, sep=";").shape == (1, 1)
+    assert read(tmp_path, '"income; net"\n5\n', None, header=True, sep=";", decimal=".").shape == (
+        1,
+        1,
+    )
 
 
 # A header, or a record

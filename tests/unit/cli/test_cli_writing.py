@@ -221,3 +221,12 @@ def test_columns_of_several_types_are_text_in_parquet(tmp_path):
     read = pd.read_parquet(path)
     assert read["code"].tolist() == ["1", "other", None]
     assert read["n"].tolist() == [1, 2, 3]
+
+
+def test_whole_numbers_beside_missing_ones_have_no_decimals(tmp_path):
+    rows = pd.DataFrame(
+        {"age": [3.0, None, -0.0], "dose": [3.0, None, 2.5], "far": [1e300, 2.0, None]}
+    )
+    path = tmp_path / "a.csv"
+    write_rows(rows, path, path, sep=None, decimal=".", encoding="utf-8")
+    assert path.read_text().split() == ["age,dose,far", "3,3.0,1e+300", ",,2.0", "0,2.5,"]

@@ -5,10 +5,12 @@ import pytest
 from sdv_privpgd.columns.naming import on_names
 
 IDS = ["id", "ID", "patient_id", "PatientID", "patientId", "Kunden-Nr", "patient_nbr", "row key"]
+IDS += ["Patient", "MRN", "Name", "last_name", "Nachname", "Patientennummer", "SSN", "e_mail"]
 DATES = ["date", "birth_date", "date_of_birth", "DOB", "Geburtsdatum", "visit date", "Datum"]
 ORDINARY = [
     "paid", "covid", "grid", "android", "key", "valid", "type_id", "status_id", "hausnr", "id_type",
     "update", "candidate", "mandate", "dated", "date_type", "sex", "age", "workclass", "", "7",
+    "age_of_patient", "number", "name_of_ward", "ward_name", "person_years", "hausnummer_zusatz",
 ]  # fmt: skip
 
 

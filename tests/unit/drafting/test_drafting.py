@@ -371,8 +371,9 @@ def test_what_is_left_to_be_found_is_told_for_each_column():
 def test_a_blank_format_in_the_place_of_the_metadata_s_is_told():
     columns = {"seen": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}}
     known = {"range_min": "2020-01-01", "range_max": "2020-12-31", "datetime_format": None}
-    (told,) = check_domain(sdv_tables.metadata_of(columns), {"seen": known})
+    told, of_days = check_domain(sdv_tables.metadata_of(columns), {"seen": known})
     assert "blank" in told
+    assert "counted in days" in of_days
 
 
 def test_what_is_no_domain_is_told():

@@ -6,7 +6,13 @@ import pytest
 import sdv_tables
 from sdv.cag import Inequality
 
-from sdv_privpgd import AllPairs, Boolean, PrivatePGM, PrivPGDSynthesizer, fit_table
+from sdv_privpgd import (
+    AllPairs,
+    Boolean,
+    ParticleGradientDescent,
+    PrivPGDSynthesizer,
+    fit_table,
+)
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 
 STAYS = {name: {"sdtype": "numerical"} for name in ("admitted", "discharged", "price", "age")}
@@ -14,6 +20,7 @@ KNOWN = {
     name: {"range_min": 0, "range_max": 364, "decimal_places": 0, "range_is_nullable": False}
     for name in STAYS
 }
+ENGINE = ParticleGradientDescent(num_particles=200, epochs=2)
 
 
 def asked_over_codes(measurements):
@@ -28,7 +35,7 @@ def test_those_of_a_constraint_and_of_a_difference_are():
     strategy = AllPairs(most_pairs=1, triples=0)
     synthesizer = PrivPGDSynthesizer(
         sdv_tables.metadata_of(STAYS), 1.0, public_domain=KNOWN, strategy=strategy,
-        engine=PrivatePGM(steps=10), discovery_share=0,
+        engine=ENGINE, discovery_share=0,
     )  # fmt: skip
     synthesizer.add_constraints([Inequality("admitted", "discharged")])
     synthesizer.fit(table)
@@ -44,8 +51,7 @@ def test_those_that_a_user_wants_are_and_what_is_no_column_is_refused():
     table = pd.DataFrame({name: [True, False] * 200 for name in "abcd"})
     columns = dict.fromkeys(table.columns, Boolean())
     wanted = AllPairs(most_pairs=1, pairs=(("d", "c"),), triples=0)
-    engine = PrivatePGM(steps=10)
-    fitted = fit_table(table, columns, epsilon=1.0, strategy=wanted, engine=engine)
+    fitted = fit_table(table, columns, epsilon=1.0, strategy=wanted, engine=ENGINE)
     measured = fitted.fitted.release.measurements
     assert asked_over_codes(measured) == {("c", "d")}
     assert sum(isinstance(each.query, GroupedMarginalQuery) for each in measured) == 6
@@ -53,5 +59,5 @@ def test_those_that_a_user_wants_are_and_what_is_no_column_is_refused():
     assert "coarse tables of all pairs of columns" in str(text) + fitted.report().html()
     with pytest.raises(ValueError, match="'z'"):
         fit_table(
-            table, columns, epsilon=1.0, strategy=AllPairs(pairs=(("a", "z"),)), engine=engine
+            table, columns, epsilon=1.0, strategy=AllPairs(pairs=(("a", "z"),)), engine=ENGINE
         )

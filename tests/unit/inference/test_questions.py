@@ -1,5 +1,7 @@
 """Questions mean what they say: to the digit where there is no noise, and with clear refusals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -198,6 +200,42 @@ def test_a_range_that_cuts_a_cell_takes_its_part_and_says_so(coarse):
         coarse.answer("count", where={"dose": 0.3})
 
 
+def test_intervals_hold_wherever_in_a_cut_cell_rows_are(coarse):
+    part = coarse.answer("count", where={"age": Between(10, 24)})  # 10 to 19, and half of a cell
+    low, high = part.interval("table")
+    assert (round(low), round(high)) == (200, 500)
+    share = coarse.answer("share", where={"age": Between(10, 24)}, among={"age": Between(5, 39)})
+    low, high = share.interval("table")
+    assert low == pytest.approx(200 / 1000, abs=0.01)  # all below 10 and above 24 are in the base
+    assert high == pytest.approx(500 / 900, abs=0.01)  # none below 10 is
+    assert low < share.estimate < high
+    few = coarse.answer("count", where={"dose": Between(0.3, 0.3)})
+    assert few.interval("table").high == pytest.approx(200, abs=0.1)
+
+
+def test_what_a_fit_saw_no_rows_of_may_still_be_there():
+    facts = {
+        "sdtype": "numerical",
+        "range_min": 0,
+        "range_max": 9,
+        "decimal_places": 0,
+        "cut_points": list(range(1, 10)),
+        "frequencies": [30, 10, 20, 20, 10, 0, 0, 0, 0, 0],
+        "num_bins": 2,
+        "range_is_nullable": False,
+    }
+    schema = Schema.from_sdv({"x": facts})
+    questions = questions_of(schema, np.array([400, 600]), [("x",)])
+    none = questions.answer("count", where={"x": Between(8, 9)})
+    assert none.estimate == 0
+    assert none.interval("table") == (0, pytest.approx(600, abs=0.1))
+    assert "the intervals hold for any spread" in none.notes[0]
+    with pytest.raises(ValueError, match="has put no rows where x is from 8 to 9, so there is no"):
+        questions.answer("mean", of="x", where={"x": Between(8, 9)})
+    with pytest.raises(ValueError, match="No row of the domain meets 'x is from 12 to 15'"):
+        questions.answer("count", where={"x": Between(12, 15)})
+
+
 def test_quantiles_of_dates_are_dates(coarse):
     median = coarse.answer("quantile", of="seen", q=0.5)
     low, high = median.interval("table")
@@ -205,6 +243,9 @@ def test_quantiles_of_dates_are_dates(coarse):
     assert (low, high) == (pd.Timestamp("2024-07-02"), pd.Timestamp("2024-10-01"))
     assert low < median.estimate < high
     assert "2024-07-02" in str(median)
+    written = str(replace(median, datetime_format="%d.%m.%Y"))
+    assert "02.07.2024 to 01.10.2024" in written
+    assert "00:00" not in str(median)
     with pytest.raises(ValueError, match="is datetime, which has no mean"):
         coarse.answer("mean", of="seen")
 

@@ -8,7 +8,13 @@ import pytest
 import sdv_tables
 from sdv.sampling import Condition
 
-from sdv_privpgd import AIM, MSTSynthesizer, PrivPGDSynthesizer
+from sdv_privpgd import (
+    AIM,
+    MSTSynthesizer,
+    PrivateGSD,
+    PrivPGDSynthesizer,
+    RelaxedProjection,
+)
 from sdv_privpgd.plugin.bar import Bar
 from sdv_privpgd.progress import Stage, expect, silent
 
@@ -130,6 +136,14 @@ METHODS = {
         strategy=AIM(rounds_per_attribute=1), **known, **sdv_tables.SMALL
     ),
     "mst": lambda **known: MSTSynthesizer(**known),
+    "privsyn": lambda **known: PrivPGDSynthesizer(strategy="privsyn", engine="gum", **known),
+    "privmrf": lambda **known: MSTSynthesizer(strategy="privmrf", **known),
+    "rap": lambda **known: MSTSynthesizer(
+        strategy="adaptive", engine=RelaxedProjection(num_components=20, steps=30), **known
+    ),
+    "private gsd": lambda **known: MSTSynthesizer(
+        engine=PrivateGSD(num_rows=50, generations=500), **known
+    ),
 }
 
 

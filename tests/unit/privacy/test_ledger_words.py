@@ -67,6 +67,8 @@ class TestPlainValues:
             "adjacency": "replace_one",
             "rows_per_person": 3,
             "people": None,
+            "weighed": False,
+            "units": 1,
             "epsilon": 1.5,
             "delta": 1e-5,
             "reserved_delta": "1/1000000",

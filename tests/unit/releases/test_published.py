@@ -1,5 +1,7 @@
 """Rows from published tables: labels, cells, noise, and what is said of them."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -146,7 +148,7 @@ def test_our_own_noisy_tables_are_such_tables(tmp_path):
     columns = {
         "ward": Categorical(list("ABCDEF")),
         "age": Numerical(0, 99, decimal_places=0),
-        "seen": Datetime("2020-01-01", "2022-12-31"),
+        "seen": Datetime(date(2020, 1, 1), date(2022, 12, 31)),
         "ill": Boolean(),
     }
     fitted = fit_table(private, columns, 3.0, discovery_share=0, engine="pgm")

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd import AllPairs, Boolean, Categorical, Measured, Numerical, measure
+from sdv_privpgd import AllPairs, Boolean, Categorical, Measured, Numerical, combine, measure
+from sdv_privpgd.privacy.queries import DependenceQuery
 
 COLUMNS = {
     "ward": Categorical(["A", "B", "C"]),
@@ -200,3 +201,17 @@ def test_a_missing_member_is_told(path):
 def test_a_file_needs_its_ending(measured, tmp_path):
     with pytest.raises(ValueError, match=r"ends in \.zip"):
         measured.save(tmp_path / "north.pkl")
+
+
+@pytest.mark.parametrize("strategy", ["privsyn", "privmrf"])
+def test_what_pairs_depend_comes_back_and_two_holders_combine(strategy, tmp_path):
+    releases = []
+    for seed, holder in enumerate(["North", "South"]):
+        one = measure(table(2_000, seed), COLUMNS, 4.0, holder=holder, strategy=strategy)
+        read = Measured.load(one.save(tmp_path / f"{holder}.zip"))
+        asked = [each.query for each in read.answers if isinstance(each.query, DependenceQuery)]
+        assert asked == [each.query for each in one.answers if each.query in asked]
+        assert len(asked) == 3
+        releases.append(read)
+    if strategy == "privsyn":  # PrivMRF may choose other tables for each holder
+        assert combine(releases, engine="gum").num_rows == 4_000

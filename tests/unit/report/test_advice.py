@@ -83,6 +83,7 @@ def test_a_healthy_column_is_met_with_silence(facts, shares, seed):
 
 PLANTED = {
     "all missing": (AGE, [*[0] * 12, 1], "is missing in nearly all rows"),
+    "no value at all": (AGE, [*[0] * 12, 1], r"no values at all, leave the column out\."),
     "points for thousands": (AGE, [*[0.05] * 6, *[0] * 6, 0.7], r"70 % .*separators of thousands"),
     "a wrong spelling": (CITY, [*[1] * 8, 3], r"about 2\d % of the rows.*Check the codebook"),
     "a category too few": (CITY, [*[1] * 8, 1.4], r"about 1\d % of the .* lacks a category"),
@@ -302,7 +303,7 @@ def test_noise_that_hides_relations_is_told(stddev, told):
 
 
 def test_pairs_that_were_too_many_are_counted():
-    from sdv_privpgd import AllPairs, fit_table
+    from sdv_privpgd import AllPairs, ParticleGradientDescent, fit_table
 
     rng = np.random.default_rng(0)
     codes = {name: rng.integers(0, 2, 900).astype(bool) for name in "abcd"}
@@ -311,7 +312,11 @@ def test_pairs_that_were_too_many_are_counted():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             done = fit_table(
-                pd.DataFrame(codes), columns, 5.0, strategy=AllPairs(most_pairs=most), engine="pgm"
+                pd.DataFrame(codes),
+                columns,
+                5.0,
+                strategy=AllPairs(most_pairs=most),
+                engine=ParticleGradientDescent(num_particles=200, epochs=2),
             )
         said = " ".join(done.warnings)
         assert ("of 6 pairs of columns were measured over a few groups" in said) == told

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from pages import ABOUT, COLUMNS, EVIL, Reader, fitted, page_of, public_schema
+from small_engine import MaximumEntropy
 
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain
@@ -21,7 +22,6 @@ from sdv_privpgd.report.fit import pair_fits
 from sdv_privpgd.report.guarantee import most_caught
 from sdv_privpgd.report.release import release_page, release_report
 from sdv_privpgd.select.all_pairs import AllPairs
-from sdv_privpgd.select.mst import MST
 from sdv_privpgd.synthesize.particles.particles import Particles
 
 # The public page
@@ -184,7 +184,7 @@ def test_the_noise_of_triples_is_listed():
     ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
     curator = Curator(Dataset(domain, codes), Books(ledger))
     curator.measure([CountQuery()], ledger.budget / 100, what="number of rows")
-    AllPairs().run(curator, MST())
+    AllPairs().run(curator, MaximumEntropy())
     model = Particles(domain=domain, codes=codes)
     release = Release(
         domain=domain, ledger=curator.ledger, measurements=curator.measurements, model=model

@@ -12,7 +12,21 @@ import pandas as pd
 import pytest
 from pages import ABOUT, EVIL, Reader, fitted, page_of, public_schema
 
-from sdv_privpgd import AIM, MST, AllKWay, AllPairs, ParticleGradientDescent, PrivatePGM
+from sdv_privpgd import (
+    AIM,
+    GUM,
+    MST,
+    Adaptive,
+    AllKWay,
+    AllPairs,
+    GenerativeNetwork,
+    ParticleGradientDescent,
+    PrivateGSD,
+    PrivatePGM,
+    PrivMRF,
+    PrivSyn,
+    RelaxedProjection,
+)
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.tables import noisy_tables
@@ -166,6 +180,11 @@ METHODS = {
     "k_way": (AllKWay(degree=3), ParticleGradientDescent(), "all sets of 3 columns"),
     "mst": (MST(), PrivatePGM(), "a tree of pairs that was chosen privately [1]"),
     "aim": (AIM(), PrivatePGM(), "chosen privately, one after another [1]"),
+    "rap": (Adaptive(), RelaxedProjection(), "chosen privately, 3 a round [1]"),
+    "gem": (Adaptive(), GenerativeNetwork(), "A generative network was trained"),
+    "gsd": (AllKWay(degree=2), PrivateGSD(), "by a genetic algorithm [2]"),
+    "privsyn": (PrivSyn(), GUM(), "because their columns depend much [1]"),
+    "privmrf": (PrivMRF(), PrivatePGM(), "by that and privately, one after another [1]"),
     "own": (object(), object(), "what the strategy object chose"),
 }
 

@@ -133,6 +133,23 @@ def test_files_say_how_they_are_written(tmp_path):
     assert str(source.dtypes["age"]) == str(batch.columns["age"].dtype) == "Int8"
 
 
+def test_words_that_mean_missing_are_said_with_the_files(tmp_path):
+    (tmp_path / "table.csv").write_text("age\n34\n-99\nn/a\n-\n")
+    facts = {"age": {"sdtype": "numerical"}}
+    for words, missing in ((["-99", -1, "-"], [1, 2, 3]), ("-99", [1, 2, 3]), ([], [2, 3])):
+        source = open_source(CsvFiles(f"{tmp_path}/*.csv", na=words), facts)
+        (batch,) = source.batches(["age"])
+        assert np.flatnonzero(batch.columns["age"].isna()).tolist() == missing
+
+
+def test_files_of_semicolons_say_what_stands_before_decimals(tmp_path):
+    (tmp_path / "table.csv").write_text("age;cost\n34;1,5\n")
+    facts = {"cost": {"sdtype": "numerical"}}
+    with pytest.raises(SourceError, match=r"of 'cost': CsvFiles\(decimal=','\)"):
+        open_source(CsvFiles(f"{tmp_path}/*.csv", sep=";"), facts)
+    assert open_source(CsvFiles(f"{tmp_path}/*.csv", sep=";")).num_rows() == 1
+
+
 # What is refused
 
 

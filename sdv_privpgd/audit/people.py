@@ -1,0 +1,212 @@
+"""Made-up tables whose rows are people's, and what a bound on a person's rows must leave of them.
+
+Some people have more rows than may be used, so that a bound that is not kept shows. A neighbor has
+one person more, or less, with all rows: its rows are among those of others.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.audit.checks import Check, check_of
+from sdv_privpgd.audit.recording import Event
+from sdv_privpgd.audit.tables import ODD, MadeUp, neighbors, others
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
+
+_BEYOND = 2
+"""Rows of a person beyond those that may be used."""
+
+_ADDED = "another", 7, None, True, "person 1 "
+"""Who comes: nobody of the usual table is called so."""
+
+_CALLED = "people"
+
+_NEARLY = 1 - 1 / 2_500
+"""Of what a person counts as, at least, where weights are rounded down."""
+
+
+def rows_of_one(settings: Settings) -> int:
+    """How many rows the person has who makes a neighbor: more than are used, if that is bounded.
+
+    >>> from sdv_privpgd import Independent, PrivatePGM
+    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
+    >>> rows_of_one(settings)
+    1
+    """
+    return settings.rows_per_person + (_BEYOND if settings.people else 0)
+
+
+def of_people(made: MadeUp, settings: Settings) -> MadeUp:
+    """The table with whose each row is: the first rows are one person's.
+
+    >>> from sdv_privpgd import Independent, PrivatePGM
+    >>> settings = Settings(
+    ...     epsilon=1.0, strategy=Independent(), engine=PrivatePGM(), adjacency="add_remove",
+    ...     person_column="who",
+    ... )
+    >>> from sdv_privpgd.audit.tables import made_up
+    >>> table = of_people(made_up({"ill": {"sdtype": "boolean"}}, {}, num_rows=8), settings)
+    >>> table.frame["who"].tolist()[2:]
+    ['first', 'person 1', 'person 2', 'person 2', 'person 3', 'person 3']
+    """
+    if settings.people is None:
+        return made
+    own = rows_of_one(settings)
+    return _belonging(made, settings, ["first"] * own + _in_turn(len(made.frame) - own, own))
+
+
+def neighbors_of_people(
+    base: MadeUp, columns: Mapping[str, Mapping], domain: Mapping, settings: Settings
+) -> list[MadeUp]:
+    """Tables that differ from a usual one in one person, with all of the person's rows.
+
+    >>> from sdv_privpgd import Independent, PrivatePGM
+    >>> settings = Settings(
+    ...     epsilon=1.0, strategy=Independent(), engine=PrivatePGM(), adjacency="add_remove",
+    ...     person_column="who",
+    ... )
+    >>> from sdv_privpgd.audit.tables import made_up
+    >>> columns = {"ill": {"sdtype": "boolean"}}
+    >>> base = of_people(made_up(columns, {}, num_rows=8), settings)
+    >>> [len(each.frame) for each in neighbors_of_people(base, columns, {}, settings)][:4]
+    [5, 11, 11, 11]
+    """
+    assert settings.people is not None
+    person, own = settings.people[0], rows_of_one(settings)
+    whose = base.frame[person].tolist()
+    plain = MadeUp(base.name, base.frame.drop(columns=person))
+    gone, *more = neighbors(plain, columns, domain, own, removes=True)
+    found = [_belonging(gone, settings, whose[own:])]
+    for place, each in enumerate(more):
+        # All numbers of rows; the first ones, which are fitted whole, have too many.
+        number = own if place < 2 else 1 + place % own
+        frame = each.frame.iloc[: len(whose) + number]
+        ids = [*whose, *[_ADDED[place % len(_ADDED)]] * number]
+        among = (np.arange(number) + 0.5) * len(whose) / number
+        order = np.argsort(np.r_[np.arange(len(whose)), among], kind="stable")
+        mixed = MadeUp(each.name, frame.iloc[order].reset_index(drop=True))
+        found.append(_belonging(mixed, settings, [ids[at] for at in order]))
+    return found
+
+
+def others_of_people(
+    base: MadeUp,
+    columns: Mapping[str, Mapping],
+    domain: Mapping,
+    rows: Sequence[int],
+    settings: Settings,
+) -> list[MadeUp]:
+    """Tables that share no row with a usual one, with people of all kinds.
+
+    >>> from sdv_privpgd import Independent, PrivatePGM
+    >>> settings = Settings(
+    ...     epsilon=1.0, strategy=Independent(), engine=PrivatePGM(), adjacency="add_remove",
+    ...     person_column="who",
+    ... )
+    >>> from sdv_privpgd.audit.tables import made_up
+    >>> columns = {"ill": {"sdtype": "boolean"}}
+    >>> base = of_people(made_up(columns, {}, num_rows=8), settings)
+    >>> len(others_of_people(base, columns, {}, [3], settings))
+    6
+    """
+    assert settings.people is not None
+    plain = MadeUp(base.name, base.frame.drop(columns=settings.people[0]))
+    tables = others(plain, columns, domain, rows)
+    numbers = [len(each.frame) for each in tables]
+    ids: list[Any] = [
+        range(numbers[0]),  # whole numbers, as pandas reads them
+        [None] * numbers[1],
+        [ODD[row % len(ODD)] for row in range(numbers[2])],
+        [7] * numbers[3],
+        [float("nan") if row == 3 else float(row // 2) for row in range(numbers[4])],
+        _in_turn(numbers[5], 40),
+    ]
+    return [
+        _belonging(each, settings, own, as_read=place in (0, 3, 4))
+        for place, (each, own) in enumerate(zip(tables, ids, strict=True))
+    ]
+
+
+def people_check(
+    layer: str, recorded: Sequence[tuple[MadeUp, Sequence[Event]]], settings: Settings
+) -> Check:
+    """Whether of each person as many rows were counted as may be, or all of them as one.
+
+    Args:
+        layer: That it belongs to.
+        recorded: Tables of people, and what was asked of each.
+        settings: Of the fit.
+
+    >>> from sdv_privpgd import Independent, PrivatePGM
+    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
+    >>> people_check("", [], settings).passed
+    """
+    if settings.people is None:
+        return Check(
+            layer=layer,
+            name=_CALLED,
+            looked_at="",
+            passed=None,
+            found="No column says whose a row is.",
+        )
+    person, most, weighs = settings.people
+    faults, looked = [], 0
+    for made, events in recorded:
+        numbers = made.frame[person].astype(object).map(repr).value_counts()
+        right = len(numbers) if weighs else int(numbers.clip(upper=most).sum())
+        for event in events:
+            for number in _numbers_of_rows(event):
+                looked += 1
+                counted = number / event.units
+                if not right * (_NEARLY if weighs else 1) <= counted <= right:
+                    faults.append(
+                        f"With {made.name}, {event.asked[-1]!r} counted {counted:,.6g}, and "
+                        f"{right:,} is right."
+                    )
+    return check_of(
+        layer,
+        _CALLED,
+        f"{looked:,} true answers about people of whom some have {_BEYOND} rows too many",
+        faults,
+        "All rows of a person count as one."
+        if weighs
+        else f"Of each person {most} rows are counted, or all if they are fewer.",
+    )
+
+
+def _numbers_of_rows(event: Event) -> list[int]:
+    """How many rows there are, by each true answer that says it."""
+    tables = CountQuery, MarginalQuery, GroupedMarginalQuery
+    if event.kind == "discover":
+        return [sum(exact.values()) for exact in event.exact]
+    if event.kind != "measure":
+        return []
+    return [
+        sum(exact.values())
+        for query, exact in zip(event.queries, event.exact, strict=False)
+        if isinstance(query, tables)
+    ]
+
+
+def _in_turn(number: int, most: int) -> list[str]:
+    """So many rows of people of one row, of two, up to so many, and again."""
+    found: list[str] = []
+    person = 0
+    while len(found) < number:
+        person += 1
+        found += [f"person {person}"] * ((person - 1) % most + 1)
+    return found[:number]
+
+
+def _belonging(
+    made: MadeUp, settings: Settings, whose: Sequence[Any], *, as_read: bool = False
+) -> MadeUp:
+    assert settings.people is not None
+    ids = np.empty(len(whose), dtype=object)
+    ids[:] = list(whose)
+    column = pd.Series(ids, dtype=object, index=made.frame.index)
+    column = column.infer_objects() if as_read else column
+    return MadeUp(made.name, made.frame.assign(**{settings.people[0]: column}))

@@ -1,0 +1,106 @@
+"""The audit of release files: what ``measure`` does with made-up tables."""
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from sdv_privpgd.audit.door import audited
+from sdv_privpgd.audit.observing import listening
+from sdv_privpgd.audit.subjects import Outcome, Through, finished
+from sdv_privpgd.audit.tables import MadeUp
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.releases.measuring import Measuring, questions
+from sdv_privpgd.report.document import Report
+from sdv_privpgd.select.strategy import Strategy
+
+
+def audit_measure(
+    columns: Mapping[str, Mapping],
+    epsilon: float,
+    delta: float = 1e-5,
+    *,
+    runs: int = 10_000,
+    path: str | Path | None = None,
+    false_alarms: float = 1e-4,
+    strategy: Strategy | str = "all_pairs",
+    **settings: Any,
+) -> Report:
+    """Audits what ``measure`` does with these arguments, on tables that it makes up itself.
+
+    No row is read and nothing is spent. The release's file must be the same to the byte for any two
+    tables with the same noisy answers.
+
+    Args:
+        columns: As ``measure`` takes them.
+        epsilon: What may be spent.
+        delta: At this delta.
+        runs: As ``audit_fit`` takes it.
+        path: The same.
+        false_alarms: The same.
+        strategy: As ``measure`` takes it.
+        settings: Other arguments of ``measure``, such as ``adjacency``, but for ``holder``.
+
+    Raises:
+        ValueError: As ``measure``.
+
+    >>> from sdv_privpgd import Boolean, audit_measure
+    >>> audit_measure({"ill": Boolean()}, epsilon=1.0, runs=200).to_dict()["passed"]
+    True
+    """
+    subject = ReleaseFit(*questions(columns, epsilon, delta, strategy=strategy, **settings))
+    report = audited(subject, name="measure", runs=runs, false_alarms=false_alarms)
+    if path is not None:
+        report.save(path)
+    return report
+
+
+@dataclass(frozen=True)
+class ReleaseFit:
+    """What ``measure`` does with these settings, as ``audit.subjects.Subject`` says.
+
+    >>> from sdv_privpgd.audit.tables import made_up
+    >>> columns = {"ill": {"sdtype": "boolean"}}
+    >>> subject = ReleaseFit(*questions(columns, epsilon=1.0))
+    >>> outcome = subject.fit(made_up(columns, {}, num_rows=50), lambda table: table)
+    >>> outcome.error is None, sorted(outcome.seen)[:3]
+    (True, ['books', 'file', 'messages'])
+    """
+
+    settings: Settings
+    description: Description
+    words: Mapping[str, Mapping]
+
+    def fit(self, table: MadeUp, through: Through) -> Outcome:
+        """Measures a made-up table and collects all that the release lets out."""
+        seen: dict[str, Any] = {}
+        description, settings = self.description, self.settings
+        with listening() as said:
+            private, errors = PrivateTable.opened(
+                table.frame,
+                description.columns,
+                description.facts,
+                has_others=True,
+                people=settings.people,
+                visits=description.ordered,
+            )
+            if errors:
+                raise ValueError(" ".join(errors))
+            measuring = Measuring(
+                holder="nobody",
+                columns=self.words,
+                fit=Fit(settings, description, doubts={}),
+                private=through(private),
+            )
+            release = replace(measuring.run(said.steps), date="")
+            with TemporaryDirectory() as folder:
+                seen["file"] = release.save(Path(folder) / "release.zip").read_bytes()
+            seen["file"] += pickle.dumps(release)
+            seen["books"] = release.ledger.to_json()
+            seen["pages"] = repr(release) + release.privacy_report()
+        return finished(seen, said)

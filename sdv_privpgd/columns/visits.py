@@ -1,0 +1,271 @@
+"""Rows of a person in order: what is said of it, and the columns that say what came before. Public.
+
+Columns are added to each row, made of the same person's rows alone: how long ago the row before
+was, what it had in some columns, and how many rows the person has. Pairs of columns then see one
+row after another, to the first order.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
+from sdv_privpgd.columns.facts import CategoryFacts, NumberFacts
+
+_SECOND = {"ns": 10**9, "us": 10**6}
+"""Ticks of a second, of units that are finer."""
+
+_ORDERED = ("numerical", "datetime")
+
+_FINEST = 1000
+"""Times without a precision: the first cell is this part of the longest time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Visits:
+    """The order of a person's rows, and what is known of the row before.
+
+    Attributes:
+        person: The column that says whose a row is.
+        most: How many rows of a person are used.
+        by: The column that says when a row was: numbers or dates of a declared range.
+        previous: Columns of which a row is told what the row before had, the most telling first.
+        per_person: Columns in which all rows of a person have the same.
+
+    Raises:
+        ValueError: For what contradicts itself.
+
+    >>> visits = Visits(person="patient", most=3, by="admitted", previous=("ward",))
+    >>> visits.added
+    ('admitted (since the row before)', 'ward (row before)', 'rows of the person')
+    """
+
+    person: str
+    most: int
+    by: str
+    previous: tuple[str, ...] = ()
+    per_person: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for key in ("previous", "per_person"):
+            object.__setattr__(self, key, _names(key, getattr(self, key)))
+        if not isinstance(self.by, str):
+            raise ValueError(f"sequence_by must be the name of a column, got {self.by!r}.")
+        if self.most < 2:
+            raise ValueError(
+                "sequence_by needs rows_per_person of at least 2: of one row there is none before."
+            )
+        twice = set(self.previous) & set(self.per_person)
+        if twice:
+            raise ValueError(
+                f"previous and per_person both name {sorted(twice)!r}: what is constant for a "
+                "person is the same in the row before. Name it in per_person alone."
+            )
+        if self.by in (*self.previous, *self.per_person):
+            raise ValueError(
+                f"previous and per_person must not name {self.by!r}, by which rows are in order: "
+                "a row is told how long ago the row before was."
+            )
+
+    @classmethod
+    def asked(
+        cls,
+        person: str | None,
+        most: int,
+        by: str | None,
+        previous: Sequence[str] | str = (),
+        per_person: Sequence[str] | str = (),
+    ) -> "Visits | None":
+        """The order that these arguments ask for; ``None`` if they ask for none.
+
+        >>> Visits.asked("patient", 2, None) is None
+        True
+        """
+        told = {"previous": previous, "per_person": per_person}
+        if by is None:
+            named = [key for key, names in told.items() if _names(key, names)]
+            if named:
+                raise ValueError(f"{' and '.join(named)} need sequence_by, the order of the rows.")
+            return None
+        if person is None:
+            raise ValueError(
+                "sequence_by needs person_column, whose rows are in order, and rows_per_person."
+            )
+        return cls(
+            person=person,
+            most=most,
+            by=by,
+            previous=_names("previous", previous),
+            per_person=_names("per_person", per_person),
+        )
+
+    @property
+    def since(self) -> str:
+        """The name of the column of how long ago the row before was; missing in a first row."""
+        return f"{self.by} (since the row before)"
+
+    @property
+    def number(self) -> str:
+        """The name of the column of how many rows the person has."""
+        return "rows of the person"
+
+    def before(self, name: str) -> str:
+        """The name of the column of what the row before had; missing in a first row."""
+        return f"{name} (row before)"
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The names of all columns that are added, in order."""
+        return (self.since, *map(self.before, self.previous), self.number)
+
+    def sdtypes(self, columns: Mapping[str, str]) -> dict[str, str]:
+        """The sdtypes of the added columns, by those of the others.
+
+        >>> visits = Visits(person="patient", most=3, by="admitted", previous=("ward",))
+        >>> visits.sdtypes({"ward": "categorical"})["ward (row before)"]
+        'categorical'
+        """
+        kinds = {self.before(name): columns[name] for name in self.previous}
+        found = {self.since: "numerical", **kinds, self.number: "ordinal"}
+        return {name: found[name] for name in self.added}
+
+    def require(self, columns: Collection[str], modelled: Mapping[str, str]) -> None:
+        """Raises ``ValueError`` unless these columns can be put in order.
+
+        Args:
+            columns: The names of all columns.
+            modelled: The sdtypes of the modelled ones.
+
+        >>> visits = Visits(person="patient", most=3, by="admitted", previous=("ward",))
+        >>> visits.require(["admitted"], {"admitted": "datetime", "ill": "boolean"})
+        Traceback (most recent call last):
+        ValueError: previous names ['ward'], which are no modelled columns: choose from ['ill'].
+        """
+        if modelled.get(self.by) not in _ORDERED:
+            raise ValueError(
+                f"sequence_by={self.by!r} is no modelled column of numbers or dates, by which rows "
+                "could be put in order."
+            )
+        for key, names in (("previous", self.previous), ("per_person", self.per_person)):
+            unknown = [name for name in names if name not in modelled]
+            if unknown:
+                raise ValueError(
+                    f"{key} names {unknown!r}, which are no modelled columns: choose from "
+                    f"{[name for name in modelled if name != self.by]!r}."
+                )
+        taken = [name for name in self.added if name in columns]
+        if taken:
+            raise ValueError(
+                f"Columns are called {taken!r}, as those are that sequence_by adds: rename them."
+            )
+
+    def columns_of(
+        self, own: Mapping[str, Column], num_bins: int = USUAL_BINS
+    ) -> tuple[Column, ...]:
+        """The added columns that the columns of these names have; some may be unknown yet.
+
+        What the row before had has the codes of the column itself, and missing. How long ago it
+        was has cells that grow with the time, by a public rule.
+
+        >>> from sdv_privpgd.columns.parsing import describe
+        >>> ward = describe("ward", {"sdtype": "categorical", "range_values": ["A", "B"]})
+        >>> day = describe("day", {"sdtype": "numerical", "range_min": 0, "range_max": 9})
+        >>> visits = Visits(person="patient", most=2, by="day", previous=("ward",))
+        >>> [column.size for column in visits.columns_of({"ward": ward, "day": day})[1:]]
+        [3, 2]
+        """
+        found = {
+            self.before(name): _named(own[name], self.before(name))
+            for name in self.previous
+            if name in own
+        }
+        if self.by in own:
+            found[self.since] = column_of(self.since, _since(own[self.by], num_bins), num_bins)
+        numbers = CategoryFacts(
+            values=tuple(range(1, self.most + 1)), is_ordered=True, nullable=False
+        )
+        found[self.number] = column_of(self.number, numbers)
+        return tuple(found[name] for name in self.added if name in found)
+
+
+Ordered: TypeAlias = tuple[Visits, Column]
+"""An order, and what is public of the column that says it."""
+
+
+def steps(clock: Column) -> int:
+    """How many ticks of a column of dates or numbers are one step of how long ago a row was.
+
+    A step is a tick, such as a day, and no less than a second.
+
+    >>> from sdv_privpgd.columns.bins import Ticks
+    >>> steps(Column(name="seen", sdtype="datetime", cells=Ticks(0, 9, 2), unit="D"))
+    1
+    """
+    return _SECOND.get(clock.unit or "", 1)
+
+
+def time_between(clock: Column, before: np.ndarray, now: np.ndarray) -> np.ndarray:
+    """How long ago the row before was, as the added column's numbers; both as cells hold values.
+
+    >>> from sdv_privpgd.columns.bins import Ticks
+    >>> clock = Column(name="dose", sdtype="numerical", cells=Ticks(0, 99, 2), decimal_places=1)
+    >>> time_between(clock, np.array([5]), np.array([30]))
+    array([2.5])
+    """
+    apart = now - before
+    return apart // steps(clock) if clock.unit is not None else clock.numbers(apart)
+
+
+def time_after(clock: Column, before: np.ndarray, since: np.ndarray) -> np.ndarray:
+    """The times of rows so long after others, not beyond the column's range.
+
+    All are as the cells of their columns hold values.
+
+    >>> from sdv_privpgd.columns.bins import Ticks
+    >>> clock = Column(name="seen", sdtype="datetime", cells=Ticks(0, 9, 2), unit="D")
+    >>> time_after(clock, np.array([5, 5]), np.array([3, 8]))
+    array([8, 9])
+    """
+    return np.clip(before + since * steps(clock), *clock.cells.ends)
+
+
+def _since(clock: Column, num_bins: int) -> NumberFacts:
+    """The facts on the time since the row before: cells whose width grows with it."""
+    low, high = clock.cells.ends
+    if clock.unit is None and clock.decimal_places is None and clock.increment is None:
+        longest = max(high - low, np.finfo(float).tiny)
+        cuts = np.geomspace(longest / _FINEST, longest, num_bins)[:-1]
+        return NumberFacts(low=0.0, high=float(longest), cuts=tuple(cuts.tolist()))
+    longest = max((int(high) - int(low)) // steps(clock), 1)
+    grown = np.geomspace(1, longest, max(num_bins - 1, 1)).round()
+    ticks = sorted({min(int(each), longest) for each in grown} if num_bins > 1 else set())
+    if clock.unit is not None:
+        return NumberFacts(low=0, high=longest, decimal_places=0, cuts=tuple(ticks))
+    places = clock.decimal_places
+    unit = Fraction(1) if clock.increment is not None else clock.tick
+    numbers = [each * (clock.increment or 1) * unit for each in (*ticks, longest)]
+    *cuts, end = [int(n) if n.denominator == 1 else float(n) for n in map(Fraction, numbers)]
+    return NumberFacts(
+        low=0, high=end, decimal_places=places, increment=clock.increment, cuts=tuple(cuts)
+    )
+
+
+def _named(column: Column, name: str) -> Column:
+    """A column of the same codes, and one for missing, that is never written."""
+    kept = {
+        each: getattr(column, each)
+        for each in ("sdtype", "cells", "merging", "decimal_places", "increment", "unit", "utc")
+    }
+    return Column(name=name, nullable=True, datetime_format=column.datetime_format, **kept)
+
+
+def _names(key: str, names: Any) -> tuple[str, ...]:
+    """Names of columns as a tuple; one name is a list of it."""
+    found = (names,) if isinstance(names, str) else tuple(names)
+    if not all(isinstance(name, str) for name in found) or len(set(found)) < len(found):
+        raise ValueError(f"{key} must name columns, each once, got {names!r}.")
+    return found

@@ -1,0 +1,112 @@
+"""Which strategies go with which engines: refused before anything is spent. Public.
+
+A strategy asks, an engine makes rows of the answers, and each pair of them works unless it is
+refused here. All of it follows from the domain and the settings.
+"""
+
+from collections.abc import Sequence
+
+from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.forecast import cliques_of, coarse_cliques_of
+from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.synthesize.engine import Engine, refusal, takes_groups
+
+
+class MatchError(ValueError):
+    """Raised for a strategy and an engine that do not go together. Nothing was spent on them.
+
+    >>> issubclass(MatchError, ValueError)
+    True
+    """
+
+
+def require_match(strategy: Strategy, engine: Engine, domain: Domain) -> None:
+    """Raises ``MatchError`` where the engine cannot make a model of what the strategy will ask.
+
+    It says why, and what goes together instead. A strategy that has ``max_megabytes`` chooses what
+    the engine can take, as PrivSyn does; of others it is known what they will ask for.
+
+    >>> from sdv_privpgd import MST, AllPairs, PrivatePGM
+    >>> wide = Domain(tuple("abcdefghij"), (32,) * 10)
+    >>> require_match(MST(), PrivatePGM(), wide)
+    >>> require_match(AllPairs(), PrivatePGM(), wide)
+    Traceback (most recent call last):
+    sdv_privpgd.matching.MatchError: AllPairs does not go with PrivatePGM here: its 45 tables \
+overlap so much that the junction tree of the graphical model would take 8.59e+09 MiB, above 2048. \
+Measure fewer cliques (strategies 'mst' and 'aim' do), or fit them with engine='particles', whose \
+size does not depend on how they overlap.
+    """
+    require_kind(strategy, engine)
+    coarse = coarse_cliques_of(domain, strategy)
+    if coarse and not takes_groups(engine):
+        raise _error(
+            strategy,
+            engine,
+            f"{len(coarse)} pairs of columns are too many to measure over all of their values, so "
+            "most are measured over groups of values, and the engine can use answers about single "
+            "values alone. Choose engine='particles', or a strategy that chooses pairs "
+            "('mst', 'aim').",
+        )
+    largest = getattr(engine, "largest_megabytes", None)
+    allowed = getattr(strategy, "max_megabytes", None)
+    if largest is not None and allowed is not None and allowed > largest:
+        raise _error(
+            strategy,
+            engine,
+            f"max_megabytes={allowed:g} allows models larger than the {largest:g} MiB that the "
+            "engine fits. Choose a smaller max_megabytes.",
+        )
+    cliques = cliques_of(domain, strategy) if allowed is None else domain.cliques(1)
+    _require(strategy, engine, domain, cliques)
+
+
+def require_kind(strategy: Strategy, engine: Engine) -> None:
+    """Raises ``MatchError`` for an embedding without an engine that fits it, and the reverse.
+
+    A strategy of your own says ``asks_embedding = True`` of itself, and an engine
+    ``fits_embeddings = True``, and ``fits_tables = False`` if it has no use for tables alone.
+
+    >>> from sdv_privpgd import MST, MeanEmbedding, PrivatePGM
+    >>> require_kind(MST(), PrivatePGM())
+    >>> require_kind(MeanEmbedding(), PrivatePGM())
+    Traceback (most recent call last):
+    sdv_privpgd.matching.MatchError: MeanEmbedding does not go with PrivatePGM here: it reads \
+tables, and would leave the mean embedding unused. Choose engine='generator'.
+    """
+    is_asked = getattr(strategy, "asks_embedding", False)
+    if is_asked and not getattr(engine, "fits_embeddings", False):
+        raise _error(
+            strategy,
+            engine,
+            "it reads tables, and would leave the mean embedding unused. Choose "
+            "engine='generator'.",
+        )
+    if not is_asked and not getattr(engine, "fits_tables", True):
+        raise _error(
+            strategy,
+            engine,
+            "it fits mean embeddings, which this strategy does not ask for. Choose "
+            "strategy='mean_embedding', or engine='particles' or 'pgm'.",
+        )
+
+
+def require_model(engine: Engine, domain: Domain, cliques: Sequence[Clique]) -> None:
+    """Raises ``MatchError`` where the engine cannot make a model of tables that were measured.
+
+    >>> from sdv_privpgd import PrivatePGM
+    >>> require_model(PrivatePGM(), Domain(("a", "b"), (2, 3)), [("a", "b")])
+    """
+    _require("What was measured", engine, domain, cliques)
+
+
+def _require(
+    asks: "Strategy | str", engine: Engine, domain: Domain, cliques: Sequence[Clique]
+) -> None:
+    reason = refusal(engine, domain, cliques)
+    if reason is not None:
+        raise _error(asks, engine, reason)
+
+
+def _error(asks: "Strategy | str", engine: Engine, reason: str) -> MatchError:
+    asking = asks if isinstance(asks, str) else type(asks).__name__
+    return MatchError(f"{asking} does not go with {type(engine).__name__} here: {reason}")

@@ -1,0 +1,53 @@
+"""How far each pair is from independence, asked of the curator in one act."""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from sdv_privpgd.domain import Clique
+from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import DependenceQuery
+from sdv_privpgd.progress import Progress
+
+
+def measure_dependences(
+    curator: Curator, pairs: Sequence[Clique], mu_squared: Fraction, progress: Progress
+) -> list[Measurement]:
+    """The noisy dependence of each pair; all of them cost ``mu_squared`` together.
+
+    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.privacy.dataset import Dataset
+    >>> from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> from sdv_privpgd.progress import silent
+    >>> table = Dataset(Domain(("a", "b"), (2, 2)), np.array([[0, 0], [1, 1]] * 500))
+    >>> curator = Curator(table, Books(PrivacyLedger.open(9.0, 1e-5, Adjacency.REPLACE_ONE)))
+    >>> (found,) = measure_dependences(curator, [("a", "b")], curator.ledger.remaining, silent)
+    >>> found.query, bool(900 < found.answer[0] < 1_100)
+    (DependenceQuery(clique=('a', 'b')), True)
+    """
+    return curator.measure(
+        [DependenceQuery(pair) for pair in pairs],
+        mu_squared,
+        what="dependence of all pairs",
+        progress=progress,
+    )
+
+
+def dependences(measurements: Iterable[Measurement]) -> dict[Clique, float]:
+    """The noisy dependence of each pair; of several answers their best average. Public.
+
+    >>> query = DependenceQuery(("a", "b"))
+    >>> noisy = [Measurement(query=query, answer=np.array([n]), stddev=9.0) for n in (70, 80)]
+    >>> dependences(noisy)
+    {('a', 'b'): 75.0}
+    """
+    found: dict[Clique, list[NoisyTable]] = {}
+    for measured in measurements:
+        if isinstance(measured.query, DependenceQuery):
+            one = NoisyTable(measured.answer.astype(np.float64), measured.stddev**2)
+            found.setdefault(measured.query.clique, []).append(one)
+    return {pair: float(averaged(each).counts[0]) for pair, each in found.items()}

@@ -1,0 +1,200 @@
+"""Rows of a person in order: at most so many that follow each other, each told of the one before.
+
+Which rows stay, their order and what is added to them depend on the person's own rows and on a
+secret key alone. So the rows of one person, at most so many, are all that differs between the
+tables of neighbors, whatever the added columns say.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.scalars import quiet
+from sdv_privpgd.columns.visits import Visits, time_between
+from sdv_privpgd.sources.people import people_in
+from sdv_privpgd.sources.source import Batch, Source
+
+
+class VisitsSource:
+    """A source of which at most so many rows of each person are read, that follow each other.
+
+    A person's rows are put in order by time in a first reading: those without a time come last, and
+    rows of the same time stay in the order of the source. Of more rows than may be as many in
+    succession stay, from one on that a keyed hash of the person draws, so that the row before each
+    row that stays but the first is the one that was there. All rows without a person are taken for
+    those of one. What is added to rows is held in memory, and so is where they are.
+
+    >>> from sdv_privpgd.columns.parsing import describe
+    >>> from sdv_privpgd.sources.frames import FrameSource
+    >>> day = describe("day", {"sdtype": "numerical", "range_min": 0, "range_max": 9})
+    >>> rows = {"who": ["A", "B", "A"], "day": [7, 2, 3], "ward": ["X", "Y", "Z"]}
+    >>> inner = FrameSource({name: pd.Series(cells) for name, cells in rows.items()})
+    >>> visits = Visits(person="who", most=2, by="day", previous=("ward",))
+    >>> source = VisitsSource(inner, visits, day)
+    >>> [batch] = source.batches(["ward", "ward (row before)", "day (since the row before)"])
+    >>> pd.DataFrame(batch.columns).fillna("").values.tolist()
+    [['X', 'Z', 4.0], ['Y', '', ''], ['Z', '', '']]
+    """
+
+    def __init__(self, inner: Source, visits: Visits, clock: Column) -> None:
+        """Takes a source, the order of a person's rows, and what is public of its column."""
+        self.inner, self._visits, self._clock = inner, visits, clock
+        self._key = secrets.token_bytes(32)
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self.inner.names
+
+    @property
+    def dtypes(self) -> Mapping[str, Any]:
+        return self.inner.dtypes
+
+    def num_rows(self) -> int:
+        return int(np.count_nonzero(self._plan.stays))
+
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        plan, person = self._plan, self._visits.person
+        own = [name for name in names if name not in self._visits.added]
+        read, kept = 0, 0
+        for batch in self.inner.batches(list(dict.fromkeys([*own, person]))):
+            people, places = people_in(batch.columns[person])
+            whose = np.array([plan.people.get(each, -1) for each in people], dtype=np.int64)[places]
+            part = slice(read, read + len(places))
+            planned = plan.stays[part]
+            # A source that changed while it was read could have another person's row here.
+            stays = np.zeros(len(places), dtype=bool)
+            stays[: len(planned)] = planned & (plan.whose[part] == whose[: len(planned)])
+            there = kept + np.cumsum(planned) - 1
+            added = there[stays[: len(planned)]]
+            columns = {
+                name: batch.columns[name][stays] if name in own else plan.added[name].iloc[added]
+                for name in names
+            }
+            yield Batch(batch.done, columns)
+            read, kept = read + len(places), kept + int(np.count_nonzero(planned))
+
+    @cached_property
+    def _plan(self) -> "_Plan":
+        """Which rows stay, and what is added to them."""
+        visits, encoder = self._visits, encoder_for(self._clock)
+        people: dict[Any, int] = {}
+        whose, times, timeless = [np.zeros(0, np.int64)], [], [np.zeros(0, bool)]
+        before: dict[str, list[pd.Series]] = {name: [] for name in visits.previous}
+        wanted = list(dict.fromkeys([visits.person, visits.by, *visits.previous]))
+        for batch in self.inner.batches(wanted):
+            found, places = people_in(batch.columns[visits.person])
+            known = [people.setdefault(each, len(people)) for each in found]
+            whose.append(np.array(known, dtype=np.int64)[places])
+            read, missing = encoder.read(batch.columns[visits.by])
+            times.append(np.clip(read, *self._clock.cells.ends))
+            timeless.append(missing)
+            for name, pieces in before.items():
+                pieces.append(batch.columns[name])
+        owner, no_time = np.concatenate(whose), np.concatenate(timeless)
+        time = np.concatenate(times) if times else np.zeros(0)
+        place = _in_order(owner, visits.most, self._starts(list(people)), no_time, time)
+        stays, one = place.stays, place.before >= 0
+        earlier = place.before[one & ~no_time]  # a row with a time has a row with one before it
+        apart = time_between(self._clock, time[earlier], time[one & ~no_time])
+        since = np.zeros(len(owner), dtype=apart.dtype)  # a row without a time follows at once
+        since[one & ~no_time] = apart
+        added = {
+            visits.since: _taken(pd.Series(since), np.where(one, np.arange(len(one)), -1)[stays]),
+            visits.number: pd.Series(place.number[stays]),
+        }
+        for name, pieces in before.items():
+            added[visits.before(name)] = _behind(pieces, place.before[stays])
+        return _Plan(people=people, whose=owner, stays=stays, added=added)
+
+    def _starts(self, people: Sequence[Any]) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """Draws the place of the first row that stays of some people, by a hash of each alone."""
+
+        def drawn(who: np.ndarray, more: np.ndarray) -> np.ndarray:
+            hashes = (
+                hashlib.blake2b(repr(people[each]).encode(), key=self._key, digest_size=16)
+                for each in who.tolist()
+            )
+            found = (
+                int.from_bytes(each.digest(), "big") % (number + 1)
+                for each, number in zip(hashes, more.tolist(), strict=True)
+            )
+            return np.fromiter(found, np.int64, len(who))
+
+        return drawn
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What a first reading says of all rows.
+
+    Attributes:
+        people: A number for each person.
+        whose: The person of each row.
+        stays: Which rows stay, bool.
+        added: What is added to those that stay.
+    """
+
+    people: Mapping[Any, int]
+    whose: np.ndarray
+    stays: np.ndarray
+    added: Mapping[str, pd.Series]
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Of each row whether it stays, the row before it or -1, and how many its person keeps."""
+
+    stays: np.ndarray
+    before: np.ndarray
+    number: np.ndarray
+
+
+def _in_order(
+    owner: np.ndarray, most: int, starts: Callable[[np.ndarray, np.ndarray], np.ndarray], *keys
+) -> _Places:
+    """At most so many rows of each owner that follow each other in the order of the keys.
+
+    ``starts`` gives the first place that stays of owners with so many rows more than may be.
+    """
+    order = np.lexsort((*keys[::-1], owner))  # it is stable: ties stay in the order of the source
+    sorted_owner = owner[order]
+    firsts = np.flatnonzero(np.r_[True, np.diff(sorted_owner) != 0]) if len(owner) else order
+    lengths = np.diff(np.r_[firsts, len(owner)])
+    start = np.zeros(len(firsts), dtype=np.int64)
+    many = lengths > most
+    start[many] = starts(sorted_owner[firsts[many]], lengths[many] - most)
+    rank = np.arange(len(owner)) - np.repeat(firsts + start, lengths)
+    stays, before, number = rank.copy(), rank.copy(), rank.copy()
+    stays[order] = (rank >= 0) & (rank < most)
+    before[order] = np.where((rank > 0) & (rank < most), np.roll(order, 1), -1)
+    number[order] = np.repeat(np.minimum(lengths, most), lengths)
+    return _Places(stays=stays.astype(bool), before=before, number=number)
+
+
+def _behind(pieces: Sequence[pd.Series], before: np.ndarray) -> pd.Series:
+    """The cells of a column in the rows before, missing where there is none."""
+    if not pieces:
+        return pd.Series([], dtype=object)
+    alike = all(each.dtype == pieces[0].dtype for each in pieces)
+    with quiet():
+        whole = pd.concat([each if alike else each.astype(object) for each in pieces])
+        return _taken(whole, before)
+
+
+def _taken(series: pd.Series, places: np.ndarray) -> pd.Series:
+    """The cells at these places, just as they are, and missing ones for -1."""
+    array = series.array
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iub":
+        array = pd.array(series.to_numpy())  # floats would round whole numbers
+    elif isinstance(series.dtype, pd.SparseDtype):
+        array = series.astype(object).array
+    taken = array.take(places, allow_fill=True)
+    return pd.Series(taken, dtype=taken.dtype)  # else pandas looks into objects

@@ -1,0 +1,225 @@
+"""A small network that makes rows, fitted to the noisy mean embedding of the table: DP-MERF."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.estimate.noisy_tables import estimate_total, margin_estimates, noisy_tables
+from sdv_privpgd.estimate.support import supported_one_way
+from sdv_privpgd.privacy.embedding import EmbeddingQuery
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Query
+from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.generator_loss import EmbeddingLoss, TableLoss
+from sdv_privpgd.synthesize.particles.particles import Particles, default_number
+
+_LATENT = 16
+"""Normal numbers of an input."""
+_HIDDEN = 256
+"""Width of the network's two hidden layers."""
+_AT_ONCE = 1 << 13
+"""Rows that are drawn at a time."""
+_LEAST = 1e-5
+"""Share of a value that surely holds no rows when the fit starts: its logarithm must be finite."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratorNetwork:
+    """Fits a generator to the noisy mean embedding of all rows, and to noisy tables beside it.
+
+    Harder, Adamczewski & Park 2021 (DP-MERF): the network turns normal numbers into a row, and
+    descends on the squared distance (MMD) of the mean embedding of its rows from the noisy one. It
+    sees noisy answers only, so all it does is post-processing. Ours differs in five ways:
+
+    - The network's outputs are chances of the codes of each attribute, independent given the normal
+      numbers. The expected features of such a row have a closed form, so nothing is rounded while
+      it learns: theirs embeds outputs of a sigmoid, and rounds them when rows are drawn.
+    - Each answer counts by its precision, that is by the inverse of its noise's variance.
+    - It starts at the product of the columns' estimates, where there are tables.
+    - The normal numbers are drawn once, and theirs anew at each step. Rows are drawn from the same
+      ones, so the fit has no chance in it but for the features of a step. On Adult the errors are
+      the same, and exact answers are met four times as closely.
+    - Layers are normalized by row and not by batch.
+
+    When to use it: to compare with DP-MERF. On Adult at epsilon 1 the rows of ``MeanEmbedding`` and
+    this engine are further from the real ones than PrivPGD's in every metric that README shows, and
+    than those of ``MST`` in L1. Intervals for the population repeat the whole fit many times.
+
+    Attributes:
+        steps: Of the descent. A step takes about 0.03 seconds of one core for 15 columns, whatever
+            the number of rows.
+        num_inputs: How many inputs the network has. Each is a mixture's part, of which rows are
+            drawn with independent attributes.
+        learning_rate: Of Adam, at the first step. It falls to 0 along a cosine.
+        num_features: Random features that a step looks at, drawn anew for each.
+        num_particles: Rows that are drawn of the network once it is fitted. A sample is dealt from
+            them. ``None`` takes a part of the estimated number of rows, at most 100,000.
+        seed: Of all random choices here. No private noise depends on it.
+        enable_gpu: Whether to use CUDA where there is a device. It has not run on one yet.
+
+    >>> from sdv_privpgd.privacy.queries import MarginalQuery
+    >>> noisy = Measurement(
+    ...     query=MarginalQuery(("a", "b")), answer=np.array([[41, -1], [2, 58]]), stddev=1.0
+    ... )
+    >>> engine = GeneratorNetwork(steps=200, num_particles=1_000)
+    >>> engine.fit(Domain(("a", "b"), (2, 2)), [noisy]).marginal(("a", "b")).round(1).tolist()
+    [[0.4, 0.0], [0.0, 0.6]]
+    """
+
+    steps: int = 1_000
+    num_inputs: int = 500
+    learning_rate: float = 3e-3
+    num_features: int = 256
+    num_particles: int | None = None
+    seed: int = 0
+    enable_gpu: bool = False
+
+    takes_groups = False
+    """Answers about groups of codes are left unused."""
+
+    fits_embeddings, fits_tables = True, False
+    """Strategies that ask for a mean embedding go with it, and with no other engine."""
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "num_inputs", "num_features", "num_particles"):
+            value = getattr(self, name)
+            is_whole = isinstance(value, int) and not isinstance(value, bool)
+            if not (is_whole and value >= 1) and not (name == "num_particles" and value is None):
+                raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
+        if not 0 < self.learning_rate < math.inf:
+            raise ValueError(f"learning_rate must be positive, got {self.learning_rate!r}.")
+
+    def statistics(self, domain: Domain) -> tuple[Query, ...]:
+        """No queries: the engine needs the strategy's answers only."""
+        del domain
+        return ()
+
+    def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
+        """The size of the tables and the network in MiB of float64. Any tables may overlap."""
+        distinct = {frozenset(clique) for clique in cliques}
+        weights = _HIDDEN * (_LATENT + _HIDDEN + sum(domain.sizes))
+        return (sum(domain.size(clique) for clique in distinct) + weights) * 8 / 2**20
+
+    def fit(
+        self,
+        domain: Domain,
+        measurements: Sequence[Measurement],
+        *,
+        warm_start: Model | None = None,
+        progress: Progress = silent,
+    ) -> Particles:
+        """Rows of a network that was fitted to the answers: embeddings, and tables over codes.
+
+        Other answers are left out. Each fit starts anew: ``warm_start`` is not used.
+        """
+        del warm_start
+        generator = torch.Generator().manual_seed(self.seed)
+        device = torch.device("cuda" if self.enable_gpu and torch.cuda.is_available() else "cpu")
+        total = estimate_total(domain, measurements).value
+        tables = noisy_tables(domain, measurements)
+        losses: list[TableLoss | EmbeddingLoss] = [
+            TableLoss.of(domain, clique, table, total, device) for clique, table in tables.items()
+        ]
+        losses += [
+            EmbeddingLoss.of(domain, each, total, self.num_features, generator, device)
+            for each in measurements
+            if isinstance(each.query, EmbeddingQuery)
+        ]
+        margins = margin_estimates(tables, 1)
+        start = [
+            supported_one_way(margins.get((name,)), size, total) / total
+            for name, size in zip(domain.attributes, domain.sizes, strict=True)
+        ]
+        network = _Network.of(start, generator, device)
+        inputs = torch.randn(self.num_inputs, _LATENT, generator=generator).to(device)
+        self._descend(network, inputs, losses, progress)
+        number = self.num_particles or default_number(total, len(losses))
+        return Particles(domain=domain, codes=_drawn(network.chances(inputs), number, generator))
+
+    def _descend(
+        self,
+        network: "_Network",
+        inputs: Float[Tensor, "row latent"],
+        losses: Sequence[TableLoss | EmbeddingLoss],
+        progress: Progress,
+    ) -> None:
+        """Changes the network's weights, step by step."""
+        adam = _Adam(network.weights)
+        most = max((each.precision for each in losses), default=1.0)
+        for step in progress(range(self.steps), "fit"):
+            chances = network.chances(inputs)
+            parts = [each.precision / most * each(chances) for each in losses]
+            if parts:
+                rate = self.learning_rate * (1 + math.cos(math.pi * step / self.steps)) / 2
+                adam.step(torch.stack(parts).sum(), rate)
+
+
+class _Adam:
+    """Kingma & Ba 2015, Algorithm 1. That of torch imports its compiler first, for seconds."""
+
+    def __init__(self, weights: Sequence[Tensor]) -> None:
+        self._held = [(each, torch.zeros_like(each), torch.zeros_like(each)) for each in weights]
+        self._steps = 0
+
+    def step(self, loss: Float[Tensor, ""], rate: float) -> None:
+        """Moves all weights against the gradient of a loss, in place."""
+        self._steps += 1
+        scale = rate * math.sqrt(1 - 0.999**self._steps) / (1 - 0.9**self._steps)
+        gradients = torch.autograd.grad(loss, [weight for weight, _, _ in self._held])
+        with torch.no_grad():
+            for (weight, mean, square), gradient in zip(self._held, gradients, strict=True):
+                mean.lerp_(gradient, 0.1)
+                square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+                weight.addcdiv_(mean, square.sqrt() + 1e-8, value=-scale)
+
+
+@dataclass(frozen=True)
+class _Network:
+    """Two hidden layers, and a softmax for each attribute."""
+
+    weights: list[Tensor]
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, start: Sequence[np.ndarray], generator: torch.Generator, device: torch.device
+    ) -> "_Network":
+        """A network with random weights, whose rows have about these shares of codes."""
+        sizes = tuple(len(shares) for shares in start)
+        widths = (_LATENT, _HIDDEN, _HIDDEN, sum(sizes))
+        weights: list[Tensor] = []
+        for layer, (before, after) in enumerate(pairwise(widths)):
+            scale = math.sqrt(2 / before) if layer < 2 else 0.5 / math.sqrt(before)
+            bias = torch.zeros(after)
+            if layer == 2:
+                bias = torch.from_numpy(np.log(np.concatenate(start) + _LEAST)).float()
+            weights += [scale * torch.randn(before, after, generator=generator), bias]
+        return cls([each.to(device).requires_grad_() for each in weights], sizes)
+
+    def chances(self, latent: Float[Tensor, "row latent"]) -> list[Float[Tensor, "row _"]]:
+        """The chance of each code of each attribute."""
+        held = latent
+        for weight, bias in zip(self.weights[:-2:2], self.weights[1:-2:2], strict=True):
+            held = torch.relu(torch.nn.functional.layer_norm(held @ weight + bias, bias.shape))
+        scores = held @ self.weights[-2] + self.weights[-1]
+        return [torch.softmax(own, dim=1) for own in scores.split(list(self.sizes), dim=1)]
+
+
+def _drawn(
+    chances: Sequence[Float[Tensor, "row _"]], number: int, generator: torch.Generator
+) -> np.ndarray:
+    """Codes of so many rows, shape (row, attribute): each input has equally many, but for one."""
+    known, found = [own.detach().cpu() for own in chances], []
+    for begun in range(0, number, _AT_ONCE):
+        places = torch.arange(begun, min(begun + _AT_ONCE, number)) % len(known[0])
+        codes = [torch.multinomial(own[places], 1, generator=generator) for own in known]
+        found.append(torch.cat(codes, dim=1))
+    return torch.cat(found).numpy()

@@ -1,0 +1,143 @@
+"""What noisy tables ask of a model: the shares of their cells, each with its weight. Public."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from sdv_privpgd.domain import Clique, Domain, Grouping
+from sdv_privpgd.estimate.noisy_tables import (
+    NoisyTable,
+    estimate_total,
+    grouped_tables,
+    noisy_tables,
+)
+from sdv_privpgd.estimate.structural_zeros import Possible, possible_cells
+from sdv_privpgd.privacy.measurement import Measurement
+
+_EXACT = 1e-3
+"""Standard deviation, in records, that stands for an answer without noise."""
+
+_LARGEST = 2048.0
+"""MiB of the largest model of an engine that holds a number for each component and code."""
+
+
+class View(NamedTuple):
+    """An attribute through its codes, or through groups of them.
+
+    >>> View(axis=0, groups=(0, 0, 1)).size
+    2
+    """
+
+    axis: int
+    groups: tuple[int, ...]
+    """The group of each code; its own number where codes are looked at themselves."""
+
+    @property
+    def size(self) -> int:
+        """The number of groups."""
+        return max(self.groups) + 1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Goals:
+    """Tables that a model is to match.
+
+    A model's loss is the sum over cells of weight * (share - wanted share)^2: the mean squared
+    error in standard deviations of the noise. Where all tables are equally noisy, this is the sum
+    of squares of the published engines but for a factor.
+
+    Attributes:
+        domain: The domain of the rows.
+        views: The ways in which tables look at attributes.
+        tables: For each table the indices of its views.
+        shares: For each table the noisy counts, divided by the number of records; float64, one
+            axis a view. Noise makes some of them negative.
+        weights: For each table what a squared error of a share counts.
+
+    >>> from sdv_privpgd.privacy.queries import MarginalQuery
+    >>> noisy = Measurement(query=MarginalQuery(("a",)), answer=np.array([60, 40]), stddev=2.0)
+    >>> goals = Goals.of(Domain(("a",), (2,)), [noisy])
+    >>> goals.shares[0], goals.weights
+    (array([0.6, 0.4]), (1250.0,))
+    """
+
+    domain: Domain
+    views: tuple[View, ...]
+    tables: tuple[tuple[int, ...], ...]
+    shares: tuple[np.ndarray, ...]
+    weights: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls, domain: Domain, measurements: Sequence[Measurement], possible: Possible | None = None
+    ) -> "Goals":
+        """The tables over codes and over groups that were measured.
+
+        ``possible`` marks the cells of some cliques that can hold rows at all: the others are
+        wanted empty.
+        """
+        total = estimate_total(domain, measurements).value
+        found: list[tuple[Clique, Grouping | None, NoisyTable]] = []
+        for clique, table in noisy_tables(domain, measurements).items():
+            allowed = possible_cells(clique, table.counts.shape, possible or {})
+            found.append((clique, None, NoisyTable(table.counts * allowed, table.variance)))
+        for grouping, tables in grouped_tables(domain, measurements).items():
+            found += [(clique, grouping, table) for clique, table in tables.items()]
+        views: dict[View, int] = {}
+        places = [
+            tuple(views.setdefault(_view(domain, name, grouping), len(views)) for name in clique)
+            for clique, grouping, _ in found
+        ]
+        cells = sum(table.counts.size for _, _, table in found)
+        return cls(
+            domain=domain,
+            views=tuple(views),
+            tables=tuple(places),
+            shares=tuple(table.counts / total for _, _, table in found),
+            weights=tuple(
+                total**2 / max(table.variance, _EXACT**2) / cells for _, _, table in found
+            ),
+        )
+
+
+def _view(domain: Domain, name: str, grouping: Grouping | None) -> View:
+    (axis,) = domain.axes((name,))
+    groups = range(domain.sizes[axis]) if grouping is None else grouping[name].tolist()
+    return View(axis, tuple(groups))
+
+
+def table_megabytes(domain: Domain, cliques: Iterable[Clique]) -> float:
+    """The size of the tables of these cliques, in MiB of float64. Any of them may overlap.
+
+    >>> table_megabytes(Domain(("a", "b"), (1024, 128)), [("a", "b"), ("b", "a")])
+    1.0
+    """
+    distinct = {frozenset(clique) for clique in cliques}
+    return sum(domain.size(clique) for clique in distinct) * 8 / 2**20
+
+
+def too_many_components(domain: Domain, components: int) -> str | None:
+    """Why so many components of all codes cannot be held: they take more than 2 GiB of float64.
+
+    >>> too_many_components(Domain(("a",), (9,)), 1_000) is None
+    True
+    """
+    size = components * sum(domain.sizes) * 8 / 2**20
+    if size <= _LARGEST:
+        return None
+    return (
+        f"{components:,} rows of shares over all {sum(domain.sizes):,} codes take {size:.3g} MiB, "
+        f"above {_LARGEST:g}. Ask for fewer components, or for fewer codes of the columns with "
+        "most of them."
+    )
+
+
+def require_integer(name: str, value: int, least: int) -> None:
+    """Raises ``ValueError`` unless a setting is an integer of at least ``least``.
+
+    >>> require_integer("steps", 10, 1)
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")

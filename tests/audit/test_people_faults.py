@@ -1,0 +1,171 @@
+"""The audit of a bound on people, weighed or not, finds what is planted, and nothing else."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sdv_tables
+from no_processes import NoProcesses
+
+from sdv_privpgd import (
+    Boolean,
+    Categorical,
+    MSTSynthesizer,
+    Numerical,
+    audit_fit,
+    audit_measure,
+)
+from sdv_privpgd.audit import door
+from sdv_privpgd.privacy import boundary, weighing
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.units import units_of
+from sdv_privpgd.releases.measuring import Measuring
+from sdv_privpgd.sources import visits
+from sdv_privpgd.sources.people import PeopleSource
+
+COLUMNS = {"ill": Boolean(), "ward": Categorical(["A", "B", "C"])}
+IN_ORDER = {**COLUMNS, "day": Numerical(0, 9, decimal_places=0)}
+ORDER = {"sequence_by": "day", "previous": ["ward"]}
+PEOPLE = {"adjacency": "add_remove", "person_column": "who", "rows_per_person": 2}
+
+
+@pytest.fixture
+def plant(monkeypatch):
+    monkeypatch.setattr(door, "FreshProcesses", NoProcesses)
+    return monkeypatch.setattr
+
+
+def failed(columns=COLUMNS, **settings):
+    asked = {"epsilon": 6.0, "engine": "pgm", "strategy": "independent", "discovery_share": 0}
+    report = audit_fit(columns, runs=100, false_alarms=1e-7, **{**asked, **PEOPLE, **settings})
+    return set(report.to_dict()["failed"])
+
+
+@pytest.mark.parametrize(
+    "weigh_people", [pytest.param(False, marks=pytest.mark.slow), True], ids=["rows", "people"]
+)
+def test_nothing_is_found_where_all_is_right(weigh_people, plant):
+    assert failed(weigh_people=weigh_people) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["all_pairs", "mst", "mwem"])
+@pytest.mark.parametrize("weigh_people", [False, True])
+def test_nothing_is_found_whatever_is_asked(strategy, weigh_people, plant):
+    columns = {**COLUMNS, "town": Categorical()}
+    asked = {"strategy": strategy, "discovery_share": 0.3, "weigh_people": weigh_people}
+    assert failed(columns, **asked) == set()
+
+
+@pytest.mark.slow
+def test_nothing_is_found_in_a_synthesizer_whose_ids_are_made_anew(plant):
+    facts = {"who": {"sdtype": "id"}, "ill": {"sdtype": "boolean"}}
+    metadata = sdv_tables.metadata_of(facts)
+    synthesizer = MSTSynthesizer(metadata, 6.0, weigh_people=True, **PEOPLE)
+    assert synthesizer.audit(runs=100, false_alarms=1e-7).to_dict()["failed"] == []
+
+
+@pytest.mark.parametrize(
+    "weigh_people", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["rows", "people"]
+)
+def test_a_bound_that_is_not_kept(weigh_people, plant):
+    def stays(self, people, places, read, kept):
+        return np.ones(len(places), dtype=bool)
+
+    plant(PeopleSource, "_stays", stays)
+    assert {"changes", "people"} <= failed(weigh_people=weigh_people)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weigh_people", [False, True])
+def test_a_person_counted_with_one_row_too_many(weigh_people, plant):
+    kept = PeopleSource._stays
+
+    def one_more(self, *rest):
+        self._most += 1
+        try:
+            return kept(self, *rest)
+        finally:
+            self._most -= 1
+
+    plant(PeopleSource, "_stays", one_more)
+    assert {"changes", "people"} <= failed(weigh_people=weigh_people)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("weights", "found"),
+    [
+        (lambda most: [units_of(most) // max(n - 1, 1) for n in range(1, most + 1)], "changes"),
+        (lambda most: [units_of(most) // (n + 1) for n in range(1, most + 1)], "people"),
+    ],
+    ids=["a row too few", "a row too many"],
+)
+def test_weights_that_are_off_by_one_row(weights, found, plant):
+    for module in (weighing, boundary):
+        plant(module, "weights_of", weights)
+    assert {found, "people"} <= failed(weigh_people=True)
+
+
+@pytest.mark.slow
+def test_rows_that_are_chosen_by_who_else_is_there(plant):
+    plant(PeopleSource, "_start", lambda self, person, number: self.num_rows() % number)
+    assert "changes" in failed()
+
+
+@pytest.mark.slow
+def test_a_charge_for_one_row_of_people_who_have_two(plant):
+    plant(PrivacyLedger, "rows_counted", property(lambda self: 1))
+    assert {"changes", "attack"} <= failed()
+
+
+def measured(**settings):
+    report = audit_measure(
+        COLUMNS, 6.0, runs=100, false_alarms=1e-7, strategy="independent", **settings
+    )
+    return set(report.to_dict()["failed"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{}, PEOPLE, {**PEOPLE, "weigh_people": True}])
+def test_nothing_is_found_in_a_release_where_all_is_right(settings, plant):
+    assert measured(**settings) == set()
+
+
+@pytest.mark.slow
+def test_a_release_that_says_how_many_rows_there_are(plant):
+    real = Measuring.run
+
+    def run(self, progress):
+        return replace(real(self, progress), strategy=str(self.private._source.num_rows()))
+
+    plant(Measuring, "run", run)
+    assert measured(**PEOPLE) == {"file"}
+
+
+def test_nothing_is_found_in_rows_in_order(plant):
+    assert failed(IN_ORDER, **ORDER) == set()
+
+
+@pytest.mark.slow
+def test_one_row_in_order_too_many(plant):
+    in_order = visits._in_order
+
+    def one_more(owner, most, starts, *keys):
+        return in_order(owner, most + 1, starts, *keys)
+
+    plant(visits, "_in_order", one_more)
+    assert {"changes", "people"} <= failed(IN_ORDER, **ORDER)
+
+
+def test_a_row_that_is_told_of_somebody_else(plant):
+    in_order = visits._in_order
+
+    def of_anybody(owner, most, starts, *keys):
+        right = in_order(owner, most, starts, *keys)
+        last = np.maximum.accumulate(np.where(right.stays, np.arange(len(owner)), 0))
+        before = np.where(right.stays, np.r_[0, last[:-1]], -1)  # of whoever stood there before
+        return replace(right, before=before)
+
+    plant(visits, "_in_order", of_anybody)
+    assert "changes" in failed(IN_ORDER, strategy="all_pairs", **ORDER)

@@ -1,0 +1,168 @@
+"""Every strategy with every engine: they make rows together, or are refused before anything is
+spent, with the reason.
+
+Both come from the registries, so that a new one is tested once it has a name.
+"""
+
+import inspect
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+from answers import open_curator
+from small_engine import MaximumEntropy
+
+from sdv_privpgd import (
+    AIM,
+    MST,
+    AllKWay,
+    AllPairs,
+    MSTSynthesizer,
+    Numerical,
+    PrivatePGM,
+    combine,
+    fit_table,
+    measure,
+    pipeline,
+)
+from sdv_privpgd.cli.program import main
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES, engine_of, strategy_of
+from sdv_privpgd.forecast import asking
+from sdv_privpgd.matching import MatchError, require_match
+from sdv_privpgd.privacy import curator as curating
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery
+
+FEW = {
+    "num_particles": 200, "epochs": 3, "steps": 15, "iterations": 20, "rounds": 2, "updates": 20,
+    "generations": 20, "num_rows": 200, "rounds_per_attribute": 1, "enable_gpu": False, "sweeps": 5,
+    "candidates": 40, "num_components": 50, "widths": (8, 8), "latent": 4, "elite": 4,
+}  # fmt: skip
+"""Small numbers for settings of these names, of whatever part has them."""
+
+
+def few(part):
+    """The same strategy or engine at a size of a fraction of a second."""
+    asked = inspect.signature(type(part)).parameters
+    return type(part)(**{name: value for name, value in FEW.items() if name in asked})
+
+
+def toy(num_rows=300):
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 3, num_rows)
+    b = np.where(rng.random(num_rows) < 0.8, a, rng.integers(0, 3, num_rows))
+    codes = np.stack([a, b, rng.integers(0, 2, num_rows)], axis=1)
+    return Dataset(Domain(tuple("abc"), (3, 3, 2)), codes)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_each_pair_makes_rows_and_spends_all_or_is_refused_at_no_cost(strategy, engine):
+    curator = open_curator(toy(), epsilon=3.0)
+    asks, makes = few(strategy_of(strategy)), few(engine_of(engine, seed=0))
+    try:
+        release = pipeline.run(curator, asks, makes)
+    except MatchError:
+        assert not curator.ledger.charges
+        return
+    assert release.ledger.remaining == 0
+    rows = release.model.sample(50, seed=1)
+    assert rows.shape == (50, 3)
+    assert (rows >= 0).all()
+    assert (rows < release.domain.sizes).all()
+
+
+def never(*args):
+    raise AssertionError("the table was looked at")
+
+
+WIDE = pd.DataFrame({f"x{number}": [0.5, 9.5] * 100 for number in range(12)})
+DECLARED = {name: Numerical(0, 10, decimal_places=2) for name in WIDE}
+METADATA = sdv_tables.metadata_of({name: {"sdtype": "numerical"} for name in WIDE})
+DOMAIN = {name: {"range_min": 0, "range_max": 10, "decimal_places": 2} for name in WIDE}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_all_doors_refuse_before_the_table_is_looked_at(share, monkeypatch):
+    monkeypatch.setattr(curating, "_noisy", never)
+    with pytest.raises(MatchError, match="66 tables overlap so much"):
+        fit_table(WIDE, DECLARED, 1.0, strategy="all_pairs", engine="pgm", discovery_share=share)
+    synthesizer = MSTSynthesizer(
+        METADATA, 1.0, public_domain=DOMAIN, strategy="all_pairs", discovery_share=share
+    )
+    with pytest.raises(MatchError, match="junction tree of the graphical model"):
+        synthesizer.fit(WIDE)
+    assert synthesizer._account.ledger is None
+    with pytest.raises(MatchError):
+        synthesizer.plan(500)
+
+
+def test_what_nobody_declared_is_refused_once_it_is_found_and_nothing_more_is_spent():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({f"x{number}": rng.random(4_000) * 100 for number in range(9)})
+    unknown = {name: {"sdtype": "numerical"} for name in table}
+    with pytest.raises(MatchError) as refused:
+        fit_table(table, unknown, 4.0, strategy=AllPairs(), engine="pgm", num_bins=32)
+    assert any("spent" in note for note in refused.value.__notes__)
+    assert not any("2-way" in note for note in refused.value.__notes__)
+
+
+def test_tables_of_holders_that_an_engine_cannot_model_are_refused_with_the_remedy(
+    tmp_path, capsys
+):
+    release = measure(WIDE, DECLARED, 1.0, holder="North", num_bins=16)
+    reason = r"What was measured does not go with PrivatePGM here: .*'particles'"
+    with pytest.raises(MatchError, match=reason):
+        combine([release], engine="pgm")
+    release.save(tmp_path / "north.zip")
+    asked = ["--engine", "pgm", "--out", str(tmp_path / "rows.csv")]
+    assert main(["combine", str(tmp_path / "north.zip"), *asked]) == 1
+    assert "What was measured does not go with PrivatePGM" in capsys.readouterr().err
+    assert not (tmp_path / "rows.csv").exists()
+
+
+CODES = Domain(tuple(f"x{number}" for number in range(60)), (2,) * 60)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "engine", "reason"),
+    [
+        (AllPairs(), PrivatePGM(), "groups of values"),
+        (AllKWay(degree=3), PrivatePGM(), "overlap so much"),
+        (AIM(max_megabytes=4_000), PrivatePGM(), "choose a smaller max_megabytes"),
+        (MST(), PrivatePGM(largest_megabytes=1e-5), "above 1e-05"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else type(each).__name__,
+)
+def test_reasons_are_in_words_and_name_both(strategy, engine, reason):
+    domain = CODES if isinstance(strategy, AllPairs) else CODES.project(CODES.attributes[:40])
+    with pytest.raises(MatchError, match=f"(?i){reason}") as refused:
+        require_match(strategy, engine, domain)
+    said = f"{type(strategy).__name__} does not go with {type(engine).__name__} here: "
+    assert str(refused.value).startswith(said)
+
+
+def test_an_engine_of_ones_own_may_refuse_or_say_nothing():
+    class Narrow(MaximumEntropy):
+        def refusal(self, domain, cliques):
+            return "it is narrow." if len(domain) > 2 else None
+
+    require_match(MST(), Narrow(), CODES.project(("x0", "x1")))
+    with pytest.raises(MatchError, match="MST does not go with Narrow here: it is narrow"):
+        require_match(MST(), Narrow(), CODES)
+    require_match(AllPairs(), MaximumEntropy(), CODES)
+
+
+@pytest.mark.parametrize(("engine", "asks"), [("pgm", False), ("particles", True)])
+def test_no_budget_goes_to_groups_that_an_engine_leaves_unused(engine, asks):
+    curator = open_curator(toy())
+    strategy, engine = AllPairs(first_share=Fraction(1)), engine_of(engine, seed=0)
+    strategy.run(curator, engine)
+    grouped = [m for m in curator.measurements if isinstance(m.query, GroupedMarginalQuery)]
+    assert bool(grouped) is asks
+    assert curator.ledger.remaining == 0
+    expected = [stage.name for stage in asking(curator.domain, 1_000, strategy, engine)]
+    assert expected.count("measure") == 1 + asks

@@ -1,0 +1,103 @@
+"""A fit whose first counts have nothing that is declared of a column stops there, and can go on."""
+
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+
+from sdv_privpgd import MisfitError, PrivPGDSynthesizer
+from sdv_privpgd.report.advice import OPENING
+
+COLUMNS = {
+    "ward": {"sdtype": "categorical"},
+    "age": {"sdtype": "numerical"},
+    "ill": {"sdtype": "boolean"},
+}
+AGE = {"range_min": 0, "range_max": 99, "decimal_places": 0, "cut_points": [33, 66]}
+CELLS = np.random.default_rng(0)
+TABLE = pd.DataFrame(
+    {
+        "ward": CELLS.choice(["a", "b"], 900),
+        "age": CELLS.integers(0, 100, 900),
+        "ill": CELLS.random(900) < 0.5,
+    }
+)
+
+
+def new(ward, strategy="mst", epsilon=3.0, **more):
+    domain = {"ward": ward, "age": AGE, **more}
+    return PrivPGDSynthesizer(
+        sdv_tables.metadata_of(COLUMNS), epsilon, strategy=strategy, engine="pgm",
+        public_domain=domain,
+    )  # fmt: skip
+
+
+CAPITALS = {"range_values": ["A", "B"]}
+WITH_OTHER = {**CAPITALS, "other_value": "other"}
+
+
+@pytest.mark.parametrize(
+    ("ward", "told"),
+    [(WITH_OTHER, "are 'other'"), (CAPITALS, "are missing, or cannot be read")],
+)
+@pytest.mark.parametrize("strategy", ["mst", "aim", "all_pairs"])
+def test_a_wrong_codebook_stops_the_fit_and_the_rest_stays(ward, told, strategy):
+    rows, epsilon = (9, 0.5) if strategy == "all_pairs" else (1, 3.0)
+    table = pd.concat([TABLE] * rows, ignore_index=True)
+    synthesizer = new(ward, strategy, epsilon)
+    with pytest.raises(
+        MisfitError, match="none of the values that are declared of 'ward'"
+    ) as error:
+        synthesizer.fit(table)
+    assert told in str(error.value)
+    assert "'age'" not in str(error.value)
+    assert 0 < synthesizer.ledger.spent() < 0.9 * epsilon
+    assert synthesizer.unfinished is not None
+    if sys.version_info >= (3, 11):
+        assert "finish(data)" in error.value.__notes__[0]
+
+
+def test_it_goes_on_all_the_same_where_it_is_finished():
+    synthesizer = new(WITH_OTHER)
+    with pytest.raises(MisfitError):
+        synthesizer.fit(TABLE)
+    paid = synthesizer.ledger.charges
+    with pytest.warns(UserWarning, match=OPENING):
+        synthesizer.finish(TABLE)
+    assert synthesizer.ledger.charges[: len(paid)] == paid
+    assert synthesizer.ledger.spent() == pytest.approx(3.0, abs=1e-6)
+    assert (synthesizer.sample(50)["ward"] == "other").mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("ward", "table"),
+    [
+        ({"range_values": ["a", "b"]}, TABLE),
+        ({"range_values": ["a"], "other_value": "other"}, TABLE),
+        ({**CAPITALS, "range_is_nullable": True}, TABLE),
+        ({}, TABLE.assign(ward=None)),
+    ],
+    ids=["right", "a missing category", "may be missing", "undeclared"],
+)
+def test_nothing_stops_where_nobody_is_surely_wrong(ward, table):
+    synthesizer = new(ward)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        synthesizer.fit(table)
+    assert len(synthesizer.sample(5)) == 5
+
+
+def test_truths_in_other_words_stop_the_fit():
+    table = TABLE.assign(ward="A", ill=np.where(TABLE["ill"], "oui", "non"))
+    with pytest.raises(MisfitError, match=r"'ill'.*only true and false, 1 and 0 are read"):
+        new(CAPITALS).fit(table)
+
+
+def test_a_column_without_a_declared_value_in_few_rows_is_only_warned_of():
+    synthesizer = new(WITH_OTHER, epsilon=0.2)
+    with pytest.warns(UserWarning, match=OPENING):
+        synthesizer.fit(TABLE.iloc[:60])
+    assert synthesizer.unfinished is None

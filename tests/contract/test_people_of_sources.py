@@ -1,0 +1,125 @@
+"""A bound on people is kept, and people are weighed, on every source as on a frame."""
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from same_rows import observed
+from test_sources import SOURCES, of_duckdb, of_ibis
+
+from sdv_privpgd import Boolean, Categorical, fit_table
+from sdv_privpgd.sources import arrow, frames, people
+from sdv_privpgd.sources.opening import of_people, open_source
+
+COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Boolean(), "town": Categorical()}
+
+
+def table(who="whole numbers", num_rows=700):
+    rng = np.random.default_rng(0)
+    ids = pd.Series(rng.integers(0, 150, num_rows))
+    if who == "text":
+        ids = "P" + ids.astype(str)
+    if who == "some missing":
+        ids = ids.mask(ids % 11 == 0)
+    return pd.DataFrame(
+        {
+            "who": ids,
+            "ward": rng.choice(["A", "B"], num_rows).astype(object),
+            "ill": rng.random(num_rows) < 0.4,
+            "town": rng.choice(["North", "South"], num_rows).astype(object),
+            "row": np.arange(num_rows),
+        }
+    )
+
+
+def of_csv(frame, folder):
+    frame.to_csv(folder / "visits.csv", index=False)
+    return folder / "visits.csv"
+
+
+@pytest.fixture(autouse=True)
+def one_key(monkeypatch):
+    """Many batches, and the same key in every fit."""
+    for module, name in ((arrow, "BLOCK"), (frames, "_BLOCK")):
+        monkeypatch.setattr(module, name, 97)
+    monkeypatch.setattr(
+        people.secrets, "token_bytes", lambda number: b"one key of all fits"[:number]
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "who"),
+    [
+        *[(made, who) for made in SOURCES for who in ("whole numbers", "text", "some missing")],
+        (of_csv, "text"),
+    ],
+)
+def test_no_more_rows_of_a_person_are_read_than_may_be(made, who, tmp_path):
+    frame = table(who)
+    source = of_people(open_source(made(frame, tmp_path)), "who", 2, True)
+    assert source.numbered is not None
+    rows, used = Counter(), {}
+    for batch in source.batches(["row", source.numbered.name]):
+        rows.update(batch.columns["row"].astype(int).tolist())
+        used.update(zip(batch.columns["row"].astype(int), batch.columns["number"], strict=True))
+    own = of_people(open_source(frame), "who", 2, True)
+    kept = [row for batch in own.batches(["row"]) for row in batch.columns["row"].tolist()]
+    assert sum(rows.values()) == len(kept)
+    if made not in (of_duckdb, of_ibis):  # which have no order
+        assert rows == Counter(kept)  # the frame's
+    numbers = frame["who"].value_counts(dropna=False).clip(upper=2)
+    assert source.num_rows() == len(kept) == numbers.sum()
+    kept_of = frame.loc[sorted(rows), "who"]
+    assert used == {
+        row: numbers[np.nan if pd.isna(each) else each] for row, each in kept_of.items()
+    }
+
+
+@pytest.mark.parametrize("weigh_people", [False, True])
+@pytest.mark.parametrize("made", [*SOURCES, of_csv])
+def test_the_model_is_the_frames_to_the_byte(made, weigh_people, frozen, tmp_path):
+    settings = {
+        "engine": "pgm", "strategy": "independent", "adjacency": "add_remove",
+        "person_column": "who", "rows_per_person": 3, "weigh_people": weigh_people,
+    }  # fmt: skip
+    frame = table("text")
+    if made in (of_duckdb, of_ibis):  # which have no order: all is of the sorted frame
+        frame = frame.sort_values(["who", *COLUMNS], ignore_index=True)
+    expected = observed(frame, COLUMNS, **settings)
+    assert observed(made(frame, tmp_path), COLUMNS, **settings) == expected
+
+
+@pytest.mark.parametrize("weigh_people", [False, True])
+def test_counts_are_of_rows_or_of_people(weigh_people):
+    frame = table()
+    fitted = fit_table(
+        frame, COLUMNS, 50.0, adjacency="add_remove", person_column="who", rows_per_person=3,
+        weigh_people=weigh_people, engine="pgm", strategy="independent", discovery_share=0.5,
+    )  # fmt: skip
+    numbers = frame["who"].value_counts()
+    rows = numbers.clip(upper=3).sum()
+    assert abs(fitted.num_rows - (len(numbers) if weigh_people else rows)) < 40
+
+
+class Shuffled:
+    """A relation of DuckDB whose rows come in another order each time, as a join's may."""
+
+    def __new__(cls, frame):
+        duckdb = pytest.importorskip("duckdb")
+        connection = duckdb.connect()
+        connection.register("visits", frame)
+        return connection.sql("select * from visits order by random()")
+
+
+def test_rows_of_a_database_in_any_order_are_chosen_by_what_they_say():
+    frame = table()
+    found = []
+    for _ in range(3):
+        names = ["ward", "ill", "town", "row"]
+        source = of_people(open_source(Shuffled(frame)), "who", 2, columns=names)
+        for _ in range(2):
+            rows = [row for batch in source.batches(["row"]) for row in batch.columns["row"]]
+            found.append(sorted(map(int, rows)))
+    assert all(each == found[0] for each in found)
+    assert len(found[0]) == frame["who"].value_counts().clip(upper=2).sum()

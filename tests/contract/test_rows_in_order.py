@@ -1,0 +1,358 @@
+"""Rows in order: persons are sampled with rows that follow each other, whatever holds the table."""
+
+import json
+import pickle
+import warnings
+import zipfile
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+from sdv.cag import Inequality
+from sdv.errors import InvalidDataError
+from visiting import COLUMNS, ORDER, transitions, visits
+
+from sdv_privpgd import (
+    Categorical,
+    Datetime,
+    Measured,
+    MSTSynthesizer,
+    ParticleGradientDescent,
+    combine,
+    fit_table,
+    measure,
+)
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.visits import Visits, time_after, time_between
+from sdv_privpgd.fitting.asking import asked
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.sources.opening import of_visits
+from sdv_privpgd.sources.visits import VisitsSource
+
+FACTS = {
+    "patient": {"sdtype": "id"},
+    **{name: {"sdtype": each.sdtype} for name, each in COLUMNS.items()},
+}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return fit_table(visits(4_000), COLUMNS, 10.0, engine="pgm", **ORDER)
+
+
+@pytest.fixture(scope="module")
+def synthesizer():
+    made = MSTSynthesizer(sdv_tables.metadata_of(FACTS), 10.0, public_domain=COLUMNS, **ORDER)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made.fit(visits(2_000))
+    return made
+
+
+class TestRows:
+    def test_persons_come_one_by_one_with_their_rows_in_order(self, fitted):
+        rows = fitted.fitted.sampler.first(5_000)
+        rows = pd.DataFrame(rows)
+        assert list(rows) == ["patient", "sex", "admitted", "ward"]
+        assert rows["patient"].is_monotonic_increasing
+        assert set(rows["patient"].diff().dropna()) == {0, 1}
+        assert rows.groupby("patient")["admitted"].is_monotonic_increasing.all()
+        assert rows.groupby("patient").size().max() == 3
+        assert rows.groupby("patient")["sex"].nunique().max() == 1
+
+    def test_a_row_depends_on_the_row_before(self, fitted):
+        real = visits(4_000).sort_values(["patient", "admitted"])
+        rows = pd.DataFrame(fitted.fitted.sampler.first(10_000))
+        assert np.abs(transitions(rows) - transitions(real)).sum() / 2 < 0.06
+        days = rows.groupby("patient")["admitted"].diff().dt.days.dropna()
+        assert 5 <= days.median() <= 9  # it is 7
+
+    def test_the_number_of_rows_is_that_of_bounded_persons(self, fitted):
+        rows = pd.DataFrame(fitted.fitted.sampler.first(10_000))
+        found = rows.groupby("patient").size().value_counts(normalize=True)
+        # One to five rows are as likely, and no more than three are used.
+        assert np.abs(found[[1, 2, 3]] - [0.2, 0.2, 0.6]).max() < 0.03
+
+    def test_the_sequence_is_the_same_however_it_is_cut(self, fitted):
+        fitted.reset_sampling()
+        together = fitted.sample(300)
+        fitted.reset_sampling()
+        parts = [fitted.sample(number) for number in (0, 1, 99, 200)]
+        assert pd.concat(parts, ignore_index=True).equals(together)
+        kept = pickle.loads(pickle.dumps(fitted))
+        assert kept.sample(500).equals(fitted.sample(500))
+        assert len(fitted.sample(0)) == 0
+
+    def test_blocks_go_on_where_the_last_one_ended(self):
+        engine = ParticleGradientDescent(num_particles=300)
+        small = fit_table(visits(300), COLUMNS, 20.0, engine=engine, **ORDER)
+        many = pd.DataFrame(small.fitted.sampler.first(2_000))
+        assert set(many["patient"].diff().dropna()) == {0, 1}
+        assert many.groupby("patient")["admitted"].is_monotonic_increasing.all()
+        assert many.groupby("patient").size().max() == 3
+
+    def test_visits_without_a_time_come_last(self):
+        table = visits(1_000)
+        table.loc[::3, "admitted"] = None
+        fitted = fit_table(table, COLUMNS, 20.0, engine="pgm", **ORDER)
+        rows = pd.DataFrame(fitted.fitted.sampler.first(3_000))
+        assert rows["admitted"].isna().any()
+        after = rows[rows.groupby("patient")["admitted"].transform(lambda own: own.shift().isna())]
+        later = after[after["patient"].duplicated() | after["admitted"].isna()]
+        assert later.groupby("patient")["admitted"].apply(lambda own: own[1:].isna().all()).all()
+
+    def test_what_is_added_is_measured_and_not_sampled(self, fitted):
+        added = {"admitted (since the row before)", "ward (row before)", "rows of the person"}
+        told = fitted.noisy_tables()
+        assert added <= {*told["column_1"], *told["column_2"]}
+        assert not added & {*fitted.domain, *fitted.sample(1)}
+
+
+class TestSdv:
+    def test_ids_are_made_up_for_persons(self, synthesizer):
+        synthesizer.reset_sampling()
+        rows = synthesizer.sample(2_000)
+        assert list(rows) == list(FACTS)
+        assert rows["patient"].iloc[0] == "sdv-id-0"
+        assert rows.groupby("patient", sort=False)["admitted"].is_monotonic_increasing.all()
+        assert rows.groupby("patient").size().max() == 3
+
+    def test_text_ids_are_text(self):
+        table = visits(300).astype({"patient": str})
+        made = MSTSynthesizer(sdv_tables.metadata_of(FACTS), 5.0, public_domain=COLUMNS, **ORDER)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made.fit(table)
+        assert made.sample(3)["patient"].str.startswith("sdv-id-").all()
+
+    def test_conditions_are_of_single_rows(self, synthesizer):
+        known = pd.DataFrame({"ward": ["A", "C"], "patient": ["Ann", "Bea"]})
+        rows = synthesizer.sample_remaining_columns(known)
+        assert rows["ward"].tolist() == ["A", "C"]
+        assert rows["patient"].tolist() == ["Ann", "Bea"]
+
+    def test_more_budget_and_files_keep_the_order(self, synthesizer, tmp_path):
+        kept = pickle.loads(pickle.dumps(synthesizer))
+        kept.refine(visits(2_000), 1.0)
+        rows = kept.sample(500)
+        assert rows.groupby("patient", sort=False)["admitted"].is_monotonic_increasing.all()
+        assert kept.ledger.epsilon == 11
+
+    def test_what_it_cannot_do_is_said(self, synthesizer):
+        page = " ".join(synthesizer.report().html().split())
+        assert "Rows of a person in order" in page
+        assert "on no earlier one" in page
+        assert "Persons with more than 3 rows look shorter" in page
+
+    def test_a_plan_counts_the_added_columns(self, synthesizer):
+        assert "ward (row before)" in str(synthesizer.plan(1_000).to_dict())
+
+    def test_a_comparison_looks_at_the_columns_of_the_table(self, synthesizer):
+        found = synthesizer.evaluate(visits(300))
+        assert "row before" not in str(found.to_dict())
+
+    def test_constraints_hold_in_rows_that_follow(self):
+        table = visits(800)
+        stay = pd.to_timedelta(np.arange(len(table)) % 9, unit="D")
+        table["left"] = table["admitted"] + stay
+        facts = sdv_tables.metadata_of({**FACTS, "left": {"sdtype": "datetime"}})
+        domain = {**COLUMNS, "left": Datetime("2020-01-01", "2024-12-31")}
+        made = MSTSynthesizer(facts, 10.0, public_domain=domain, **ORDER)
+        made.add_constraints([Inequality("admitted", "left")])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made.fit(table)
+        rows = made.sample(1_000)
+        assert (rows["admitted"] <= rows["left"]).all()
+        assert rows.groupby("patient", sort=False)["admitted"].is_monotonic_increasing.all()
+
+    def test_a_file_from_before_orders_has_none(self, synthesizer):
+        state = {
+            name: value
+            for name, value in synthesizer.__getstate__().items()
+            if name not in ("sequence_by", "previous", "per_person")
+        }
+        old = MSTSynthesizer.__new__(MSTSynthesizer)
+        old.__setstate__({**state, "_state_version": 7})
+        assert (old.sequence_by, old.previous, old.per_person) == (None, (), ())
+
+
+class TestHolders:
+    def test_a_release_carries_its_order(self, tmp_path):
+        paths = [
+            measure(visits(1_000, seed), COLUMNS, 5.0, holder=name, **ORDER).save(
+                tmp_path / f"{name}.zip"
+            )
+            for seed, name in enumerate(("North", "South"))
+        ]
+        assert Measured.load(paths[0]).visits.previous == ("ward",)
+        combined = combine(paths, engine="pgm")
+        rows = combined.sample(1_000)
+        assert rows.groupby("patient")["admitted"].is_monotonic_increasing.all()
+        assert "Rows of a person in order" in combined.report().html()
+
+    @pytest.mark.parametrize(
+        "other", [{"previous": ["sex"], "per_person": []}, {"rows_per_person": 2}, None]
+    )
+    def test_orders_have_to_agree(self, other):
+        plain = {name: ORDER[name] for name in ("adjacency", "person_column", "rows_per_person")}
+        asked = plain if other is None else {**ORDER, **other}
+        one = measure(visits(100), COLUMNS, 1.0, holder="North", **ORDER)
+        two = measure(visits(100), COLUMNS, 1.0, holder="South", **asked)
+        with pytest.raises(ValueError, match="the same sequence_by, previous, per_person"):
+            combine([one, two])
+
+    def test_another_version_of_the_file_is_refused(self, tmp_path):
+        path = measure(visits(100), COLUMNS, 1.0, holder="North", **ORDER).save(tmp_path / "n.zip")
+        with zipfile.ZipFile(path) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        facts = json.loads(members["release.json"])
+        assert facts["version"] == 2
+        for changed in ({"version": 1}, {"order": {"sequence_by": "admitted"}}, {"order": None}):
+            members["release.json"] = json.dumps({**facts, **changed}).encode()
+            with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+                for name, content in members.items():
+                    archive.writestr(name, content)
+            with pytest.raises(ValueError, match="no release file that can be read"):
+                Measured.load(tmp_path / "other.zip")
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("changes", "said"),
+        [
+            ({"sequence_by": None}, "previous and per_person need sequence_by"),
+            ({"person_column": None}, "sequence_by needs person_column"),
+            ({"rows_per_person": 1}, "rows_per_person of at least 2"),
+            ({"sequence_by": "ward", "previous": []}, "no modelled column of numbers or dates"),
+            ({"sequence_by": 3}, "must be the name of a column"),
+            ({"previous": ["wrd"]}, r"previous names \['wrd'\], which are no modelled columns"),
+            ({"per_person": ["patient"]}, r"per_person names \['patient'\]"),
+            ({"previous": ["sex"]}, "both name"),
+            ({"previous": ["admitted"]}, "must not name 'admitted'"),
+            ({"previous": ["ward", "ward"]}, "each once"),
+        ],
+    )
+    def test_an_order_that_cannot_be_meant_is_refused_before_a_row_is_read(self, changes, said):
+        with pytest.raises(ValueError, match=said):
+            fit_table(object(), COLUMNS, 1.0, **{**ORDER, **changes})
+        with pytest.raises(ValueError, match=said):
+            MSTSynthesizer(
+                sdv_tables.metadata_of(FACTS), 1.0, public_domain=COLUMNS, **{**ORDER, **changes}
+            )
+
+    def test_the_range_of_the_order_has_to_be_declared(self):
+        columns = {**COLUMNS, "admitted": Datetime()}
+        with pytest.raises(ValueError, match="needs a column whose range is declared"):
+            fit_table(visits(10), columns, 1.0, **ORDER)
+
+    def test_columns_that_are_called_as_the_added_ones_are_refused(self):
+        columns = {**COLUMNS, "ward (row before)": Categorical(["A"])}
+        with pytest.raises(ValueError, match="as those are that sequence_by adds: rename them"):
+            fit_table(visits(10), columns, 1.0, **ORDER)
+
+    def test_a_table_without_the_column_of_people_is_refused(self):
+        with pytest.raises(ValueError, match="no column 'patient' to tell people apart"):
+            fit_table(visits(10).drop(columns="patient"), COLUMNS, 1.0, **ORDER)
+        made = MSTSynthesizer(
+            sdv_tables.metadata_of({**FACTS, "who": {"sdtype": "id"}}), 1.0,
+            public_domain=COLUMNS, **ORDER,
+        )  # fmt: skip
+        with pytest.raises(InvalidDataError, match="missing in the data"):
+            made.fit(visits(10))
+
+    def test_a_cluster_is_refused_with_the_reason(self):
+        class Workers:
+            names = ("who", "day")
+
+            def total(self, names, tally):
+                raise AssertionError
+
+            def of_people(self, person, most):
+                raise AssertionError
+
+        clock = describe("day", {"sdtype": "numerical", "range_min": 0, "range_max": 9})
+        with pytest.raises(ValueError, match="write them to Parquet files"):
+            of_visits(Workers(), Visits(person="who", most=2, by="day"), clock)
+
+
+class TestTimes:
+    @pytest.mark.parametrize(
+        "facts",
+        [
+            {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2023-12-31"},
+            {"sdtype": "datetime", "range_min": "2020-01-01 00:00:01", "range_max": "2020-01-09"},
+            {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0},
+            {"sdtype": "numerical", "range_min": 0, "range_max": 9.9, "decimal_places": 1},
+            {"sdtype": "numerical", "range_min": 0.0, "range_max": 1.0},
+            {"sdtype": "numerical", "range_min": 0, "range_max": 90, "increment": 10,
+             "decimal_places": 0},
+            {"sdtype": "numerical", "range_min": 5, "range_max": 5, "decimal_places": 0},
+        ],
+        ids=str,
+    )  # fmt: skip
+    def test_a_time_after_is_as_long_after_as_it_was_between(self, facts):
+        clock = describe("when", facts)
+        order = Visits(person="who", most=2, by="when")
+        since = next(iter(order.columns_of({"when": clock})))
+        low, high = clock.cells.ends
+        before = np.linspace(low, high, 9).astype(type(clock.cells.at(np.array([0]), [0.0])[0]))
+        now = before[::-1].copy()[:5][::-1]
+        earlier = np.minimum(before[:5], now)
+        apart = time_between(clock, earlier, now)
+        codes, positions = encoder_for(since).encode(pd.Series(apart))
+        steps = since.at(codes, positions)
+        assert np.allclose(time_after(clock, earlier, steps), now)
+        assert (codes < since.num_values).all()
+        assert np.all(np.diff(since.cells.at(np.arange(since.num_values), np.zeros(1))) > 0)
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "polars", "duckdb", "csv", "parquet"])
+def test_all_sources_tell_rows_the_same(library, tmp_path):
+    table, counts = visits(300), []
+    table["ward"] = table["ward"].where(table.index % 7 > 0, None)
+    given = {"pyarrow": _arrow, "polars": _polars, "duckdb": _duckdb, "csv": _csv}.get(
+        library, _parquet
+    )(table, tmp_path)
+    _, description = asked(COLUMNS, 1.0, engine="pgm", **{**ORDER, "rows_per_person": 9})
+    for each in (table, given):
+        private, errors = PrivateTable.opened(
+            each, description.columns, description.facts, has_others=True,
+            people=("patient", 9), visits=description.ordered,
+        )  # fmt: skip
+        assert not errors
+        books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 9, people="patient"))
+        curator = private.curator(description.attributes, books)
+        names = description.attributes.domain().attributes
+        counts.append([curator._dataset.counts(clique) for clique in pairwise(names)])
+    assert isinstance(private._source, VisitsSource)
+    for one, other in zip(*counts, strict=True):
+        assert (one == other).all()
+
+
+def _arrow(table, folder):
+    return pytest.importorskip("pyarrow").Table.from_pandas(table)
+
+
+def _polars(table, folder):
+    return pytest.importorskip("polars").from_pandas(table)
+
+
+def _duckdb(table, folder):
+    return pytest.importorskip("duckdb").from_df(table)
+
+
+def _csv(table, folder):
+    table.to_csv(folder / "visits.csv", index=False)
+    return folder / "visits.csv"
+
+
+def _parquet(table, folder):
+    pytest.importorskip("pyarrow")
+    table.to_parquet(folder / "visits.parquet", row_group_size=91)
+    return folder / "visits.parquet"

@@ -1,0 +1,205 @@
+"""People who count as one: through every door, into every file, and what is refused."""
+
+import copy
+import pickle
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+from sdv.errors import SynthesizerInputError
+
+from sdv_privpgd import (
+    Boolean,
+    Categorical,
+    FittedTable,
+    MSTSynthesizer,
+    PrivacyLedger,
+    combine,
+    fit_table,
+    measure,
+)
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.ledger_file import read_ledger
+from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.releases.measured import Measured
+
+COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Boolean()}
+BOUND = {"adjacency": "add_remove", "person_column": "who", "rows_per_person": 3}
+WEIGHED = {**BOUND, "weigh_people": True}
+
+
+def table():
+    """The ill come often: 2 of 10 people, and most rows."""
+    rng = np.random.default_rng(0)
+    ill = rng.random(2_000) < 0.2
+    who = np.repeat(np.arange(2_000), np.where(ill, 6, 1))
+    ward = rng.choice(["A", "B"], len(who)).astype(object)
+    return pd.DataFrame({"who": who, "ward": ward, "ill": ill[who]})
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return fit_table(table(), COLUMNS, 5.0, engine="pgm", **WEIGHED)
+
+
+def test_shares_are_of_people_and_errors_are_as_is_said(fitted):
+    assert abs(fitted.num_rows - 2_000) < 5 * fitted.fitted.release.measurements[0].stddev + 1
+    people = table().groupby("who")["ill"].mean().mean()
+    found = fitted.answer("share", where={"ill": True})
+    assert abs(found.estimate - people) < 5 * found.stddev
+    assert 0 < found.stddev < 0.01
+    counted = fitted.answer("count", where={"ill": True})
+    assert abs(counted.estimate - people * 2_000) < 5 * counted.stddev
+    assert "people (standard deviation of the noise" in str(counted)
+    rows = fit_table(table(), COLUMNS, 5.0, engine="pgm", **BOUND).answer(
+        "share", where={"ill": True}
+    )
+    visits = table().groupby("who").head(3)["ill"].mean()
+    assert abs(rows.estimate - visits) < 5 * rows.stddev
+    assert visits > 2 * people
+
+
+def test_the_noise_is_that_of_one_row(fitted):
+    """In whole numbers of 1/6, with the standard deviation that the ledger has in them."""
+    ledger = fitted.ledger
+    assert (ledger.units, ledger.rows_counted, ledger.rows_per_person) == (6, 1, 3)
+    pairs = ledger.charges[-1]
+    squared = dict(pairs.sensitivity_squared)[Adjacency.ADD_REMOVE]
+    assert squared == 36 * pairs.num_queries
+    one = fit_table(table(), COLUMNS, 5.0, engine="pgm", **{**BOUND, "rows_per_person": 1})
+    own = [[each.stddev for each in each.fitted.release.measurements] for each in (fitted, one)]
+    assert own[0] == pytest.approx(own[1], rel=1e-9)
+    for each in fitted.fitted.release.measurements:
+        assert np.allclose(each.answer * 6, np.rint(each.answer * 6), atol=1e-6)
+    tables = fitted.noisy_tables()
+    said = tables[tables["kind"] == "measured"]["stddev"].unique()
+    # Whole numbers of 1/6 add 1 / (12 * 36).
+    assert sorted(np.square(said)) == pytest.approx(sorted(np.square(own[0]) + 1 / 432), rel=1e-6)
+
+
+def test_the_pages_say_what_is_counted_and_promised(fitted):
+    said = " ".join(fitted.privacy_report().split())
+    assert "all rows of one person, of which 3 at most are used, together as one row" in said
+    assert "Counts are of people: each row counts as 1 / the number of rows of its person" in said
+    assert "Counts are of people" in " ".join(fitted.report().html().split())
+    lines = fitted.privacy_report().splitlines()
+    (asked,) = (line.split() for line in lines if line.startswith("number of rows"))
+    assert asked[6:8] == ["0", "1"]  # what a person adds, in people
+
+
+def test_books_and_files_know_it(fitted, tmp_path):
+    assert read_ledger(fitted.ledger.to_json()) == fitted.ledger
+    again = pickle.loads(pickle.dumps(fitted))
+    assert isinstance(again, FittedTable)
+    assert again.ledger == fitted.ledger
+    assert again.sample(20).equals(fitted.sample(20))
+    with pytest.raises(ValueError, match=r"got add_remove/3/weighed and add_remove/3\."):
+        fitted.ledger.followed_by(
+            PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, people="who")
+        )
+
+
+def test_more_budget_later(fitted):
+    finer = fitted.refine(table(), epsilon=2.0)
+    assert finer.ledger.epsilon == 7.0
+    assert finer.ledger.weighed
+    assert abs(finer.num_rows - 2_000) < 30
+
+
+def test_holders_who_weigh_are_combined_with_each_other_alone(tmp_path):
+    frame = table()
+    north = measure(frame, COLUMNS, 5.0, holder="North", **WEIGHED)
+    north.save(tmp_path / "north.zip")
+    kept = Measured.load(tmp_path / "north.zip")
+    assert kept.ledger == north.ledger
+    for one, two in zip(north.answers, kept.answers, strict=True):
+        assert np.array_equal(one.answer, two.answer)
+        assert one.stddev == two.stddev
+    south = measure(frame.head(900), COLUMNS, 5.0, holder="South", **WEIGHED)
+    number = frame.head(900)["who"].nunique()
+    assert abs(combine([kept, south], engine="pgm").num_rows - 2_000 - number) < 60
+    rows = measure(frame, COLUMNS, 5.0, holder="West", **BOUND)
+    with pytest.raises(ValueError, match=r"'North' has counted people .* and 'West' rows"):
+        combine([rows, north])
+
+
+class TestRefusals:
+    def test_nobody_is_weighed_who_is_not_known(self):
+        with pytest.raises(ValueError, match="weigh_people needs person_column"):
+            fit_table(table(), COLUMNS, 1.0, weigh_people=True)
+        metadata = sdv_tables.metadata_of({"ill": {"sdtype": "boolean"}})
+        with pytest.raises(ValueError, match="weigh_people needs person_column"):
+            MSTSynthesizer(metadata, 1.0, weigh_people=True)
+
+    def test_the_number_of_rows_cannot_be_public(self):
+        settings = {**WEIGHED, "adjacency": "replace_one"}
+        with pytest.raises(ValueError, match="person_column needs adjacency='add_remove'"):
+            fit_table(table(), COLUMNS, 1.0, **settings)
+
+    def test_too_many_rows_to_weigh(self):
+        with pytest.raises(ValueError, match="weigh_people takes a rows_per_person of at most 100"):
+            fit_table(table(), COLUMNS, 1.0, **{**WEIGHED, "rows_per_person": 101})
+
+    def test_what_is_no_truth(self):
+        with pytest.raises(ValueError, match="weigh_people must be True or False, got 'yes'"):
+            fit_table(table(), COLUMNS, 1.0, **{**WEIGHED, "weigh_people": "yes"})
+
+    def test_codes_alone(self):
+        facts = {"who": {"sdtype": "id"}, "ill": {"sdtype": "boolean"}}
+        synthesizer = MSTSynthesizer(sdv_tables.metadata_of(facts), 1.0, **WEIGHED)
+        codes = MSTSynthesizer(sdv_tables.metadata_of(facts), 1.0).preprocess(
+            table()[["who", "ill"]]
+        )
+        with pytest.raises(SynthesizerInputError, match="person_column needs the table itself"):
+            synthesizer.fit_processed_data(codes)
+        assert not synthesizer.ledger.charges
+
+    def test_a_table_that_is_counted_otherwise_than_the_ledger_says(self, fitted):
+        domain = fitted.fitted.schema.domain()
+        records = Dataset(domain, np.zeros((3, len(domain)), dtype=np.uint8))
+        with pytest.raises(ValueError, match=r"units of 1 / 1 and the ledger in units of 1 / 6"):
+            Curator(records, Books(fitted.ledger))
+
+
+class TestSynthesizers:
+    facts = MappingProxyType(
+        {"who": {"sdtype": "id"}, "ward": {"sdtype": "categorical"}, "ill": {"sdtype": "boolean"}}
+    )
+
+    def fitted(self):
+        domain = {"ward": {"range_values": ["A", "B"]}}
+        metadata = sdv_tables.metadata_of(dict(self.facts))
+        made = MSTSynthesizer(metadata, 5.0, public_domain=domain, **WEIGHED)
+        made.fit(table())
+        return made
+
+    def test_of_sdv(self):
+        made = self.fitted()
+        assert made.get_parameters()["weigh_people"] is True
+        assert abs(made.estimated_num_rows - 2_000) < 60
+        rows = made.sample(2_000)
+        assert abs(rows["ill"].mean() - 0.2) < 0.05
+        again = copy.deepcopy(made)
+        again.reset_sampling()
+        assert again.sample(2_000).equals(rows)
+        plan = str(made.plan(num_rows=2_000))
+        assert "Rows here are people" in " ".join(plan.split())
+
+    def test_of_files_of_before(self):
+        synthesizer = MSTSynthesizer(sdv_tables.metadata_of(dict(self.facts)), 5.0, **BOUND)
+        state = synthesizer.__getstate__()
+        del state["weigh_people"]
+        old = object.__new__(MSTSynthesizer)
+        old.__setstate__({**state, "_state_version": 7})
+        assert old.weigh_people is False
+        assert old._settings() == synthesizer._settings()
+
+    def test_rows_in_order_count_as_rows(self):
+        columns = {**COLUMNS, "day": {"sdtype": "numerical", "range_min": 0, "range_max": 9}}
+        frame = table().assign(day=1)
+        with pytest.raises(ValueError, match="weigh_people and sequence_by cannot go together"):
+            fit_table(frame, columns, 1.0, sequence_by="day", **WEIGHED)

@@ -1,0 +1,60 @@
+"""People on the command line: a bound on their rows, and rows that count as one together."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import run
+
+PEOPLE = ("--adjacency", "add_remove", "--person-column", "who", "--rows-per-person", 3)
+
+
+@pytest.fixture
+def visits(csv):
+    """The table with whose each row is: 500 people, most of whom have several."""
+    table = pd.read_csv(csv, dtype={"ward": str})
+    table["who"] = np.random.default_rng(1).integers(0, 500, len(table))
+    table.to_csv(csv, index=False)
+    metadata = csv.parent / "metadata.json"
+    facts = json.loads(metadata.read_text())
+    facts["columns"]["who"] = {"sdtype": "id"}
+    metadata.write_text(json.dumps(facts))
+    return csv
+
+
+def facts(csv):
+    return ("--metadata", csv.parent / "metadata.json", "--domain", csv.parent / "domain.json")
+
+
+def test_rows_of_a_person_count_as_one(visits, tmp_path, capsys):
+    out, model, ledger = (tmp_path / name for name in ("out.csv", "model.pkl", "ledger.json"))
+    asked = ("--epsilon", 5, "--method", "mst", "--out", out, "--model", model, "--ledger", ledger)
+    assert run("synthesize", visits, *asked, *facts(visits), *PEOPLE, "--weigh-people") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "of which 3 at most are used, together as one row (told apart by 'who')" in said
+    assert abs(len(pd.read_csv(out)) - 490) < 40  # as many as there are people
+    assert json.loads(ledger.read_text())["weighed"] is True
+    # The same people on one ledger, not weighed: no one number says what both promise.
+    again = ("--epsilon", 5, "--method", "mst", "--out", tmp_path / "more.csv", "--ledger", ledger)
+    assert run("synthesize", visits, *again, *facts(visits), *PEOPLE) == 1
+    assert "add_remove/3/weighed and add_remove/3" in capsys.readouterr().err
+
+
+def test_it_needs_to_know_the_people(visits, tmp_path, capsys):
+    asked = ("--epsilon", 1, "--out", tmp_path / "out.csv", *facts(visits), "--weigh-people")
+    assert run("synthesize", visits, *asked) == 1
+    assert "--weigh-people needs --person-column" in capsys.readouterr().err
+
+
+def test_a_holder_and_a_plan_weigh_too(visits, tmp_path, capsys):
+    domain = visits.parent / "domain.json"
+    release = tmp_path / "north.zip"
+    asked = ("--holder", "North", "--epsilon", 5, "--out", release, "--domain", domain)
+    weighed = (*PEOPLE, "--weigh-people")
+    metadata = visits.parent / "metadata.json"
+    assert run("measure", visits, *asked, "--metadata", metadata, *weighed) == 0
+    assert "together as one row" in " ".join(capsys.readouterr().out.split())
+    plan = ("--metadata", metadata, "--domain", domain, "--epsilon", 1, "--rows", 500)
+    assert run("plan", *plan, *weighed) == 0
+    assert "Rows here are people" in " ".join(capsys.readouterr().out.split())

@@ -1,0 +1,101 @@
+"""Rows in order on the command line, and what the benchmark of them prints."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import run
+from processes import benchmark
+from visiting import COLUMNS, visits
+
+ORDER = (
+    "--adjacency", "add_remove", "--person-column", "patient", "--rows-per-person", 3,
+    "--sequence-by", "admitted", "--previous", "ward", "--per-person", "sex",
+)  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path):
+    visits(600).to_csv(tmp_path / "visits.csv", index=False)
+    kinds = {name: {"sdtype": each.sdtype} for name, each in COLUMNS.items()}
+    kinds["admitted"]["datetime_format"] = "%Y-%m-%d"
+    columns = {"patient": {"sdtype": "id"}, **kinds}
+    (tmp_path / "metadata.json").write_text(
+        json.dumps({"tables": {"visits": {"columns": columns}}, "METADATA_SPEC_VERSION": "V1"})
+    )
+    (tmp_path / "domain.json").write_text(json.dumps(COLUMNS, default=str))
+    return tmp_path
+
+
+def asked(folder, command, *more):
+    declared = ("--metadata", folder / "metadata.json", "--domain", folder / "domain.json")
+    return run(command, folder / "visits.csv", *declared, "--epsilon", 5, *more)
+
+
+def is_in_order(path):
+    rows = pd.read_csv(path, parse_dates=["admitted"])
+    grouped = rows.groupby("patient", sort=False)
+    assert grouped.size().max() <= 3
+    return bool(grouped["admitted"].is_monotonic_increasing.all()) and grouped.ngroups < len(rows)
+
+
+def test_patients_are_synthesized_with_visits_in_order(folder, capsys):
+    out, model = folder / "out.csv", folder / "model.pkl"
+    kept = ("--out", out, "--model", model, "--method", "mst", "--quiet")
+    assert asked(folder, "synthesize", *ORDER, *kept) == 0
+    assert is_in_order(out)
+    assert run("sample", model, "--rows", 200, "--out", folder / "more.csv") == 0
+    assert is_in_order(folder / "more.csv")
+    capsys.readouterr()
+
+
+def test_a_holder_measures_visits_in_order(folder, capsys):
+    release = folder / "north.zip"
+    assert asked(folder, "measure", *ORDER, "--holder", "North", "--out", release, "--quiet") == 0
+    assert run("combine", release, "--engine", "pgm", "--out", folder / "rows.csv", "--quiet") == 0
+    assert is_in_order(folder / "rows.csv")
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (ORDER[:4], "--previous need --sequence-by"),
+        (("--adjacency", "add_remove"), "--sequence-by needs --person-column"),
+        (ORDER[:4], "--sequence-by needs --rows-per-person of at least 2"),
+        ((*ORDER[:6], "--per-person", "wrd"), "--per-person names ['wrd']"),
+    ],
+)
+def test_what_cannot_be_meant_is_said_in_options(folder, more, said, capsys):
+    order = ("--previous", "ward") if said.startswith("--previous") else ORDER[6:8]
+    out = ("--out", folder / "out.csv", "--method", "mst")
+    assert asked(folder, "synthesize", *more, *order, *out) == 1
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_sequences_prints_what_an_order_gives(tmp_path):
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    number = 1_500
+    pd.DataFrame(
+        {
+            "encounter_id": np.arange(number),
+            "patient_nbr": rng.integers(0, 700, number),
+            "readmitted": rng.choice(["NO", "<30", ">30"], number),
+            "gender": rng.choice(["F", "M"], number),
+            "race": rng.choice(["A", "B"], number),
+            "insulin": rng.choice(["No", "Up"], number),
+            "diag_1": rng.choice(["250.8", "401", "V45"], number),
+            "time_in_hospital": rng.integers(1, 15, number),
+            "age": rng.choice(["[0-10)", "[10-20)"], number),
+        }
+    ).to_parquet(tmp_path / "diabetes_130us.parquet")
+    sizes = ["--bounds", "2", "--seeds", "1", "--num-particles", "500", "--epsilon", "9"]
+    header, *lines = benchmark("sequences", "--data", str(tmp_path), *sizes).splitlines()
+    assert header.split() == ["k", "rows", "insulin", "illness", "days", "pairs"]
+    found = {" ".join(line.split()[1:-4]): list(map(float, line.split()[-4:])) for line in lines}
+    assert list(found) == ["real, bounded", "alone", "in order"]
+    assert np.isnan(found["alone"][2])
+    assert all(0 <= error < 0.5 for error in found["in order"])

@@ -1,0 +1,125 @@
+"""Rows of a person that count as one: what they weigh, and what a whole person changes."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.readings import Reading
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.domain import Grouping
+from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.queries import (
+    Adjacency,
+    CountQuery,
+    GroupedMarginalQuery,
+    MarginalQuery,
+    ModelErrorQuery,
+    SigmoidSumQuery,
+)
+from sdv_privpgd.privacy.units import MOST, units_of, weights_of
+from sdv_privpgd.sources.frames import FrameSource
+from sdv_privpgd.sources.people import PeopleSource
+
+FACTS = {
+    "x": {"sdtype": "categorical", "range_values": [0, 1, 2]},
+    "y": {"sdtype": "categorical", "range_values": ["a", "b"]},
+}
+SCHEMA, GRID = Schema.from_sdv(FACTS), SignedPowers()
+ROWS = st.lists(
+    st.tuples(st.sampled_from(["B", "C", None, 1]), st.integers(0, 2), st.sampled_from("ab")),
+    max_size=25,
+)
+QUERIES = [
+    CountQuery(),
+    MarginalQuery(("x",)),
+    MarginalQuery(("x", "y")),
+    GroupedMarginalQuery(
+        ("x", "y"),
+        Grouping.of({"x": np.array([0, 0, 1, 1]), "y": np.array([0, 1, 1])}),
+    ),
+    SigmoidSumQuery.of({"x": 1.0, "y": -0.5}, b=0.2, slope=8.0),
+]
+SCORE = ModelErrorQuery(clique=("x",), expected=np.array([3, 1, 2, 0]), bias=2, weight=3)
+
+
+def ledger(most):
+    return PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, most, people="who", weighed=True)
+
+
+def table(rows, most):
+    columns = zip(*rows, strict=True) if rows else ((), (), ())
+    series = {
+        name: pd.Series(list(cells), dtype=object)
+        for name, cells in zip(("who", "x", "y"), columns, strict=True)
+    }
+    source = PeopleSource(FrameSource(series), "who", most, numbered=True)
+    source._key = b"one key of both tables"
+    return PrivateTable(source)
+
+
+def curator(rows, most):
+    return table(rows, most).curator(SCHEMA, Books(ledger(most)))
+
+
+@given(rows=ROWS, others=ROWS, most=st.integers(1, 4), data=st.data())
+def test_a_whole_person_changes_answers_by_no_more_than_is_charged_for(rows, others, most, data):
+    """One person's rows, any number of them, are put among those of all others."""
+    mixed = list(rows)
+    for _, x, y in others:
+        mixed.insert(data.draw(st.integers(0, len(mixed))), ("A", x, y))
+    without, within = (curator(each, most) for each in (rows, mixed))
+    unit = ledger(most).units
+    assert ledger(most).rows_counted == 1
+    for query in QUERIES:
+        here, there = (query.answer(each._dataset) for each in (without, within))
+        most_squared = unit**2 * query.l2_sensitivity_squared(Adjacency.ADD_REMOVE)
+        assert np.square(there - here).sum() <= most_squared, query
+        assert (there >= here).all()
+    scores = SCORE.in_units(unit)
+    here, there = (int(scores.answer(each._dataset)[0]) for each in (without, within))
+    allowed = unit**2 * SCORE.l2_sensitivity_squared(Adjacency.ADD_REMOVE)
+    assert (there - here) ** 2 <= allowed
+
+
+@given(rows=ROWS, others=ROWS, most=st.integers(1, 4))
+def test_a_first_look_weighs_values_as_it_does_rows(rows, others, most):
+    reading = Reading(name="y", asks=frozenset(["categories"]), cells=GRID, groups=(0,) * len(GRID))
+    found = []
+    for each in (rows, [*rows, *(("A", x, y) for _, x, y in others)]):
+        first = table(each, most).first_look([reading], Books(ledger(most)))
+        counted = dict(first._values.counts("y").pairs())
+        found.append(counted)
+        people = {(type(row[0]), row[0]) for row in each}
+        assert sum(counted.values()) == ledger(most).units * len(people)
+        assert CountQuery().answer(first._dataset)[0] == ledger(most).units * len(people)
+    changed = [found[1].get(value, 0) - found[0].get(value, 0) for value in ("a", "b", None)]
+    assert sum(np.square(changed)) <= ledger(most).units ** 2
+
+
+@given(rows=ROWS, most=st.integers(1, 12))
+def test_all_people_weigh_the_same(rows, most):
+    counts = MarginalQuery(("x",)).answer(curator(rows, most)._dataset)
+    people = {(type(row[0]), row[0]) for row in rows}
+    whole = units_of(most) * len(people)
+    assert whole * (1 - 1 / 2_500) <= counts.sum() <= whole
+    if most <= 10:
+        assert counts.sum() == whole
+
+
+def test_each_row_weighs_as_much_as_any_other_of_its_person():
+    rows = [("A", 0, "a"), ("B", 1, "a"), ("A", 2, "b"), ("A", 2, "a"), ("B", 2, "b")]
+    counts = MarginalQuery(("x",)).answer(curator(rows, 3)._dataset)
+    assert (counts / units_of(3))[:3] == pytest.approx([1 / 3, 1 / 2, 2 / 3 + 1 / 2])
+
+
+@pytest.mark.parametrize("most", [1, 2, 7, 10, 11, 57, MOST])
+def test_no_person_weighs_more_than_one_row_and_hardly_less(most):
+    for number, weight in enumerate(weights_of(most), start=1):
+        assert units_of(most) * (1 - Fraction(1, 2_520)) <= number * weight <= units_of(most)
+    assert units_of(most) * 2**20 * 2**20 < 2**63  # a million people, in units of 2^-20

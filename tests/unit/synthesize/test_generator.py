@@ -1,0 +1,155 @@
+"""A generator network: what it is compared with, and what it learns from a mean embedding."""
+
+from functools import reduce
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from answers import margin, noisy_answers, number_of_rows
+
+from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.estimate.noisy_tables import NoisyTable
+from sdv_privpgd.privacy.embedding import EmbeddingQuery
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery
+from sdv_privpgd.synthesize.generator import GeneratorNetwork
+from sdv_privpgd.synthesize.generator_loss import EmbeddingLoss, TableLoss
+
+CPU = torch.device("cpu")
+DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
+SMALL = GeneratorNetwork(steps=300, num_inputs=200, num_particles=20_000)
+
+
+def query(domain, label=None, num_features=60):
+    names = zip(domain.attributes, domain.sizes, strict=True)
+    return EmbeddingQuery(
+        coordinates=tuple((name, (None,) * size) for name, size in names if name != label),
+        bandwidth=0.7,
+        num_features=num_features,
+        seed=3,
+        label=label,
+    )
+
+
+def loss_of(asked, domain, codes):
+    answer = Measurement(query=asked, answer=asked.of_codes(domain, codes), stddev=1.0)
+    draws = torch.Generator().manual_seed(0)
+    return EmbeddingLoss.of(domain, answer, float(len(codes)), asked.num_features, draws, CPU)
+
+
+def one_hot(codes, domain):
+    sizes = enumerate(domain.sizes)
+    return [torch.eye(size)[torch.from_numpy(codes[:, axis])] for axis, size in sizes]
+
+
+@pytest.mark.parametrize("label", [None, "b"])
+def test_rows_that_are_certain_have_the_embedding_that_the_curator_sums(label):
+    codes = np.random.default_rng(0).integers(0, DOMAIN.sizes, (50, 3))
+    loss = loss_of(query(DOMAIN, label=label), DOMAIN, codes)
+    found = loss.embedding(one_hot(codes, DOMAIN), torch.arange(60))
+    # A feature is rounded to 1 / GRID; the phases, to 2^-16 turns, are the same.
+    np.testing.assert_allclose(found, loss.target, atol=1e-4)
+    assert float(loss(one_hot(codes, DOMAIN))) < 1e-6
+    assert float(loss(one_hot(codes[::-1][:25].copy(), DOMAIN))) > 1e-3
+
+
+def test_rows_of_chances_have_the_expected_embedding():
+    """By brute force over all cells of two rows, each with independent attributes."""
+    rng = np.random.default_rng(1)
+    chances = [rng.dirichlet(np.ones(size), 2) for size in DOMAIN.sizes]
+    cells = np.array(list(product(*map(range, DOMAIN.sizes))))
+    weights = np.prod([own[:, cells[:, axis]] for axis, own in enumerate(chances)], axis=0)
+    asked = query(DOMAIN, label="c")
+    each = np.stack([asked.of_codes(DOMAIN, cell[None]) for cell in cells]) / asked.GRID
+    loss = loss_of(asked, DOMAIN, cells)
+    found = loss.embedding([torch.from_numpy(own).float() for own in chances], torch.arange(60))
+    np.testing.assert_allclose(found, np.tensordot(weights.mean(axis=0), each, 1), atol=2e-4)
+
+
+def test_a_table_s_loss_is_the_squared_distance_of_shares():
+    rng = np.random.default_rng(2)
+    codes = rng.integers(0, DOMAIN.sizes, (40, 3))
+    shares = np.zeros(DOMAIN.sizes)
+    np.add.at(shares, tuple(codes.T), 1 / 40)
+    counts = rng.normal(20, 9, (2, 4))
+    loss = TableLoss.of(DOMAIN, ("a", "c"), NoisyTable(counts, 4.0), 100.0, CPU)
+    far = np.square(margin(shares, DOMAIN, ("a", "c")) - counts / 100).sum()
+    assert float(loss(one_hot(codes, DOMAIN))) == pytest.approx(far, rel=1e-5)
+    assert loss.precision == 100**2 / 4
+
+
+def rows_with_dependence(num_rows=20_000):
+    """b follows a, which is uneven; c is the label, and tells which way b follows."""
+    rng = np.random.default_rng(4)
+    a = rng.choice(4, num_rows, p=(0.4, 0.3, 0.2, 0.1))
+    c = rng.integers(0, 2, num_rows)
+    b = np.where(rng.random(num_rows) < 0.9, (a + 1 + c) % 4, rng.integers(0, 4, num_rows))
+    return Domain(("a", "b", "c"), (4, 4, 2)), np.stack([a, b, c], axis=1)
+
+
+@pytest.mark.parametrize("label", [None, "c"])
+def test_dependence_is_learned_from_an_embedding_alone(label):
+    """Independent attributes are five times further away, in total variation."""
+    domain, codes = rows_with_dependence()
+    asked = query(domain, label, num_features=200)
+    answer = Measurement(query=asked, answer=asked.of_codes(domain, codes), stddev=1.0)
+    model = SMALL.fit(domain, [number_of_rows(len(codes)), answer])
+    for clique, most in ((("a", "b"), 0.05), (("c", "b", "a"), 0.1)):
+        truth = np.zeros(domain.shape(clique))
+        np.add.at(truth, tuple(codes[:, domain.axes(clique)].T), 1 / len(codes))
+        assert np.abs(model.marginal(clique) - truth).sum() / 2 < most
+        alone = [margin(truth, domain.project(clique), (name,)) for name in clique]
+        assert np.abs(reduce(np.multiply.outer, alone) - truth).sum() / 2 > 5 * most
+
+
+def test_noisier_answers_count_less():
+    """Of two contradicting tables the fit takes the precise one."""
+    domain = Domain(("a", "b"), (2, 2))
+    (clear,) = noisy_answers({("a", "b"): np.array([[40.0, 10.0], [10.0, 40.0]])}, 1.0)
+    (vague,) = noisy_answers({("a",): np.array([90.0, 10.0])}, 100.0)
+    model = GeneratorNetwork(steps=200, num_particles=5_000).fit(
+        domain, [number_of_rows(100), clear, vague]
+    )
+    assert model.marginal(("a",))[0] == pytest.approx(0.5, abs=0.06)
+
+
+def test_answers_that_it_cannot_use_are_left_out():
+    """Then all attributes are uniform."""
+    grouping = Grouping.of({"c": np.array([0, 0, 1, 1])})
+    vague = Measurement(
+        query=GroupedMarginalQuery(("c",), grouping), answer=np.array([90, 10]), stddev=1.0
+    )
+    model = GeneratorNetwork(steps=1, num_particles=8_000).fit(DOMAIN, [vague])
+    assert np.abs(model.marginal(("c",)) - 0.25).max() < 0.1
+
+
+def test_a_fit_leaves_the_global_generator_alone_and_tells_all_of_its_steps():
+    steps = []
+
+    def record(items, stage):
+        for item in items:
+            steps.append(stage)
+            yield item
+
+    before = torch.random.get_rng_state()
+    engine = GeneratorNetwork(steps=7, num_particles=10)
+    model = engine.fit(DOMAIN, [number_of_rows(50)], progress=record)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert steps == ["fit"] * 7
+    assert model.block == 10
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("steps", 0), ("num_inputs", 0), ("num_features", True), ("num_particles", 0)],
+)
+def test_numbers_that_make_no_fit_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1"):
+        GeneratorNetwork(**{name: value})
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_learning_rate_is_positive(rate):
+    with pytest.raises(ValueError, match="learning_rate must be positive"):
+        GeneratorNetwork(learning_rate=rate)

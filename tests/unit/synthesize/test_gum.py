@@ -1,0 +1,176 @@
+"""GUM changes as many rows as its law says, and reaches tables that rows can have."""
+
+import numpy as np
+import pytest
+from answers import margin, noisy_answers, number_of_rows
+
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.synthesize.gum import (
+    GUM,
+    _Table,
+    _taken,
+    changes,
+    independent_codes,
+    rounded_at_random,
+)
+
+DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
+
+
+def by_bisection(held, target, alpha):
+    """Gains and losses cell by cell, as Zhang et al. describe them; beta is found by halving."""
+    gains = []
+    for own, goal in zip(held, target, strict=True):
+        if own == 0:
+            gains.append(alpha * goal)
+        elif goal > own:
+            gains.append(min((goal - own) / own, alpha) * own)
+        else:
+            gains.append(0.0)
+
+    def lost(beta):
+        over = zip(held, target, strict=True)
+        return [min((own - goal) / own, beta) * own if own > goal else 0.0 for own, goal in over]
+
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum(lost(middle)) < sum(gains) else (low, middle)
+    return gains, lost(high)
+
+
+def random_cells(rng):
+    number, size = rng.integers(1, 400), rng.integers(2, 12)
+    held = rng.multinomial(number, rng.dirichlet(np.full(size, 0.3)))
+    return held, number * rng.dirichlet(np.full(size, 0.3))
+
+
+def test_gains_and_losses_are_those_of_the_cell_by_cell_rule():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        held, target = random_cells(rng)
+        alpha = rng.random()
+        gains, losses = changes(held, target, alpha)
+        expected = by_bisection(held, target, alpha)
+        np.testing.assert_allclose(gains, expected[0], atol=1e-9)
+        np.testing.assert_allclose(losses, expected[1], atol=1e-7)
+        assert losses.sum() == pytest.approx(gains.sum(), abs=1e-7)
+
+
+def test_a_hand_computed_step():
+    """30 rows are missing in the first cell, of which it may gain 10; the second lacks 10."""
+    gains, losses = changes(np.array([20, 0, 60, 20]), np.array([50.0, 10.0, 40.0, 0.0]), 0.5)
+    assert gains.tolist() == [10.0, 5.0, 0.0, 0.0]
+    # 15 rows leave at rate beta: min(20, 60 beta) + min(20, 20 beta) = 15 at beta = 3/16.
+    np.testing.assert_allclose(losses, [0.0, 0.0, 11.25, 3.75])
+
+
+def test_rounding_keeps_the_sum_and_moves_no_number_by_one():
+    rng = np.random.default_rng(1)
+    mean = np.zeros(4)
+    numbers = np.array([0.3, 0.0, 1.25, 1.45])
+    for _ in range(2_000):
+        rounded = rounded_at_random(numbers, 3, rng)
+        assert rounded.sum() == 3
+        assert (np.abs(rounded - numbers) < 1).all()
+        mean += rounded / 2_000
+    # 4.5 standard errors: a share is off by less than sqrt(1/4 / 2000) = 0.011 each.
+    np.testing.assert_allclose(mean, numbers, atol=0.05)
+    assert rounded_at_random(np.zeros(3), 0, rng).tolist() == [0, 0, 0]
+
+
+def test_rows_are_taken_once_and_from_their_cell():
+    rng = np.random.default_rng(2)
+    cells = rng.integers(0, 5, 200)
+    held = np.bincount(cells, minlength=5)
+    wanted = np.array([held[0], 3, 0, 7, 1])
+    order = np.argsort(cells, kind="stable")
+    rows = _taken(order, held, wanted, rng.random(5))
+    assert len(set(rows.tolist())) == wanted.sum()
+    np.testing.assert_array_equal(np.bincount(cells[rows], minlength=5), wanted)
+
+
+@pytest.mark.parametrize("copied", [0.0, 0.5, 1.0])
+def test_an_update_brings_its_table_nearer_and_touches_lost_rows_alone(copied):
+    rng = np.random.default_rng(3)
+    one_way = {name: np.ones(size) for name, size in zip("abc", DOMAIN.sizes, strict=True)}
+    codes = independent_codes(DOMAIN, one_way, 1_200, rng)
+    target = np.array([[300.0, 0.0, 350.0], [50.0, 400.0, 100.0]])
+    table = _Table.of(DOMAIN, ("a", "b"), target)
+    before = codes.copy()
+    table.update(codes, 0.4, copied, rng)
+    assert codes.shape == before.shape
+    assert table.error(codes) < table.error(before)
+    changed = (codes != before).any(axis=0)
+    held = np.bincount(table.cells(before), minlength=6)
+    assert set(table.cells(before)[changed]) <= set(np.flatnonzero(held > target.ravel()))
+    assert set(table.cells(codes)[changed]) <= set(np.flatnonzero(held < target.ravel()))
+    if copied == 0.0:  # the attribute that the table has not stays
+        np.testing.assert_array_equal(codes[2], before[2])
+
+
+def test_one_table_is_reached_within_twenty_sweeps():
+    target = np.array([[300, 5, 350], [0, 400, 45]])
+    engine = GUM(num_rows=1_100, sweeps=20)
+    model = engine.fit(DOMAIN, [number_of_rows(1_100), *noisy_answers({("a", "b"): target}, 0.1)])
+    # To within a row a cell: what is left to do is rounded at random.
+    np.testing.assert_allclose(1_100 * model.marginal(("a", "b")), target, atol=1.5)
+
+
+def answers_of(rows, cliques, stddev=5.0, seed=0):
+    counts = np.zeros(DOMAIN.sizes)
+    np.add.at(counts, tuple(rows.T), 1)
+    tables = {clique: margin(counts, DOMAIN, clique) for clique in cliques}
+    return counts, [number_of_rows(len(rows)), *noisy_answers(tables, stddev, seed)]
+
+
+def dependent_rows(number=6_000):
+    rng = np.random.default_rng(4)
+    a = rng.integers(0, 2, number)
+    b = np.where(rng.random(number) < 0.7, a, rng.integers(0, 3, number))
+    return np.stack([a, b, np.where(rng.random(number) < 0.6, b, rng.integers(0, 4, number))], 1)
+
+
+def test_overlapping_tables_of_any_degree_are_reached_together():
+    cliques = [("a", "b", "c"), ("b", "c"), ("a",)]
+    counts, answers = answers_of(dependent_rows(), cliques)
+    model = GUM(num_rows=6_000).fit(DOMAIN, answers)
+    for clique in cliques:
+        truth = margin(counts, DOMAIN, clique) / counts.sum()
+        # The noise of 24 cells is 5 * 24 * 0.8 / 6000 = 0.016 in L1 norm; half of it is averaged.
+        assert np.abs(model.marginal(clique) - truth).sum() < 0.02
+
+
+def test_the_seed_decides_and_sweeps_are_told():
+    _, answers = answers_of(dependent_rows(), DOMAIN.cliques(2))
+    told = []
+
+    def progress(items, stage):
+        for item in items:
+            told.append((stage, item))
+            yield item
+
+    first = GUM(num_rows=500, sweeps=7).fit(DOMAIN, answers, progress=progress)
+    again, other = (GUM(num_rows=500, sweeps=7, seed=s).fit(DOMAIN, answers) for s in (0, 1))
+    np.testing.assert_array_equal(first.codes, again.codes)
+    assert (first.codes != other.codes).any()
+    assert told == [("fit", sweep) for sweep in range(7)]
+
+
+def test_cells_that_no_row_can_be_in_stay_almost_empty():
+    possible = {("a", "b"): np.array([[True, True, False], [True, True, True]])}
+    _, answers = answers_of(dependent_rows(), DOMAIN.cliques(2), stddev=40.0)
+    free = GUM(num_rows=3_000).fit(DOMAIN, answers).marginal(("a", "b"))[0, 2]
+    bound = GUM(num_rows=3_000, possible=possible).fit(DOMAIN, answers).marginal(("a", "b"))[0, 2]
+    assert bound < 0.002 < free
+
+
+@pytest.mark.parametrize("wrong", [{"num_rows": 0}, {"sweeps": -1}])
+def test_settings_that_cannot_be_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        GUM(**wrong)
+
+
+def test_without_a_table_rows_are_independent():
+    model = GUM(num_rows=120).fit(DOMAIN, [number_of_rows(100)])
+    np.testing.assert_allclose(model.marginal(("c",)), 0.25)

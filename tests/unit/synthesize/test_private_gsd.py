@@ -1,0 +1,152 @@
+"""The genetic engine: its incremental answers beside recounted ones; its loss never rises."""
+
+import numpy as np
+import pytest
+from answers import margin, noisy_answers, number_of_rows
+
+from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, SigmoidSumQuery
+from sdv_privpgd.progress import Shares, silent
+from sdv_privpgd.synthesize.generations import PackedGoals, change, evolve, replace
+from sdv_privpgd.synthesize.goals import Goals
+from sdv_privpgd.synthesize.private_gsd import PrivateGSD
+from sdv_privpgd.synthesize.recounting import Asked, evolve_by_recounts
+
+DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
+SIZES = np.array(DOMAIN.sizes)
+CLIQUES = (("a",), ("a", "b"), ("c", "a"), ("b", "d"), ("a", "b", "c"))
+GROUPS = Grouping.of({"c": np.array([0, 1, 1, 0]), "d": np.array([2, 0, 1, 0, 2])})
+ROWS = 60
+
+
+def goals(stddev=2.0):
+    counts = np.random.default_rng(0).integers(0, 30, DOMAIN.sizes)
+    found = noisy_answers({c: margin(counts, DOMAIN, c) for c in CLIQUES}, stddev)
+    grouped = GROUPS.sums(margin(counts, DOMAIN, ("d", "c")), ("d", "c"))
+    query = GroupedMarginalQuery(("d", "c"), GROUPS)
+    answers = [
+        number_of_rows(int(counts.sum())), *found,
+        Measurement(query=query, answer=grouped, stddev=3 * stddev),
+    ]  # fmt: skip
+    return Goals.of(DOMAIN, answers)
+
+
+def recounted(asked, codes):
+    """The loss of rows, from tables that are counted by numpy."""
+    total = 0.0
+    for views, shares, weight in zip(asked.tables, asked.shares, asked.weights, strict=True):
+        counts = np.zeros(shares.shape)
+        cells = [np.array(asked.views[at].groups)[codes[:, asked.views[at].axis]] for at in views]
+        np.add.at(counts, tuple(cells), 1)
+        total += weight * ((counts / len(codes) - shares) ** 2).sum()
+    return total
+
+
+def test_the_loss_is_that_of_recounted_tables():
+    asked = goals()
+    packed = PackedGoals.of(asked, ROWS)
+    codes = np.random.default_rng(1).integers(0, SIZES, (ROWS, 4))
+    assert packed.loss(packed.errors(codes)) == pytest.approx(recounted(asked, codes), rel=1e-12)
+
+
+def test_after_500_changes_the_incremental_answers_are_the_recounted_ones():
+    asked, rng = goals(), np.random.default_rng(2)
+    packed = PackedGoals.of(asked, ROWS)
+    codes = rng.integers(0, SIZES, (ROWS, 4))
+    errors = packed.errors(codes)
+    loss = packed.loss(errors)
+    for _ in range(500):
+        row, axis = rng.integers(ROWS), rng.integers(4)
+        code = rng.integers(SIZES[axis])
+        loss += change(codes[row], axis, code, errors, packed)
+        replace(codes[row], axis, code, errors, packed)
+        codes[row, axis] = code
+    np.testing.assert_allclose(errors, packed.errors(codes), rtol=0, atol=1e-9)
+    assert loss == pytest.approx(recounted(asked, codes), rel=1e-9)
+
+
+@pytest.mark.parametrize("members", [1, 2, 5])
+def test_the_best_never_gets_worse_and_the_elite_is_what_its_losses_say(members):
+    asked, rng = goals(), np.random.default_rng(3)
+    packed = PackedGoals.of(asked, ROWS)
+    elite = rng.integers(0, SIZES, (members, ROWS, 4))
+    losses = np.array([recounted(asked, codes) for codes in elite])
+    best = int(losses.argmin())
+    errors = packed.errors(elite[best])
+    state = np.array([7], dtype=np.uint64)
+    before = [losses[best]]
+    for _ in range(60):
+        best = evolve(elite, losses, best, errors, SIZES, packed, 5, 10, 10, state)
+        assert best == losses.argmin()
+        assert losses[best] <= before[-1]
+        before.append(losses[best])
+        np.testing.assert_allclose(losses, [recounted(asked, codes) for codes in elite], rtol=1e-9)
+    np.testing.assert_allclose(errors, packed.errors(elite[best]), rtol=0, atol=1e-9)
+    assert before[-1] < before[0] / 5
+
+
+def test_tables_that_one_code_after_another_can_reach_are_reached():
+    counts = np.random.default_rng(4).multinomial(60, np.full(120, 1 / 120)).reshape(DOMAIN.sizes)
+    tables = {clique: margin(counts, DOMAIN, clique) for clique in DOMAIN.cliques(1)}
+    engine = PrivateGSD(num_rows=60, generations=4_000, tolerance=0.0)
+    model = engine.fit(DOMAIN, [number_of_rows(60), *noisy_answers(tables)])
+    for clique, table in tables.items():
+        np.testing.assert_allclose(model.marginal(clique), table / 60)
+
+
+def test_a_query_that_is_no_table_is_matched_beside_the_tables():
+    """Half of the rows score high, where independent columns would have a quarter."""
+    query = SigmoidSumQuery.of({"a": 1.0, "b": 1.0}, b=1.1, slope=50.0)
+    half = Measurement(query=query, answer=np.array([150 * query.GRID]), stddev=3.0 * query.GRID)
+    tables = {("a",): np.array([150, 150]), ("b",): np.array([100, 50, 150])}
+    answers = [number_of_rows(300), *noisy_answers(tables, stddev=3.0)]
+
+    def share(measured):
+        engine = PrivateGSD(num_rows=60, generations=2_000, recounts=150)
+        model = engine.fit(DOMAIN, [*answers, *measured])
+        return query.answer(Dataset(DOMAIN, model.codes))[0] / (60 * query.GRID), model
+
+    without, _ = share([])
+    found, model = share([half])
+    assert abs(found - 0.5) < 0.03 < abs(without - 0.5)
+    for clique, counts in tables.items():
+        np.testing.assert_allclose(model.marginal(clique), counts / 300, rtol=0, atol=0.03)
+
+
+def test_the_loss_of_recounted_generations_never_rises_and_is_that_of_the_rows():
+    query = SigmoidSumQuery.of({"c": 1.0, "d": -1.0}, b=0.1, slope=5.0)
+    count = number_of_rows(300)
+    measured = Measurement(query=query, answer=np.array([250 * query.GRID]), stddev=1.0)
+    asked, rng = goals(), np.random.default_rng(5)
+    packed, queried = PackedGoals.of(asked, ROWS), Asked.of(DOMAIN, [count, measured])
+    codes = rng.integers(0, SIZES, (ROWS, 4))
+    first = recounted(asked, codes) + queried.loss(codes)
+    losses = evolve_by_recounts(
+        codes, packed, queried, rng, generations=40, children=6, shares=Shares(silent, "fit")
+    )
+    assert (np.diff([first, *losses]) <= 0).all()
+    assert losses[-1] < first
+    assert losses[-1] == pytest.approx(recounted(asked, codes) + queried.loss(codes), rel=1e-9)
+
+
+def test_another_seed_gives_other_rows():
+    asked = {("a", "b"): np.full((2, 3), 50)}
+    answers = [number_of_rows(300), *noisy_answers(asked, stddev=1.0)]
+    one, other = (PrivateGSD(num_rows=50, seed=seed).fit(DOMAIN, answers) for seed in (0, 1))
+    assert (one.codes != other.codes).any()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"num_rows": 0}, "num_rows must be an integer of at least 1, got 0"),
+        ({"elite": 0}, "elite must be an integer"),
+        ({"crossovers": -1}, "crossovers must be an integer of at least 0"),
+        ({"tolerance": 1.0}, "tolerance must lie in"),
+    ],
+)
+def test_settings_that_cannot_be_meant_are_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        PrivateGSD(**wrong)

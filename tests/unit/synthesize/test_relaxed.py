@@ -1,0 +1,158 @@
+"""Relaxed tables: their answers beside brute force, their gradient beside finite differences."""
+
+import numpy as np
+import pytest
+import torch
+from answers import margin, noisy_answers, number_of_rows
+
+from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.matching import MatchError, require_match
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery
+from sdv_privpgd.select.independent import Independent
+from sdv_privpgd.synthesize.gem import GenerativeNetwork, first_weights, logits_of
+from sdv_privpgd.synthesize.goals import Goals
+from sdv_privpgd.synthesize.mixture import Mixture
+from sdv_privpgd.synthesize.rap import RelaxedProjection
+from sdv_privpgd.synthesize.relaxed import RelaxedLoss, softmaxes
+
+CPU = torch.device("cpu")
+DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))
+CLIQUES = (("a",), ("a", "b"), ("c", "a"), ("b", "d"), ("a", "b", "c"))
+GROUPS = Grouping.of({"c": np.array([0, 1, 1, 0]), "d": np.array([2, 0, 1, 0, 2])})
+
+
+def measured(stddev=2.0):
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 30, DOMAIN.sizes)
+    found = noisy_answers({c: margin(counts, DOMAIN, c) for c in CLIQUES}, stddev)
+    grouped = GROUPS.sums(margin(counts, DOMAIN, ("d", "c")), ("d", "c"))
+    query = GroupedMarginalQuery(("d", "c"), GROUPS)
+    return [
+        number_of_rows(int(counts.sum())), *found,
+        Measurement(query=query, answer=grouped, stddev=3 * stddev),
+    ]  # fmt: skip
+
+
+def relaxed(components, seed=0):
+    logits = torch.randn((components, sum(DOMAIN.sizes)), generator=torch.manual_seed(seed))
+    return softmaxes(logits.double(), DOMAIN)
+
+
+def joint(shares):
+    """The probabilities of all cells of a relaxed table, cell by cell."""
+    parts = np.split(shares.numpy(), np.cumsum(DOMAIN.sizes)[:-1], axis=1)
+    found = np.zeros(DOMAIN.sizes)
+    for cell in np.ndindex(*DOMAIN.sizes):
+        products = np.ones(len(shares))
+        for part, code in zip(parts, cell, strict=True):
+            products *= part[:, code]
+        found[cell] = products.mean()
+    return found
+
+
+def test_the_loss_is_the_mean_squared_error_in_deviations_of_the_answers_by_brute_force():
+    shares, answers = relaxed(7), measured()
+    table = joint(shares)
+    total = float(answers[0].answer[0])
+    squares, cells = 0.0, 0
+    for each in answers[1:]:
+        clique = each.query.clique
+        own = margin(table, DOMAIN, clique)
+        if isinstance(each.query, GroupedMarginalQuery):
+            own = GROUPS.sums(own, clique)
+        squares += (((total * own - each.answer) / each.stddev) ** 2).sum()
+        cells += own.size
+    loss = RelaxedLoss(Goals.of(DOMAIN, answers), CPU)
+    # Wanted shares are float32: a relative error of 6e-8 each.
+    assert float(loss(shares.float())) == pytest.approx(squares / cells, rel=1e-5)
+
+
+@pytest.mark.parametrize("clique", [*CLIQUES, ("d", "b", "a"), ("a", "b", "c", "d")], ids=str)
+def test_a_mixtures_marginals_are_those_of_brute_force(clique):
+    shares = relaxed(6)
+    model = Mixture(domain=DOMAIN, shares=shares.float().numpy())
+    expected = margin(joint(shares), DOMAIN, clique)
+    np.testing.assert_allclose(model.marginal(clique), expected, rtol=1e-5)
+
+
+def test_rows_of_a_component_have_each_code_as_often_as_its_share_says():
+    model = Mixture(domain=DOMAIN, shares=relaxed(1).float().numpy())
+    rows = model.sample(1_000, seed=3)
+    for axis, size in enumerate(DOMAIN.sizes):
+        found = np.bincount(rows[:, axis], minlength=size)
+        assert np.abs(found - 1_000 * model.marginal(DOMAIN.attributes[axis : axis + 1])).max() < 1
+
+
+def test_shares_of_another_domain_are_refused():
+    with pytest.raises(ValueError, match=r"shares needs shape \(component, 14\)"):
+        Mixture(domain=DOMAIN, shares=np.ones((3, 13), dtype=np.float32))
+
+
+def test_the_gradient_of_a_tiny_network_is_that_of_finite_differences():
+    generator = torch.Generator().manual_seed(0)
+    weights = {
+        name: own.double().requires_grad_()
+        for name, own in first_weights(3, (4, 2), sum(DOMAIN.sizes), generator).items()
+    }
+    noise = torch.randn((5, 3), generator=generator).double()
+
+    def made(*own):
+        return softmaxes(logits_of(noise, dict(zip(weights, own, strict=True))), DOMAIN)
+
+    assert torch.autograd.gradcheck(made, [*weights.values()])
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [
+        RelaxedProjection(num_components=50, steps=20),
+        GenerativeNetwork(num_components=50, latent=4, widths=(8,), steps=20),
+    ],
+    ids=["rap", "gem"],
+)
+def test_an_engine_goes_on_from_its_own_model_and_reads_no_global_seed(engine):
+    answers = measured()
+    loss = RelaxedLoss(Goals.of(DOMAIN, answers), CPU)
+    torch.manual_seed(1)
+    model = engine.fit(DOMAIN, answers)
+    state = torch.get_rng_state()
+    torch.manual_seed(2)
+    again = engine.fit(DOMAIN, answers)
+    np.testing.assert_array_equal(model.shares, again.shares)
+    torch.manual_seed(1)
+    assert torch.equal(torch.get_rng_state(), state)  # nothing was drawn from it
+    warm = engine.fit(DOMAIN, answers, warm_start=model)
+    assert float(loss(torch.tensor(warm.shares))) < float(loss(torch.tensor(model.shares)))
+
+
+def test_cells_that_cannot_hold_rows_are_wanted_empty():
+    possible = {("b", "a"): np.array([[True, False], [True, True], [True, True]])}
+    goals = Goals.of(DOMAIN, measured(), possible)
+    assert goals.shares[1][1, 0] == 0
+    assert (Goals.of(DOMAIN, measured()).shares[1] != goals.shares[1]).sum() == 1
+
+
+@pytest.mark.parametrize("engine", [RelaxedProjection(), GenerativeNetwork()])
+def test_a_domain_that_memory_cannot_hold_is_refused_before_anything_is_spent(engine):
+    with pytest.raises(MatchError, match="Ask for fewer components"):
+        require_match(Independent(), engine, Domain(("a",), (900_000,)))
+    assert engine.refusal(DOMAIN, [("a",)]) is None
+
+
+@pytest.mark.parametrize(
+    ("engine", "wrong", "message"),
+    [
+        (RelaxedProjection, {"num_components": 0}, "num_components must be an integer"),
+        (RelaxedProjection, {"steps": True}, "steps must be an integer"),
+        (RelaxedProjection, {"learning_rate": 0.0}, "learning_rate must be positive"),
+        (RelaxedProjection, {"tolerance": 1.0}, "tolerance must lie in"),
+        (GenerativeNetwork, {"latent": 0}, "latent must be an integer"),
+        (GenerativeNetwork, {"widths": (8, 0)}, "widths must be an integer"),
+        (GenerativeNetwork, {"learning_rate": -1.0}, "learning_rate must be positive"),
+        (GenerativeNetwork, {"tolerance": -0.1}, "tolerance must lie in"),
+    ],
+)
+def test_settings_that_cannot_be_meant_are_refused(engine, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        engine(**wrong)
