@@ -40,7 +40,7 @@ _AT_BOUND, _ABOVE_NEIGHBOR = 0.02, 5.0
 """Values seem to be clipped if a bound holds at least this share of the rows, and so many times the
 rows beside it. With the right range few columns look like that."""
 
-_NATURAL_ENDS = (-1, 0, 1)
+NATURAL_ENDS = (-1, 0, 1)
 """Ends that hold many rows in many good tables: nothing, the first of a count, a code."""
 
 _NAMED = 3
@@ -200,7 +200,7 @@ def _at_bounds(column: Column, shares: np.ndarray, error: float, declared: Mappi
     density = shares[:size] / widths
     for key, end, beside in (("range_min", 0, 1), ("range_max", size - 1, size - 2)):
         bound = declared.get(key)
-        if bound is None or (key == "range_min" and bound in _NATURAL_ENDS):
+        if bound is None or (key == "range_min" and bound in NATURAL_ENDS):
             continue
         neighbor = max(density[beside], 0.0) + error / widths[beside]
         piled = shares[end] - error
@@ -232,8 +232,8 @@ def _constant(column: Column, least: np.ndarray) -> str | None:
         return None
     return (
         f"Column {column.name!r} is {code_labels(column)[code]} in {_nearly(least[code])} rows, "
-        f"though {size} values or cells are declared or were found. Its range may be far too wide, "
-        "or its categories written otherwise than in the table."
+        f"though {size} values or cells are declared or were found. Its range may be far too wide "
+        "or elsewhere, or its categories written otherwise than in the table."
     )
 
 
