@@ -273,8 +273,9 @@ def _at_an_end(
             continue
         where, end = ("below", "lower") if key == "range_min" else ("above", "upper")
         wrong = "the year" if column.sdtype == "datetime" else "the unit"
+        part = share(min(counts[code] / total.value, 1.0))
         return [
-            f"Nearly all rows of {column.name!r} ({share(min(counts[code] / total.value, 1.0))}, by "
+            f"Nearly all rows of {column.name!r} ({part}, by "
             f"noisy counts) lie at the {end} end of its declared range, "
             f"{code_labels(column)[code]}: those {where} it are moved there. Check {wrong}, or "
             "declare a wider range."

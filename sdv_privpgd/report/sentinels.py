@@ -1,5 +1,6 @@
 """The warning after a fit of a number that many rows have, far from all others: a code, perhaps."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -78,7 +79,8 @@ def far_away(column: Column, shares: np.ndarray, error: float, declared: Mapping
         if away <= step or away < _FAR * (high - low):  # a number has a neighbor
             continue
         between = slice(code + 1, others[0]) if place == 0 else slice(others[-1] + 1, code)
-        if shares[between].sum() > shares[code] / 2:  # a tail, whose rest is at its end
+        rest = shares[between].sum() - error * math.sqrt(shares[between].size)
+        if rest > shares[code] / 2:  # a tail, whose end holds what is beyond
             continue
         also = "" if end is None else f", and leave it out of the declared {key}"
         return (

@@ -52,7 +52,7 @@ def test_a_code_is_told(facts, parts, told, seed):
     ],
     ids=[
         "few rows",
-        "few rows of a number that is no code",
+        "few, no code",
         "loud noise",
         "zeros and a tail",
         "near",
