@@ -175,8 +175,8 @@ class Fenced:
             code = "the year 1900" if key == "range_min" else "the year 2099"
         return (
             f"About {_percent(share)} % of the rows of {self.inner.name!r} lie {where} its "
-            f"declared {key}={self.declared[key]!r} and were moved to it. If these are codes, such as "
-            f"{code} for missing, make them missing before a fit; if not, declare a wider range."
+            f"declared {key}={self.declared[key]!r} and were moved to it. If these are codes, such "
+            f"as {code} for missing, make them missing before a fit; if not, declare a wider range."
         )
 
 
