@@ -67,8 +67,8 @@ WAYS_OUT = (
 
 
 _LIKE_DATA = (
-    "The first record looks like data, such as numbers, dates or answers, and not like the names of "
-    "columns, which would be published."
+    "The first record looks like data, such as numbers, dates or answers, and not like the names "
+    "of columns, which would be published."
 )
 
 

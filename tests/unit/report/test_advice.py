@@ -92,7 +92,7 @@ PLANTED = {
     "points for thousands": (AGE, [*[0.05] * 6, *[0] * 6, 0.7], r"70 % .*separators of thousands"),
     "a wrong spelling": (CITY, [*[1] * 8, 3], r"about 2\d % of the rows.*Check the codebook"),
     "a category too few": (CITY, [*[1] * 8, 1.4], r"about 1\d % of the .* lacks a category"),
-    "some missing": (AGE, [*[1] * 12, 0.4], r"those of x \(3\.\d %\)\. .* such as '<0\.5'"),
+    "some missing": (AGE, [*[1] * 12, 0.4], r"those of x \(\d(\.\d)? %\)\. .* such as '<0\.5'"),
     "a rare category too few": (CITY, [*[1] * 8, 0.5], r"those of x \(\d(\.\d)? %\)"),
     "mostly missing, as allowed": (
         {**AGE, "range_is_nullable": True},
