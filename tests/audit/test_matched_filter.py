@@ -139,7 +139,7 @@ def test_features_without_a_bound_are_caught(monkeypatch):
 
 
 def half_spaces():
-    """Directions over all numbers, by a label: the two worlds' records are on other sides of all."""
+    """By a label: the records of the two worlds are on other sides of all planes."""
     lines = tuple(Line(name, (0, 100)) for name in "bc")
     return [
         CutMarginalQuery(("a",), (Cut(lines, weights, (40,)),))
