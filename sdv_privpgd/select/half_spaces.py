@@ -22,7 +22,7 @@ from sdv_privpgd.privacy.queries import (
     answers,
 )
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.select.approximation import count_rows, whole_counts
+from sdv_privpgd.select.approximation import whole_counts
 from sdv_privpgd.select.importance import Importance, checked_importance
 from sdv_privpgd.synthesize.engine import Engine, Model
 
@@ -140,11 +140,10 @@ class HalfSpaces:
         lines = self._lines(domain)
         labels = tuple(each for each in self.importance if each in domain.attributes)
         labels = tuple(each for each in labels if each not in lines)
-        measured = count_rows(curator)
         first = self._own_tables(domain, lines, labels)
         planned = _planned(domain, lines, labels)
         share = curator.ledger.remaining * (FIRST if planned else 1)
-        measured += curator.measure(first, share, what="tables of all columns", progress=progress)
+        measured = curator.measure(first, share, what="tables of all columns", progress=progress)
         if not planned:
             return measured
         model = engine.fit(domain, curator.measurements)

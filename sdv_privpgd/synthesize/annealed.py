@@ -191,7 +191,9 @@ class AnnealedProjection:
         moved = torch.tensor(values * _FINER, device=device).float()
         for each in (moved, absent, logits):
             each.requires_grad_()
-        nullable = torch.tensor([line.nullable for line in lines.values()], device=device)
+        nullable = torch.tensor(
+            [line.nullable for line in lines.values()], dtype=torch.bool, device=device
+        )
         return _Rows(moved, absent, logits, nullable, domain.project(categories))
 
 
