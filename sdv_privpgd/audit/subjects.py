@@ -225,10 +225,13 @@ def small(engine: Engine) -> Engine:
 
     if isinstance(engine, GeneratorNetwork):
         return replace(engine, num_particles=_PARTICLES, steps=_EPOCHS, enable_gpu=False)
+    from sdv_privpgd.synthesize.annealed import AnnealedProjection
     from sdv_privpgd.synthesize.gem import GenerativeNetwork
     from sdv_privpgd.synthesize.private_gsd import PrivateGSD
     from sdv_privpgd.synthesize.rap import RelaxedProjection
 
+    if isinstance(engine, AnnealedProjection):
+        return replace(engine, num_components=_COMPONENTS, steps=_STEPS, slopes=2, enable_gpu=False)
     if isinstance(engine, RelaxedProjection):
         return replace(engine, num_components=_COMPONENTS, steps=_STEPS, enable_gpu=False)
     if isinstance(engine, GenerativeNetwork):

@@ -262,6 +262,11 @@ def questions(
         "engine": Unchosen(),
         **settings,
     }
+    if getattr(strategy_of(strategy), "asks_half_spaces", False):
+        raise ValueError(
+            "half_spaces is for a table of its own: a release holds tables alone, which all "
+            "engines can use. Choose another strategy."
+        )
     plan, whole = asked(columns, epsilon, delta, **asks)
     words = plain_words(columns)
     try:
