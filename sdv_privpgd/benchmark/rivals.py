@@ -24,7 +24,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -225,12 +225,13 @@ def summary(results: "pd.DataFrame", methods: tuple[str, ...], settings: str) ->
     >>> found[0]["half_l1"], round(found[0]["+-"], 3)
     (0.05, 0.05)
     """
-    own = results[(results["settings"] == settings) & results["method"].isin(methods)]
+    own: Any = results[(results["settings"] == settings) & results["method"].isin(methods)]
     rows = []
     for (epsilon, method), runs in own.groupby(["epsilon", "method"]):
-        row: dict = {"method": method, "epsilon": epsilon}
+        row: dict = {"method": method, "epsilon": float(epsilon)}
         for place, (metric, each) in enumerate(runs.groupby("metric")):
-            row |= {str(metric): each["value"].mean(), "+-" + " " * place: each["value"].sem()}
+            mean, error = float(each["value"].mean()), float(each["value"].sem())
+            row |= {str(metric): mean, "+-" + " " * place: error}
         once = runs.drop_duplicates("seed")
         row |= {
             "runs": len(once),
