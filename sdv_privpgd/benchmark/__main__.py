@@ -24,6 +24,7 @@ _MODULES = (
     "conclusions",
     "compare",
     "learning",
+    "half_spaces",
     "holders",
     "people",
     "sequences",

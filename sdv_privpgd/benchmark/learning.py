@@ -58,7 +58,7 @@ def add_command(commands) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Task:
+class Task:
     """A table, what is declared of it, and its rows to fit and to test."""
 
     name: str
@@ -73,7 +73,7 @@ def _learning(arguments: argparse.Namespace) -> None:
     check_names(arguments.tables)
     shape: list[str] = []
     for name in arguments.tables:
-        task = _task(name, arguments)
+        task = task_of(name, arguments)
         runs = [("Real", np.inf)] if "Real" in arguments.arms else []
         runs += product([arm for arm in arguments.arms if arm != "Real"], arguments.epsilons)
         for arm, epsilon in runs:
@@ -88,7 +88,8 @@ def _learning(arguments: argparse.Namespace) -> None:
             shape = list(row)
 
 
-def _task(name: str, arguments: argparse.Namespace) -> _Task:
+def task_of(name: str, arguments: argparse.Namespace) -> Task:
+    """One of the tables, with as many of its rows as ``arguments`` say, in two parts."""
     from sklearn.model_selection import train_test_split
 
     from sdv_privpgd.benchmark.tables import SPLIT_SEED, TEST_SHARE, rows_and_facts
@@ -101,7 +102,7 @@ def _task(name: str, arguments: argparse.Namespace) -> _Task:
     train, test = train_test_split(
         np.arange(len(frame)), test_size=TEST_SHARE, random_state=SPLIT_SEED
     )
-    return _Task(
+    return Task(
         name=name,
         label=TABLES[name].label,
         facts=facts,
@@ -112,7 +113,7 @@ def _task(name: str, arguments: argparse.Namespace) -> _Task:
 
 
 def _run(
-    task: _Task, arm: str, epsilon: float, seed: int, arguments: argparse.Namespace
+    task: Task, arm: str, epsilon: float, seed: int, arguments: argparse.Namespace
 ) -> dict[str, float]:
     """The scores of one fit, the models' first."""
     from sdv_privpgd.metrics.usefulness import usefulness
@@ -133,7 +134,7 @@ def _run(
 
 
 def _synthetic(
-    task: _Task, arm: str, epsilon: float, seed: int, arguments: argparse.Namespace
+    task: Task, arm: str, epsilon: float, seed: int, arguments: argparse.Namespace
 ) -> "pd.DataFrame":
     """As many rows as were fitted, or a multiple of that."""
     from sdv_privpgd import fit_table
