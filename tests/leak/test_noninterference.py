@@ -135,7 +135,7 @@ def test_nothing_depends_on_the_table_behind_half_spaces(
     )
     for name in sdv_tables.SMALL:
         del changed[name]
-    synthesizer = PrivPGDSynthesizer(**changed)
+    synthesizer = MSTSynthesizer(**changed)
     first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
     assert "worst fitted half-spaces and marginals" in first["ledger"]
     assert first == observe(synthesizer, nasty(sdv_tables.table(120)), caplog, capsys)
