@@ -161,7 +161,7 @@ def private_pgm_mwem(codes: np.ndarray, sizes: Sequence[int], call: Call) -> np.
 
 _DPMM = "pip install dpmm==0.1.9 with Python 3.11"
 _SMARTNOISE = (
-    "pip install 'mbi>=1.1,<2' opendp==0.12.1 disjoint-set networkx Faker pyyaml sqlalchemy "
+    "pip install 'mbi>=1.1,<2' 'opendp>=0.13' disjoint-set networkx Faker pyyaml sqlalchemy "
     "'pandas<3' torch, then pip install --no-deps smartnoise-synth==1.0.8 smartnoise-sql"
 )
 
