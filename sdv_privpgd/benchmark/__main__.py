@@ -24,6 +24,7 @@ _MODULES = (
     "conclusions",
     "compare",
     "learning",
+    "thresholds",
     "holders",
     "people",
     "sequences",
