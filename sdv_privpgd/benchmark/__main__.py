@@ -25,6 +25,7 @@ _MODULES = (
     "compare",
     "learning",
     "half_spaces",
+    "thresholds",
     "holders",
     "people",
     "sequences",
