@@ -68,6 +68,12 @@ class Table:
                 cuts.append(None)
         return tuple(cuts)
 
+    @cached_property
+    def _whole(self) -> frozenset[str]:
+        """The columns of numbers that hold whole ones alone."""
+        numbers = self.frame.select_dtypes("number")
+        return frozenset(name for name in numbers if (numbers[name].dropna() % 1 == 0).all())
+
     @property
     def domain(self) -> Domain:
         """The domain, with one attribute for each column."""
@@ -89,7 +95,10 @@ class Table:
         return cut
 
     def decode(self, codes: np.ndarray, seed: int) -> "pd.DataFrame":
-        """Decodes rows of codes: values are spread evenly in their cells, as in a synthesizer."""
+        """Decodes rows of codes: values are spread evenly in their cells, as in a synthesizer.
+
+        Where all numbers of a column are whole, they are rounded.
+        """
         import pandas as pd
 
         from sdv_privpgd.columns.encoders import encoder_for  # imports RDT
@@ -102,7 +111,8 @@ class Table:
                 # Cells that were merged are neighbors, and all of them have the same chance.
                 starts = np.searchsorted(cut, np.arange(cut[-1] + 2))
                 own = starts[own] + np.floor(places * np.diff(starts)[own]).astype(np.int64)
-            found[column.name] = encoder_for(column).decode(own, places)
+            values = encoder_for(column).decode(own, places)
+            found[column.name] = values.round() if column.name in self._whole else values
         return pd.DataFrame(found)
 
     def split(self) -> "tuple[pd.DataFrame, pd.DataFrame]":

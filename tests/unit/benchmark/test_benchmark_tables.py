@@ -31,6 +31,16 @@ def words() -> Table:
     return Table(name="words", frame=frame, schema=schema, cells=3, label="flag")
 
 
+def test_whole_numbers_come_back_whole_and_others_do_not():
+    facts = {"sdtype": "numerical", "range_min": 0, "range_max": 100}
+    schema = Schema.from_sdv({"age": facts, "dose": facts})
+    frame = pd.DataFrame({"age": [3.0, np.nan, 70.0] * 20, "dose": [0.5, 1.0, 99.0] * 20})
+    table = Table(name="t", frame=frame, schema=schema, cells=8, label=None)
+    rows = table.decode(table.encode(frame), seed=0)
+    assert (rows["age"].dropna() % 1 == 0).all()
+    assert (rows["dose"].dropna() % 1 != 0).any()
+
+
 def test_more_categories_than_cells_share_cells_with_their_neighbors(words):
     assert words.domain.sizes == (4, 4, 2)
     letters, sizes, flags = words.encode(words.frame).T.tolist()
