@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from sdv_privpgd.select.aim import AIM
     from sdv_privpgd.select.all_pairs import AllPairs
     from sdv_privpgd.select.fixed import AllKWay
+    from sdv_privpgd.select.half_spaces import HalfSpaces
     from sdv_privpgd.select.independent import Independent
     from sdv_privpgd.select.mean_embedding import MeanEmbedding
     from sdv_privpgd.select.mst import MST
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from sdv_privpgd.select.privmrf import PrivMRF
     from sdv_privpgd.select.privsyn import PrivSyn
     from sdv_privpgd.select.strategy import Strategy
+    from sdv_privpgd.synthesize.annealed import AnnealedProjection
     from sdv_privpgd.synthesize.engine import Engine
     from sdv_privpgd.synthesize.gem import GenerativeNetwork
     from sdv_privpgd.synthesize.generator import GeneratorNetwork
@@ -75,6 +77,7 @@ _HOMES = {
     "Adaptive": "sdv_privpgd.select.adaptive",
     "AllKWay": "sdv_privpgd.select.fixed",
     "AllPairs": "sdv_privpgd.select.all_pairs",
+    "AnnealedProjection": "sdv_privpgd.synthesize.annealed",
     "Answer": "sdv_privpgd.inference.answers",
     "Between": "sdv_privpgd.sampling.between",
     "Boolean": "sdv_privpgd.columns.declared",
@@ -89,6 +92,7 @@ _HOMES = {
     "GeneratorNetwork": "sdv_privpgd.synthesize.generator",
     "GenerativeNetwork": "sdv_privpgd.synthesize.gem",
     "GUM": "sdv_privpgd.synthesize.gum",
+    "HalfSpaces": "sdv_privpgd.select.half_spaces",
     "Independent": "sdv_privpgd.select.independent",
     "MST": "sdv_privpgd.select.mst",
     "MSTSynthesizer": "sdv_privpgd.synthesizer",
@@ -141,6 +145,7 @@ __all__ = [
     "Adaptive",
     "AllKWay",
     "AllPairs",
+    "AnnealedProjection",
     "Answer",
     "Between",
     "Boolean",
@@ -154,6 +159,7 @@ __all__ = [
     "FixedCombinations",
     "GenerativeNetwork",
     "GeneratorNetwork",
+    "HalfSpaces",
     "Independent",
     "MSTSynthesizer",
     "MatchError",

@@ -20,6 +20,7 @@ from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.coarse_pairs import EACH
 from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.select.half_spaces import HalfSpaces
 from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
@@ -66,6 +67,7 @@ _LOTS_OF_ROWS, _CHILD, _LOOKED = (
     8e-9,
 )  # generations a row; seconds a child; one of its looks
 _RELAXED_STEPS, _RELAXED_STEP = 500, 2e-3  # steps of a descent; seconds of each
+_ANNEALED, _PLANE = 5.0, 5e-8  # seconds of a round's fit; of a row beside a cut
 _MULTIPLY, _SOFTMAX = 8e-11, 1e-8  # seconds of a component's cell; of a code's share
 
 
@@ -159,6 +161,10 @@ def asking(
         rounds = len(cliques) / strategy.marginals
         seconds = _WARM * rounds * sum(stage.seconds for stage in fits)
         return [Stage("select", together + seconds)]
+    if isinstance(strategy, HalfSpaces):
+        fit = _ANNEALED * strategy.rounds
+        read = _PLANE * num_rows * strategy.directions
+        return [Stage("measure", alone), Stage("select", fit + read)]
     if isinstance(strategy, AllPairs):
         has_triples = engine is None or takes_groups(engine)
         return _all_pairs(domain, pairs, num_rows, strategy, has_triples=has_triples)
@@ -196,11 +202,14 @@ def fitting(
         number = engine.num_rows or default_number(float(num_rows), len(cliques))
         return [Stage("fit", 0.1 + _UPDATE * number * len(cliques) * engine.sweeps)]
     # Imported here, because the fits above need no torch.
+    from sdv_privpgd.synthesize.annealed import AnnealedProjection
     from sdv_privpgd.synthesize.generator import GeneratorNetwork
     from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 
     if isinstance(engine, ParticleGradientDescent):
         return _particles(domain, num_rows, cliques, engine, coarse)
+    if isinstance(engine, AnnealedProjection):
+        return [Stage("fit", _ANNEALED)]
     if isinstance(engine, GeneratorNetwork):
         cells = sum(domain.sizes) + _COLUMN * len(domain)
         return [Stage("fit", _GENERATED * engine.steps * engine.num_inputs * cells)]

@@ -63,8 +63,10 @@ size does not depend on how they overlap.
 def require_kind(strategy: Strategy, engine: Engine) -> None:
     """Raises ``MatchError`` for an embedding without an engine that fits it, and the reverse.
 
-    A strategy of your own says ``asks_embedding = True`` of itself, and an engine
-    ``fits_embeddings = True``, and ``fits_tables = False`` if it has no use for tables alone.
+    And for half-spaces of numbers without an engine that fits these. A strategy of your own says
+    ``asks_embedding = True`` of itself, or ``asks_half_spaces``, and an engine
+    ``fits_embeddings = True`` or ``fits_half_spaces``, and ``fits_tables = False`` if it has no use
+    for tables alone.
 
     >>> from sdv_privpgd import MST, MeanEmbedding, PrivatePGM
     >>> require_kind(MST(), PrivatePGM())
@@ -80,6 +82,15 @@ tables, and would leave the mean embedding unused. Choose engine='generator'.
             engine,
             "it reads tables, and would leave the mean embedding unused. Choose "
             "engine='generator'.",
+        )
+    if getattr(strategy, "asks_half_spaces", False) and not getattr(
+        engine, "fits_half_spaces", False
+    ):
+        raise _error(
+            strategy,
+            engine,
+            "it reads tables over codes, and would leave the half-spaces of numbers unused. Choose "
+            "engine='rap++'.",
         )
     if not is_asked and not getattr(engine, "fits_tables", True):
         raise _error(

@@ -2,6 +2,7 @@
 
 from small_engine import MaximumEntropy
 
+from sdv_privpgd.synthesize.annealed import AnnealedProjection
 from sdv_privpgd.synthesize.gem import GenerativeNetwork
 from sdv_privpgd.synthesize.generator import GeneratorNetwork
 from sdv_privpgd.synthesize.gum import GUM
@@ -15,6 +16,7 @@ ENGINES = {
     "gum": GUM(num_rows=5_000),
     "graphical": PrivatePGM(steps=1_000),
     "generator": GeneratorNetwork(steps=300, num_inputs=300, num_particles=20_000),
+    "rap++": AnnealedProjection(num_components=100, steps=60),
     "rap": RelaxedProjection(num_components=60, steps=150),
     "gem": GenerativeNetwork(
         num_components=60, latent=8, widths=(32,), steps=150, learning_rate=0.03

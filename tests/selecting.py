@@ -8,11 +8,13 @@ from small_engine import MaximumEntropy
 
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.half_spaces import Line
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 from sdv_privpgd.select.adaptive import Adaptive
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.select.half_spaces import HalfSpaces
 from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.mst import MST
@@ -32,6 +34,10 @@ STRATEGIES = {
     "MWEM": MWEM(),
     "MeanEmbedding": MeanEmbedding(num_features=20, nominal=("b",), nullable=("c",)),
     "MeanEmbedding by a label": MeanEmbedding(num_features=20, importance={"a": 6.0}),
+    "HalfSpaces": HalfSpaces(rounds=2, queries=2, directions=5),
+    "HalfSpaces by a label": HalfSpaces(
+        rounds=2, queries=2, directions=5, importance={"a": 6.0}, lines=(Line("b", (0, 1, 2)),)
+    ),
     "PrivSyn": PrivSyn(),
     "PrivMRF": PrivMRF(),
     "Adaptive": Adaptive(rounds=2, marginals=2),

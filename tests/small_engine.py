@@ -37,7 +37,7 @@ class MaximumEntropy:
 
     sweeps: int = 20
     fits: list = field(default_factory=list)
-    fits_embeddings = True  # it leaves them unused
+    fits_embeddings = fits_half_spaces = True  # it leaves them unused
 
     def statistics(self, domain):
         return ()

@@ -13,8 +13,8 @@ from sdv_privpgd.audit.subjects import Outcome, Through, finished
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.releases.measuring import Measuring, questions
 from sdv_privpgd.report.document import Report
 from sdv_privpgd.select.strategy import Strategy
@@ -81,16 +81,7 @@ class ReleaseFit:
         seen: dict[str, Any] = {}
         description, settings = self.description, self.settings
         with listening() as said:
-            private, errors = PrivateTable.opened(
-                table.frame,
-                description.columns,
-                description.facts,
-                has_others=True,
-                people=settings.people,
-                visits=description.ordered,
-            )
-            if errors:
-                raise ValueError(" ".join(errors))
+            private = opened(table.frame, description, settings.people)
             measuring = Measuring(
                 holder="nobody",
                 columns=self.words,

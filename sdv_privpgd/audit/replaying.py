@@ -19,7 +19,7 @@ from sdv_privpgd.audit.recording import AuditedTable, Tape
 from sdv_privpgd.audit.subjects import Outcome, Subject, small
 from sdv_privpgd.audit.tables import MadeUp, lowest, made_up, neighbors, others
 from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.privacy.queries import Adjacency
 
 _ROWS, _UNDECLARED_ROWS = 300, 1_500
@@ -153,19 +153,10 @@ def _asked_again(subject: Subject, made: MadeUp, answers: Tape) -> Replay:
     tape, description = Tape(answers=answers), subject.description
     settings = replace(subject.settings, engine=small(subject.settings.engine))
     with listening() as said:
-        opened, errors = PrivateTable.opened(
-            made.frame,
-            description.columns,
-            description.facts,
-            has_others=True,
-            people=settings.people,
-            visits=description.ordered,
-        )
-        if errors:
-            raise ValueError(" ".join(errors))
-        dtypes = opened.dtypes_kept(description.columns, description.modelled, description.keys)
+        private = opened(made.frame, description, settings.people)
+        dtypes = private.dtypes_kept(description.columns, description.modelled, description.keys)
         fit = Fit(settings, replace(description, dtypes=dtypes))
-        table = AuditedTable(opened, made, tape)
+        table = AuditedTable(private, made, tape)
         fit.discover(table)
         fit.ask(table)
     return Replay(made, tape, None, True, said.error)

@@ -14,6 +14,7 @@ from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import FittedTable, fit_opened
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.refining import composed
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.pipeline import Release
@@ -101,16 +102,7 @@ class TableFit:
         description = self.description
         seen: dict[str, Any] = {}
         with listening() as said:
-            private, errors = PrivateTable.opened(
-                table.frame,
-                description.columns,
-                description.facts,
-                has_others=True,
-                people=settings.people,
-                visits=description.ordered,
-            )
-            if errors:
-                raise ValueError(" ".join(errors))
+            private = opened(table.frame, description, settings.people)
             fitted = fit_opened(settings, description, through(private), said.steps)
             fitted = replace(fitted, date="")
             seen["file"] = pickle.dumps(fitted)
@@ -233,10 +225,13 @@ def small(engine: Engine) -> Engine:
 
     if isinstance(engine, GeneratorNetwork):
         return replace(engine, num_particles=_PARTICLES, steps=_EPOCHS, enable_gpu=False)
+    from sdv_privpgd.synthesize.annealed import AnnealedProjection
     from sdv_privpgd.synthesize.gem import GenerativeNetwork
     from sdv_privpgd.synthesize.private_gsd import PrivateGSD
     from sdv_privpgd.synthesize.rap import RelaxedProjection
 
+    if isinstance(engine, AnnealedProjection):
+        return replace(engine, num_components=_COMPONENTS, steps=_STEPS, slopes=2, enable_gpu=False)
     if isinstance(engine, RelaxedProjection):
         return replace(engine, num_components=_COMPONENTS, steps=_STEPS, enable_gpu=False)
     if isinstance(engine, GenerativeNetwork):

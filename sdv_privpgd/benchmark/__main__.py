@@ -25,6 +25,7 @@ _MODULES = (
     "compare",
     "learning",
     "thresholds",
+    "half_spaces",
     "holders",
     "people",
     "sequences",

@@ -5,8 +5,10 @@
 "PrivPGD-AIM" is another strategy with our particles. A strategy's name alone is that strategy with
 its authors' engine: GUM for PrivSyn, Private-PGM for all others. "RAP" and "GEM" select adaptively,
 each with its engine; "RAP-AllPairs", "GEM-AllPairs" and "Private-GSD" measure all pairs with equal
-noise. "DP-MERF" is ``MeanEmbedding`` with ``GeneratorNetwork``; as published, it is told the column
-that classifiers are to predict, which no other method is told. "PrivPGD-without-x" is the default
+noise. "RAP++" is ``HalfSpaces`` with ``AnnealedProjection``, in
+this comparison it has the cells of all others. "DP-MERF" is ``MeanEmbedding`` with
+``GeneratorNetwork``; as published, both are told the column that classifiers are to predict, which
+no other method is told. "PrivPGD-without-x" is the default
 without one of its parts (``ABLATIONS``).
 """
 
@@ -34,6 +36,7 @@ round of pairs and the triples belong to the strategy."""
 METHODS = (
     "PrivPGD", "PrivPGD-published", "PrivPGD-published-noise",
     "Independent", "MST", "AIM", "MWEM", "PrivSyn", "PrivMRF", "DP-MERF",
+    "RAP++",
     "RAP", "GEM", "Private-GSD", "RAP-AllPairs", "GEM-AllPairs",
     "PrivPGD-Independent", "PrivPGD-MST", "PrivPGD-AIM", "PrivPGD-MWEM", "PrivPGD-PrivSyn",
     "PrivPGD-PrivMRF", *ABLATIONS,
@@ -128,6 +131,11 @@ class Method:
                 from sdv_privpgd.select.privmrf import PrivMRF
 
                 return PrivMRF()
+            case "RAP++":
+                from sdv_privpgd.select.half_spaces import HalfSpaces
+                from sdv_privpgd.select.importance import importance_of
+
+                return HalfSpaces(nominal=nominal, importance=importance_of(label, None))
             case "RAP" | "GEM":
                 from sdv_privpgd.select.adaptive import Adaptive
 
@@ -159,6 +167,10 @@ class Method:
                 from sdv_privpgd.synthesize.rap import RelaxedProjection
 
                 return RelaxedProjection(seed=seed)
+            case "RAP++":
+                from sdv_privpgd.synthesize.annealed import AnnealedProjection
+
+                return AnnealedProjection(seed=seed)
             case "GEM":
                 from sdv_privpgd.synthesize.gem import GenerativeNetwork
 

@@ -262,6 +262,7 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
         "privsyn": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="privsyn", engine="gum"),
         "privmrf": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="privmrf", engine="pgm"),
         "rap": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="adaptive", engine="rap"),
+        "rap++": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="half_spaces", engine="rap++"),
         "gem": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="adaptive", engine="gem"),
         "private_gsd": partial(sdv_privpgd.PrivPGDSynthesizer, engine="private_gsd"),
         "independent": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="independent"),

@@ -7,6 +7,7 @@ import numpy as np
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import margin_estimates, noisy_tables
 from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CutMarginalQuery
 
 _SURE = 4.0
 """A code surely holds rows if its count is this many standard deviations above 0. Noise reaches
@@ -15,6 +16,8 @@ that 1 time in 30,000."""
 
 def surely_held(domain: Domain, measurements: Iterable[Measurement]) -> dict[str, np.ndarray]:
     """Marks each attribute's codes that surely hold rows, bool; none where nothing was measured.
+
+    Of a number that a table only cuts, it can be the code for missing alone.
 
     A decision that rests on this is the same from fit to fit, unless a code holds about as many
     rows as the noise can hide.
@@ -32,4 +35,13 @@ def surely_held(domain: Domain, measurements: Iterable[Measurement]) -> dict[str
     }
     for (name,), margin in margins.items():
         held[name] = margin.counts > _SURE * np.sqrt(margin.variance)
+    for measured in measurements:
+        query = measured.query
+        if not isinstance(query, CutMarginalQuery):
+            continue
+        for axis, cut in enumerate(query.cuts, start=len(query.clique)):
+            if cut.nullable and len(cut.lines) == 1:
+                missing = np.take(measured.answer, -1, axis=axis)
+                stddev = measured.stddev * np.sqrt(missing.size)
+                held[cut.lines[0].name][-1] |= bool(missing.sum() > _SURE * stddev)
     return held

@@ -11,7 +11,12 @@ import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain, Grouping
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import (
+    CountQuery,
+    CutMarginalQuery,
+    GroupedMarginalQuery,
+    MarginalQuery,
+)
 
 
 @dataclass(frozen=True)
@@ -145,6 +150,14 @@ def estimate_total(domain: Domain, measurements: Sequence[Measurement]) -> Total
         NoisyTable(table.counts.sum(keepdims=True).reshape(1), table.variance * table.counts.size)
         for tables in measured
         for table in tables.values()
+    ]
+    estimates += [  # each record is in one cell of such a table
+        NoisyTable(
+            measurement.answer.astype(np.float64).sum().reshape(1),
+            measurement.stddev**2 * measurement.answer.size,
+        )
+        for measurement in measurements
+        if isinstance(measurement.query, CutMarginalQuery)
     ]
     if not estimates:
         raise ValueError("The number of rows cannot be estimated: no count and no table measured.")

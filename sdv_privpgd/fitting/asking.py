@@ -6,7 +6,7 @@ from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import check
-from sdv_privpgd.fitting.methods import strategy_of
+from sdv_privpgd.fitting.methods import cells_of, strategy_of
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.select.importance import importance_of, weighed
 from sdv_privpgd.select.strategy import Strategy
@@ -65,7 +65,7 @@ def asked(
             name: {key: fact for key, fact in facts.items() if key != "sdtype"}
             for name, facts in described.items()
         },
-        num_bins=num_bins,
+        num_bins=cells_of(settings.strategy, num_bins),
         discovers=bool(settings.discovery_share),
         visits=Visits.asked(
             person_column, settings.rows_per_person, sequence_by, previous, per_person

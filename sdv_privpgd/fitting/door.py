@@ -144,13 +144,14 @@ def fit_table(
             ``rows_per_person``. It needs ``person_column``, and no ``sequence_by``.
         discovery_share: Part of the budget, at most, for what is not declared.
         num_bins: Cells of a column of numbers or dates; by default as many as the noise can pay
-            for, 16 to 32.
+            for, 16 to 32, and 1,024 for ``"half_spaces"``.
         strategy: What is asked: ``"all_pairs"``, ``"independent"``, ``"mst"``, ``"aim"``,
-            ``"mwem"``, ``"privsyn"``, ``"privmrf"``, ``"adaptive"``, ``"mean_embedding"``, or a
-            ``Strategy`` such as ``AIM(max_megabytes=20)``.
+            ``"mwem"``, ``"privsyn"``, ``"privmrf"``, ``"adaptive"``, ``"mean_embedding"``,
+            ``"half_spaces"`` (for ``"rap++"`` alone), or a ``Strategy`` such as
+            ``AIM(max_megabytes=20)``.
         engine: What makes rows of the answers: ``"particles"``, ``"pgm"``, ``"gum"``, ``"rap"``,
-            ``"gem"``, ``"private_gsd"``, ``"generator"`` (for ``"mean_embedding"`` alone), or
-            an ``Engine`` such as
+            ``"rap++"``, ``"gem"``, ``"private_gsd"``, ``"generator"`` (for ``"mean_embedding"``
+            alone), or an ``Engine`` such as
             ``ParticleGradientDescent(num_particles=5_000)``, which has a seed of its own.
         target: The column that the rows are to predict, or several. They are public. Pairs with it
             are measured more precisely, others less.

@@ -12,11 +12,13 @@ from sdv_privpgd.constraints.rules import possible_of
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.methods import confined
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.privacy.half_spaces import Line
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.sampling.sampler import Sampler
 from sdv_privpgd.sampling.visits import RowMaker, VisitSampler
 from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.select.half_spaces import FEWEST, HalfSpaces, line_of
 from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine, Model
@@ -40,7 +42,7 @@ def strategy_for(settings: Settings, description: Description) -> Strategy:
 
     ``AllPairs``, if it may have to leave out pairs, is told which ones public facts tie together:
     those that constraints are about, and columns in order with their difference. ``MeanEmbedding``
-    is told which codes have no order.
+    is told which codes have no order, and ``HalfSpaces`` where those of numbers lie.
 
     >>> from sdv_privpgd import MST, PrivatePGM
     >>> settings = Settings(epsilon=1.0, strategy=MST(), engine=PrivatePGM())
@@ -48,6 +50,8 @@ def strategy_for(settings: Settings, description: Description) -> Strategy:
     MST(importance={})
     """
     strategy, schema = settings.strategy, description.attributes
+    if isinstance(strategy, HalfSpaces):
+        return replace(strategy, lines=_lines(schema), nominal=tuple(schema.domain().attributes))
     if isinstance(strategy, MeanEmbedding):
         in_order = [column for column in schema.attributes if column.is_ordered]
         return replace(
@@ -60,6 +64,17 @@ def strategy_for(settings: Settings, description: Description) -> Strategy:
     possible = possible_of([*description.limits.rules, *schema.differences], schema.domain())
     tied = (pair for clique in possible for pair in combinations(clique, 2))
     return replace(strategy, pairs=tuple(dict.fromkeys([*strategy.pairs, *tied])))
+
+
+def _lines(schema: Schema) -> tuple[Line, ...]:
+    """The line of each number: its codes lie at the middles of their cells."""
+    numbers = [each for each in schema.attributes if each.is_ordered and each.num_values >= FEWEST]
+    found = []
+    for each in numbers:
+        codes = np.arange(each.num_values)
+        middles = np.asarray(each.at(codes, np.full(len(codes), 0.5)), dtype=np.float64)
+        found.append(line_of(each.name, middles, nullable=each.nullable))
+    return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.select.adaptive import Adaptive
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.select.half_spaces import HalfSpaces
 from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.mst import MST
@@ -31,12 +32,13 @@ STRATEGIES: Mapping[str, type] = {
     "privmrf": PrivMRF,
     "adaptive": Adaptive,
     "mean_embedding": MeanEmbedding,
+    "half_spaces": HalfSpaces,
 }
 
 _WITH_MODELS = ("aim", "mwem", "privmrf", "adaptive")
 """The strategies that know how large a model may be."""
 
-ENGINES = ("particles", "pgm", "gum", "rap", "gem", "private_gsd", "generator")
+ENGINES = ("particles", "pgm", "gum", "rap", "rap++", "gem", "private_gsd", "generator")
 
 
 def strategy_of(strategy: Any, *, max_megabytes: float | None = None) -> Strategy:
@@ -81,8 +83,8 @@ def engine_of(engine: Any, *, seed: int, **own: Any) -> Engine:
         engine: A name of ``ENGINES``, or an ``Engine``, which has a seed of its own.
         seed: Of an engine that is named.
         own: Settings of ``ParticleGradientDescent``, for the engine of that kind that is named;
-            ``enable_gpu`` is of ``"rap"`` and ``"gem"`` as well, and ``"generator"`` has
-            that and ``num_particles``.
+            ``enable_gpu`` is of ``"rap"``, ``"rap++"`` and ``"gem"`` as well, and ``"generator"``
+            has that and ``num_particles``.
 
     Raises:
         ValueError: For anything else, and for settings that the engine has not.
@@ -105,7 +107,7 @@ def engine_of(engine: Any, *, seed: int, **own: Any) -> Engine:
             f"engine must be one of {ENGINES} or an Engine object such as PrivatePGM(steps=500), "
             f"got {engine!r}."
         )
-    if isinstance(engine, str) and engine in ("rap", "gem") and set(own) <= {"enable_gpu"}:
+    if isinstance(engine, str) and engine in ("rap", "rap++", "gem") and set(own) <= {"enable_gpu"}:
         return _relaxed(engine, seed=seed, **own)
     if own:
         raise ValueError(
@@ -124,11 +126,25 @@ def engine_of(engine: Any, *, seed: int, **own: Any) -> Engine:
 
 
 def _relaxed(name: str, **own: Any) -> Engine:
-    """RAP or GEM. They are imported late, as the particles are."""
+    """RAP, RAP++ or GEM. They are imported late, as the particles are."""
+    from sdv_privpgd.synthesize.annealed import AnnealedProjection
     from sdv_privpgd.synthesize.gem import GenerativeNetwork
     from sdv_privpgd.synthesize.rap import RelaxedProjection
 
-    return RelaxedProjection(**own) if name == "rap" else GenerativeNetwork(**own)
+    made = {"rap": RelaxedProjection, "rap++": AnnealedProjection, "gem": GenerativeNetwork}
+    return made[name](**own)
+
+
+def cells_of(strategy: Strategy, num_bins: int | None) -> int | None:
+    """The cells of a number that does not name its own: as asked, or as the strategy needs.
+
+    A strategy that keeps numbers as they are has a fine grid of its own, ``num_bins``.
+
+    >>> from sdv_privpgd.select.half_spaces import HalfSpaces
+    >>> cells_of(HalfSpaces(), None), cells_of(HalfSpaces(), 64), cells_of(AllPairs(), None)
+    (1024, 64, None)
+    """
+    return getattr(strategy, "num_bins", None) if num_bins is None else num_bins
 
 
 def confined(engine: Engine, possible: Possible) -> Engine:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.fit import Fit, Fitted
+from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import booked, note_on
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -168,16 +169,7 @@ def opened_again(fitted: Fitted, table: Any) -> PrivateTable:
     PrivateTable()
     """
     people = None if fitted.settings is None else fitted.settings.people
-    private, errors = PrivateTable.opened(
-        table,
-        fitted.description.columns,
-        fitted.description.facts,
-        has_others=True,
-        people=people,
-        visits=fitted.description.ordered,
-    )
-    if errors:
-        raise ValueError(" ".join(errors))
+    private = opened(table, fitted.description, people)
     require_same_rows(fitted, private)
     return private
 

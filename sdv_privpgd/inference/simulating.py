@@ -13,9 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain, Grouping
+from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.privacy.queries import (
+    CountQuery,
+    CutMarginalQuery,
+    GroupedMarginalQuery,
+    MarginalQuery,
+)
 from sdv_privpgd.synthesize.engine import Model
 
 
@@ -52,6 +58,8 @@ def simulated_answers(
             exact = tables.counts(query.clique, query.grouping)
         elif isinstance(query, EmbeddingQuery):
             exact = query.of_codes(domain, codes)
+        elif isinstance(query, CutMarginalQuery):
+            exact = query.answer(Dataset(domain, codes))
         else:
             continue
         noise = measured.stddev * rng.standard_normal(exact.shape)

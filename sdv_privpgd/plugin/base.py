@@ -25,7 +25,7 @@ from sdv_privpgd.drafting.template import named_by_text
 from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fitted
-from sdv_privpgd.fitting.methods import engine_of, strategy_of
+from sdv_privpgd.fitting.methods import cells_of, engine_of, strategy_of
 from sdv_privpgd.fitting.settings import Settings, check_count, check_flag, check_positive
 from sdv_privpgd.plugin.answers import AnsweredQuestions
 from sdv_privpgd.plugin.arguments import public_copy, python_s, refuse_several_tables
@@ -235,7 +235,7 @@ class PrivateSynthesizer(
             keys=tuple(keys),
             public_domain={} if self.public_domain is None else deepcopy(self.public_domain),
             constraints=SdvConstraints(tuple(self._reject_sampling_constraints)),
-            num_bins=self.num_bins,
+            num_bins=cells_of(self._settings().strategy, self.num_bins),
             discovers=bool(self.discovery_share),
             enforce_rounding=self.enforce_rounding,
             kept=frozenset(self._kept_columns()),

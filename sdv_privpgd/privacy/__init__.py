@@ -11,8 +11,9 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/selection.py``        47  the exponential mechanism
     ``privacy/splitting.py``        21  where many rows are, by PrivTree
     ``privacy/thresholding.py``     35  values that nobody declared
-    ``privacy/queries.py``         190  what can be asked, and its sensitivity
-    ``privacy/counting.py``         95  what is counted over codes
+    ``privacy/half_spaces.py``      65  where numbers lie, and sides of hyperplanes
+    ``privacy/queries.py``         238  what can be asked, and its sensitivity
+    ``privacy/counting.py``        121  what is counted over codes
     ``privacy/dataset.py``          68  codes in memory
     ``privacy/units.py``             8  what a row of a person weighs
     ``privacy/weighing.py``         68  rows of a person that count as one
@@ -34,7 +35,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          103  no more than so many rows of a person
 
-These are 2,459 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,598 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,350 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
@@ -55,7 +56,7 @@ before, and count none but for the cluster:
     ``sources/visits.py``          130  at most so many rows of a person, in order
 
 What they call besides holds no record: ``domain`` and the cells of
-``columns/`` are public facts. The first twelve need numpy, scipy and mpmath alone. ``looking``,
+``columns/`` are public facts. The first thirteen need numpy, scipy and mpmath alone. ``looking``,
 ``streams`` and ``boundary`` are the exceptions of the rule that the core is free of pandas: they
 call the encoders, who read pandas' columns, on columns that they do not look into. ``ledger_file``
 and ``opacus`` read ledgers, which are public.

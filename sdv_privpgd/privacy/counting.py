@@ -10,6 +10,12 @@ from sdv_privpgd.domain import Clique, Domain, Grouping
 Tables = list[np.ndarray]
 """Int64 sums over records."""
 
+Parts = list[tuple[int, np.ndarray]]
+"""Axes, and what each of their codes adds to a sum."""
+
+CutTable = tuple[tuple[int, ...], tuple[int, ...], list[tuple[Parts, np.ndarray]]]
+"""The axes of a table and their sizes, and the parts and the steps of each sum."""
+
 
 class CliqueCounts:
     """The int64 table of each of some cliques, flat, over codes or over their groups.
@@ -159,6 +165,47 @@ class FeatureSums:
     def _count(self, total: np.ndarray, phases: np.ndarray) -> None:
         for wave, values in enumerate(self._waves):
             total[wave] += values[phases].sum(axis=0, dtype=np.int64)
+
+    def merge(self, total: Tables, other: Tables) -> None:
+        add_all(total, other)
+
+
+class CutCounts:
+    """The int64 table of each clique, flat, over codes and then over intervals of sums.
+
+    >>> ages = [(0, np.array([10, 30, 60]))]  # what the codes of axis 0 add to a sum
+    >>> tally = CutCounts([((1,), (2,), [(ages, np.array([30]))])])
+    >>> total = tally.zero()
+    >>> tally.add(total, np.array([[0, 1, 2], [0, 0, 1]]))
+    >>> total[0].reshape(2, 2)
+    array([[2, 0],
+           [0, 1]])
+    """
+
+    def __init__(self, tables: Sequence[CutTable]) -> None:
+        """Takes for each table axes and their sizes, and contributions with ascending steps."""
+        self._tables = list(tables)
+
+    def zero(self) -> Tables:
+        sizes = [
+            math.prod(shape) * math.prod(len(steps) + 1 for _, steps in cuts)
+            for _, shape, cuts in self._tables
+        ]
+        return [np.zeros(size, dtype=np.int64) for size in sizes]
+
+    def add(self, total: Tables, item: np.ndarray) -> None:
+        for (axes, shape, cuts), table in zip(self._tables, total, strict=True):
+            cells = np.zeros(item.shape[1], dtype=np.int64)
+            for axis, size in zip(axes, shape, strict=True):
+                cells *= size
+                cells += item[axis]
+            for parts, steps in cuts:
+                sums = np.zeros_like(cells)
+                for axis, contribution in parts:
+                    sums += contribution[item[axis]]
+                cells *= len(steps) + 1
+                cells += np.searchsorted(steps, sums)  # the number of steps below a sum
+            table += np.bincount(cells, minlength=len(table))
 
     def merge(self, total: Tables, other: Tables) -> None:
         add_all(total, other)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from sdv_privpgd.columns.values import Value
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.accounting import range_epsilon_of, stddev_for
 from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyBudgetError, PrivacyLedger
@@ -111,7 +111,7 @@ class Curator:
         self._values = ValueCounts({}) if values is None else values
         self._books = books
         self._measurements = tuple(known)
-        self._tables: dict[Clique, np.ndarray] = {}  # of earlier choices: private, never noisy
+        self._tables: dict[Query, np.ndarray] = {}  # of earlier choices: private, never noisy
         self._lock = threading.Lock()
 
     def __reduce__(self):
@@ -302,9 +302,9 @@ class Curator:
                 temperature=temperature,
             )
         )
-        new = [clique for clique in {s.clique: None for s in scores} if clique not in self._tables]
-        self._tables.update(zip(new, self._dataset.counts_of(new), strict=True))
-        values = [score.of_counts(self._tables[score.clique]) for score in scores]
+        new = [table for table in {s.table: None for s in scores} if table not in self._tables]
+        self._tables.update(zip(new, answers(new, self._dataset), strict=True))
+        values = [score.of_counts(self._tables[score.table]) for score in scores]
         return exponential_choice(values, temperature, self._books.words)
 
     def split(self, name: str, num_codes: int, mu_squared: Fraction, *, what: str) -> list[int]:

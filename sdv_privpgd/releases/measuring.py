@@ -13,6 +13,7 @@ from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.methods import strategy_of
+from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.refining import gone
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import note_on
@@ -228,17 +229,7 @@ def prepared(
     plan, description, words = questions(
         columns, epsilon, delta, num_bins=num_bins, strategy=strategy, **settings
     )
-    private, errors = PrivateTable.opened(
-        table,
-        description.columns,
-        description.facts,
-        has_others=True,
-        people=plan.people,
-        visits=description.ordered,
-    )
-    errors = errors or plan.objections(private)
-    if errors:
-        raise ValueError(" ".join(errors))
+    private = opened(table, description, plan.people, plan.objections)
     fit = Fit(plan, description, doubts={})
     return Measuring(holder=holder.strip(), columns=words, fit=fit, private=private)
 
@@ -271,6 +262,11 @@ def questions(
         "engine": Unchosen(),
         **settings,
     }
+    if getattr(strategy_of(strategy), "asks_half_spaces", False):
+        raise ValueError(
+            "half_spaces is for a table of its own: a release holds tables alone, which all "
+            "engines can use. Choose another strategy."
+        )
     plan, whole = asked(columns, epsilon, delta, **asks)
     words = plain_words(columns)
     try:

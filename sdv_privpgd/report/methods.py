@@ -14,6 +14,7 @@ from sdv_privpgd.select.adaptive import Adaptive
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.select.half_spaces import HalfSpaces
 from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.mst import MST
@@ -60,6 +61,11 @@ _PRIVSYN = (
 _RAP = (
     "Aydore, S., Brown, W., Kearns, M., Kenthapadi, K., Melis, L., Roth, A. & Siva, A. (2021). "
     "Differentially private query release through adaptive projection. ICML, PMLR 139, 457–467."
+)
+_RAP_PP = (
+    "Vietri, G., Archambeau, C., Aydore, S., Brown, W., Kearns, M., Roth, A., Siva, A., Tang, S. & "
+    "Wu, Z. S. (2022). Private synthetic data for multitask learning and marginal queries. "
+    "NeurIPS 35."
 )
 _GEM = (
     "Liu, T., Vietri, G. & Wu, Z. S. (2021). Iterative methods for private synthetic data: "
@@ -175,6 +181,13 @@ def _asked(about: About, release: Release, cited: Callable[[str], str]) -> str:
             f"the frequencies of each column and the sums of {strategy.num_features:,} random "
             f"Fourier features of the rows{by} {cited(_MERF)}"
         )
+    elif isinstance(strategy, HalfSpaces):
+        by = " by ".join(["", *strategy.importance][:2])
+        counted = (
+            f"each column{by}, and what was chosen privately, {strategy.queries:,} questions a "
+            "round, of marginals and of the rows beyond random hyperplanes of numbers"
+            f"{by} {cited(_RAP_PP)}"
+        )
     elif isinstance(strategy, PrivMRF):
         counted = (
             "how much each pair of columns depends, and contingency tables that were chosen by "
@@ -223,6 +236,11 @@ def _fitted(about: About, cited: Callable[[str], str]) -> str:
         return f"A generator network was fitted to the noisy sums {cited(_MERF)}."
     if name == "RelaxedProjection":
         return f"A relaxed table was fitted to the noisy counts by Adam {cited(_RAP)}."
+    if name == "AnnealedProjection":
+        return (
+            "Relaxed rows, with numbers that were not binned, were fitted to the noisy counts by "
+            f"Adam, with thresholds as sigmoids of growing slope {cited(_RAP_PP)}."
+        )
     if name == "GenerativeNetwork":
         return f"A generative network was trained on the noisy counts {cited(_GEM)}."
     if name == "PrivateGSD":

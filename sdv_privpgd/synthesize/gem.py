@@ -1,33 +1,27 @@
 """GEM: a generative network is trained until the answers of what it makes are the noisy ones."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.estimate.structural_zeros import Possible
+from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.synthesize.engine import Model
-from sdv_privpgd.synthesize.goals import (
-    Goals,
-    require_integer,
-    table_megabytes,
-    too_many_components,
-)
+from sdv_privpgd.synthesize.goals import Goals, require_integer
 from sdv_privpgd.synthesize.mixture import Mixture
 from sdv_privpgd.synthesize.relaxed import RelaxedLoss, descend, device_of, softmaxes
+from sdv_privpgd.synthesize.table_engine import MixtureEngine
 
 _STEADY = 1e-5
 """Added to the variance of a layer's values before they are divided by its root."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class GenerativeNetwork:
+class GenerativeNetwork(MixtureEngine):
     """Trains a small network that turns noise into product distributions to match the tables.
 
     Liu, Vietri & Wu 2021 (GEM), section 4: a fixed sample of Gaussian noise goes through a residual
@@ -75,36 +69,13 @@ class GenerativeNetwork:
     num_components: int = 500
     latent: int = 128
     widths: tuple[int, ...] = (256, 256)
-    steps: int = 1_000
     learning_rate: float = 5e-3
-    tolerance: float = 1e-2
-    possible: Possible = field(default_factory=dict, compare=False)
-    seed: int = 0
-    enable_gpu: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("num_components", "latent", "steps"):
-            require_integer(name, getattr(self, name), 1)
+        super().__post_init__()
+        require_integer("latent", self.latent, 1)
         for width in self.widths:
             require_integer("widths", width, 1)
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate must be positive, got {self.learning_rate!r}.")
-        if not 0 <= self.tolerance < 1:
-            raise ValueError(f"tolerance must lie in [0, 1), got {self.tolerance!r}.")
-
-    def statistics(self, domain: Domain) -> tuple[Query, ...]:
-        """No queries: the engine needs the strategy's tables only."""
-        del domain
-        return ()
-
-    def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
-        """The size of the target tables in MiB of float64. Any tables may overlap."""
-        return table_megabytes(domain, cliques)
-
-    def refusal(self, domain: Domain, cliques: Sequence[Clique]) -> str | None:
-        """Why the mixture cannot be held, ``None`` where it can. Any cliques can be fitted."""
-        del cliques
-        return too_many_components(domain, self.num_components)
 
     def fit(
         self,

@@ -15,11 +15,12 @@ from sdv_privpgd.estimate.noisy_tables import estimate_total, margin_estimates, 
 from sdv_privpgd.estimate.support import supported_one_way
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.generator_loss import EmbeddingLoss, TableLoss
+from sdv_privpgd.synthesize.goals import table_megabytes
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
+from sdv_privpgd.synthesize.table_engine import TableEngine
 
 _LATENT = 16
 """Normal numbers of an input."""
@@ -32,7 +33,7 @@ _LEAST = 1e-5
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneratorNetwork:
+class GeneratorNetwork(TableEngine):
     """Fits a generator to the noisy mean embedding of all rows, and to noisy tables beside it.
 
     Harder, Adamczewski & Park 2021 (DP-MERF): the network turns normal numbers into a row, and
@@ -97,16 +98,10 @@ class GeneratorNetwork:
         if not 0 < self.learning_rate < math.inf:
             raise ValueError(f"learning_rate must be positive, got {self.learning_rate!r}.")
 
-    def statistics(self, domain: Domain) -> tuple[Query, ...]:
-        """No queries: the engine needs the strategy's answers only."""
-        del domain
-        return ()
-
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
         """The size of the tables and the network in MiB of float64. Any tables may overlap."""
-        distinct = {frozenset(clique) for clique in cliques}
         weights = _HIDDEN * (_LATENT + _HIDDEN + sum(domain.sizes))
-        return (sum(domain.size(clique) for clique in distinct) + weights) * 8 / 2**20
+        return table_megabytes(domain, cliques) + weights * 8 / 2**20
 
     def fit(
         self,

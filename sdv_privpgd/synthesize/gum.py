@@ -10,17 +10,17 @@ from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.possible_tables import possible_tables
 from sdv_privpgd.estimate.structural_zeros import Possible, emptied
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
+from sdv_privpgd.synthesize.table_engine import TableEngine
 
 _SLOWER, _TIMES = 0.84, 16
 """The rate of change is multiplied by the first so many times in a fit."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class GUM:
+class GUM(TableEngine):
     """Overwrites rows of cells that have too many of them, by turns for all measured tables.
 
     Zhang et al. 2021 (PrivSyn), the gradually updating method. The tables are made to agree first
@@ -73,16 +73,6 @@ class GUM:
             raise ValueError(f"num_rows must be an integer of at least 1, got {self.num_rows!r}.")
         if not isinstance(self.sweeps, int) or self.sweeps < 0:
             raise ValueError(f"sweeps must be an integer of at least 0, got {self.sweeps!r}.")
-
-    def statistics(self, domain: Domain) -> tuple[Query, ...]:
-        """No queries: the engine needs the strategy's tables only."""
-        del domain
-        return ()
-
-    def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
-        """The size of the tables in MiB of float64. Any tables may overlap."""
-        distinct = {frozenset(clique) for clique in cliques}
-        return sum(domain.size(clique) for clique in distinct) * 8 / 2**20
 
     def fit(
         self,

@@ -9,12 +9,12 @@ from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, estimate_total, noisy_tables
 from sdv_privpgd.estimate.structural_zeros import Possible, possible_cells
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.graphical import GraphicalModel
 from sdv_privpgd.synthesize.junction_tree import JunctionTree
 from sdv_privpgd.synthesize.message_passing import MessagePassing
+from sdv_privpgd.synthesize.table_engine import TableEngine
 
 _STEPS_AT_ONCE = 50
 """Steps of one lot. The fit looks at the loss after each lot."""
@@ -36,7 +36,7 @@ _CUT = 0.8
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivatePGM:
+class PrivatePGM(TableEngine):
     """Fits the maximum entropy distribution with the highest likelihood of the measured tables.
 
     McKenna, Sheldon & Miklau 2019 (Private-PGM), Algorithm 1: mirror descent over the marginals
@@ -87,11 +87,6 @@ class PrivatePGM:
             raise ValueError(f"tolerance must lie in [0, 1), got {self.tolerance!r}.")
         if not self.largest_megabytes > 0:
             raise ValueError(f"largest_megabytes must be positive, got {self.largest_megabytes!r}.")
-
-    def statistics(self, domain: Domain) -> tuple[Query, ...]:
-        """No queries: the engine needs the strategy's tables only."""
-        del domain
-        return ()
 
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
         """The size of the junction tree of these cliques, in MiB of float64."""

@@ -5,27 +5,26 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.generations import PackedGoals, evolve
 from sdv_privpgd.synthesize.goals import (
     Goals,
     require_integer,
-    table_megabytes,
 )
 from sdv_privpgd.synthesize.particles.particles import Particles
 from sdv_privpgd.synthesize.recounting import Asked, evolve_by_recounts
+from sdv_privpgd.synthesize.table_engine import TableEngine
 
 _RECOUNTED = 20
 """Children of a generation of which queries that are no tables are asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivateGSD:
+class PrivateGSD(TableEngine):
     """Lets rows evolve by mutation and crossover to match the measured tables.
 
     Liu, Tang, Vietri & Wu 2023 (Private-GSD), Algorithm 1: each generation makes children of the
@@ -84,15 +83,6 @@ class PrivateGSD:
             require_integer(name, getattr(self, name), 0)
         if not 0 <= self.tolerance < 1:
             raise ValueError(f"tolerance must lie in [0, 1), got {self.tolerance!r}.")
-
-    def statistics(self, domain: Domain) -> tuple[Query, ...]:
-        """No queries: the engine needs the strategy's tables only."""
-        del domain
-        return ()
-
-    def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
-        """The size of the target tables in MiB of float64. Any tables may overlap."""
-        return table_megabytes(domain, cliques)
 
     def fit(
         self,

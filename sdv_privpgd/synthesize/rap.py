@@ -1,28 +1,22 @@
 """RAP: a relaxed table is moved until its answers are the noisy ones."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 
-from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.estimate.structural_zeros import Possible
+from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.synthesize.engine import Model
-from sdv_privpgd.synthesize.goals import (
-    Goals,
-    require_integer,
-    table_megabytes,
-    too_many_components,
-)
+from sdv_privpgd.synthesize.goals import Goals
 from sdv_privpgd.synthesize.mixture import Mixture
 from sdv_privpgd.synthesize.relaxed import RelaxedLoss, descend, device_of, softmaxes
+from sdv_privpgd.synthesize.table_engine import MixtureEngine
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelaxedProjection:
+class RelaxedProjection(MixtureEngine):
     """Moves a table of relaxed rows until its answers match the measured tables.
 
     Aydore et al. 2021 (RAP), Algorithm 1: a relaxed row has a distribution for each attribute
@@ -61,36 +55,6 @@ class RelaxedProjection:
     >>> model.sample(3, seed=0).shape
     (3, 2)
     """
-
-    num_components: int = 1_000
-    steps: int = 1_000
-    learning_rate: float = 0.1
-    tolerance: float = 1e-2
-    possible: Possible = field(default_factory=dict, compare=False)
-    seed: int = 0
-    enable_gpu: bool = False
-
-    def __post_init__(self) -> None:
-        require_integer("num_components", self.num_components, 1)
-        require_integer("steps", self.steps, 1)
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate must be positive, got {self.learning_rate!r}.")
-        if not 0 <= self.tolerance < 1:
-            raise ValueError(f"tolerance must lie in [0, 1), got {self.tolerance!r}.")
-
-    def statistics(self, domain: Domain) -> tuple[Query, ...]:
-        """No queries: the engine needs the strategy's tables only."""
-        del domain
-        return ()
-
-    def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
-        """The size of the target tables in MiB of float64. Any tables may overlap."""
-        return table_megabytes(domain, cliques)
-
-    def refusal(self, domain: Domain, cliques: Sequence[Clique]) -> str | None:
-        """Why the mixture cannot be held, ``None`` where it can. Any cliques can be fitted."""
-        del cliques
-        return too_many_components(domain, self.num_components)
 
     def fit(
         self,

@@ -132,7 +132,7 @@ def descend(
     >>> bool(abs(at) < 0.1)
     True
     """
-    adam = _Adam(parameters)
+    adam = Adam(parameters)
     losses: list[float] = []
     halved = 0
     for step in range(1, steps + 1):
@@ -151,10 +151,15 @@ def descend(
     return losses
 
 
-class _Adam:
+class Adam:
     """Adam's moments of some parameters (Kingma & Ba 2015, Algorithm 1).
 
     The one of ``torch.optim`` needs seconds to be imported.
+
+    >>> at = torch.tensor([3.0])
+    >>> Adam([at]).step([torch.tensor([5.0])], learning_rate=0.1)
+    >>> at
+    tensor([2.9000])
     """
 
     def __init__(self, parameters: Sequence[Tensor]) -> None:

@@ -20,9 +20,15 @@ from sdv_privpgd.privacy.accounting import epsilon_of, stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
+from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
-from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery, SigmoidSumQuery
+from sdv_privpgd.privacy.queries import (
+    Adjacency,
+    CutMarginalQuery,
+    MarginalQuery,
+    SigmoidSumQuery,
+)
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 RUNS = 2000
@@ -130,6 +136,39 @@ def test_features_without_a_bound_are_caught(monkeypatch):
     honest = embedding.waves()
     monkeypatch.setattr(embedding, "waves", lambda: 2 * honest.astype(np.int64))
     assert is_caught(*audit(2.5, REPLACE, queries=[canary()], runs=500))
+
+
+def half_spaces():
+    """By a label: the records of the two worlds are on other sides of all planes."""
+    lines = tuple(Line(name, (0, 100)) for name in "bc")
+    return [
+        CutMarginalQuery(("a",), (Cut(lines, weights, (40,)),))
+        for weights in ((1, 1), (3, -1), (1, 2))
+    ]
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_half_spaces_gain_no_more(adjacency, rows):
+    estimate, error, claimed = audit(2.5, adjacency, queries=half_spaces(), rows=rows, runs=500)
+    check_honest(estimate, error, claimed, 2.5)
+
+
+def test_fresh_noise_for_what_was_asked_before_is_caught(monkeypatch):
+    """The published code noises all earlier queries anew, and charges for the new ones alone."""
+    monkeypatch.setattr(
+        curator_module, "stddev_for", lambda squared, mu_squared: stddev_for(2, mu_squared)
+    )
+    assert is_caught(*audit(2.5, REPLACE, queries=half_spaces(), runs=500))
+
+
+def test_a_record_on_both_sides_of_a_plane_is_caught(monkeypatch):
+    honest = CutMarginalQuery.answer
+    monkeypatch.setattr(CutMarginalQuery, "answer", lambda self, data: 2 * honest(self, data))
+    monkeypatch.setattr(
+        curator_module, "answers", lambda asked, data: [q.answer(data) for q in asked]
+    )
+    assert is_caught(*audit(2.5, REPLACE, queries=half_spaces(), runs=500))
 
 
 @pytest.mark.slow

@@ -39,6 +39,7 @@ from sdv_privpgd.privacy.queries import GroupedMarginalQuery
 FEW = {
     "num_particles": 200, "epochs": 3, "steps": 15, "iterations": 20, "rounds": 2, "updates": 20,
     "generations": 20, "num_rows": 200, "rounds_per_attribute": 1, "enable_gpu": False, "sweeps": 5,
+    "directions": 10, "slopes": 2,
     "candidates": 40, "num_components": 50, "widths": (8, 8), "latent": 4, "elite": 4,
 }  # fmt: skip
 """Small numbers for settings of these names, of whatever part has them."""

@@ -18,8 +18,10 @@ from sdv_privpgd import (
     AIM,
     Adaptive,
     AllPairs,
+    AnnealedProjection,
     GenerativeNetwork,
     GeneratorNetwork,
+    HalfSpaces,
     Independent,
     MeanEmbedding,
     MisfitError,
@@ -115,6 +117,25 @@ def test_nothing_depends_on_the_table_behind_a_mean_embedding(
     synthesizer = PrivPGDSynthesizer(**changed)
     first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
     assert "mean embedding, 30 random features" in first["ledger"]
+    assert first == observe(synthesizer, nasty(sdv_tables.table(120)), caplog, capsys)
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("target", [None, "ward"])
+def test_nothing_depends_on_the_table_behind_half_spaces(
+    target, adjacency, fixed_answers, caplog, capsys
+):
+    changed = settings(
+        strategy=HalfSpaces(rounds=2, queries=2, directions=4),
+        engine=AnnealedProjection(num_components=40, steps=20, slopes=2),
+        target=target,
+        adjacency=adjacency,
+    )
+    for name in sdv_tables.SMALL:
+        del changed[name]
+    synthesizer = PrivPGDSynthesizer(**changed)
+    first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
+    assert "worst fitted half-spaces and marginals" in first["ledger"]
     assert first == observe(synthesizer, nasty(sdv_tables.table(120)), caplog, capsys)
 
 

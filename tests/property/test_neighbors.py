@@ -13,9 +13,11 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain, Grouping
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
+from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
+    CutMarginalQuery,
     DependenceQuery,
     GroupedMarginalQuery,
     MarginalQuery,
@@ -81,6 +83,28 @@ def embeddings(draw, domain):
 
 
 @st.composite
+def cuts(draw, domain):
+    """Any places, weights and thresholds, of any attributes; the last code may be missing."""
+    places, weight = st.integers(-50, 50), st.integers(-9, 9)
+    names = draw(st.lists(st.sampled_from(domain.attributes), min_size=1, unique=True))
+    lines = []
+    for name, size in zip(names, domain.shape(names), strict=True):
+        nullable = size > 1 and draw(st.booleans())
+        own = draw(st.lists(places, min_size=size - nullable, max_size=size - nullable))
+        lines.append(Line(name, tuple(own), nullable))
+    weights = draw(st.lists(weight, min_size=len(lines), max_size=len(lines)))
+    thresholds = draw(st.lists(st.integers(-200, 200), min_size=1, max_size=4, unique=True))
+    return Cut(tuple(lines), tuple(weights), tuple(sorted(thresholds)))
+
+
+@st.composite
+def cut_marginals(draw, domain):
+    clique = draw(st.lists(st.sampled_from(domain.attributes), max_size=2, unique=True))
+    own = draw(st.lists(cuts(domain), min_size=1, max_size=2))
+    return CutMarginalQuery(tuple(clique), tuple(own))
+
+
+@st.composite
 def queries(draw, domain):
     degree = draw(st.integers(0, len(domain)))
     grouping = draw(groupings(domain))
@@ -93,7 +117,8 @@ def queries(draw, domain):
     weights = draw(st.dictionaries(st.sampled_from(domain.attributes), coefficient, min_size=1))
     statistic = SigmoidSumQuery.of(weights, draw(coefficient), draw(coefficient))
     dependences = [DependenceQuery(pair) for pair in domain.cliques(2)]
-    return [*marginals, *dependences, CountQuery(), draw(embeddings(domain)), statistic]
+    cut = draw(cut_marginals(domain))
+    return [*marginals, *dependences, CountQuery(), draw(embeddings(domain)), cut, statistic]
 
 
 @st.composite
@@ -108,6 +133,11 @@ def scores(draw, domain):
             found.append(
                 ModelErrorQuery(clique=clique, expected=expected, weight=weight, bias=bias)
             )
+    cut = draw(cut_marginals(domain))
+    expected = np.random.default_rng(1).integers(-3, 9, cut.shape(domain))
+    found.append(
+        ModelErrorQuery(clique=cut.clique, cuts=cut.cuts, expected=expected, weight=2, bias=5)
+    )
     return found
 
 
@@ -233,6 +263,29 @@ def test_values_of_the_statistic_lie_on_the_grid_and_add_up(data):
     value = int(statistic.answer(table)[0]) - int(statistic.answer(removed)[0])
     assert 0 <= value <= SigmoidSumQuery.GRID
     assert 0 <= statistic.answer(table)[0] <= SigmoidSumQuery.GRID * table.num_records()
+
+
+@given(st.data())
+def test_a_record_falls_into_exactly_one_cell_of_each_table_of_half_spaces(data):
+    domain, table, replaced, removed = data.draw(neighbors())
+    query = data.draw(cut_marginals(domain))
+    found = query.answer(table)
+    assert found.shape == query.shape(domain)
+    assert found.sum() == table.num_records()
+    assert np.abs(found - query.answer(replaced)).sum() in (0, 2)
+    gone = found - query.answer(removed)
+    assert (gone.min(), gone.sum()) == (0 if gone.size > 1 else 1, 1)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_the_sensitivity_of_a_half_space_is_attained(adjacency):
+    cut = Cut((Line("a", (0, 5)),), (2,), (4,))
+    query, score = CutMarginalQuery((), (cut,)), np.array([1, 0])
+    here = Dataset(Domain(("a",), (2,)), np.array([[0]]))
+    there = Dataset(here.domain, np.array([[1]] if adjacency is REPLACE else []).reshape(-1, 1))
+    asked = ModelErrorQuery(clique=(), cuts=(cut,), expected=score, weight=3)
+    for each in (query, asked):
+        assert squared_change(each, here, there) == each.l2_sensitivity_squared(adjacency)
 
 
 values = st.sampled_from([None, "a", "b", "", 1, 1.5, True, b"a"])

@@ -13,10 +13,12 @@ from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Grouping
 from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     CountQuery,
+    CutMarginalQuery,
     GroupedMarginalQuery,
     MarginalQuery,
     ModelErrorQuery,
@@ -44,6 +46,7 @@ QUERIES = [
         Grouping.of({"x": np.array([0, 0, 1, 1]), "y": np.array([0, 1, 1])}),
     ),
     SigmoidSumQuery.of({"x": 1.0, "y": -0.5}, b=0.2, slope=8.0),
+    CutMarginalQuery(("y",), (Cut((Line("x", (0, 3, 7), nullable=True),), (2,), (5, 10)),)),
 ]
 SCORE = ModelErrorQuery(clique=("x",), expected=np.array([3, 1, 2, 0]), bias=2, weight=3)
 

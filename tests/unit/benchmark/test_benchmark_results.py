@@ -44,6 +44,7 @@ def test_every_method_has_a_strategy_that_it_is_named_after(name):
         **{other: other for other in ("Independent", "MST", "AIM", "MWEM", "PrivSyn", "PrivMRF")},
         **dict.fromkeys(others, "AllKWay"),
         "DP-MERF": "MeanEmbedding",
+        "RAP++": "HalfSpaces",
         **dict.fromkeys(("RAP", "GEM"), "Adaptive"),
     }.get(named, "AllPairs")
     assert type(strategy).__name__ == expected

@@ -43,10 +43,10 @@ class SpyDataset(Dataset):
 
     __slots__ = ("curator", "reads")
 
-    def counts_of(self, cliques):
+    def counts_of(self, cliques, grouping=None):
         assert self.curator.ledger.charges, "the table was read before it was paid for"
         self.reads += 1
-        return super().counts_of(cliques)
+        return super().counts_of(cliques, grouping)
 
 
 @pytest.fixture

@@ -1,0 +1,42 @@
+"""How a table is opened that a description without SDV's metadata says all of."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.privacy.boundary import PrivateTable
+
+
+def opened(
+    table: Any,
+    description: Description,
+    people: tuple[str, int, bool] | None,
+    objections: Callable[[PrivateTable], list[str]] | None = None,
+) -> PrivateTable:
+    """The described columns of a table, with ``Settings.people``. No cell is looked at.
+
+    Raises:
+        ValueError: If columns are not as described, in one sentence each, or if ``objections``
+            to the opened table are raised.
+
+    >>> import pandas as pd
+    >>> described = Description(columns={"ill": {"sdtype": "boolean"}})
+    >>> opened(pd.DataFrame({"ill": [True, False]}), described, None)
+    PrivateTable()
+    >>> opened(pd.DataFrame({"age": [1, 2]}), described, None)
+    Traceback (most recent call last):
+    ValueError: The columns ['ill'] are missing in the data.
+    """
+    private, errors = PrivateTable.opened(
+        table,
+        description.columns,
+        description.facts,
+        has_others=True,
+        people=people,
+        visits=description.ordered,
+    )
+    if objections is not None:
+        errors = errors or objections(private)
+    if errors:
+        raise ValueError(" ".join(errors))
+    return private

@@ -1,0 +1,285 @@
+"""RAP++: relaxed rows of numbers and categories, moved while soft thresholds become steep."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.privacy.half_spaces import Line
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Query
+from sdv_privpgd.progress import Progress, Shares, silent
+from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.goals import require_integer, table_megabytes, too_many_components
+from sdv_privpgd.synthesize.half_space_loss import HalfSpaceLoss, Wanted, lines_of, wanted_of
+from sdv_privpgd.synthesize.mixed_rows import MixedRows
+from sdv_privpgd.synthesize.relaxed import Adam, device_of, softmaxes
+
+_LOT = 20
+"""Steps after which it is asked whether a slope still brings anything."""
+
+_FINER = 10.0
+"""Adam moves a log-share by the learning rate, and a value by so many times less of its range."""
+
+_LEAST = 1e-4
+"""Share of a code that surely holds no rows when the fit starts: its logarithm must be finite."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnealedProjection:
+    """Moves relaxed rows of numbers and categories until their answers are the noisy ones.
+
+    Vietri et al. 2022 (RAP++), Algorithm 1: a relaxed row has one real number for each numeric
+    column, which no bins hold, and a distribution for each category. Thresholds are sigmoids, whose
+    slope is doubled whenever it has brought all that it can. It sees noisy answers only, so all it
+    does is post-processing. With ``HalfSpaces`` it is the published method; other strategies ask
+    for tables alone, of which it makes what RAP does. Ours differs in six ways:
+
+    - A number lies among the codes of its column's fine grid, and is drawn from its cell.
+    - Shares are softmaxes of free numbers; the published code takes a sparse projection.
+    - An error counts by the noise of its table, and each answer is used with the one noise that was
+      paid for: the published code noises the answers of earlier rounds anew in each, at no charge.
+    - It starts at the columns' noisy tables, put together at random; theirs starts uniformly.
+    - A sigmoid's slope is told by how far apart a question's thresholds are.
+    - All questions are fitted together; theirs takes turns between the classes of questions.
+
+    Attributes:
+        num_components: Relaxed rows. Time and memory grow in proportion.
+        steps: The largest number of steps at one slope.
+        slopes: How often the slope is doubled.
+        first_slope: The slope at the start, where thresholds are one standard deviation apart.
+        learning_rate: Adam's, of numbers whose softmax is a share. It is halved with each second
+            doubling.
+        tolerance: A slope is done when 20 steps lower the loss by less than this share of itself.
+        seed: The seed of the start. No private noise depends on it.
+        enable_gpu: Whether to use CUDA where there is a device.
+
+    >>> from sdv_privpgd.privacy.half_spaces import Cut
+    >>> from sdv_privpgd.privacy.queries import CutMarginalQuery
+    >>> line = Line("age", tuple(range(100)))
+    >>> noisy = Measurement(
+    ...     query=CutMarginalQuery(("ill",), (Cut((line,), (1,), (24,)),)),
+    ...     answer=np.array([[41, 0], [-1, 60]]), stddev=1.0,
+    ... )
+    >>> domain = Domain(("age", "ill"), (100, 2))
+    >>> model = AnnealedProjection(num_components=100).fit(domain, [noisy])
+    >>> model.marginal(("ill", "age"))[:, :25].sum(axis=1).round(1)
+    array([0.4, 0. ])
+    """
+
+    num_components: int = 1_000
+    steps: int = 200
+    slopes: int = 8
+    first_slope: float = 2.0
+    learning_rate: float = 0.1
+    tolerance: float = 0.02
+    seed: int = 0
+    enable_gpu: bool = False
+
+    takes_groups = False
+    """Answers about groups of codes are left unused."""
+
+    fits_half_spaces = True
+    """Strategies that ask for half-spaces of numbers go with it."""
+
+    def __post_init__(self) -> None:
+        for name in ("num_components", "steps", "slopes"):
+            require_integer(name, getattr(self, name), 1)
+        for name in ("learning_rate", "first_slope"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}.")
+        if not 0 <= self.tolerance < 1:
+            raise ValueError(f"tolerance must lie in [0, 1), got {self.tolerance!r}.")
+
+    def statistics(self, domain: Domain) -> tuple[Query, ...]:
+        """No queries: the engine needs the strategy's tables only."""
+        del domain
+        return ()
+
+    def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
+        """The size of the target tables in MiB of float64. Any tables may overlap."""
+        return table_megabytes(domain, cliques)
+
+    def refusal(self, domain: Domain, cliques: Sequence[Clique]) -> str | None:
+        """Why the rows cannot be held, ``None`` where they can. Any cliques can be fitted."""
+        del cliques
+        return too_many_components(domain, self.num_components)
+
+    def fit(
+        self,
+        domain: Domain,
+        measurements: Sequence[Measurement],
+        *,
+        warm_start: Model | None = None,
+        progress: Progress = silent,
+    ) -> MixedRows:
+        """The relaxed rows that are nearest to the measured tables, by steps and not by sigmoids.
+
+        ``warm_start`` is where the descent starts if it has as many relaxed rows of the same kinds.
+        """
+        device = device_of(enable_gpu=self.enable_gpu)
+        lines = lines_of(measurements)
+        lines = {name: lines[name] for name in domain.attributes if name in lines}
+        total = estimate_total(domain, measurements).value
+        wanted = wanted_of(domain, measurements, lines)
+        rows = self._started(domain, lines, wanted, warm_start, device)
+        shares = Shares(progress, "fit")
+        if wanted:
+            loss = HalfSpaceLoss(domain, lines, wanted, total, device)
+            self._anneal(rows, loss, shares, is_warm=isinstance(warm_start, MixedRows))
+        shares.reach(1.0)
+        return rows.model(domain, lines)
+
+    def _anneal(self, rows: "_Rows", loss: HalfSpaceLoss, shares: Shares, *, is_warm: bool) -> None:
+        """Moves the rows, slope by slope, to where their exact answers were best."""
+        best, kept = float(loss(*rows.relaxed()).detach()), rows.copies()
+        begun = self.slopes // 2 if is_warm else 0
+        for number in range(begun, self.slopes):
+            slope, before = self.first_slope * 2**number, float("inf")
+            adam = Adam(rows.parameters)
+            rate = self.learning_rate * 0.5 ** (number // 2)
+            for step in range(1, self.steps + 1):
+                found = loss(*rows.relaxed(), slope=slope)
+                adam.step(torch.autograd.grad(found, rows.parameters), rate)
+                rows.confine()
+                if step % _LOT == 0:
+                    now = float(found.detach())
+                    if now > (1 - self.tolerance) * before:
+                        break
+                    before = now
+            exact = float(loss(*rows.relaxed()).detach())
+            if exact <= best:
+                best, kept = exact, rows.copies()
+            shares.reach((number + 1 - begun) / (self.slopes - begun))
+        rows.restore(kept)
+
+    def _started(
+        self,
+        domain: Domain,
+        lines: Mapping[str, Line],
+        wanted: Sequence[Wanted],
+        warm_start: Model | None,
+        device: torch.device,
+    ) -> "_Rows":
+        categories = tuple(name for name in domain.attributes if name not in lines)
+        if isinstance(warm_start, MixedRows) and (
+            warm_start.domain == domain
+            and warm_start.numbers == tuple(lines)
+            and warm_start.block == self.num_components
+        ):
+            values, missing = warm_start.values.copy(), warm_start.missing
+            shares = warm_start.shares
+        else:
+            rng = np.random.default_rng(self.seed)
+            number = self.num_components
+            spread = [_spread(line, wanted, number, rng) for line in lines.values()]
+            values, missing = (
+                np.stack([own[part] for own in spread], axis=1) if spread else np.zeros((number, 0))
+                for part in range(2)
+            )
+            drawn = [_shares(domain.size((name,)), name, wanted) for name in categories]
+            mean = np.concatenate([np.zeros(0), *drawn])
+            # Each relaxed row is a little different from the others: else they would stay alike.
+            shares = mean * np.exp(rng.standard_normal((number, len(mean))))
+        chance = np.clip(missing, 1e-4, 1 - 1e-4)
+        logits = torch.tensor(np.log(np.maximum(shares, 1e-6)), device=device).float()
+        absent = torch.tensor(np.log(chance / (1 - chance)), device=device).float()
+        moved = torch.tensor(values * _FINER, device=device).float()
+        for each in (moved, absent, logits):
+            each.requires_grad_()
+        nullable = torch.tensor(
+            [line.nullable for line in lines.values()], dtype=torch.bool, device=device
+        )
+        return _Rows(moved, absent, logits, nullable, domain.project(categories))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The numbers that are moved: values, log-odds of missing, and log-shares."""
+
+    values: Tensor
+    absent: Tensor
+    logits: Tensor
+    nullable: Tensor
+    categories: Domain
+
+    @property
+    def parameters(self) -> list[Tensor]:
+        absent = [self.absent] if bool(self.nullable.any()) else []
+        return [each for each in (self.values, *absent, self.logits) if each.numel()]
+
+    def relaxed(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Values in [0, 1], the chances that they are there, and the shares of codes."""
+        there = torch.where(self.nullable, torch.sigmoid(-self.absent), 1.0 + 0.0 * self.absent)
+        shares = softmaxes(self.logits, self.categories) if self.logits.numel() else self.logits
+        return self.values / _FINER, there, shares
+
+    @torch.no_grad()
+    def confine(self) -> None:
+        """Puts values outside a column's range to its end."""
+        self.values.clamp_(0.0, _FINER)
+
+    def copies(self) -> list[Tensor]:
+        return [each.detach().clone() for each in self.parameters]
+
+    @torch.no_grad()
+    def restore(self, copies: Sequence[Tensor]) -> None:
+        for each, copy in zip(self.parameters, copies, strict=True):
+            each.copy_(copy)
+
+    @torch.no_grad()
+    def model(self, domain: Domain, lines: Mapping[str, Line]) -> MixedRows:
+        values, there, shares = (each.cpu().numpy() for each in self.relaxed())
+        return MixedRows(
+            domain=domain,
+            numbers=tuple(lines),
+            nullable=tuple(line.nullable for line in lines.values()),
+            missing=1 - there,
+            values=np.ascontiguousarray(values),
+            shares=shares,
+        )
+
+
+def _spread(
+    line: Line, wanted: Sequence[Wanted], number: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values that are spread as the noisy table of a number says, and its share of missing."""
+    last, places = max(len(line.places) - 1, 1), np.array(line.places)
+    ends, shares, missing = np.array([0.0, 1.0]), np.ones(1), 0.0
+    for table in wanted:
+        alone = [axis for axis, cut in enumerate(table.cuts) if cut.lines == (line,)]
+        if alone:
+            axis = len(table.clique) + alone[0]
+            cut = table.cuts[alone[0]]
+            if cut.weights[0] <= 0:
+                continue
+            others = tuple(each for each in range(table.counts.ndim) if each != axis)
+            counts = np.maximum(table.counts.sum(axis=others), 0.0)
+            counts /= max(counts.sum(), 1e-9)
+            missing = float(counts[-1]) if line.nullable else 0.0
+            shares = counts[:-1] if line.nullable else counts
+            # A threshold lies between the last code that is not above it and the next.
+            steps = np.array(cut.thresholds) / cut.weights[0]
+            inner = (np.searchsorted(places, steps, side="right") - 0.5) / last
+            ends = np.concatenate([[0.0], np.clip(inner, 0, 1), [1.0]])
+            break
+    reached = np.concatenate([[0.0], np.cumsum(shares)]) / max(shares.sum(), 1e-9)
+    if shares.sum() <= 0:
+        reached = np.linspace(0, 1, len(ends))
+    ranks = (rng.permutation(number) + 0.5) / number
+    return np.interp(ranks, reached, ends), np.full(number, missing)
+
+
+def _shares(size: int, name: str, wanted: Sequence[Wanted]) -> np.ndarray:
+    """The shares of a category by the first noisy table that has it."""
+    for table in wanted:
+        if name in table.clique:
+            axis = table.clique.index(name)
+            others = tuple(each for each in range(table.counts.ndim) if each != axis)
+            counts = np.maximum(table.counts.sum(axis=others), 0.0)
+            return (counts + _LEAST * max(counts.sum(), 1.0)) / max(counts.sum(), 1.0)
+    return np.full(size, 1 / size)

@@ -1,0 +1,69 @@
+"""What several engines have in common: they fit the strategy's tables and ask for nothing else."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.estimate.structural_zeros import Possible
+from sdv_privpgd.privacy.queries import Query
+from sdv_privpgd.synthesize.goals import require_integer, table_megabytes, too_many_components
+
+
+class TableEngine:
+    """The part of an engine that says that it needs the strategy's answers alone.
+
+    >>> engine = TableEngine()
+    >>> engine.statistics(Domain(("a",), (2,)))
+    ()
+    """
+
+    def statistics(self, domain: Domain) -> tuple[Query, ...]:
+        """No queries: the engine needs the strategy's answers only."""
+        del domain
+        return ()
+
+    def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
+        """The size of the tables in MiB of float64. Any tables may overlap."""
+        return table_megabytes(domain, cliques)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureEngine(TableEngine):
+    """The settings of engines that move a mixture of products by Adam: RAP's and GEM's.
+
+    Attributes:
+        num_components: Products of one distribution for each attribute.
+        steps: The largest number of steps.
+        learning_rate: Adam's.
+        tolerance: The learning rate is halved when 25 steps lower the loss by less than this share
+            of itself; after the third time the fit ends.
+        possible: For some cliques, the cells that can hold rows at all; the others are wanted
+            empty.
+        seed: The seed of the start. No private noise depends on it.
+        enable_gpu: Whether to use CUDA where there is a device.
+
+    >>> MixtureEngine(steps=0)
+    Traceback (most recent call last):
+    ValueError: steps must be an integer of at least 1, got 0.
+    """
+
+    num_components: int = 1_000
+    steps: int = 1_000
+    learning_rate: float = 0.1
+    tolerance: float = 1e-2
+    possible: Possible = field(default_factory=dict, compare=False)
+    seed: int = 0
+    enable_gpu: bool = False
+
+    def __post_init__(self) -> None:
+        require_integer("num_components", self.num_components, 1)
+        require_integer("steps", self.steps, 1)
+        if not self.learning_rate > 0:
+            raise ValueError(f"learning_rate must be positive, got {self.learning_rate!r}.")
+        if not 0 <= self.tolerance < 1:
+            raise ValueError(f"tolerance must lie in [0, 1), got {self.tolerance!r}.")
+
+    def refusal(self, domain: Domain, cliques: Sequence[Clique]) -> str | None:
+        """Why the mixture cannot be held, ``None`` where it can. Any cliques can be fitted."""
+        del cliques
+        return too_many_components(domain, self.num_components)

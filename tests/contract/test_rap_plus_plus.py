@@ -1,0 +1,152 @@
+"""Half-spaces of numbers and their engine behind the door: files, refits, audits and refusals."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_privpgd import (
+    AnnealedProjection,
+    Boolean,
+    Categorical,
+    HalfSpaces,
+    Numerical,
+    PrivatePGM,
+    audit_fit,
+    fit_table,
+    measure,
+)
+from sdv_privpgd.privacy.ledger_file import read_ledger
+from sdv_privpgd.privacy.queries import CutMarginalQuery
+
+COLUMNS = {
+    "age": Numerical(0, 110, decimal_places=0),
+    "pay": Numerical(0, 5_000, decimal_places=0),
+    "ward": Categorical(["A", "B"]),
+    "ill": Boolean(),
+}
+TABLE = pd.DataFrame(
+    {
+        "age": [3, 40, 90, None] * 50,
+        "pay": [10, 900, 4_000, 3_000] * 50,
+        "ward": ["A", "B"] * 100,
+        "ill": [True, False] * 100,
+    }
+)
+SMALL = {
+    "strategy": HalfSpaces(rounds=2, queries=3, directions=6),
+    "engine": AnnealedProjection(num_components=60, steps=20, slopes=3),
+    "discovery_share": 0,
+}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return fit_table(TABLE, COLUMNS, 2.0, target="ill", **SMALL)
+
+
+def test_each_answer_is_bought_once_and_kept_as_it_is(fitted):
+    """The published code adds new noise to all earlier answers in each round, uncharged."""
+    kept = fitted.fitted.release.measurements
+    assert len({each.query for each in kept}) == len(kept)
+    charged = [charge.num_queries for charge in fitted.ledger.charges if charge.stddev]
+    assert sum(charged) == sum(bool(each.stddev) for each in kept)
+    assert fitted.ledger.remaining == 0
+
+
+def test_numbers_are_cut_by_no_bins(fitted):
+    assert fitted.fitted.schema.domain().sizes[:2] == (112, 1_025)
+    cuts = [
+        cut
+        for each in fitted.fitted.release.measurements
+        if isinstance(each.query, CutMarginalQuery)
+        for cut in each.query.cuts
+    ]
+    assert any(len(cut.lines) > 1 for cut in cuts)
+    assert {len(line.places) for cut in cuts for line in cut.lines} == {111, 1_024}
+
+
+def test_a_file_holds_the_model_and_its_books(fitted):
+    loaded = pickle.loads(pickle.dumps(fitted))
+    fitted.reset_sampling()
+    pd.testing.assert_frame_equal(loaded.sample(30), fitted.sample(30))
+    assert read_ledger(fitted.ledger.to_json()) == fitted.ledger
+
+
+def test_the_page_names_the_method(fitted):
+    page = fitted.report().html()
+    assert "random hyperplanes of numbers by ill" in page
+    assert "multitask learning" in page
+
+
+def test_a_refit_simulates_half_spaces_too(fitted):
+    refits = fitted.fitted.refits
+    assert (refits.refit(1).model.sample(50, 0) == refits.refit(1).model.sample(50, 0)).all()
+
+
+def test_without_a_target_and_where_numbers_are_found():
+    found = fit_table(
+        TABLE.drop(columns="ward"),
+        {"age": Numerical(), "pay": Numerical(0, 5_000), "ill": Boolean()},
+        5.0,
+        **{**SMALL, "discovery_share": 0.2},
+    )
+    rows = found.sample(100)
+    assert rows["pay"].dropna().between(0, 5_000).all()
+
+
+def test_what_rows_are_about_comes_out_where_noise_is_small():
+    rng = np.random.default_rng(0)
+    age = rng.integers(0, 100, 4_000)
+    table = pd.DataFrame({"age": age, "pay": 40 * age + rng.integers(0, 900, 4_000)})
+    table["ill"] = age + table["pay"] / 50 > 90
+    columns = {name: COLUMNS[name] for name in table}
+    fitted = fit_table(
+        table,
+        columns,
+        1_000.0,
+        target="ill",
+        strategy=HalfSpaces(rounds=3, directions=40),
+        engine="rap++",
+        discovery_share=0,
+    )
+    rows = fitted.sample(4_000).dropna()
+    assert len(rows) > 3_900
+    right = (rows["age"] + rows["pay"] / 50 > 90) == rows["ill"].astype(bool)
+    assert right.mean() > 0.95  # of independent columns it is about a half
+    assert np.corrcoef(rows["age"], rows["pay"])[0, 1] > 0.9
+
+
+def test_an_audit_finds_nothing():
+    report = audit_fit(COLUMNS, epsilon=6.0, runs=200, false_alarms=1e-7, **SMALL)
+    assert report.to_dict()["failed"] == []
+
+
+@pytest.mark.parametrize(
+    "settings", [{"strategy": "half_spaces"}, {"strategy": HalfSpaces(), "engine": PrivatePGM()}]
+)
+def test_what_does_not_go_together_is_refused_before_a_row_is_read(settings):
+    with pytest.raises(ValueError, match=r"Choose engine='rap\+\+'"):
+        fit_table("no such file.csv", COLUMNS, 1.0, **settings)
+
+
+def test_holders_do_not_measure_half_spaces():
+    with pytest.raises(ValueError, match="a release holds tables alone"):
+        measure("no such file.csv", COLUMNS, 1.0, holder="here", strategy="half_spaces")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"rounds": 0}, {"num_bins": 1}, {"directions": -1}, {"seed": 0.5}]
+)
+def test_settings_that_mean_nothing_are_refused(wrong):
+    with pytest.raises(ValueError, match="must be an integer of at least"):
+        HalfSpaces(**wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"num_components": 0}, {"learning_rate": 0}, {"first_slope": -1}, {"tolerance": 1}]
+)
+def test_settings_of_the_engine_that_mean_nothing_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        AnnealedProjection(**wrong)
