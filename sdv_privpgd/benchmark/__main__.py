@@ -24,12 +24,13 @@ _MODULES = (
     "conclusions",
     "compare",
     "learning",
-    "thresholds",
     "half_spaces",
+    "thresholds",
     "holders",
     "people",
     "sequences",
     "external",
+    "rivals",
     "show",
     "protect",
     "constraints",
@@ -44,7 +45,8 @@ def main() -> None:
     )
     commands = parser.add_subparsers(required=True)
     # A machine may have what one benchmark needs, and not what another does.
-    named = [name for name in _MODULES if name in sys.argv[1:2]]
+    asked = [name.removesuffix("-once") for name in sys.argv[1:2]]
+    named = [name for name in _MODULES if name in asked]
     for name in named or _MODULES:
         import_module(f"sdv_privpgd.benchmark.{name}").add_command(commands)
     arguments = parser.parse_args()

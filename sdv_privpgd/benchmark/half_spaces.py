@@ -58,7 +58,7 @@ def _half_spaces(arguments: argparse.Namespace) -> None:
     check_names(arguments.tables)
     header = True
     for name in arguments.tables:
-        task = task_of(name, arguments)
+        task = task_of(name, arguments.data, arguments.rows)
         for epsilon in arguments.epsilons:
             for arm in arguments.arms:
                 runs = [

@@ -78,7 +78,7 @@ def _learning(arguments: argparse.Namespace) -> None:
     check_names(arguments.tables)
     shape: list[str] = []
     for name in arguments.tables:
-        task = task_of(name, arguments)
+        task = task_of(name, arguments.data, arguments.rows)
         runs = [("Real", np.inf)] if "Real" in arguments.arms else []
         runs += product([arm for arm in arguments.arms if arm != "Real"], arguments.epsilons)
         for arm, epsilon in runs:
@@ -93,17 +93,17 @@ def _learning(arguments: argparse.Namespace) -> None:
             shape = list(row)
 
 
-def task_of(name: str, arguments: argparse.Namespace) -> Task:
-    """One of the tables, with as many of its rows as ``arguments`` say, in two parts."""
+def task_of(name: str, folder: Path, num_rows: int | None = None) -> Task:
+    """The task of one of ``TABLES``, or of ``num_rows`` of its rows, from its files in a folder."""
     from sklearn.model_selection import train_test_split
 
     from sdv_privpgd.benchmark.tables import SPLIT_SEED, TEST_SHARE, rows_and_facts
     from sdv_privpgd.columns.schema import Schema
     from sdv_privpgd.metrics.reading import Described
 
-    frame, facts = rows_and_facts(name, arguments.data)
-    if arguments.rows is not None and arguments.rows < len(frame):
-        frame = frame.sample(n=arguments.rows, random_state=SPLIT_SEED)
+    frame, facts = rows_and_facts(name, folder)
+    if num_rows is not None and num_rows < len(frame):
+        frame = frame.sample(n=num_rows, random_state=SPLIT_SEED)
     train, test = train_test_split(
         np.arange(len(frame)), test_size=TEST_SHARE, random_state=SPLIT_SEED
     )

@@ -77,7 +77,7 @@ def _thresholds(arguments: argparse.Namespace) -> None:
     shape: list[str] = []
     means: dict[tuple[str, float, str], dict[str, float]] = {}
     for name in arguments.tables:
-        task = task_of(name, arguments)
+        task = task_of(name, arguments.data, arguments.rows)
         for arm, epsilon in product(arguments.arms, arguments.epsilons):
             found = [_run(task, arm, epsilon, seed, arguments) for seed in range(arguments.seeds)]
             own = {key: float(np.mean([run[key] for run in found])) for key in found[0]}

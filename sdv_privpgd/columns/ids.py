@@ -5,6 +5,8 @@ It follows from the metadata alone, so it is said before a fit as well as after 
 
 from collections.abc import Collection, Mapping
 
+from sdv_privpgd.columns.naming import is_id
+
 
 def repeated_ids(columns: Mapping[str, Mapping], keys: Collection[str]) -> tuple[str, ...]:
     """The columns of ids that are no keys of the table. Public.
@@ -17,15 +19,27 @@ def repeated_ids(columns: Mapping[str, Mapping], keys: Collection[str]) -> tuple
 
 
 def on_repeated_ids(names: Collection[str], rows_per_person: int) -> list[str]:
-    """A sentence on ids that are no keys, unless a person is protected who has several rows.
+    """Sentences on ids that are no keys: whether they are ids, and whose rows are protected.
+
+    The latter is not said where a person is protected who has several rows.
 
     >>> on_repeated_ids(["patient"], rows_per_person=3)
     []
+    >>> on_repeated_ids(["admission_type_id"], rows_per_person=3)[0][:51]
+    "['admission_type_id'] are ids by their sdtype, perh"
     """
-    if not names or rows_per_person > 1:
-        return []
-    return [
-        f"The ids {list(names)!r} are no keys of the table. If several rows may "
-        "have the same, one of them is protected, not the person: set person_column, or "
-        "rows_per_person if you know it."
-    ]
+    said = []
+    kinds = [name for name in names if not is_id(name)]
+    if kinds:
+        said.append(
+            f"{kinds!r} are ids by their sdtype, perhaps because it was detected, and not by their "
+            "names: ids are made up anew, and what the table says in them is lost. If they say of "
+            "what kind a row is, give them the sdtype categorical."
+        )
+    if names and rows_per_person <= 1:
+        said.append(
+            f"The ids {list(names)!r} are no keys of the table. If several rows may "
+            "have the same, one of them is protected, not the person: set person_column, or "
+            "rows_per_person if you know it."
+        )
+    return said

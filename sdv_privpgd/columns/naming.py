@@ -43,7 +43,7 @@ def on_names(facts: Mapping[str, Mapping]) -> list[str]:
         for name, each in facts.items()
         if needed(each["sdtype"]) and blank(each) == needed(each["sdtype"])
     }
-    ids = [name for name, kind in unknown.items() if kind != "datetime" and _is_id(name)]
+    ids = [name for name, kind in unknown.items() if kind != "datetime" and is_id(name)]
     dates = [
         name
         for name, kind in unknown.items()
@@ -70,7 +70,12 @@ def _words(name: str) -> list[str]:
     return [word.lower() for word in _WORDS.findall(name)]
 
 
-def _is_id(name: str) -> bool:
+def is_id(name: str) -> bool:
+    """Whether a name is one of ids.
+
+    >>> is_id("patient_id"), is_id("admission_type_id")
+    (True, False)
+    """
     words = _words(name)
     if words and len(words) <= 2 and (words[-1] in _OF_PEOPLE or words[-1].endswith("nummer")):
         return True

@@ -16,6 +16,7 @@ from sdv_privpgd.columns.bins import Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.estimate.noisy_tables import Total
 from sdv_privpgd.privacy.measurement import Measurement
 
 _CLEAR = 4.0
@@ -23,6 +24,63 @@ _CLEAR = 4.0
 
 _MANY = 0.02
 """The share of all rows beyond an end that is worth a word."""
+
+NEARLY_ALL, _MOST = 0.9, 0.5
+"""The share of rows that surely have none of the declared values, from which on a fit stops; and
+the share of all rows that must lie outside a range."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beyond:
+    """The rows of a column that clearly lie beyond declared ends of its range. Public.
+
+    Attributes:
+        name: The column's name.
+        is_date: Whether it has dates.
+        ends: These ends, in SDV's words.
+        count: The noisy number of rows beyond them, ``missing`` that of rows without a value, and
+            ``within`` that of the other rows.
+        cells: The number of cells that these others were counted in.
+        stddev: Of the noise of each count.
+
+    >>> counts = {"count": 960, "missing": -3, "within": 42, "cells": 10, "stddev": 5.0}
+    >>> ages = Beyond(name="age", is_date=False, ends={"range_max": 9}, **counts)
+    >>> ages.misfit(Total(1_000.0, 0.0))[:56]
+    "About 96 % of the rows of 'age' lie outside its declared"
+    >>> ages.misfit(Total(1_200.0, 0.0)) is None
+    True
+    """
+
+    name: str
+    is_date: bool
+    ends: Mapping[str, Any]
+    count: int
+    missing: int
+    within: int
+    cells: int
+    stddev: float
+
+    def misfit(self, total: Total) -> str | None:
+        """A sentence if nearly all rows with a value, and most of all rows, are surely among them.
+
+        Args:
+            total: The number of all rows.
+        """
+        error = _CLEAR * self.stddev
+        rows = total.value + _CLEAR * total.stddev
+        with_value = rows - max(self.missing - error, 0.0)
+        surely = self.count - error * math.sqrt(len(self.ends))
+        if surely < max(_MOST * rows, NEARLY_ALL * with_value):
+            return None
+        if self.within - error * math.sqrt(self.cells) > (1 - NEARLY_ALL) * rows:
+            return None
+        ends = " and ".join(f"{key}={end!r}" for key, end in self.ends.items())
+        wrong = "the year" if self.is_date else "the unit"
+        return (
+            f"About {_percent(min(self.count / total.value, 1.0))} % of the rows of {self.name!r} "
+            f"lie outside its declared {ends}. Check {wrong}, or declare a wider range; if these "
+            "are codes for missing, make them missing before a fit."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +147,22 @@ class Fenced:
             if beyond > _MANY * total
         ]
 
+    def beyond(self, answer: Measurement) -> "Beyond | None":
+        """The rows that clearly lie beyond the ends, if there are any."""
+        found = self._beyond(answer)
+        if not found:
+            return None
+        return Beyond(
+            name=self.inner.name,
+            is_date=self.inner.sdtype == "datetime",
+            ends={key: self.declared[key] for key in found},
+            count=sum(found.values()),
+            missing=int(answer.answer[-1]),
+            within=int(answer.answer[:-1].sum()) - sum(found.values()),
+            cells=len(answer.answer) - 1 - len(found),
+            stddev=answer.stddev,
+        )
+
     def _beyond(self, answer: Measurement) -> dict[str, int]:
         """The noisy numbers of rows beyond the ends, where there clearly are any."""
         places = {"range_min": 0, "range_max": -2}  # the last is the count of missing
@@ -99,12 +173,15 @@ class Fenced:
         where, code = ("below", "-1") if key == "range_min" else ("above", "999")
         if self.inner.sdtype == "datetime":
             code = "the year 1900" if key == "range_min" else "the year 2099"
-        percent = f"{100 * share:.0f}" if share >= 0.1 else f"{100 * share:.2g}"
         return (
-            f"About {percent} % of the rows of {self.inner.name!r} lie {where} its declared "
-            f"{key}={self.declared[key]!r} and were moved to it. If these are codes, such as "
-            f"{code} for missing, make them missing before a fit; if not, declare a wider range."
+            f"About {_percent(share)} % of the rows of {self.inner.name!r} lie {where} its "
+            f"declared {key}={self.declared[key]!r} and were moved to it. If these are codes, such "
+            f"as {code} for missing, make them missing before a fit; if not, declare a wider range."
         )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}" if share >= 0.1 else f"{100 * share:.2g}"
 
 
 def fenced(inner: Column, known: ColumnFacts, found: ColumnFacts) -> Fenced:

@@ -22,7 +22,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.discovery.first_look import FirstLook, has_others
 from sdv_privpgd.discovery.looks import SINGLE, Look, look_into
-from sdv_privpgd.discovery.outside import fenced
+from sdv_privpgd.discovery.outside import Beyond, fenced
 from sdv_privpgd.discovery.ranges import Rough, categories, frequencies, looked_into
 from sdv_privpgd.discovery.transcript import Asker, Transcript
 from sdv_privpgd.estimate.noisy_tables import estimate_total
@@ -52,6 +52,7 @@ class Discovery(NamedTuple):
         doubts: For each column whose range did not stand out from the noise, or beyond whose
             declared range many rows lie, what is to be said of it.
         num_rows: The noisy number of rows, where fine grids were counted.
+        beyond: What lies beyond the declared ranges of columns.
 
     >>> from sdv_privpgd.columns.facts import NumberFacts
     >>> Discovery(facts={"age": NumberFacts(low=0, high=99)}, doubts={}).facts["age"].high
@@ -61,6 +62,7 @@ class Discovery(NamedTuple):
     facts: dict[str, ColumnFacts]
     doubts: dict[str, str]
     num_rows: float | None = None
+    beyond: tuple[Beyond, ...] = ()
 
 
 class _Others(NamedTuple):
@@ -149,6 +151,7 @@ def discover(
         what=FINE_GRIDS,
         progress=progress,
     )
+    beyond = [each.beyond(answer) for each, answer in zip(fine.values(), answers, strict=True)]
     for (name, each), answer in zip(fine.items(), answers, strict=True):
         look = looks[name]
         facts[name] = (
@@ -159,7 +162,12 @@ def discover(
         said = each.sentences(answer)
         if said:
             doubts[name] = " ".join([*([doubts[name]] if name in doubts else []), *said])
-    return Discovery(facts, doubts, estimate_total(domain, answers).value)
+    return Discovery(
+        facts,
+        doubts,
+        estimate_total(domain, answers).value,
+        tuple(each for each in beyond if each is not None),
+    )
 
 
 def _looks(undeclared: Mapping[str, ColumnFacts]) -> dict[str, Look]:

@@ -1,5 +1,6 @@
 """The range, precision and categories of a column, as noisy answers show them. Public."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -189,7 +190,10 @@ def categories(known: CategoryFacts, found: list[tuple[Value | None, int]]) -> C
 
 
 def _other(values: list[Value]) -> Value | None:
-    """A value for all others: a word, or nines among numbers, as in codebooks."""
+    """A value for all others: a word, or nines among numbers, with two digits more than any has.
+
+    A number of as many digits as the codes, such as 9 among 1 to 5, would look like one of them.
+    """
     if not values or any(isinstance(value, str) for value in values):
         other = "other"
         while other in values:
@@ -198,10 +202,8 @@ def _other(values: list[Value]) -> Value | None:
     numbers = [value for value in values if isinstance(value, int | float)]
     if len(numbers) < len(values) or any(isinstance(value, bool) for value in values):
         return None
-    nines = 9
-    while nines <= max(numbers):
-        nines = 10 * nines + 9
-    return nines
+    digits = len(str(math.floor(max(map(abs, numbers)))))
+    return 10 ** (digits + 2) - 1
 
 
 def frequencies(known: CategoryFacts, answer: Measurement) -> CategoryFacts:

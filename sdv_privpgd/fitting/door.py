@@ -1,9 +1,10 @@
 """The door without SDV: a table and what is public of it go in, a fitted table comes out."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,16 @@ from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, Fitted, check_match
+from sdv_privpgd.fitting.halting import CAN_GO_ON, MisfitError
 from sdv_privpgd.fitting.refining import Refinable, composed, gone
 from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.fitting.unfinished import note_on
+from sdv_privpgd.fitting.unfinished import Unfinished, note_on
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.progress import Progress, expect, silent
 from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.document import Report
@@ -176,6 +179,9 @@ def fit_table(
             do not go together for such columns.
         PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
         SourceError: If rows cannot be read. A note says what was spent.
+        MisfitError: After the first noisy counts, if they have none of the values that are declared
+            of a column, or if nearly all rows lie beyond its declared range. The error's
+            ``finish(table)`` goes on all the same.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Categorical, Numerical, fit_table
@@ -210,6 +216,18 @@ def fit_table(
     check_match(settings, description)
     if after is not None:
         after.followed_by(settings.ledger())  # refuses, if it does, before a row is read
+    private = _opened(table, settings, description)
+    moments = {name: each for name, each in description.facts.items() if private.has_moments(name)}
+    for sentence in on_days(moments):
+        warnings.warn(sentence, stacklevel=2)
+    done = fit_opened(settings, description, private, progress, after=after, stops=True)
+    if done.warnings:
+        warnings.warn("\n- ".join((OPENING, *done.warnings)), stacklevel=2)
+    return done
+
+
+def _opened(table: Any, settings: Settings, description: Description) -> PrivateTable:
+    """The columns of a table. Raises ``ValueError`` for what is not as described."""
     private, errors = PrivateTable.opened(
         table,
         description.columns,
@@ -221,13 +239,7 @@ def fit_table(
     errors = errors or (settings.objections(private) if description.columns else [])
     if errors:
         raise ValueError(" ".join(errors))
-    moments = {name: each for name, each in description.facts.items() if private.has_moments(name)}
-    for sentence in on_days(moments):
-        warnings.warn(sentence, stacklevel=2)
-    done = fit_opened(settings, description, private, progress, after=after)
-    if done.warnings:
-        warnings.warn("\n- ".join((OPENING, *done.warnings)), stacklevel=2)
-    return done
+    return private
 
 
 def fit_opened(
@@ -237,10 +249,12 @@ def fit_opened(
     progress: Progress = silent,
     *,
     after: PrivacyLedger | None = None,
+    stops: bool = False,
 ) -> FittedTable:
     """Fits a table that was opened as the description says, and warns of nothing.
 
-    What it spends is composed with the ledger that it comes ``after``.
+    What it spends is composed with the ledger that it comes ``after``. If it ``stops``, it raises
+    ``MisfitError``, as ``fit_table`` does.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Independent, PrivatePGM
@@ -251,26 +265,68 @@ def fit_opened(
     """
     dtypes = private.dtypes_kept(description.columns, description.modelled)
     fit = Fit(settings, replace(description, dtypes=dtypes))
+    return _done(fit, private, progress, after, stops=stops)
+
+
+def _done(
+    fit: Fit,
+    private: PrivateTable,
+    progress: Progress,
+    after: PrivacyLedger | None,
+    known: Sequence[Measurement] = (),
+    *,
+    stops: bool = False,
+) -> FittedTable:
+    """What comes of a fit, or of one that stopped, which goes on with the answers it had."""
     try:
-        fitted = _fitted(fit, private, progress)
-    except BaseException as error:
-        note_on(error, gone(fit.books.ledger, settings))
+        fitted = _fitted(fit, private, progress, known, stops=stops)
+    except MisfitError as error:
+        error.ledger = _together(after, fit.books.ledger)
+        error.goes_on = partial(_gone_on, fit.settings, Unfinished.of(fit, (True, None)), after)
+        note_on(error, CAN_GO_ON)
         raise
-    ledger = fit.books.ledger if after is None else after.followed_by(fit.books.ledger)
+    except BaseException as error:
+        note_on(error, gone(fit.books.ledger, fit.settings))
+        raise
+    ledger = _together(after, fit.books.ledger)
     return FittedTable(
         fitted=fitted,
-        settings=settings,
+        settings=fit.settings,
         ledger=ledger,
         warnings=composed(fitted, ledger),
         date=date.today().isoformat(),
     )
 
 
-def _fitted(fit: Fit, table: PrivateTable, progress: Progress) -> Fitted:
+def _together(after: PrivacyLedger | None, own: PrivacyLedger) -> PrivacyLedger:
+    return own if after is None else after.followed_by(own)
+
+
+def _fitted(
+    fit: Fit, table: PrivateTable, progress: Progress, known: Sequence[Measurement], *, stops: bool
+) -> Fitted:
     """The steps of a fit in order."""
     num_rows = fit.settings.foretold_rows(table)
     begin(progress, fit.settings.engine, lambda: fit.stages(num_rows))
-    fit.discover(table, progress)
+    if not fit.has_discovered:
+        fit.discover(table, progress)
     expect(progress, lambda: fit.stages(num_rows))
-    fit.ask(table, progress)
+    fit.ask(table, progress, known=known, stops=stops)
     return fit.model(progress)
+
+
+def _gone_on(
+    settings: Settings, kept: Unfinished, after: PrivacyLedger | None, table: Any
+) -> Callable[[], FittedTable]:
+    """What goes on with a fit that stopped, and spends what is left. The table is checked first."""
+    private = _opened(table, settings, kept.description)
+    rows = private.known_rows(settings.adjacency)
+    if rows is not None and kept.known_rows not in (None, rows):
+        raise ValueError(
+            f"The table of the fit that stopped had {kept.known_rows:,} rows, and this one has "
+            f"{rows:,}: hand over the same one."
+        )
+    fit = Fit(
+        settings, kept.description, doubts=kept.doubts, begun=kept.ledger, answered=kept.looked
+    )
+    return lambda: _done(fit, private, silent, after, kept.answers)

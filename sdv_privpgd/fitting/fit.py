@@ -12,6 +12,7 @@ from typing import Any
 from sdv_privpgd import forecast, pipeline
 from sdv_privpgd.columns.facts import ColumnFacts, without_domain
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.discovery.outside import Beyond
 from sdv_privpgd.discovery.plan import Discovery, discover, reserved_delta
 from sdv_privpgd.discovery.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.discovery.transcript import Answered, Transcript
@@ -161,6 +162,7 @@ class Fit:
             begun = settings.ledger(reserved_delta(undeclared, settings.delta))
         self.books = WatchedBooks(begun)
         self.transcript = Transcript(answered)
+        self._beyond: Sequence[Beyond] = ()
 
     def discover(self, table: PrivateTable, progress: Progress = silent) -> None:
         """Finds privately what is not declared, and the shapes of differences."""
@@ -177,7 +179,7 @@ class Fit:
         fine, part = description.shapeless.differences, budget * share * apart
         shapes = find_shapes(table, fine, self.books, part, transcript=known, progress=progress)
         self.description = replace(description, shapes=shapes)
-        self.doubts = found.doubts
+        self.doubts, self._beyond = found.doubts, found.beyond
         self.has_discovered = True
         strategy = strategy_for(self.settings, self.description)
         require_match(strategy, self.settings.engine, self.description.attributes.domain())
@@ -218,7 +220,14 @@ class Fit:
             self.curator = table.curator(schema, self.books, known=known, progress=progress)
             strategy = strategy_for(self.settings, self.description)
             if stops:
-                self.books.lookout = Lookout(self.curator, schema, self.description.facts)
+                description = self.description
+                self.books.lookout = Lookout(
+                    self.curator,
+                    schema,
+                    description.facts,
+                    beyond=self._beyond,
+                    counted_beyond=frozenset(description.undeclared),
+                )
             try:
                 pipeline.ask(self.curator, strategy, self._engine, again=again, progress=progress)
             finally:

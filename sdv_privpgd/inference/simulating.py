@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain, Grouping
-from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import (
@@ -21,6 +20,7 @@ from sdv_privpgd.privacy.queries import (
     CutMarginalQuery,
     GroupedMarginalQuery,
     MarginalQuery,
+    answers_of_codes,
 )
 from sdv_privpgd.synthesize.engine import Model
 
@@ -59,7 +59,7 @@ def simulated_answers(
         elif isinstance(query, EmbeddingQuery):
             exact = query.of_codes(domain, codes)
         elif isinstance(query, CutMarginalQuery):
-            exact = query.answer(Dataset(domain, codes))
+            (exact,) = answers_of_codes([query], domain, codes)
         else:
             continue
         noise = measured.stddev * rng.standard_normal(exact.shape)

@@ -110,8 +110,8 @@ class FitsOfTables(FittedState):
                 dtypes without an sdtype, or for a table without rows where their number is public.
             PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
             MisfitError: After the first noisy counts, if they have none of the values that are
-                declared of a column. What they cost is spent; ``finish(data)`` goes on all the
-                same.
+                declared of a column, or if nearly all rows lie beyond its declared range. What they
+                cost is spent; ``finish(data)`` goes on all the same.
             SourceError: If rows cannot be read any more. What was spent is spent.
         """
         if weights is not None:

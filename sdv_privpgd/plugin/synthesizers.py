@@ -52,7 +52,7 @@ class PrivPGDSynthesizer(PrivateSynthesizer, strategy="all_pairs", engine="parti
             not declared, privately, and where in a declared range rows lie; each column that is
             looked into has its part. At 0 there is a ``PublicDomainError`` instead, and declared
             ranges have cells of equal width. Values that few rows have become ``'other'``, or
-            nines (9, 99, ...) among numbers. It also finds how frequent declared categories are
+            nines (999, 9999, ...) among numbers. It also finds how frequent declared categories are
             where they are more than 256: rare ones share a cell, and are drawn from it as often.
             At 0 neighbors in the declared order share cells evenly. Thresholds cost a thirtieth
             of ``delta`` each, at most three of them. Where nothing is declared, 0.2 gave clearly

@@ -10,7 +10,7 @@ import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain, Grouping
 from sdv_privpgd.privacy.counting import CutCounts
-from sdv_privpgd.privacy.dataset import Records
+from sdv_privpgd.privacy.dataset import Dataset, Records
 from sdv_privpgd.privacy.half_spaces import Cut
 from sdv_privpgd.privacy.value_counts import Counted, ValueCounts
 
@@ -432,6 +432,17 @@ def answers(queries: Sequence[Query], dataset: Records) -> list[np.ndarray]:
         query.of_counts(counts) if isinstance(query, DependenceQuery) else counts
         for query, counts in zip(queries, found, strict=True)
     ]
+
+
+def answers_of_codes(
+    queries: Sequence[Query], domain: Domain, codes: np.ndarray
+) -> list[np.ndarray]:
+    """The exact answers of rows of codes, shape (row, attribute). As private as these.
+
+    >>> answers_of_codes([MarginalQuery(("ill",))], Domain(("ill",), (2,)), np.array([[1], [1]]))
+    [array([0, 2])]
+    """
+    return answers(queries, Dataset(domain, codes))
 
 
 def _cut_tables(queries: Sequence[CutMarginalQuery], dataset: Records) -> list[np.ndarray]:

@@ -17,6 +17,7 @@ from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.report.known_facts import SURE, Facts
 from sdv_privpgd.report.noise_advice import on_noise
 from sdv_privpgd.report.sentinels import far_away
+from sdv_privpgd.report.unread import on_unread
 from sdv_privpgd.words import share
 
 OPENING = "Worth a look before the rows are used:"
@@ -25,9 +26,6 @@ OPENING = "Worth a look before the rows are used:"
 _MOSTLY_OTHER, _ALL_MISSING, _CONSTANT = 0.5, 0.9, 0.98
 """Shares of rows from which on a column is said to be mostly other, nearly all missing, or the
 like."""
-
-_SOME_NINES = 0.01
-"""The share of rows from which on a number that stands for others is named."""
 
 _MANY_MISSING, _MOSTLY_MISSING = 0.1, 0.5
 """Shares of rows without a value from which on a column is named: one of which nobody said that it
@@ -40,7 +38,7 @@ _AT_BOUND, _ABOVE_NEIGHBOR = 0.02, 5.0
 """Values seem to be clipped if a bound holds at least this share of the rows, and so many times the
 rows beside it. With the right range few columns look like that."""
 
-_NATURAL_ENDS = (-1, 0, 1)
+NATURAL_ENDS = (-1, 0, 1)
 """Ends that hold many rows in many good tables: nothing, the first of a count, a code."""
 
 _NAMED = 3
@@ -60,6 +58,7 @@ def advice(fitted: Facts) -> tuple[str, ...]:
     if fitted.release is not None:
         of_columns = _of_columns(fitted)
         said += of_columns.values()
+        said += on_unread(fitted, {*of_columns})
         said += _of_rare(fitted, fitted.tables.keys() - of_columns)
         said += on_noise(fitted)
     return (
@@ -182,7 +181,7 @@ def _nines(column: Column, least: np.ndarray, declared: Mapping) -> str | None:
         return None
     value, other = cells.values[-1], least[column.num_values - 1]
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or declared.get("other_value") is not None or other < _SOME_NINES:
+    if not is_number or declared.get("other_value") is not None or other <= 0:
         return None
     return (
         f"Column {column.name!r} is {value!r} in more than {share(other)} of the rows: "
@@ -200,7 +199,7 @@ def _at_bounds(column: Column, shares: np.ndarray, error: float, declared: Mappi
     density = shares[:size] / widths
     for key, end, beside in (("range_min", 0, 1), ("range_max", size - 1, size - 2)):
         bound = declared.get(key)
-        if bound is None or (key == "range_min" and bound in _NATURAL_ENDS):
+        if bound is None or (key == "range_min" and bound in NATURAL_ENDS):
             continue
         neighbor = max(density[beside], 0.0) + error / widths[beside]
         piled = shares[end] - error
@@ -232,8 +231,8 @@ def _constant(column: Column, least: np.ndarray) -> str | None:
         return None
     return (
         f"Column {column.name!r} is {code_labels(column)[code]} in {_nearly(least[code])} rows, "
-        f"though {size} values or cells are declared or were found. Its range may be far too wide, "
-        "or its categories written otherwise than in the table."
+        f"though {size} values or cells are declared or were found. Its range may be far too wide "
+        "or elsewhere, or its categories written otherwise than in the table."
     )
 
 

@@ -12,14 +12,13 @@ from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import (
     CutMarginalQuery,
     MarginalQuery,
     ModelErrorQuery,
-    answers,
+    answers_of_codes,
 )
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.select.approximation import whole_counts
@@ -174,7 +173,7 @@ class HalfSpaces:
         stddev = stddev_for(
             ledger.rows_counted**2 * left[0].l2_sensitivity_squared(ledger.adjacency), each
         )
-        rows = Dataset(domain, model.sample(max(_ROWS, model.block), self.seed))
+        rows = model.sample(max(_ROWS, model.block), self.seed)
         scale = total / max(_ROWS, model.block)
         scores = [
             ModelErrorQuery(
@@ -183,7 +182,7 @@ class HalfSpaces:
                 expected=whole_counts(scale * found),
                 bias=round(math.sqrt(2 / math.pi) * stddev * found.size),
             )
-            for asked, found in zip(left, answers(left, rows), strict=True)
+            for asked, found in zip(left, answers_of_codes(left, domain, rows), strict=True)
         ]
         chosen: list[Asked] = []
         for turn in range(number):

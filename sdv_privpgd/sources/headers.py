@@ -30,12 +30,45 @@ _DATA = re.compile(
     rf"|\d{{1,2}}[-/. ]*{_MONTH}[-/., ]*\d{{2,4}}"
     rf"|{_MONTH} ?\d{{1,2}},? \d{{4}}"
     r"|[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}"
-    r"|[^@\s]+@[^@\s]+\.[a-z]+",
+    r"|[^@\s]+@[^@\s]+\.[a-z]+"
+    r"|(?:[<>≤≥]=?|~) ?[\w.,+-]+"  # a range, such as >50K
+    r"|https?://.+"
+    r"|[a-z]{2}\d{2}[a-z0-9]{11,30}"  # an account
+    r"|(?=.*\d)[0-9a-f]{24,}"  # a hash
+    r"|(mr|mrs|ms|dr)\. .+|.+, (mr|mrs|ms|miss|dr)\.?( .*)?"
+    r"|\d+[a-z]? .*(street|road|avenue|lane|straße|strasse)"
+    r"|.*(street|road|avenue|straße|strasse|str\.) \d+[a-z]?"
+    r"|[-+]?\d+([.,]\d+)? ?(kg|mg|cm|mm|mmhg|eur|usd|gbp|chf|%|€|\$|£)"
+    r"|\d{1,2}(:\d\d)+ ?[ap]\.?m\.?",
 )
+
+_ANSWERS = {"ja", "nein", "oui"}
+"""Words that answer a question and name no column."""
+
+_KINDS: tuple[frozenset[str], ...] = (
+    frozenset({"yes", "no", "non"}),
+    frozenset({"m", "f"}),
+    frozenset({"male", "female", "man", "woman", "weiblich", "männlich"}),
+    frozenset({"unknown", "not known", "unbekannt"}),
+    frozenset({"never", "rarely", "sometimes", "often", "always"}),
+    frozenset({"agree", "disagree", "strongly agree", "strongly disagree"}),
+    frozenset({"single", "married", "divorced", "widowed"}),
+)
+"""Usual categories. One of them may be the name of a column, as ``female`` and ``married`` are of
+truths, and so may several of one kind; those of two kinds that answer questions hardly are."""
+
+_TRUTHS = 3
+"""Kinds of which a header has words from which on it looks like data."""
 
 WAYS_OUT = (
     "If it is a row, give the names with CsvFiles(names=...) or say CsvFiles(header=False); if "
     "these are the names, say CsvFiles(header=True)."
+)
+
+
+_LIKE_DATA = (
+    "The first record looks like data, such as numbers, dates or answers, and not like the names "
+    "of columns, which would be published."
 )
 
 
@@ -97,15 +130,15 @@ def names_of(fields: Sequence[Any], known: Sequence[str] | None, *, trusted: boo
             "is a row, give the names with CsvFiles(names=...) or say CsvFiles(header=False); if "
             "it is a header, give better names with CsvFiles(header=True, names=...)."
         )
+    is_known = known is not None and set(known) <= set(names)
+    if not trusted and not is_known and _are_answers(names):
+        raise SourceError(f"{_LIKE_DATA} {WAYS_OUT}")
     if not trusted and not all(
         (known is not None and name in known and set(known) <= set(names))  # whatever it looks like
         or (isinstance(field, str) and _is_name(name))
         for field, name in zip(fields, names, strict=True)
     ):
-        raise SourceError(
-            "The first record looks like data, such as numbers or dates, and not like the names "
-            f"of columns, which would be published. {WAYS_OUT}"
-        )
+        raise SourceError(f"{_LIKE_DATA} {WAYS_OUT}")
     if known is not None and not set(known) <= set(names):
         _raise_unlike(names, known)
     return names
@@ -118,6 +151,15 @@ def looks_like_data(field: str) -> bool:
     (True, False)
     """
     return field.lower() in _WORDS or _DATA.fullmatch(field.lower()) is not None
+
+
+def _are_answers(names: Sequence[str]) -> bool:
+    """Whether names are usual categories of several kinds, and so the answers of somebody."""
+    words = {name.lower() for name in names}
+    if words & _ANSWERS:
+        return True
+    kinds = sum(bool(words & kind) for kind in _KINDS)
+    return kinds >= min(_TRUTHS, max(len(words) - 1, 2))
 
 
 def _is_name(field: str) -> bool:

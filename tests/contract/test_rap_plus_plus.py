@@ -145,7 +145,8 @@ def test_settings_that_mean_nothing_are_refused(wrong):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"num_components": 0}, {"learning_rate": 0}, {"first_slope": -1}, {"tolerance": 1}]
+    "wrong",
+    [{"num_components": 0}, {"learning_rate": 0.0}, {"first_slope": -1.0}, {"tolerance": 1.0}],
 )
 def test_settings_of_the_engine_that_mean_nothing_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):

@@ -58,10 +58,11 @@ class TestWhatIsWorthALook:
         synthesizer, caught = clipped
         (warning,) = caught
         assert warning.filename == __file__
-        assert len(synthesizer.warnings_) == 2
+        assert len(synthesizer.warnings_) == 3
         assert all(sentence in str(warning.message) for sentence in synthesizer.warnings_)
         assert "range_max=20" in synthesizer.warnings_[0]
-        assert "rows_per_person" in synthesizer.warnings_[1]
+        assert "['who'] are ids by their sdtype" in synthesizer.warnings_[1]
+        assert "rows_per_person" in synthesizer.warnings_[2]
 
     def test_it_stands_on_the_page_before_the_rest_and_in_the_report(self, clipped, tmp_path):
         synthesizer, _ = clipped
@@ -191,6 +192,9 @@ def test_a_plan_names_ids_that_are_no_keys_before_anything_is_spent():
     assert (
         "The ids ['who'] are no keys" in new(1.0, columns, keys=(), public_domain={}).plan(100).text
     )
+    kinds = {"admission_type_id": {"sdtype": "id"}, "patient_id": {"sdtype": "id"}}
+    plan = new(1.0, {**columns, **kinds}, keys=(), public_domain={}, rows_per_person=2).plan(100)
+    assert plan.to_dict()["warnings"][0].startswith("['who', 'admission_type_id'] are ids by their")
     several = new(1.0, columns, keys=(), public_domain={}, rows_per_person=2)
     assert "are no keys" not in several.plan(100).text
 

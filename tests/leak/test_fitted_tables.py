@@ -161,9 +161,9 @@ def test_the_comparison_notices_a_leak(fixed_answers, tmp_path, monkeypatch):
 
     ask = Fit.ask
 
-    def leaking(self, table, *rest):
+    def leaking(self, table, *rest, **more):
         object.__setattr__(self.settings, "seed", int(np.abs(table._source.columns["age"]).sum()))
-        return ask(self, table, *rest)
+        return ask(self, table, *rest, **more)
 
     monkeypatch.setattr(Fit, "ask", leaking)
     one, two = (observed(table(400, seed), tmp_path) for seed in (0, 1))

@@ -6,6 +6,7 @@ everything observable is compared byte by byte.
 """
 
 import copy
+import warnings
 
 import cloudpickle
 import numpy as np
@@ -30,6 +31,7 @@ from sdv_privpgd import (
     PrivPGDSynthesizer,
     ProtectedThreshold,
     RelaxedProjection,
+    fit_table,
     pipeline,
 )
 from sdv_privpgd.domain import Domain
@@ -133,7 +135,7 @@ def test_nothing_depends_on_the_table_behind_half_spaces(
     )
     for name in sdv_tables.SMALL:
         del changed[name]
-    synthesizer = PrivPGDSynthesizer(**changed)
+    synthesizer = MSTSynthesizer(**changed)
     first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
     assert "worst fitted half-spaces and marginals" in first["ledger"]
     assert first == observe(synthesizer, nasty(sdv_tables.table(120)), caplog, capsys)
@@ -227,6 +229,47 @@ def test_nothing_depends_on_the_table_where_a_fit_stops_at_a_misfit(fixed_answer
     table = sdv_tables.table(120)
     first = seen(table)
     assert "'age'" in first[0][0]
+    assert first == seen(nasty(table))
+
+
+@pytest.mark.parametrize("where", ["beyond a range that is looked into", "at an end"])
+def test_nothing_depends_on_the_table_where_a_range_stops_a_fit(where, fixed_answers, monkeypatch):
+    """All rows lie above the range, or at the upper end of one that is not looked into."""
+    place = -2  # the last one counts missing cells
+
+    def noisy(answer, stddev, words):
+        if not stddev:
+            return answer
+        there = np.arange(answer.size) == answer.size + place
+        return np.where(there, 120, 0).reshape(answer.shape)
+
+    monkeypatch.setattr(curator, "_noisy", noisy)
+    table = sdv_tables.table(120)[["age", "smoker"]]
+    columns = {name: sdv_tables.COLUMNS[name] for name in table}
+    age = {"range_min": 0, "range_max": 99 if where.startswith("beyond") else 9}
+    domain = {"age": {**age, "decimal_places": 0}}
+    metadata = sdv_tables.metadata_of(columns)
+    synthesizer = MSTSynthesizer(metadata, epsilon=20.0, public_domain=domain)
+    declared = {"age": {**domain["age"], "sdtype": "numerical"}, "smoker": {"sdtype": "boolean"}}
+
+    def seen(table):
+        fitted = copy.deepcopy(synthesizer)
+        with pytest.raises(MisfitError) as caught:
+            fitted.fit(table)
+        told = [str(caught.value), *getattr(caught.value, "__notes__", [])]
+        with pytest.raises(MisfitError) as caught:
+            fit_table(table, declared, 20.0, strategy="mst", engine="pgm")
+        error = caught.value
+        told += [str(error), *getattr(error, "__notes__", []), error.ledger.to_json()]
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            done = error.finish(table)
+        told += [str(each.message) for each in said]
+        return told, cloudpickle.dumps(fitted), cloudpickle.dumps((error.args, done))
+
+    first = seen(table)
+    assert "'age'" in first[0][0]
+    assert "'age'" in first[0][-1]
     assert first == seen(nasty(table))
 
 

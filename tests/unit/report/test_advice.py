@@ -62,7 +62,12 @@ HEALTHY = {
         {**AGE, "range_is_nullable": True},
         [*bell(), 0.9 * bell().sum()],
     ),
-    "a few missing": (AGE, [*bell(), 0.1 * bell().sum()]),
+    "a few missing, as declared": (
+        {**AGE, "range_is_nullable": True},
+        [*bell(), 0.1 * bell().sum()],
+    ),
+    "hardly any missing": (AGE, [*bell(), 0.005 * bell().sum()]),
+    "others": (WARD, [5, 3, 2, 0.1, 0.1]),
     "missing where all values are read": (WARD, [5, 3, 2, 0.1, 6]),
     "mostly zero": ({**AGE, "range_min": 0}, [90, *[1] * 11]),
     "wards": (WARD, [5, 3, 2, 0.1]),
@@ -87,6 +92,8 @@ PLANTED = {
     "points for thousands": (AGE, [*[0.05] * 6, *[0] * 6, 0.7], r"70 % .*separators of thousands"),
     "a wrong spelling": (CITY, [*[1] * 8, 3], r"about 2\d % of the rows.*Check the codebook"),
     "a category too few": (CITY, [*[1] * 8, 1.4], r"about 1\d % of the .* lacks a category"),
+    "some missing": (AGE, [*[1] * 12, 0.4], r"those of x \(\d(\.\d)? %\)\. .* such as '<0\.5'"),
+    "a rare category too few": (CITY, [*[1] * 8, 0.5], r"those of x \(\d(\.\d)? %\)"),
     "mostly missing, as allowed": (
         {**AGE, "range_is_nullable": True},
         [*[1] * 12, 20],

@@ -10,6 +10,7 @@ from sdv_privpgd.report.sentinels import far_away
 AGE = {"range_min": -99, "range_max": 90, "cut_points": [-98, 18, 30, 42, 54, 66, 78]}
 ABOVE = {"range_min": 0, "range_max": 999, "cut_points": [20, 40, 60, 80, 100, 999]}
 TAIL = {"range_min": 0, "range_max": 5_000, "cut_points": [1, 100, 300, 1_000]}
+OTHER = {**AGE, "range_min": -95, "cut_points": [-94, 18, 30, 42, 54, 66, 78]}
 NEAR = {**AGE, "range_min": -9, "cut_points": [-8, 18, 30, 42, 54, 66, 78]}
 BELL = [0, 2, 3, 4, 3, 2, 1]
 
@@ -32,24 +33,70 @@ def test_a_code_is_told(facts, parts, told, seed):
     assert sentence is not None
     assert told in sentence
     assert "with --na where" in in_options(sentence)
-    declared = {"range_min": -99, "range_max": 999}
+    declared = {"range_min": -100, "range_max": 1_000}
     assert said(facts, parts, seed, declared=declared) is None
+    declared = {"range_min": -99, "range_max": 999}
+    assert "leave it out of the declared range_m" in said(facts, parts, seed, declared=declared)
 
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize(
     ("facts", "parts", "error"),
     [
-        (AGE, [0.8, *BELL], 0.01),
+        (AGE, [0.2, *BELL], 0.01),
+        (OTHER, [0.8, *BELL], 0.01),
         (AGE, [1] * 8, 0.2),
         (TAIL, [9, 2, 2, 2, 1], 0.01),
         (NEAR, [2.5, *BELL], 0.01),
         (AGE, [1] * 8, 0.01),
     ],
-    ids=["few rows", "loud noise", "zeros and a tail", "near", "even"],
+    ids=[
+        "few rows",
+        "few, no code",
+        "loud noise",
+        "zeros and a tail",
+        "near",
+        "even",
+    ],
 )
 def test_other_numbers_are_met_with_silence(facts, parts, error, seed):
     assert said(facts, parts, seed, error) is None
+
+
+ANSWERS = [5, 9, 8, 6, 4]
+FEW = {
+    "1 to 5 and 9": ((1, 9), [*ANSWERS, 0, 0, 0, 2], "are 9, far from all others, which are 1 to"),
+    "-9 and 1 to 5": ((-9, 5), [1, *[0] * 9, *ANSWERS], "are -9, far"),
+    "0 to 20 and 99": ((0, 99), [*[1] * 21, *[0] * 78, 1], "are 99, far from all others"),
+    "0 and 1 and 8": ((0, 8), [9, 8, *[0] * 6, 1], "are 8, far"),
+}
+NO_CODES = {
+    "the rest of a tail": ((0, 9), [9, 6, 4, 3, 2, 1.5, 1, 0.8, 0.5, 1.6]),
+    "an end like all others": ((1, 9), [1] * 9),
+    "two numbers": ((1, 2), [1, 1]),
+    "neighbors": ((-1, 1), [1, 3, 3]),
+    "two numbers in a wider range": ((0, 9), [0, 5, 4, *[0] * 7]),
+    "few codes": ((1, 9), [*ANSWERS, 0, 0, 0, 0.2]),
+    "a number that is no code": ((1, 11), [*ANSWERS, *[0] * 5, 1]),
+}
+
+
+def of_single(ends, parts, seed):
+    low, high = ends
+    facts = {"range_min": low, "range_max": high, "cut_points": [*range(low + 1, high + 1)]}
+    return said(facts, parts, seed, error=0.005)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("ends", "parts", "told"), FEW.values(), ids=FEW)
+def test_usual_codes_of_few_rows_are_told_among_few_values(ends, parts, told, seed):
+    assert told in of_single(ends, parts, seed)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("ends", "parts"), NO_CODES.values(), ids=NO_CODES)
+def test_other_ends_of_few_values_are_met_with_silence(ends, parts, seed):
+    assert of_single(ends, parts, seed) is None
 
 
 def test_a_column_of_one_number_is_met_with_silence():

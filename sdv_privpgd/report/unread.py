@@ -1,0 +1,65 @@
+"""The warning after a fit of cells that are missing, or could not be read, in some of the rows."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.bins import Categories
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.report.known_facts import Facts
+from sdv_privpgd.words import listed, share
+
+_CLEAR, _SOME = 4.0, 0.01
+"""So many standard deviations of the noise, and this share of the rows, are worth a word."""
+
+_NAMED = 5
+
+
+def on_unread(fitted: Facts, told: set[str]) -> list[str]:
+    """One sentence on all columns with some cells that nobody said may be missing. Public.
+
+    A cell that is not as declared, such as a category that the codebook lacks, counts as missing.
+    So nobody can tell how many of them are.
+
+    Args:
+        fitted: The facts after the fit.
+        told: The columns of which something else was said.
+
+    >>> import numpy as np, pandas as pd
+    >>> from sdv_privpgd import Categorical, fit_table
+    >>> wards = pd.DataFrame({"ward": ["A", "B", "A", "B", "B"] * 399 + ["C"] * 100})
+    >>> fitted = fit_table(wards, {"ward": Categorical(["A", "B"])}, epsilon=5.0, engine="pgm")
+    >>> fitted.warnings[0][:36]
+    'Some cells are missing, or are not a'
+    """
+    found = []
+    for column in fitted.columns:
+        if column.name in told or column.name not in fitted.tables or not _may_be_unread(column):
+            continue
+        if fitted.declared.get(column.name, {}).get("range_is_nullable") is not None:
+            continue
+        table = fitted.tables[column.name]
+        count, total = float(table.counts[-1]), fitted.total.value
+        if count > max(_SOME * total, _CLEAR * math.sqrt(table.variance)):
+            found.append(f"{column.name} ({share(count / total)})")
+    if not found:
+        return []
+    return [
+        f"Some cells are missing, or are not as declared: those of {listed(found, _NAMED)}. A "
+        "category that was not declared, or text among numbers or dates, such as '<0.5', counts "
+        "as missing. If they are missing indeed, declare range_is_nullable=True."
+    ]
+
+
+def _may_be_unread(column: Column) -> bool:
+    """Whether a cell that is not missing may count as missing."""
+    if not column.nullable:
+        return False
+    if isinstance(column.cells, Categories):
+        return not column.cells.has_other
+    dtype = column.dtype
+    is_number = isinstance(dtype, np.dtype | pd.api.extensions.ExtensionDtype) and (
+        pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_datetime64_any_dtype(dtype)
+    )
+    return not is_number

@@ -1,0 +1,160 @@
+"""A fit stops where nearly all rows lie beyond a declared range; zeros and codes at ends stop none.
+
+The noise is small beside the shares: bounds hold but for chances below 1e-6.
+"""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sdv_tables
+
+from sdv_privpgd import (
+    Categorical,
+    Datetime,
+    MisfitError,
+    MSTSynthesizer,
+    Numerical,
+    fit_table,
+)
+from sdv_privpgd.report.advice import OPENING
+
+ROWS = 3_000
+CELLS = np.random.default_rng(0)
+WARD = CELLS.choice(["a", "b"], ROWS)
+DAYS = pd.Timestamp("2023-01-01") + pd.to_timedelta(CELLS.integers(0, 300, ROWS), "D")
+SMALL = CELLS.integers(1, 10, ROWS)
+
+
+def rarely(values, usual, share=0.02):
+    """The usual value, but for few rows."""
+    return np.where(CELLS.random(ROWS) < share, values, usual)
+
+
+def fitted(values, declared, ward=WARD, **settings):
+    table = pd.DataFrame({"ward": ward, "x": values})
+    columns = {"ward": Categorical(["a", "b"]), "x": declared}
+    settings = {"strategy": "mst", "engine": "pgm", **settings}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fit_table(table, columns, 3.0, **settings)
+
+
+AGES = Numerical(0, 99, decimal_places=0)
+YEARS = CELLS.integers(1900, 2000, ROWS)
+SCORE = Numerical(0, 10, decimal_places=0)
+
+WRONG = {
+    "years for ages": (YEARS, AGES, "range_max=99. Check the unit"),
+    "one side and the other": (
+        np.where(CELLS.random(ROWS) < 0.5, -5, 500),
+        AGES,
+        "range_min=0 and range_max=99",
+    ),
+    "floats": (CELLS.random(ROWS), Numerical(2, 5), "range_min=2"),
+    "another year": (DAYS, Datetime("2020-01-01", "2020-12-31"), "Check the year"),
+    "few values": (YEARS, SCORE, "at the upper end of its declared range, 10"),
+    "few values, below": (
+        YEARS,
+        Numerical(2_001, 2_010, decimal_places=0),
+        "at the lower end of its declared range, 2,001: those below it",
+    ),
+    "few days": (DAYS, Datetime("2020-01-01", "2020-01-25"), "range, 2020-01-25"),
+}
+
+RIGHT = {
+    "gains, nearly all zero": (rarely(SMALL * 9_999, 0), Numerical(0, 99_999, decimal_places=0)),
+    "floats, nearly all zero": (rarely(SMALL / 3, 0.0), Numerical(0, 99)),
+    "few values, nearly all zero": (rarely(SMALL, 0), SCORE),
+    "nearly all at an end that is inside": (rarely(SMALL, 99), AGES),
+    "a wide range of small values": (SMALL, Numerical(0, 1_000_000, decimal_places=0)),
+    "nearly all one": (rarely(SMALL, 1), Numerical(1, 10, decimal_places=0)),
+    "few answers": (rarely(1, 4), Numerical(1, 4, decimal_places=0)),
+    "codes in half of the rows": (np.where(CELLS.random(ROWS) < 0.5, 50, 999), AGES),
+    "nearly all missing, the others beyond": (
+        rarely(500.0, np.nan),
+        {**AGES, "sdtype": "numerical", "range_is_nullable": True},
+    ),
+    "truths as numbers": (rarely(0, 1), Numerical(0, 1, decimal_places=0)),
+}
+
+
+@pytest.mark.parametrize(("values", "declared", "told"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_rows_beyond_a_declared_range_stop_a_fit(values, declared, told, adjacency):
+    with pytest.raises(MisfitError) as error:
+        fitted(values, declared, adjacency=adjacency)
+    assert told in str(error.value)
+    assert "'x'" in str(error.value)
+    assert "'ward'" not in str(error.value)
+    assert 0 < error.value.ledger.spent() < 2.7
+
+
+@pytest.mark.parametrize(("values", "declared"), RIGHT.values(), ids=RIGHT)
+@pytest.mark.parametrize("share", [0, 0.2])
+def test_nothing_stops_where_rows_may_belong_there(values, declared, share):
+    if share or declared.get("range_max", 0) < 999:
+        assert fitted(values, declared, discovery_share=share).num_rows == ROWS
+
+
+def test_a_wide_cell_at_an_end_only_warns():
+    done = fitted(YEARS, AGES, discovery_share=0)
+    assert "the end of its declared range_max=99" in done.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "ward", "strategy"),
+    [(YEARS, WARD, name) for name in ("mst", "aim", "all_pairs")]
+    # All pairs of two columns are one question, after which nothing is left to be saved.
+    + [(SMALL, np.full(ROWS, "A"), name) for name in ("mst", "aim")],
+)
+def test_a_stopped_fit_table_goes_on_all_the_same(values, ward, strategy):
+    with pytest.raises(MisfitError) as caught:
+        fitted(values, AGES, ward, strategy=strategy)
+    error = caught.value
+    paid = error.ledger.charges
+    table = pd.DataFrame({"ward": ward, "x": values})
+    with pytest.raises(ValueError, match=r"missing|not in|no column"):
+        error.finish(table[["x"]])  # it is checked before anything is spent
+    with pytest.warns(UserWarning, match=OPENING) as told:
+        done = error.finish(table)
+    assert [each.filename for each in told] == [__file__]
+    assert done.ledger.charges[: len(paid)] == paid
+    assert done.ledger.spent() == pytest.approx(3.0, abs=1e-3)
+    assert len(done.sample(5)) == 5
+    with pytest.raises(ValueError, match="goes on once"):
+        error.finish(table)
+
+
+def test_another_table_is_refused_and_what_was_spent_is_kept_for_a_later_fit():
+    with pytest.raises(MisfitError) as caught:
+        fitted(SMALL, SCORE, ["A"] * ROWS)
+    with pytest.raises(ValueError, match=r"had 3,000 rows, and this one has 10"):
+        caught.value.finish(pd.DataFrame({"ward": ["A"] * 10, "x": SMALL[:10]}))
+    books = caught.value.ledger
+    later = fitted(SMALL, SCORE, after=books)
+    assert later.ledger.charges[: len(books.charges)] == books.charges
+    assert caught.value.goes_on is not None
+
+
+def test_a_stopped_second_release_is_on_the_ledger_of_the_first():
+    first = fitted(SMALL, SCORE).ledger
+    with pytest.raises(MisfitError) as caught:
+        fitted(YEARS, SCORE, after=first)
+    assert caught.value.ledger.charges[: len(first.charges)] == first.charges
+
+
+def test_a_synthesizer_stops_and_its_own_finish_goes_on():
+    columns = {"ward": {"sdtype": "categorical"}, "x": {"sdtype": "numerical"}}
+    domain = {"ward": {"range_values": ["a", "b"]}, "x": {"range_min": 0, "range_max": 99}}
+    synthesizer = MSTSynthesizer(sdv_tables.metadata_of(columns), 3.0, public_domain=domain)
+    table = pd.DataFrame({"ward": WARD, "x": YEARS})
+    with pytest.raises(MisfitError, match="range_max=99") as caught:
+        synthesizer.fit(table)
+    with pytest.raises(ValueError, match="of a synthesizer call finish"):
+        caught.value.finish(table)
+    with pytest.warns(UserWarning, match="above its declared"):
+        synthesizer.finish(table)
+    assert synthesizer.ledger.spent() == pytest.approx(3.0, abs=1e-3)
+    assert (synthesizer.sample(200)["x"] > 90).mean() > 0.9
