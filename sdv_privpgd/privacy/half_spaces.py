@@ -121,7 +121,7 @@ class Cut:
         [(0, array([-10, -30,  61]))]
         """
         axes = domain.axes(line.name for line in self.lines)
-        found = []
+        found: list[tuple[int, np.ndarray]] = []
         for axis, line, weight in zip(axes, self.lines, self.weights, strict=True):
             if domain.sizes[axis] != line.size:
                 raise ValueError(
