@@ -7,9 +7,10 @@ declared as the other benchmarks declare them). The arms: ``PrivPGD``; ``thresho
 ``--share`` of the budget is for ``--number`` random linear thresholds over all ordered columns, by
 the label's categories if it has some (``hyperplanes``), which the particles are fitted to besides
 the tables (``tilting``); ``free``, the same with so much more budget that the tables have what they
-have in ``PrivPGD`` and the thresholds 99 times that, hardly any noise: what thresholds could give
-if they cost nothing; and ``finer``, where discovery, which counts columns of numbers on grids of up
-to 513 cells, has ``--finer`` of the budget where it has a fifth.
+have in ``PrivPGD`` and the thresholds 99 times that, hardly any noise; and ``finer``, where
+discovery, which counts columns of numbers on grids of up to 513 cells, has ``--finer`` of the
+budget where it has a fifth. ``free`` is no bound on what thresholds could give: on Adult its rows
+answer them worse than those of ``thresholds``.
 
 Scores of a model: ``auroc``, ``f1`` (macro) and ``accuracy``, or ``r2``, of gradient boosting
 that is tested on the other 20 % of the rows; the rest are errors. ``tv2`` and ``tv3`` are mean
@@ -176,7 +177,19 @@ def _with_more(epsilon: float, times: Fraction) -> float:
 
 
 def query_of(task: Task, number: int, seed: int) -> HyperplaneQuery:
-    """Hyperplanes over all ordered columns of more than two values, by a label of categories."""
+    """Hyperplanes over all ordered columns of more than two values, by a label of categories.
+
+    >>> from sdv_privpgd.benchmark.learning import Task
+    >>> from sdv_privpgd.metrics.reading import Described
+    >>> import pandas as pd
+    >>> facts = {"age": {"sdtype": "numerical", "range_min": 0, "range_max": 99},
+    ...          "ill": {"sdtype": "boolean"}}
+    >>> kinds = [Described(name=name, sdtype=own["sdtype"]) for name, own in facts.items()]
+    >>> none = pd.DataFrame()
+    >>> task = Task(name="a", label="ill", facts=facts, columns=kinds, train=none, test=none)
+    >>> query_of(task, 3, seed=0).features
+    ('age',)
+    """
     from sdv_privpgd.columns.schema import Schema
 
     columns = Schema.from_sdv(task.facts).columns

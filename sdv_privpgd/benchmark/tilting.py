@@ -66,7 +66,7 @@ def tilted(members: np.ndarray, shares: np.ndarray, stddev: float) -> np.ndarray
 
     >>> members = np.array([[1, 1, 0, 0], [0, 0, 1, 1]], dtype=np.float32)
     >>> tilted(members, np.array([0.6, 0.4]), 0.01).round(2)
-    array([0.15, 0.15, 0.1 , 0.1 ], dtype=float32)
+    array([0.3, 0.3, 0.2, 0.2], dtype=float32)
     >>> tilted(members, np.array([0.51, 0.49]), 0.1) is None
     True
     """
@@ -99,6 +99,10 @@ class HyperplaneFinish(ExchangeFinish):
         query: The hyperplanes.
         shares: The answer, over the number of rows.
         stddev: The noise of a share.
+
+    >>> query = HyperplaneQuery(features=("age",), number=2, seed=0)
+    >>> HyperplaneFinish(query=query, shares=np.full((2, 1, 2), 0.5), stddev=0.1).sweeps
+    3
     """
 
     query: HyperplaneQuery

@@ -64,6 +64,7 @@ WITHOUT = {
     ),
     # Parts of a run of the benchmark, which needs tables that are downloaded.
     "benchmark/compare.py": ("add_table_arguments", "method_of"),
+    "benchmark/learning.py": ("task_of",),
     "benchmark/meters.py": ("in_fresh_process",),
     "benchmark/private_models.py": ("scores_of_dp_ebm",),
     # These need other people's packages.
