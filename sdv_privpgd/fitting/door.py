@@ -14,6 +14,7 @@ from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, Fitted, check_match
 from sdv_privpgd.fitting.halting import CAN_GO_ON, MisfitError
+from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.refining import Refinable, composed, gone
 from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.fitting.sampled import SampledTable
@@ -216,7 +217,9 @@ def fit_table(
     check_match(settings, description)
     if after is not None:
         after.followed_by(settings.ledger())  # refuses, if it does, before a row is read
-    private = _opened(table, settings, description)
+    private = opened(
+        table, description, settings.people, settings.objections if description.columns else None
+    )
     moments = {name: each for name, each in description.facts.items() if private.has_moments(name)}
     for sentence in on_days(moments):
         warnings.warn(sentence, stacklevel=2)
@@ -224,22 +227,6 @@ def fit_table(
     if done.warnings:
         warnings.warn("\n- ".join((OPENING, *done.warnings)), stacklevel=2)
     return done
-
-
-def _opened(table: Any, settings: Settings, description: Description) -> PrivateTable:
-    """The columns of a table. Raises ``ValueError`` for what is not as described."""
-    private, errors = PrivateTable.opened(
-        table,
-        description.columns,
-        description.facts,
-        has_others=True,
-        people=settings.people,
-        visits=description.ordered,
-    )
-    errors = errors or (settings.objections(private) if description.columns else [])
-    if errors:
-        raise ValueError(" ".join(errors))
-    return private
 
 
 def fit_opened(
@@ -319,7 +306,7 @@ def _gone_on(
     settings: Settings, kept: Unfinished, after: PrivacyLedger | None, table: Any
 ) -> Callable[[], FittedTable]:
     """What goes on with a fit that stopped, and spends what is left. The table is checked first."""
-    private = _opened(table, settings, kept.description)
+    private = opened(table, kept.description, settings.people, settings.objections)
     rows = private.known_rows(settings.adjacency)
     if rows is not None and kept.known_rows not in (None, rows):
         raise ValueError(

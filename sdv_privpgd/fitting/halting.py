@@ -88,7 +88,7 @@ class MisfitError(PublicDomainError):
         >>> import pandas as pd
         >>> from sdv_privpgd import Categorical, fit_table
         >>> table = pd.DataFrame({"ward": ["a", "b"] * 1_000})
-        >>> wards = Categorical(["A", "B"], other_value="other")
+        >>> wards = Categorical(["A", "B"], other="other")
         >>> try:
         ...     fitted = fit_table(table, {"ward": wards}, 1.0, strategy="mst", engine="pgm")
         ... except MisfitError as error:

@@ -47,8 +47,18 @@ class SampledTable(Concluding):
         """
         return shortly(plain_domain(self.fitted.description.in_words, keeps=True))
 
-    def sample(self, num_rows: int) -> pd.DataFrame:
-        """The next synthetic rows: any number of them, at no cost."""
+    def sample(self, num_rows: int | None = None) -> pd.DataFrame:
+        """The next synthetic rows: any number of them, at no cost.
+
+        ``None`` gives as many as were fitted, as far as that is known, which is ``self.num_rows``.
+
+        Raises:
+            ValueError: For ``None``, if nothing was measured that says how many there are.
+        """
+        if num_rows is None:
+            if self.num_rows is None:
+                raise ValueError("Nothing was measured: say how many rows, with num_rows.")
+            num_rows = max(self.num_rows, 0)
         num_rows = check_count("num_rows", num_rows, least=0)
         sampler = self.fitted.sampler
         columns = {} if sampler is None else sampler.take(num_rows)

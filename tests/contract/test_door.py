@@ -178,3 +178,11 @@ assert len(fitted.sample(30)) == 30
 """
     done = python("-c", code)
     assert done.returncode == 0, done.stderr
+
+
+def test_as_many_rows_as_were_fitted_are_sampled_where_nobody_says_how_many():
+    table = pd.DataFrame({"ill": [True, False] * 150})
+    columns = {"ill": Boolean(nullable=False)}
+    assert len(fit_table(table, columns, epsilon=1.0, engine="pgm").sample()) == 300
+    private = fit_table(table, columns, epsilon=9.0, engine="pgm", adjacency="add_remove")
+    assert len(private.sample()) == private.num_rows
