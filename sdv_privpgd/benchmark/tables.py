@@ -72,7 +72,7 @@ class Table:
     def _whole(self) -> frozenset[str]:
         """The columns of numbers that hold whole ones alone."""
         numbers = self.frame.select_dtypes("number")
-        return frozenset(name for name in numbers if (numbers[name].dropna() % 1 == 0).all())
+        return frozenset(name for name in numbers if np.all(numbers[name].dropna() % 1 == 0))
 
     @property
     def domain(self) -> Domain:
