@@ -12,7 +12,7 @@ import sdv_tables
 from canaries import DAY, NUMBER, TEXT, WHOLE, traces
 from sdv.metadata import Metadata
 
-from sdv_privpgd import PrivPGDSynthesizer, PublicDomainError
+from sdv_privpgd import MisfitError, PrivPGDSynthesizer, PublicDomainError
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 
@@ -64,7 +64,9 @@ def test_no_canary_leaves_a_fit_that_discovers_the_domain(caplog, capsys, tmp_pa
         synthesizer = PrivPGDSynthesizer(
             sdv_tables.metadata(), 5.0, public_domain=domain, **sdv_tables.SMALL
         )
-        synthesizer.fit(canary_table(3_000))
+        with pytest.raises(MisfitError, match="outside its declared") as stopped:
+            synthesizer.fit(canary_table(3_000))
+        synthesizer.finish(canary_table(3_000))
         sample = synthesizer.sample(300)
         synthesizer.save(tmp_path / "model.pkl")
         page = synthesizer.report().html()
@@ -75,7 +77,7 @@ def test_no_canary_leaves_a_fit_that_discovers_the_domain(caplog, capsys, tmp_pa
     assert traces([str(warning.message) for warning in caught]) == []
     assert traces([record.getMessage() for record in caplog.records]) == []
     assert traces(printed.out + printed.err) == []
-    assert traces(synthesizer.privacy_report() + page) == []
+    assert traces(synthesizer.privacy_report() + page + str(stopped.value)) == []
     assert traces(synthesizer.__dict__) == []
 
 

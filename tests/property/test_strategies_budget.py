@@ -12,11 +12,13 @@ from sdv_privpgd import pipeline
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.half_spaces import Line
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.select.adaptive import Adaptive
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.select.half_spaces import HalfSpaces
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
 
@@ -32,7 +34,7 @@ class Arbitrary:
     moves: bool
     turn: int = 0
 
-    fits_embeddings = True  # it leaves them unused
+    fits_embeddings = fits_half_spaces = True  # it leaves them unused
 
     def statistics(self, domain):
         return ()
@@ -52,6 +54,14 @@ class Arbitrary:
         )
         return weights / weights.sum()
 
+    @property
+    def block(self):
+        return 1
+
+    def sample(self, num_rows, seed):
+        rng = np.random.default_rng([self.seed, self.turn, seed])
+        return rng.integers(0, self.domain.sizes, size=(num_rows, len(self.domain)))
+
 
 @st.composite
 def cases(draw):
@@ -68,7 +78,17 @@ def cases(draw):
     strategy = draw(
         st.sampled_from(
             [
-                *STRATEGIES.values(),
+                *(each for name, each in STRATEGIES.items() if name != "HalfSpaces by a label"),
+                HalfSpaces(
+                    rounds=2,
+                    queries=2,
+                    directions=5,
+                    importance=importance,
+                    lines=tuple(
+                        Line(name, tuple(range(size)))
+                        for name, size in zip(domain.attributes[1:], sizes[1:], strict=True)
+                    ),
+                ),
                 AllPairs(importance=importance),
                 AllPairs(
                     importance=importance,
