@@ -203,8 +203,8 @@ class TestNoise:
 
         def measure(self, queries, mu_squared, **more):
             return [
-                replace(each, answer=self._tables[each.query.clique])
-                if getattr(each.query, "clique", None) in self._tables
+                replace(each, answer=self._tables[each.query])
+                if each.query in self._tables
                 else each
                 for each in real(self, queries, mu_squared, **more)
             ]

@@ -215,7 +215,7 @@ def test_locales_reach_what_is_generated():
     assert not made["ja_JP"].isascii()
 
 
-@pytest.mark.parametrize("wrong", [-1, 2.5, True, "5", None])
+@pytest.mark.parametrize("wrong", [-1, 2.5, True, "5"])
 def test_the_door_refuses_numbers_of_rows_that_are_none(wrong):
     fitted = fit_table(TABLE, {"a": Boolean()}, 5.0, strategy="independent", engine="pgm")
     with pytest.raises(ValueError, match="num_rows"):
