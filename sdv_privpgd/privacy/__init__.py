@@ -18,10 +18,12 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/weighing.py``         68  rows of a person that count as one
     ``privacy/value_counts.py``     89  values, and their counting
     ``privacy/embedding.py``        90  sums of random features of codes
+    ``privacy/sampled.py``          89  what steps on samples of rows cost
+    ``privacy/gradients.py``        94  sums of clipped gradients of rows
     ``privacy/ledger.py``          213  the books
     ``privacy/composition.py``      22  more budget, and people of several tables
     ``privacy/measurement.py``      11  a noisy answer
-    ``privacy/curator.py``         239  charging, counting and noise in one act
+    ``privacy/curator.py``         291  charging, counting and noise in one act
     ``privacy/looking.py``          60  what a first look counts
     ``privacy/streams.py``          70  codes in a file, and where rows are
     ``privacy/boundary.py``        176  the table's way in
@@ -34,7 +36,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          103  no more than so many rows of a person
 
-These are 2,459 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,694 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,350 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
@@ -55,7 +57,7 @@ before, and count none but for the cluster:
     ``sources/visits.py``          130  at most so many rows of a person, in order
 
 What they call besides holds no record: ``domain`` and the cells of
-``columns/`` are public facts. The first twelve need numpy, scipy and mpmath alone. ``looking``,
+``columns/`` are public facts. The first fourteen need numpy, scipy and mpmath alone. ``looking``,
 ``streams`` and ``boundary`` are the exceptions of the rule that the core is free of pandas: they
 call the encoders, who read pandas' columns, on columns that they do not look into. ``ledger_file``
 and ``opacus`` read ledgers, which are public.
