@@ -63,8 +63,10 @@ size does not depend on how they overlap.
 def require_kind(strategy: Strategy, engine: Engine) -> None:
     """Raises ``MatchError`` for an embedding without an engine that fits it, and the reverse.
 
-    A strategy of your own says ``asks_embedding = True`` of itself, and an engine
-    ``fits_embeddings = True``, and ``fits_tables = False`` if it has no use for tables alone.
+    So for private gradients and networks that they train. A strategy of your own says
+    ``asks_embedding = True`` or ``asks_gradients = True`` of itself, and an engine
+    ``fits_embeddings = True`` or ``fits_gradients = True``, and ``fits_tables = False`` if it has
+    no use for tables alone.
 
     >>> from sdv_privpgd import MST, MeanEmbedding, PrivatePGM
     >>> require_kind(MST(), PrivatePGM())
@@ -73,6 +75,23 @@ def require_kind(strategy: Strategy, engine: Engine) -> None:
     sdv_privpgd.matching.MatchError: MeanEmbedding does not go with PrivatePGM here: it reads \
 tables, and would leave the mean embedding unused. Choose engine='generator'.
     """
+    is_trained = getattr(strategy, "asks_gradients", False)
+    has_gradients = getattr(engine, "fits_gradients", False)
+    if is_trained and not has_gradients:
+        raise _error(
+            strategy,
+            engine,
+            "it has no network that private gradients train. Choose engine='diffusion' or 'gan'.",
+        )
+    if is_trained:
+        return
+    if has_gradients:
+        raise _error(
+            strategy,
+            engine,
+            "its network is trained by private gradients, which this strategy does not ask for. "
+            "Choose strategy='private_gradients', or engine='particles' or 'pgm'.",
+        )
     is_asked = getattr(strategy, "asks_embedding", False)
     if is_asked and not getattr(engine, "fits_embeddings", False):
         raise _error(

@@ -6,8 +6,9 @@
 its authors' engine: GUM for PrivSyn, Private-PGM for all others. "RAP" and "GEM" select adaptively,
 each with its engine; "RAP-AllPairs", "GEM-AllPairs" and "Private-GSD" measure all pairs with equal
 noise. "DP-MERF" is ``MeanEmbedding`` with ``GeneratorNetwork``; as published, it is told the column
-that classifiers are to predict, which no other method is told. "PrivPGD-without-x" is the default
-without one of its parts (``ABLATIONS``).
+that classifiers are to predict, which no other method is told. "DP-Diffusion" and "DP-CTGAN" are
+``PrivateGradients`` with ``DiffusionNetwork`` and ``AdversarialNetwork``.
+"PrivPGD-without-x" is the default without one of its parts (``ABLATIONS``).
 """
 
 import math
@@ -33,7 +34,8 @@ round of pairs and the triples belong to the strategy."""
 
 METHODS = (
     "PrivPGD", "PrivPGD-published", "PrivPGD-published-noise",
-    "Independent", "MST", "AIM", "MWEM", "PrivSyn", "PrivMRF", "DP-MERF",
+    "Independent", "MST", "AIM", "MWEM", "PrivSyn", "PrivMRF", "DP-MERF", "DP-Diffusion",
+    "DP-CTGAN",
     "RAP", "GEM", "Private-GSD", "RAP-AllPairs", "GEM-AllPairs",
     "PrivPGD-Independent", "PrivPGD-MST", "PrivPGD-AIM", "PrivPGD-MWEM", "PrivPGD-PrivSyn",
     "PrivPGD-PrivMRF", *ABLATIONS,
@@ -116,6 +118,10 @@ class Method:
                 from sdv_privpgd.select.mean_embedding import MeanEmbedding
 
                 return MeanEmbedding(nominal=nominal, importance=importance_of(label, None))
+            case "DP-Diffusion" | "DP-CTGAN":
+                from sdv_privpgd.select.private_gradients import PrivateGradients
+
+                return PrivateGradients()
             case "MWEM":
                 from sdv_privpgd.select.mwem import MWEM
 
@@ -151,6 +157,14 @@ class Method:
 
             return GeneratorNetwork(seed=seed)
         match self.name.removesuffix("-AllPairs"):
+            case "DP-Diffusion":
+                from sdv_privpgd.synthesize.diffusion import DiffusionNetwork
+
+                return DiffusionNetwork(seed=seed)
+            case "DP-CTGAN":
+                from sdv_privpgd.synthesize.adversarial import AdversarialNetwork
+
+                return AdversarialNetwork(seed=seed)
             case "PrivSyn":
                 from sdv_privpgd.synthesize.gum import GUM
 

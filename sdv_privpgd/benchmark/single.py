@@ -5,6 +5,7 @@ import json
 import math
 import signal
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,7 +103,8 @@ def _fit(
     engine = method.engine(arguments.seed)
     epsilon, delta = method.spends(arguments.epsilon, arguments.delta), arguments.delta
     if not isinstance(method, Arm):
-        ledger = PrivacyLedger.open(epsilon, delta, Adjacency.REPLACE_ONE)
+        own = Fraction(delta) * getattr(strategy, "own_delta", Fraction(0))
+        ledger = PrivacyLedger.open(epsilon, delta, Adjacency.REPLACE_ONE, reserved=own)
         curator = Curator(Dataset(table.domain, codes), Books(ledger))
         return run(curator, strategy, engine), None
     small = (min(size, _SEVERAL) for size in table.domain.sizes)

@@ -193,7 +193,9 @@ def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
     )
     methods = ("privpgd", "mst", "aim", "mwem", "privsyn", "privmrf", "rap", "gem", "private_gsd")
     command.add_argument(
-        "--method", choices=[*methods, "independent", "dp-merf"], default="privpgd"
+        "--method",
+        choices=[*methods, "independent", "dp-merf", "dp-diffusion", "dp-ctgan"],
+        default="privpgd",
     )
     command.add_argument(
         "--target",

@@ -268,6 +268,12 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
         "dp-merf": partial(
             sdv_privpgd.PrivPGDSynthesizer, strategy="mean_embedding", engine="generator"
         ),
+        "dp-diffusion": partial(
+            sdv_privpgd.PrivPGDSynthesizer, strategy="private_gradients", engine="diffusion"
+        ),
+        "dp-ctgan": partial(
+            sdv_privpgd.PrivPGDSynthesizer, strategy="private_gradients", engine="gan"
+        ),
     }
     names = list(columns_of(metadata))
     unknown = [name for name in arguments.target if name not in names]

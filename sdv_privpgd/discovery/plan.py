@@ -120,7 +120,9 @@ def discover(
         return Discovery({}, {})
     looks, known = _looks(undeclared), Transcript() if transcript is None else transcript
     budget = books.ledger.budget * share
+    # A strategy may have a part of what is reserved, which is not to be used up here.
     delta = books.ledger.reserved / max(_thresholds(looks), 1)
+    delta = min(delta, Fraction(books.ledger.delta) * _DELTA_SHARE)
     rough, found, others, left = _first(table, looks, books, budget, delta, known, progress)
     measured = {name: look for name, look in looks.items() if "categories" not in look.asks}
     if others:

@@ -158,7 +158,7 @@ class Fit:
         self.curator: Curator | None = None
         if begun is None:
             undeclared = {} if self.has_discovered else description.undeclared
-            begun = settings.ledger(reserved_delta(undeclared, settings.delta))
+            begun = settings.ledger(reserved_delta(undeclared, settings.delta) + settings.own_delta)
         self.books = WatchedBooks(begun)
         self.transcript = Transcript(answered)
 

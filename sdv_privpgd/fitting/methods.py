@@ -14,6 +14,7 @@ from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
+from sdv_privpgd.select.private_gradients import PrivateGradients
 from sdv_privpgd.select.privmrf import PrivMRF
 from sdv_privpgd.select.privsyn import PrivSyn
 from sdv_privpgd.select.strategy import Strategy
@@ -31,12 +32,13 @@ STRATEGIES: Mapping[str, type] = {
     "privmrf": PrivMRF,
     "adaptive": Adaptive,
     "mean_embedding": MeanEmbedding,
+    "private_gradients": PrivateGradients,
 }
 
 _WITH_MODELS = ("aim", "mwem", "privmrf", "adaptive")
 """The strategies that know how large a model may be."""
 
-ENGINES = ("particles", "pgm", "gum", "rap", "gem", "private_gsd", "generator")
+ENGINES = ("particles", "pgm", "gum", "rap", "gem", "private_gsd", "generator", "diffusion", "gan")
 
 
 def strategy_of(strategy: Any, *, max_megabytes: float | None = None) -> Strategy:
@@ -82,7 +84,7 @@ def engine_of(engine: Any, *, seed: int, **own: Any) -> Engine:
         seed: Of an engine that is named.
         own: Settings of ``ParticleGradientDescent``, for the engine of that kind that is named;
             ``enable_gpu`` is of ``"rap"`` and ``"gem"`` as well, and ``"generator"`` has
-            that and ``num_particles``.
+            that and ``num_particles``, and ``"diffusion"`` and ``"gan"`` have the latter.
 
     Raises:
         ValueError: For anything else, and for settings that the engine has not.
@@ -99,6 +101,8 @@ def engine_of(engine: Any, *, seed: int, **own: Any) -> Engine:
         from sdv_privpgd.synthesize.generator import GeneratorNetwork
 
         return GeneratorNetwork(seed=seed, **own)
+    if isinstance(engine, str) and engine in ("diffusion", "gan") and set(own) <= {"num_particles"}:
+        return _trained(engine, seed=seed, **own)
     is_named = isinstance(engine, str) and engine in ENGINES
     if not is_named and (isinstance(engine, type) or not isinstance(engine, Engine)):
         raise ValueError(
@@ -129,6 +133,14 @@ def _relaxed(name: str, **own: Any) -> Engine:
     from sdv_privpgd.synthesize.rap import RelaxedProjection
 
     return RelaxedProjection(**own) if name == "rap" else GenerativeNetwork(**own)
+
+
+def _trained(name: str, **own: Any) -> Engine:
+    """A network that ``PrivateGradients`` trains."""
+    from sdv_privpgd.synthesize.adversarial import AdversarialNetwork
+    from sdv_privpgd.synthesize.diffusion import DiffusionNetwork
+
+    return DiffusionNetwork(**own) if name == "diffusion" else AdversarialNetwork(**own)
 
 
 def confined(engine: Engine, possible: Possible) -> Engine:

@@ -14,6 +14,7 @@ import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain, Grouping
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
+from sdv_privpgd.privacy.gradients import TrainingQuery
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.synthesize.engine import Model
@@ -34,6 +35,9 @@ def simulated_answers(
         codes: Of the model's rows, shape (row, attribute).
         rng: Of the simulated noise.
 
+    Raises:
+        ValueError: For weights that private gradients have trained.
+
     >>> measured = Measurement(query=MarginalQuery(("a",)), answer=np.array([70, 30]), stddev=0.1)
     >>> domain, codes = Domain(("a",), (2,)), np.array([[0], [1], [1]])
     >>> (again,) = simulated_answers([measured], domain, codes, np.random.default_rng(0))
@@ -52,6 +56,12 @@ def simulated_answers(
             exact = tables.counts(query.clique, query.grouping)
         elif isinstance(query, EmbeddingQuery):
             exact = query.of_codes(domain, codes)
+        elif isinstance(query, TrainingQuery):
+            raise ValueError(
+                "Intervals repeat the fit with other noise, and a training by private gradients is "
+                "not repeated: it would take the time of as many fits. Choose another method, such "
+                "as strategy='all_pairs' with engine='particles'."
+            )
         else:
             continue
         noise = measured.stddev * rng.standard_normal(exact.shape)

@@ -19,7 +19,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/value_counts.py``     89  values, and their counting
     ``privacy/embedding.py``        90  sums of random features of codes
     ``privacy/sampled.py``          89  what steps on samples of rows cost
-    ``privacy/gradients.py``        94  sums of clipped gradients of rows
+    ``privacy/gradients.py``        89  sums of clipped gradients of rows
     ``privacy/ledger.py``          213  the books
     ``privacy/composition.py``      22  more budget, and people of several tables
     ``privacy/measurement.py``      11  a noisy answer
@@ -36,7 +36,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          103  no more than so many rows of a person
 
-These are 2,694 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,689 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,350 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

@@ -11,7 +11,7 @@ from sdv_privpgd.columns.values import Value
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.privacy.accounting import range_epsilon_of, stddev_for
 from sdv_privpgd.privacy.dataset import Records
-from sdv_privpgd.privacy.gradients import GradientSums, Learner, TrainingQuery
+from sdv_privpgd.privacy.gradients import SAMPLED, GradientSums, Learner, TrainingQuery
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
@@ -397,7 +397,7 @@ class Curator:
         # Charge first: if the budget is short this raises, and no row has been read.
         self._books.charge(
             Charge(
-                mechanism="Gaussian, rounded, of samples",
+                mechanism=SAMPLED,
                 what=what,
                 num_queries=query.steps,
                 num_values=query.num_weights,

@@ -23,6 +23,9 @@ from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.noise import WordSource
 from sdv_privpgd.privacy.queries import Adjacency
 
+SAMPLED = "Gaussian, rounded, of samples"
+"""The mechanism of a training, in the ledger's words."""
+
 _WORDS = 1 << 32
 """A record is in a sample if its word of 32 bits is less than the rate times this."""
 
@@ -66,6 +69,7 @@ class TrainingQuery:
         clip: The largest norm of a record's gradient.
         rate: The chance of each record to be in a sample, a whole number of 2^-32.
         steps: The number of samples.
+        num_public: Further weights, which no gradient of a record moves.
 
     >>> query = TrainingQuery(
     ...     network="diffusion", num_weights=9, clip=1.0, rate=Fraction(1, 20), steps=300
@@ -79,6 +83,7 @@ class TrainingQuery:
     clip: float
     rate: Fraction
     steps: int
+    num_public: int = 0
 
     GRID = 1 << 20
     """Units of a gradient of the norm ``clip``; a sum over 2^40 records still fits int64."""
@@ -107,7 +112,7 @@ class TrainingQuery:
 
     def shape(self, domain: Domain) -> tuple[int, ...]:
         del domain
-        return (self.num_weights,)
+        return (self.num_weights + self.num_public,)
 
     def answer(self, dataset: Records) -> np.ndarray:
         """Never: weights have no answer without noise."""
@@ -125,33 +130,25 @@ class TrainingQuery:
                 )
 
     def clipped(self, gradient: np.ndarray) -> np.ndarray:
-        """Integers of norm ``GRID`` at most: the gradient in units of clip / ``GRID``.
+        """The gradient in units of clip / ``GRID``: whole float64s of norm ``GRID`` at most.
 
         Rounding adds sqrt(num_weights) / 2 to the norm at most, for which room is left. Then the
-        norm is taken of the integers themselves, exactly. A gradient that is no number is 0.
+        norm is taken of the whole numbers themselves, and exactly: squares that add up to less
+        than 2^53 do so without rounding, and larger ones are too long whatever is rounded. A
+        gradient that is no number is 0.
 
         >>> query = TrainingQuery(
         ...     network="any", num_weights=2, clip=1.0, rate=Fraction(1), steps=1
         ... )
-        >>> query.clipped(np.array([0.5, 0.0])).tolist(), query.clipped(np.array([0.0, np.inf]))
-        ([524288, 0], array([0, 0]))
+        >>> query.clipped(np.array([0.5, 0.0])), query.clipped(np.array([0.0, np.inf]))
+        (array([524288.,      0.]), array([0., 0.]))
         """
-        with np.errstate(all="ignore"):
-            norm = float(np.sqrt(gradient @ gradient)) / self.clip * self.GRID
-            if not math.isfinite(norm):
-                return np.zeros(self.num_weights, dtype=np.int64)
+        with np.errstate(all="ignore"):  # a warning would tell of the record
+            norm = math.sqrt(gradient @ gradient) / self.clip * self.GRID
             room = self.GRID - math.sqrt(self.num_weights)
-            scale = self.GRID / self.clip * min(1.0, room / max(norm, 1.0))
-            found = np.rint(gradient * scale)
-        if not np.abs(found).max() <= self.GRID:
-            return np.zeros(self.num_weights, dtype=np.int64)
-        whole = found.astype(np.int64)
-        # Squares up to 2^40 of up to 2^28 weights would not fit: they are summed as Python's.
-        if sum(int(part @ part) for part in np.array_split(whole, 1 + len(whole) // 2**20)) > (
-            self.GRID**2
-        ):
-            return np.zeros(self.num_weights, dtype=np.int64)
-        return whole
+            found = np.rint(gradient * (self.GRID / self.clip * min(1.0, room / max(norm, 1.0))))
+            is_short = bool(found @ found <= self.GRID**2)
+        return found if is_short else np.zeros(self.num_weights)
 
 
 class GradientSums:
@@ -182,10 +179,12 @@ class GradientSums:
     def add(self, total: Tables, item: np.ndarray) -> None:
         drawn = np.frombuffer(self._words(4 * item.shape[1]), dtype="<u4")
         codes = np.empty(item.shape[0], dtype=np.int64)
+        found = np.zeros(self._query.num_weights)  # whole numbers below 2^53: exact in float64
         for row in np.flatnonzero(drawn < self._below):
             codes[:] = item[:, row]
-            total[0] += self._query.clipped(self._gradient(codes))
+            found += self._query.clipped(self._gradient(codes))
             codes[:] = 0  # who kept it has nothing
+        total[0] += found.astype(np.int64)
 
     def _gradient(self, codes: np.ndarray) -> np.ndarray:
         """The learner's; one that fails or has another shape counts as 0, and nobody is told."""

@@ -265,6 +265,11 @@ def questions(
             "mean_embedding is for a table of its own: a release holds tables alone, which all "
             "engines can use. Choose another strategy."
         )
+    if getattr(strategy_of(strategy), "asks_gradients", False):
+        raise ValueError(
+            "private_gradients is for a table of its own: a release holds tables alone, which all "
+            "engines can use. Choose another strategy."
+        )
     asks: dict[str, Any] = {
         "num_bins": num_bins,
         "strategy": strategy,
