@@ -72,10 +72,10 @@ class TrainingQuery:
         num_public: Further weights, which no gradient of a record moves.
 
     >>> query = TrainingQuery(
-    ...     network="diffusion", num_weights=9, clip=1.0, rate=Fraction(1, 20), steps=300
+    ...     network="diffusion", num_weights=9, clip=1.0, rate=Fraction(1, 16), steps=300
     ... )
     >>> query.describe()
-    'diffusion, 9 weights, by gradients of 300 samples at a rate of 0.05'
+    'diffusion, 9 weights, by gradients of 300 samples at a rate of 0.0625'
     """
 
     network: str

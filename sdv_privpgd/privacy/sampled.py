@@ -48,7 +48,7 @@ def noise_multiplier(rate: float, steps: int, mu: float, delta: float) -> float:
     Raises ``ValueError`` for a delta below ``LEAST_DELTA``, and where no z up to 2^20 is enough.
 
     >>> round(noise_multiplier(0.05, 300, 0.25, 1e-6), 2)
-    3.59
+    3.61
     """
     if not delta >= LEAST_DELTA:
         raise ValueError(f"A training needs a delta of {LEAST_DELTA:g} or more, got {delta:.3g}.")

@@ -78,7 +78,7 @@ class Adam:
     >>> adam, place = Adam(0.5, steps=200), np.array([3.0])
     >>> for _ in range(200):
     ...     place -= adam.move(place)
-    >>> abs(place[0]) < 0.01
+    >>> bool(abs(place[0]) < 0.01)
     True
     """
 
@@ -105,7 +105,7 @@ class Momentum:
     >>> descent, place = Momentum(0.5, steps=200), np.array([3.0])
     >>> for _ in range(200):
     ...     place -= descent.move(place)
-    >>> abs(place[0]) < 0.01
+    >>> bool(abs(place[0]) < 0.01)
     True
     """
 

@@ -60,7 +60,10 @@ def test_every_strategy_goes_with_every_engine_but_that_of_embeddings(
         "sdv_privpgd.plugin.base.engine_of", lambda *named, **own: small(engine_of(*named, **own))
     )
     settings = {"public_domain": DOMAIN, "strategy": strategy, "engine": engine}
-    if (strategy == "mean_embedding") != (engine == "generator"):
+    is_trained = engine in ("diffusion", "gan")
+    if (strategy == "mean_embedding") != (engine == "generator") or (
+        (strategy == "private_gradients") != is_trained
+    ):
         with pytest.raises(ValueError, match=r"Choose (engine|strategy)='\w+'"):
             MSTSynthesizer(METADATA, 2.0, **settings)
         return
@@ -202,6 +205,8 @@ def test_all_of_them_are_public_names():
         "private_gsd",
         "independent",
         "dp-merf",
+        "dp-diffusion",
+        "dp-ctgan",
     ],
 )
 def test_the_command_line_names_them_all(method, tmp_path, capsys):
