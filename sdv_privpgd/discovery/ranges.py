@@ -37,6 +37,7 @@ class Rough(NamedTuple):
     known: ColumnFacts
     is_clear: bool = True
     counts: NoisyTable | None = None
+    flat: tuple | None = None
 
 
 def roughly(
@@ -136,6 +137,8 @@ def looked_into(
 
 def _blocks(column: Column, table: NoisyTable, rough: Rough) -> Blocks:
     """The fine cells, in blocks where the first look has counted powers of two or decades."""
+    if rough.flat is not None and len(rough.flat[1]) == table.counts.size:
+        return Blocks.combined(table, rough.flat[0], rough.flat[1])
     if rough.counts is None:
         return Blocks.alone(table)
     starts = np.array(starts_of(column))

