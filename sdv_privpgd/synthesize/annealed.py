@@ -11,13 +11,13 @@ from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.half_spaces import Line
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.synthesize.engine import Model
-from sdv_privpgd.synthesize.goals import require_integer, table_megabytes, too_many_components
+from sdv_privpgd.synthesize.goals import require_integer, too_many_components
 from sdv_privpgd.synthesize.half_space_loss import HalfSpaceLoss, Wanted, lines_of, wanted_of
 from sdv_privpgd.synthesize.mixed_rows import MixedRows
 from sdv_privpgd.synthesize.relaxed import Adam, device_of, softmaxes
+from sdv_privpgd.synthesize.table_engine import TableEngine
 
 _LOT = 20
 """Steps after which it is asked whether a slope still brings anything."""
@@ -30,7 +30,7 @@ _LEAST = 1e-4
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnnealedProjection:
+class AnnealedProjection(TableEngine):
     """Moves relaxed rows of numbers and categories until their answers are the noisy ones.
 
     Vietri et al. 2022 (RAP++), Algorithm 1: a relaxed row has one real number for each numeric
@@ -94,15 +94,6 @@ class AnnealedProjection:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}.")
         if not 0 <= self.tolerance < 1:
             raise ValueError(f"tolerance must lie in [0, 1), got {self.tolerance!r}.")
-
-    def statistics(self, domain: Domain) -> tuple[Query, ...]:
-        """No queries: the engine needs the strategy's tables only."""
-        del domain
-        return ()
-
-    def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
-        """The size of the target tables in MiB of float64. Any tables may overlap."""
-        return table_megabytes(domain, cliques)
 
     def refusal(self, domain: Domain, cliques: Sequence[Clique]) -> str | None:
         """Why the rows cannot be held, ``None`` where they can. Any cliques can be fitted."""
