@@ -49,10 +49,13 @@ if TYPE_CHECKING:
     from sdv_privpgd.select.mean_embedding import MeanEmbedding
     from sdv_privpgd.select.mst import MST
     from sdv_privpgd.select.mwem import MWEM
+    from sdv_privpgd.select.private_gradients import PrivateGradients
     from sdv_privpgd.select.privmrf import PrivMRF
     from sdv_privpgd.select.privsyn import PrivSyn
     from sdv_privpgd.select.strategy import Strategy
+    from sdv_privpgd.synthesize.adversarial import AdversarialNetwork
     from sdv_privpgd.synthesize.annealed import AnnealedProjection
+    from sdv_privpgd.synthesize.diffusion import DiffusionNetwork
     from sdv_privpgd.synthesize.engine import Engine
     from sdv_privpgd.synthesize.gem import GenerativeNetwork
     from sdv_privpgd.synthesize.generator import GeneratorNetwork
@@ -77,6 +80,7 @@ _HOMES = {
     "Adaptive": "sdv_privpgd.select.adaptive",
     "AllKWay": "sdv_privpgd.select.fixed",
     "AllPairs": "sdv_privpgd.select.all_pairs",
+    "AdversarialNetwork": "sdv_privpgd.synthesize.adversarial",
     "AnnealedProjection": "sdv_privpgd.synthesize.annealed",
     "Answer": "sdv_privpgd.inference.answers",
     "Between": "sdv_privpgd.sampling.between",
@@ -86,6 +90,7 @@ _HOMES = {
     "CombinedTable": "sdv_privpgd.releases.combining",
     "Datetime": "sdv_privpgd.columns.declared",
     "DifferentiablePenalty": "sdv_privpgd.synthesize.particles.penalties",
+    "DiffusionNetwork": "sdv_privpgd.synthesize.diffusion",
     "Engine": "sdv_privpgd.synthesize.engine",
     "FittedTable": "sdv_privpgd.fitting.door",
     "FixedCombinations": "sdv_privpgd.synthesizer",
@@ -99,6 +104,7 @@ _HOMES = {
     "MWEM": "sdv_privpgd.select.mwem",
     "MeanEmbedding": "sdv_privpgd.select.mean_embedding",
     "MatchError": "sdv_privpgd.matching",
+    "PrivateGradients": "sdv_privpgd.select.private_gradients",
     "Measured": "sdv_privpgd.releases.measured",
     "MisfitError": "sdv_privpgd.fitting.halting",
     "Numerical": "sdv_privpgd.columns.declared",
@@ -143,6 +149,7 @@ __all__ = [
     "MWEM",
     "AIMSynthesizer",
     "Adaptive",
+    "AdversarialNetwork",
     "AllKWay",
     "AllPairs",
     "AnnealedProjection",
@@ -154,6 +161,7 @@ __all__ = [
     "CombinedTable",
     "Datetime",
     "DifferentiablePenalty",
+    "DiffusionNetwork",
     "Engine",
     "FittedTable",
     "FixedCombinations",
@@ -175,6 +183,7 @@ __all__ = [
     "PrivacyBudgetError",
     "PrivacyLedger",
     "PrivateGSD",
+    "PrivateGradients",
     "PrivatePGM",
     "ProtectedThreshold",
     "PublicDomainError",

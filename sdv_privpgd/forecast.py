@@ -24,6 +24,7 @@ from sdv_privpgd.select.half_spaces import HalfSpaces
 from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
+from sdv_privpgd.select.private_gradients import PrivateGradients
 from sdv_privpgd.select.privmrf import PrivMRF
 from sdv_privpgd.select.privsyn import PrivSyn
 from sdv_privpgd.select.strategy import Strategy
@@ -55,6 +56,7 @@ _FINISH, _MOST_READ = 4.5e-9, 20_000
 _GROUPED = 6e-4  # seconds a triple, before the first sweep
 _LOTS, _STEP, _CELL = 8, 6e-5, 1e-8  # lots of 50 steps; seconds a clique; a cell of a model
 _FEATURE = 6e-10  # seconds a cell of the table, for each random feature
+_GRADIENT, _SAMPLED = 2e-6, 4e-9  # seconds a code of a row in a sample; a row that is not in it
 _GENERATED, _COLUMN = 1.1e-7, 40  # seconds a step's input and code; codes that a column counts as
 _UPDATE = 2.5e-8  # seconds a row of a table and sweep of GUM
 _CANDIDATES, _SEARCH = 400, 1e-3  # of a round of PrivMRF; seconds of its graph, by columns^2
@@ -173,6 +175,10 @@ def asking(
         seconds = _FEATURE * strategy.num_features * num_rows * len(domain)
         embedded = [Stage("measure", seconds)] if len(domain) > 1 else []
         return [Stage("measure", tables), *embedded]
+    if isinstance(strategy, PrivateGradients):
+        rows = min(strategy.batch, num_rows) * _GRADIENT * sum(domain.sizes)
+        steps = Stage("train", strategy.steps * (rows + _SAMPLED * num_rows))
+        return [Stage("measure", alone), steps]
     degree = strategy.degree if isinstance(strategy, AllKWay) else 1
     cliques = domain.cliques(min(degree, len(domain)))
     return [Stage("measure", _counting(domain, cliques, num_rows))]
@@ -206,6 +212,8 @@ def fitting(
     from sdv_privpgd.synthesize.generator import GeneratorNetwork
     from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 
+    if getattr(engine, "fits_gradients", False):
+        return [Stage("fit", 1e-6 * min(num_rows, 100_000.0) * sum(domain.sizes))]
     if isinstance(engine, ParticleGradientDescent):
         return _particles(domain, num_rows, cliques, engine, coarse)
     if isinstance(engine, AnnealedProjection):

@@ -63,10 +63,11 @@ size does not depend on how they overlap.
 def require_kind(strategy: Strategy, engine: Engine) -> None:
     """Raises ``MatchError`` for an embedding without an engine that fits it, and the reverse.
 
-    And for half-spaces of numbers without an engine that fits these. A strategy of your own says
-    ``asks_embedding = True`` of itself, or ``asks_half_spaces``, and an engine
-    ``fits_embeddings = True`` or ``fits_half_spaces``, and ``fits_tables = False`` if it has no use
-    for tables alone.
+    So for half-spaces of numbers and engines that fit these, and for private gradients and networks
+    that they train. A strategy of your own says ``asks_embedding = True`` of itself, or
+    ``asks_half_spaces`` or ``asks_gradients``, and an engine ``fits_embeddings = True``,
+    ``fits_half_spaces`` or ``fits_gradients``, and ``fits_tables = False`` if it has no use for
+    tables alone.
 
     >>> from sdv_privpgd import MST, MeanEmbedding, PrivatePGM
     >>> require_kind(MST(), PrivatePGM())
@@ -75,6 +76,23 @@ def require_kind(strategy: Strategy, engine: Engine) -> None:
     sdv_privpgd.matching.MatchError: MeanEmbedding does not go with PrivatePGM here: it reads \
 tables, and would leave the mean embedding unused. Choose engine='generator'.
     """
+    is_trained = getattr(strategy, "asks_gradients", False)
+    has_gradients = getattr(engine, "fits_gradients", False)
+    if is_trained and not has_gradients:
+        raise _error(
+            strategy,
+            engine,
+            "it has no network that private gradients train. Choose engine='diffusion' or 'gan'.",
+        )
+    if is_trained:
+        return
+    if has_gradients:
+        raise _error(
+            strategy,
+            engine,
+            "its network is trained by private gradients, which this strategy does not ask for. "
+            "Choose strategy='private_gradients', or engine='particles' or 'pgm'.",
+        )
     is_asked = getattr(strategy, "asks_embedding", False)
     if is_asked and not getattr(engine, "fits_embeddings", False):
         raise _error(

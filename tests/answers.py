@@ -1,5 +1,7 @@
 """Curators with repeatable noise, and noisy answers as a curator would give them."""
 
+from fractions import Fraction
+
 import numpy as np
 
 from sdv_privpgd.privacy.curator import Curator
@@ -13,9 +15,11 @@ def seeded_words(seed=0):
     return np.random.default_rng(seed).bytes
 
 
-def open_curator(dataset, *, epsilon=1.0, adjacency=Adjacency.REPLACE_ONE, rows=1, seed=0):
+def open_curator(
+    dataset, *, epsilon=1.0, adjacency=Adjacency.REPLACE_ONE, rows=1, seed=0, reserved=0.0
+):
     """A curator of a table, with the noise of a seed, or for ``None`` with the system's."""
-    ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency, rows)
+    ledger = PrivacyLedger.open(epsilon, 1e-5, adjacency, rows, reserved=Fraction(reserved))
     words = {} if seed is None else {"words": seeded_words(seed)}
     return Curator(dataset, Books(ledger, **words))
 

@@ -1,4 +1,4 @@
-"""Every engine there is, at a size of about a second: a new one is a line here."""
+"""Every engine that fits answers, at a size of about a second: a new one is a line here."""
 
 from small_engine import MaximumEntropy
 

@@ -42,7 +42,7 @@ STRATEGIES = {
     "PrivMRF": PrivMRF(),
     "Adaptive": Adaptive(rounds=2, marginals=2),
 }
-"""Every strategy there is: a new one is a line here."""
+"""Every strategy that asks for tables or sums: a new one is a line here."""
 
 
 def cliques_of(measurements):

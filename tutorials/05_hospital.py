@@ -4,7 +4,7 @@ The table is simulated (``hospital.py``), so that the tutorial may compare with 
 ones have: several stays of a patient, dates in order, money with a long tail, codes that begin with
 zeros, and empty cells. README gives the reasons for each step.
 
-The same from the shell, without the order of dates, which only Python takes:
+The same from the shell, without the order of dates, which --constraints would take as JSON:
 
     sdv-privpgd draft-domain --metadata 05_metadata.json --out to_fill_in.json
     sdv-privpgd plan --metadata 05_metadata.json --domain 05_domain.json --epsilon 1 --delta 1e-6 \\

@@ -22,6 +22,7 @@ from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.gradients import GradientSums, Learner, TrainingQuery
 from sdv_privpgd.privacy.ledger import Books, Charge
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import ModelErrorQuery, Query, ValueCountsQuery, answers
@@ -39,13 +40,13 @@ class Event:
 
     Attributes:
         asked: The question, in a form that compares.
-        kind: ``measure``, ``discover`` or ``select``.
+        kind: ``measure``, ``discover``, ``select`` or ``train``.
         queries: Those that were measured or scored.
         required: The squared sensitivity that the queries declare, for one person.
         mu_squared: What it was to cost.
         charges: What was charged for it.
         exact: For each answer its true numbers by cell, or by value and type; for a choice its
-            scores.
+            scores; for a training the sum of all records' gradients before the first step.
         given: For each answer the same of what was given out; for a choice the index.
         stddevs: What the answers say of their noise.
         units: Of a count of one. All numbers are in them.
@@ -250,6 +251,34 @@ class _Recorded(Curator):
         event.exact = [dict(enumerate(int(each.answer(self._dataset)[0]) for each in own))]
         event.charges = self.ledger.charges[charges:]
         return self._tape.frozen(event)
+
+    def train(
+        self,
+        query: TrainingQuery,
+        learner: Learner,
+        mu_squared: Fraction,
+        delta: Fraction,
+        *,
+        progress: Progress = silent,
+    ) -> Measurement:
+        event = Event(
+            ("train", self._form(query), Fraction(mu_squared), Fraction(delta), query.describe()),
+            "train",
+            (query,) * query.steps,
+            self._squared([query.l2_sensitivity_squared(self._adjacency)]),
+            Fraction(mu_squared),
+        )
+        known, charges = len(self.measurements), len(self.ledger.charges)
+        self._tape.events.append(event)
+        everybody = GradientSums(replace(query, rate=Fraction(1)), learner, bytes)
+        event.exact = [by_cell(each) for each in self._dataset.total(everybody)]
+        trained = super().train(query, learner, mu_squared, delta, progress=progress)
+        event.charges = self.ledger.charges[charges:]
+        event.result = trained.answer, trained.stddev
+        answer, stddev = self._tape.frozen(event)
+        given = replace(trained, answer=answer.copy(), stddev=stddev)
+        self._measurements = (*self._measurements[:known], given)
+        return given
 
     @property
     def _adjacency(self) -> Any:

@@ -88,10 +88,10 @@ class ReleaseFit:
                 fit=Fit(settings, description, doubts={}),
                 private=through(private),
             )
-            release = replace(measuring.run(said.steps), date="")
+            release = replace(measuring.run(said.steps, stops=False), date="")
             with TemporaryDirectory() as folder:
                 seen["file"] = release.save(Path(folder) / "release.zip").read_bytes()
             seen["file"] += pickle.dumps(release)
             seen["books"] = release.ledger.to_json()
-            seen["pages"] = repr(release) + release.privacy_report()
+            seen["pages"] = "\n".join((repr(release), release.privacy_report(), *release.warnings))
         return finished(seen, said)

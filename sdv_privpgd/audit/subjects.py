@@ -225,6 +225,11 @@ def small(engine: Engine) -> Engine:
 
     if isinstance(engine, GeneratorNetwork):
         return replace(engine, num_particles=_PARTICLES, steps=_EPOCHS, enable_gpu=False)
+    from sdv_privpgd.synthesize.adversarial import AdversarialNetwork
+    from sdv_privpgd.synthesize.diffusion import DiffusionNetwork
+
+    if isinstance(engine, AdversarialNetwork | DiffusionNetwork):
+        return replace(engine, num_particles=_PARTICLES, width=min(engine.width, 8))
     from sdv_privpgd.synthesize.annealed import AnnealedProjection
     from sdv_privpgd.synthesize.gem import GenerativeNetwork
     from sdv_privpgd.synthesize.private_gsd import PrivateGSD

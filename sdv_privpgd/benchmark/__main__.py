@@ -14,6 +14,7 @@ _MODULES = (
     "discovery",
     "undeclared",
     "declaring",
+    "shapes",
     "curves",
     "kernels",
     "gpu",

@@ -16,7 +16,8 @@ differs in every run. With ``--preprocess``, ``--select`` or ``--synthesize`` th
 arms of these parts (see ``arms`` and ``preprocessing``), whose values are put into the same cells;
 of an arm whose parts do not go together the reason is recorded, and its seconds have those of
 encoding in them. Runs that the file holds are skipped, so an interrupted comparison goes on
-where it was. A run that fails is recorded with its error's class. ``records`` describes the file.
+where it was. Most of a run's time are the papers' models on codes, which ``--no-code-models``
+leaves out. A run that fails is recorded with its error's class. ``records`` describes the file.
 """
 
 import argparse
@@ -89,6 +90,11 @@ def add_command(commands) -> None:
         parser.add_argument(
             "--share", type=Fraction, default=SHARE, help="of the budget, for preprocessing"
         )
+        parser.add_argument(
+            "--no-code-models",
+            action="store_true",
+            help="leave out models that learn codes, most of the time; those of values stay",
+        )
         parser.add_argument("--most-seconds", type=int, default=0, help="of a run; 0: no limit")
 
 
@@ -106,7 +112,8 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
 def _settings(arguments: argparse.Namespace) -> dict:
     """The settings of a run that are not its method's."""
     read = ("delta", "cells", "rows", "label", "all_metrics")
-    return {key: getattr(arguments, key) for key in read if getattr(arguments, key) is not None}
+    found = {key: getattr(arguments, key) for key in read if getattr(arguments, key) is not None}
+    return found | ({"models_on_codes": False} if arguments.no_code_models else {})
 
 
 def name_of(arguments: argparse.Namespace, table: str) -> str:
@@ -202,7 +209,8 @@ def _passed(facts: dict) -> list[str]:
         "rows", "delta", "num_particles", "published_epochs", "max_megabytes", "most_seconds",
         "share",
     )  # fmt: skip
-    passed = ["--all-metrics"] if facts["all_metrics"] else []
+    flags = ("all_metrics", "no_code_models")
+    passed = [f"--{flag.replace('_', '-')}" for flag in flags if facts[flag]]
     for key in keys:
         if facts[key] is not None:
             passed += [f"--{key.replace('_', '-')}", str(facts[key])]

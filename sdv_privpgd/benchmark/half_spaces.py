@@ -6,9 +6,9 @@
 declared, and the label as ``target``), and as many synthetic rows are compared with them, all in
 cells that no method has: 1,024 of equal width for each number. ``LT`` is the mean error of the
 share of rows of a class on a side of a random hyperplane over all numbers, ``MM`` below two random
-thresholds, ``CM`` in a cell of two categories (Vietri et al. 2022, section 5.1; all in units of
-1e-4), ``LT_most`` the largest. ``LT`` draws thresholds as the paper does, over numbers in [0, 1];
-``LTs`` draws them over numbers of mean 0 and variance 1, where fewer half-spaces hold all rows or
+thresholds, ``CM`` in a cell of two categories where a table has them (Vietri et al. 2022, section
+5.1; all in units of 1e-4), ``LT_most`` the largest. ``LT`` draws thresholds as the paper does, over
+numbers in [0, 1]; ``LTs`` over numbers of mean 0 and variance 1, where fewer hold all rows or
 none. ``linear_f1`` is the macro F1 of logistic regression that learned from the synthetic rows, on
 the 20 % of rows that no fit has seen, and ``f1`` that of boosting. ``Real`` are the fitted rows:
 their queries are those of the test rows instead, which is what chance does to errors. "PGM" is
@@ -122,8 +122,10 @@ def _errors(task: Task, real: "pd.DataFrame", synthetic: "pd.DataFrame") -> dict
     of_numbers: dict[str, Any] = {"features": numbers, "labels": [task.label]}
     straight = linear_threshold_errors(domain, *codes, **of_numbers)
     mixed = mixed_marginal_errors(domain, *codes, **of_numbers, num_queries=20_000)
-    marginals = categorical_marginal_errors(
-        domain, *codes, features=categories, labels=[task.label]
+    marginals = (
+        categorical_marginal_errors(domain, *codes, features=categories, labels=[task.label]).mean
+        if len(categories) > 1
+        else float("nan")
     )
     points = [embedded(domain.project(numbers), columns(domain, own)) for own in codes]
     labels = [own[:, domain.axes((task.label,))[0]] for own in codes]
@@ -133,7 +135,7 @@ def _errors(task: Task, real: "pd.DataFrame", synthetic: "pd.DataFrame") -> dict
         "LT_most": straight.max,
         "LTs": scaled,
         "MM": mixed.mean,
-        "CM": marginals.mean,
+        "CM": marginals,
     }
     return {name: 1e4 * error for name, error in errors.items()}
 

@@ -88,10 +88,12 @@ class _Task:
 
     def released(self, parts: "Sequence[pd.DataFrame]", epsilon: float, seed: int) -> "Release":
         """The combined release of holders of these parts."""
-        from sdv_privpgd import ParticleGradientDescent, combine, measure
+        from sdv_privpgd import ParticleGradientDescent, combine
+        from sdv_privpgd.releases.measuring import prepared
 
+        # A holder of one kind of people may have all of them at an end of a range.
         measured = [
-            measure(part, self.facts, epsilon, DELTA, holder=f"holder {place}")
+            prepared(part, self.facts, epsilon, DELTA, holder=f"holder {place}").run(stops=False)
             for place, part in enumerate(parts)
         ]
         engine = ParticleGradientDescent(num_particles=self.num_particles, seed=seed)

@@ -8,8 +8,9 @@ each with its engine; "RAP-AllPairs", "GEM-AllPairs" and "Private-GSD" measure a
 noise. "RAP++" is ``HalfSpaces`` with ``AnnealedProjection``, in
 this comparison it has the cells of all others. "DP-MERF" is ``MeanEmbedding`` with
 ``GeneratorNetwork``; as published, both are told the column that classifiers are to predict, which
-no other method is told. "PrivPGD-without-x" is the default
-without one of its parts (``ABLATIONS``).
+no other method is told. "DP-Diffusion" and "DP-CTGAN" are ``PrivateGradients`` with
+``DiffusionNetwork`` and ``AdversarialNetwork``. "PrivPGD-without-x" is the default without one of
+its parts (``ABLATIONS``).
 """
 
 import math
@@ -36,7 +37,7 @@ round of pairs and the triples belong to the strategy."""
 METHODS = (
     "PrivPGD", "PrivPGD-published", "PrivPGD-published-noise",
     "Independent", "MST", "AIM", "MWEM", "PrivSyn", "PrivMRF", "DP-MERF",
-    "RAP++",
+    "RAP++", "DP-Diffusion", "DP-CTGAN",
     "RAP", "GEM", "Private-GSD", "RAP-AllPairs", "GEM-AllPairs",
     "PrivPGD-Independent", "PrivPGD-MST", "PrivPGD-AIM", "PrivPGD-MWEM", "PrivPGD-PrivSyn",
     "PrivPGD-PrivMRF", *ABLATIONS,
@@ -119,6 +120,10 @@ class Method:
                 from sdv_privpgd.select.mean_embedding import MeanEmbedding
 
                 return MeanEmbedding(nominal=nominal, importance=importance_of(label, None))
+            case "DP-Diffusion" | "DP-CTGAN":
+                from sdv_privpgd.select.private_gradients import PrivateGradients
+
+                return PrivateGradients()
             case "MWEM":
                 from sdv_privpgd.select.mwem import MWEM
 
@@ -159,6 +164,14 @@ class Method:
 
             return GeneratorNetwork(seed=seed)
         match self.name.removesuffix("-AllPairs"):
+            case "DP-Diffusion":
+                from sdv_privpgd.synthesize.diffusion import DiffusionNetwork
+
+                return DiffusionNetwork(seed=seed)
+            case "DP-CTGAN":
+                from sdv_privpgd.synthesize.adversarial import AdversarialNetwork
+
+                return AdversarialNetwork(seed=seed)
             case "PrivSyn":
                 from sdv_privpgd.synthesize.gum import GUM
 

@@ -5,6 +5,7 @@ import json
 import math
 import signal
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,7 +78,15 @@ def run_once(arguments: argparse.Namespace) -> None:
             "sample_seconds": watch.seconds["sample"],
             "peak_mebibytes": memory.mebibytes(),
         }
-    found = scores_of(table, train, synthetic, test, seed=seed, all_metrics=arguments.all_metrics)
+    found = scores_of(
+        table,
+        train,
+        synthetic,
+        test,
+        seed=seed,
+        all_metrics=arguments.all_metrics,
+        models=not arguments.no_code_models,
+    )
     found |= value_scores(table, rows, decoded)
     found |= useful_scores(table, test_rows, decoded, seed=seed)
     watch.lap("score")
@@ -102,7 +111,8 @@ def _fit(
     engine = method.engine(arguments.seed)
     epsilon, delta = method.spends(arguments.epsilon, arguments.delta), arguments.delta
     if not isinstance(method, Arm):
-        ledger = PrivacyLedger.open(epsilon, delta, Adjacency.REPLACE_ONE)
+        own = Fraction(delta) * getattr(strategy, "own_delta", Fraction(0))
+        ledger = PrivacyLedger.open(epsilon, delta, Adjacency.REPLACE_ONE, reserved=own)
         curator = Curator(Dataset(table.domain, codes), Books(ledger))
         return run(curator, strategy, engine), None
     small = (min(size, _SEVERAL) for size in table.domain.sizes)
@@ -140,8 +150,12 @@ def scores_of(
     *,
     seed: int,
     all_metrics: bool,
+    models: bool = True,
 ) -> dict[str, float]:
-    """The paper's metrics of synthetic rows, or all of them. Not private."""
+    """The paper's metrics of synthetic rows, or all of them. Not private.
+
+    Without ``models`` those that train models on codes are left out.
+    """
     domain, label = table.domain, table.label
     if all_metrics:
         return scores(
@@ -153,9 +167,10 @@ def scores_of(
             task=table.task,
             nominal=[column.name for column in table.schema.columns if not column.is_ordered],
             seed=seed,
+            models=models,
         )
     found = scores(domain, real, synthetic, seed=seed)
-    if label is not None:
+    if models and label is not None:
         found["downstream"] = downstream_error(
             domain, synthetic, test, label, task=table.task, seed=seed
         )

@@ -102,13 +102,15 @@ def parser() -> argparse.ArgumentParser:
         default=[],
         type=_pair,
         metavar="COLUMN=VALUE",
-        help="what all rows have; nothing after = is missing, 30..40 a range; may be repeated",
+        help="what all rows have; nothing after = is missing, 30..40 a range, and --decimal stands "
+        "before decimals; may be repeated",
     )
     sample.add_argument(
         "--again",
         action="store_true",
         help="the rows from the start, which were written before; the model does not move on",
     )
+    sample.add_argument("--quiet", action="store_true", help="no bar")
     _dialect(sample, is_kept=True)
     _force(sample)
 
@@ -119,6 +121,7 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--label", help="a column that models learn to predict")
     about = "real rows that were not fitted; default: a random fifth; may be repeated"
     evaluate.add_argument("--held-out", help=about, **_SEVERAL)
+    evaluate.add_argument("--quiet", action="store_true", help="say nothing; the page does")
     _table(evaluate, is_kept=True)
     _force(evaluate)
 
@@ -193,7 +196,9 @@ def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
     )
     methods = ("privpgd", "mst", "aim", "mwem", "privsyn", "privmrf", "rap", "gem", "private_gsd")
     command.add_argument(
-        "--method", choices=[*methods, "independent", "dp-merf", "rap++"], default="privpgd"
+        "--method",
+        choices=[*methods, "independent", "dp-merf", "rap++", "dp-diffusion", "dp-ctgan"],
+        default="privpgd",
     )
     command.add_argument(
         "--target",
@@ -263,6 +268,13 @@ def _table(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:
         "repeated",
     )
     command.add_argument("--sheet", help="of a workbook with several")
+    usual = "what synthesize was told; else " if is_kept else ""
+    command.add_argument(
+        "--skip-rows",
+        type=_lines,
+        metavar="N",
+        help=f"lines above the names (or the first row) in each file, such as a title; {usual}none",
+    )
     command.add_argument(
         "--names",
         type=_names,
@@ -286,7 +298,8 @@ def _table(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:
         type=_dtype,
         metavar="COLUMN=TYPE",
         help="pandas' type of a column, such as str, Int64, float, boolean, category or "
-        "datetime64[ns]; may be repeated",
+        "datetime64[ns] (dates in text: ISO 8601, or --domain has their datetime_format); may be "
+        "repeated",
     )
 
 
@@ -318,6 +331,12 @@ def _character(text: str) -> str:
     if len(text) != 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not one character")
     return text
+
+
+def _lines(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of lines, 0 or more")
+    return int(text)
 
 
 def _encoding(text: str) -> str:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sdv_privpgd.cli.dialect import reading
+from sdv_privpgd.cli.dialect import reading, told
 from sdv_privpgd.cli.documents import columns_of, metadata_of_types, read_metadata
-from sdv_privpgd.cli.files import check_report, kind_written
+from sdv_privpgd.cli.files import Kind, check_report, kind_written
 from sdv_privpgd.cli.models import fitted, require_file
 from sdv_privpgd.cli.reading import known_types_in, read_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, say
@@ -60,7 +60,10 @@ def sample(arguments: Namespace) -> None:
             num_rows = synthesizer.estimated_num_rows
         if num_rows is None or num_rows < 0:
             raise CommandError(f"--rows must be 0 or more, got {num_rows}.")
-        rows = _rows(synthesizer, num_rows, arguments.condition)
+        shows = synthesizer.verbose
+        synthesizer.verbose = shows and not arguments.quiet
+        rows = _rows(synthesizer, num_rows, _conditions(arguments, synthesizer))
+        synthesizer.verbose = shows  # of this command alone: the file stays as it was
         outputs.write(out, partial(write_as_asked, arguments, synthesizer.dialect, rows))
         outputs.write(model, synthesizer.save)
 
@@ -93,7 +96,8 @@ def evaluate(arguments: Namespace) -> None:
             _compare, synthesizer, table, arguments.label, held_out[0] if held_out else None
         )
         outputs.write(out, compare)
-    say(_NOT_PRIVATE.format(arguments.out))
+    if not arguments.quiet:  # the page itself says it in any case
+        say(_NOT_PRIVATE.format(arguments.out))
 
 
 def draft_domain(arguments: Namespace) -> None:
@@ -163,15 +167,14 @@ def _compare(
 
 
 def _rows(
-    synthesizer: "PrivateSynthesizer", num_rows: int, asked: Sequence[tuple[str, str]]
+    synthesizer: "PrivateSynthesizer", num_rows: int, wanted: Mapping[str, Any]
 ) -> pd.DataFrame:
     """Rows of the model, under conditions if there are any. Rows and errors are public."""
     from sdv.sampling import Condition
 
-    if asked and num_rows:
-        wanted = _conditions(synthesizer, asked)
+    if wanted and num_rows:
         try:
-            rows = synthesizer.sample_from_conditions([Condition(wanted, num_rows=num_rows)])
+            rows = synthesizer.sample_from_conditions([Condition(dict(wanted), num_rows=num_rows)])
         except ValueError as error:
             raise CommandError(in_options(error)) from None
     else:
@@ -179,9 +182,11 @@ def _rows(
     return rows if isinstance(rows, pd.DataFrame) else next(iter(rows.values()))
 
 
-def _conditions(
-    synthesizer: "PrivateSynthesizer", asked: Sequence[tuple[str, str]]
-) -> dict[str, Any]:
+def _conditions(arguments: Namespace, synthesizer: "PrivateSynthesizer") -> dict[str, Any]:
+    """What all rows are to have. Numbers are written as in the model's table, or as is said."""
+    asked: Sequence[tuple[str, str]] = arguments.condition
+    of_text = told(arguments, synthesizer.dialect, Kind(form="text"))
+    signs = texts.Signs(of_text.get("decimal", "."), of_text.get("thousands"))
     found = synthesizer.discovered_domain()
     facts = {
         name: {**known, **found.get(name, {})} for name, known in facts_of(synthesizer).items()
@@ -193,10 +198,10 @@ def _conditions(
         )
     if len({name for name, _ in asked}) < len(asked):
         raise CommandError("--condition names a column twice: a range is written as LOW..HIGH.")
-    return {name: _wanted(name, text, facts[name]) for name, text in asked}
+    return {name: _wanted(name, text, facts[name], signs) for name, text in asked}
 
 
-def _wanted(name: str, text: str, facts: Any) -> Any:
+def _wanted(name: str, text: str, facts: Mapping, signs: texts.Signs) -> Any:
     """The condition on a column: a value, ``None`` for missing, or a range."""
     from sdv_privpgd import Between
 
@@ -204,15 +209,18 @@ def _wanted(name: str, text: str, facts: Any) -> Any:
         return None
     if ".." in text and facts["sdtype"] in ("numerical", "datetime", "ordinal"):
         low, _, high = text.partition("..")
-        return Between(*(_value(name, end, facts) if end else None for end in (low, high)))
-    return _value(name, text, facts)
+        return Between(*(_value(name, end, facts, signs) if end else None for end in (low, high)))
+    return _value(name, text, facts, signs)
 
 
-def _value(name: str, text: str, facts: Any) -> Any:
+def _value(name: str, text: str, facts: Mapping, signs: texts.Signs) -> Any:
     given = pd.Series([text], dtype=object)
     if not texts.is_number(facts):
-        return texts.meanings(given, facts, texts.Signs()).iloc[0]
-    number = texts.numbers(given, texts.Signs()).iloc[0]
+        return texts.meanings(given, facts, signs).iloc[0]
+    number = texts.numbers(given, signs).iloc[0]
     if number is None:
-        raise CommandError(f"--condition {name}={text}: the column holds numbers.")
+        raise CommandError(
+            f"--condition {name}={text}: the column holds numbers, and {signs.decimal!r} stands "
+            "before their decimals; --decimal names another sign."
+        )
     return number

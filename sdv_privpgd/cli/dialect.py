@@ -11,7 +11,7 @@ from sdv_privpgd.cli.saying import spoken
 from sdv_privpgd.sources.dialect import Reading
 
 _OF_NUMBERS = {"decimal", "thousands"}
-_OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na")
+_OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "skip_rows")
 
 
 @spoken()
@@ -36,6 +36,7 @@ def reading(
         names=arguments.names,
         dtypes=dict(arguments.dtype),
         na=tuple(of_text.get("na", ())),
+        skip_rows=of_text.get("skip_rows", 0),
     )
 
 
@@ -46,7 +47,7 @@ def kept_of(arguments: Namespace) -> dict[str, Any]:
     {'sep': ';', 'decimal': ','}
     """
     told = {name: getattr(arguments, name, None) for name in _OF_TEXT}
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in told.items() if value or value == 0}
 
 
 def told(arguments: Namespace, kept: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
@@ -61,6 +62,8 @@ def told(arguments: Namespace, kept: Mapping[str, Any], kind: Kind) -> dict[str,
     own, before = kept_of(arguments), dict(kept)
     if kind.sep != ",":
         before.pop("sep", None)
+    if kind.form == "parquet":
+        before.pop("skip_rows", None)
     if own.keys() & _OF_NUMBERS:
         before = {name: value for name, value in before.items() if name not in _OF_NUMBERS}
     return {**before, **own}

@@ -7,7 +7,6 @@ from sdv_privpgd.cli.documents import columns_of, has_format
 from sdv_privpgd.cli.saying import CommandError, in_options, say, spoken
 from sdv_privpgd.columns.ids import on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.naming import on_names
-from sdv_privpgd.columns.times_of_day import on_days
 from sdv_privpgd.columns.vocabulary import modelled
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.sources.source import Source
@@ -58,7 +57,7 @@ def say_before(synthesizer: "PrivateSynthesizer") -> None:
     facts = {name: {**columns[name], **domain.get(name, {})} for name in modelled(columns, keys)}
     told = [each for each in repeated_ids(columns, keys) if each != synthesizer.person_column]
     ids = on_repeated_ids(told, synthesizer.rows_per_person)
-    for sentence in [*ids, *on_names(facts), *on_days(facts)]:
+    for sentence in [*ids, *on_names(facts)]:  # of dates that are days the fit itself speaks
         say(in_options(sentence))
 
 

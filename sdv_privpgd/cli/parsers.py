@@ -11,7 +11,15 @@ from sdv_privpgd.sources.parsers import parsing
 
 
 def parsed_sheet(path: Path, how: Reading) -> pd.DataFrame:
-    """The cells of one sheet of a workbook, with their own types and without names."""
+    """The cells of one sheet of a workbook, with their own types and without names.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "table.xlsx")
+    ...     pd.DataFrame({"age": [34, 71]}).to_excel(path, index=False)
+    ...     parsed_sheet(path, Reading(skip_rows=1))[0].tolist()
+    [34, 71]
+    """
     with parsing(path, "a workbook"):
         sheets: dict[Any, pd.DataFrame] = pd.read_excel(
             path, sheet_name=None, header=None, dtype=object, na_values=[""], keep_default_na=False
@@ -23,7 +31,9 @@ def parsed_sheet(path: Path, how: Reading) -> pd.DataFrame:
     cells = next(iter(sheets.values())) if how.sheet is None else sheets[how.sheet]
     if cells.empty:
         raise CommandError(f"{path} is empty.")
-    return cells
+    if how.skip_rows >= len(cells):
+        raise CommandError(f"{path} has no lines below those that --skip-rows leaves out.")
+    return cells.iloc[how.skip_rows :]
 
 
 def parsed_parquet(path: Path) -> pd.DataFrame:

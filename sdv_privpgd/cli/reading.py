@@ -68,6 +68,7 @@ def open_table(paths: Sequence[Path], how: Reading, facts: Facts) -> Source:
     1
     """
     form = _form(paths, how)
+    how.check_dates(facts)
     if form == "text":
         return CsvSource(paths, facts, how)
     if form == "excel":
@@ -98,6 +99,7 @@ def read_table(paths: Path | Sequence[Path], how: Reading, facts: Facts | None) 
     ['01']
     """
     paths = [paths] if isinstance(paths, Path) else list(paths)
+    how.check_dates(facts or {})
     readers: dict[str, Callable[..., pd.DataFrame]] = {
         "parquet": _read_parquet,
         "excel": _read_workbook,
@@ -157,6 +159,8 @@ def _form(paths: Sequence[Path], how: Reading) -> str:
         raise CommandError("A Parquet file names its columns: leave out --names and --no-header.")
     if form == "parquet" and how.na:
         raise CommandError("A Parquet file has missing cells of its own: --na is for text.")
+    if form == "parquet" and how.skip_rows:
+        raise CommandError("A Parquet file has no lines above its names: leave out --skip-rows.")
     return form
 
 

@@ -99,6 +99,11 @@ def _add_measure(each: Any, adding: Adding) -> None:
     )
     measure.add_argument("--num-bins", type=int, help="cells of numbers and dates; 32")
     _books(measure)
+    measure.add_argument(
+        "--no-stop",
+        action="store_true",
+        help="go on where the first noisy counts have none of the declared values of a column",
+    )
     measure.add_argument("--quiet", action="store_true", help="no report")
     adding.table(measure)
     adding.force(measure)

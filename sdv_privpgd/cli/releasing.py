@@ -26,8 +26,16 @@ _STRATEGIES = {"privpgd": "all_pairs"}
 """What ``--method`` asks for where it is not called the same."""
 
 
+_AGAIN = (
+    "Correct what is declared, for all holders, and measure again, which spends again; or say "
+    "--no-stop if that is how this table is."
+)
+
+
 def measure(arguments: Namespace) -> None:
     """Measures one holder's table, and writes the release that may leave."""
+    from sdv_privpgd.releases.measuring import days_in
+
     tables = tables_in(arguments.table)
     if arguments.out.suffix.lower() != ".zip":
         raise CommandError(f"--out {arguments.out} must end in .zip: a release is such a file.")
@@ -46,9 +54,11 @@ def measure(arguments: Namespace) -> None:
         out = outputs.required("--out", arguments.out, is_paid=True)
         table = open_table(tables, reading(arguments, tables[0]), columns)
         measuring = _prepared(arguments, columns, table)
+        for sentence in days_in(columns, measuring.private):
+            say(in_options(sentence))
         try:
             with own_errors():
-                measured = measuring.run()
+                measured = _run(measuring, stops=not arguments.no_stop)
         finally:
             with undisturbed():
                 if measuring.ledger.charges:
@@ -154,9 +164,20 @@ def _prepared(arguments: Namespace, columns: Mapping[str, Mapping], table: "Sour
         raise CommandError(in_options(error)) from None
 
 
+def _run(measuring: "Measuring", *, stops: bool) -> "Measured":
+    from sdv_privpgd import MisfitError
+
+    try:
+        return measuring.run(stops=stops)
+    except MisfitError as error:
+        raise CommandError(f"{in_options(error)} {_AGAIN}") from None
+
+
 def _tell(arguments: Namespace, measured: "Measured") -> None:
     if arguments.quiet:
         return
+    for sentence in measured.warnings:
+        say(in_options(sentence))
     print(measured.privacy_report())
     print(f"\n{arguments.out} holds the release of {measured.holder}. {spent(measured.ledger)}")
 

@@ -21,6 +21,8 @@ _OPTIONS = (
     (r"CsvFiles\(header=True\)", "--header"),
     (r"CsvFiles\(header=False\)", "--no-header"),
     (r"CsvFiles\(decimal='(.)'\)", r"--decimal \1"),
+    (r"CsvFiles\(skip_rows=(\d+)\)", r"--skip-rows \1"),
+    (r"CsvFiles\(skip_rows=\.\.\.\)", "--skip-rows"),
     (r"CsvFiles\((sep|decimal|encoding|na)=\.\.\.\)", r"--\1"),
     (r"public_domain=\{column: \{\.\.\.\}\}", "--domain FILE"),
     (r"public_metadata=True", "--public-metadata"),
@@ -42,7 +44,7 @@ _OPTIONS = (
     (r"discovery_share", "--discovery-share"),
     (r"num_rows", "--rows"),
     (r"(epsilon|delta|adjacency|seed|runs)(?= must )", r"--\1"),
-    (r"(epsilon|delta)=", r"--\1 "),
+    (r"(epsilon|delta)=([\d.e+-]*\d)", r"--\1 \2"),
 )
 """Arguments of the Python classes, and the options that set them."""
 
@@ -69,6 +71,8 @@ def in_options(error: Exception | Warning | str) -> str:
 
     >>> in_options(ValueError("epsilon must be positive."))
     '--epsilon must be positive.'
+    >>> in_options("delta=1e-05 is not below 1 in 900,000 rows.")
+    '--delta 1e-05 is not below 1 in 900,000 rows.'
     """
     line = " ".join(str(error).split())
     for argument, option in _OPTIONS:

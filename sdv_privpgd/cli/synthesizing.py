@@ -13,12 +13,13 @@ from sdv_privpgd.cli.dialect import kept_of, reading, told
 from sdv_privpgd.cli.documents import (
     columns_of,
     detected_metadata,
+    has_format,
     metadata_of_types,
     read_facts,
     read_metadata,
     with_dates_of,
 )
-from sdv_privpgd.cli.files import check_report, kind_written
+from sdv_privpgd.cli.files import check_report, kind_read, kind_written
 from sdv_privpgd.cli.foretelling import described, require_rows, say_before
 from sdv_privpgd.cli.keeping import Purchase
 from sdv_privpgd.cli.reading import open_table, read_table, tables_in, types_in
@@ -27,6 +28,7 @@ from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, spen
 from sdv_privpgd.cli.writing import Output, Outputs, write_rows
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.report.noise_advice import on_large_delta
 from sdv_privpgd.sources.dialect import Facts
 from sdv_privpgd.sources.source import Source
 
@@ -209,12 +211,24 @@ def sampled(synthesizer: "PrivateSynthesizer", num_rows: int) -> "pd.DataFrame":
 
 def typed(arguments: Namespace, tables: Sequence[Path]) -> "Metadata":
     """Metadata with types only, for a table that has no metadata. Detection reads all of it."""
-    how = reading(arguments, tables[0])
+    how, domain = reading(arguments, tables[0]), read_facts(arguments.domain)
     if arguments.types == "dtypes":
         found = metadata_of_types(types_in(tables, how))
+        if kind_read(tables[0]).form != "parquet":
+            _say_iso([name for name, dtype in how.dtypes.items() if dtype.kind == "M"], domain)
     else:
         found = detected_metadata(read_table(tables, how, None))
-    return with_dates_of(found, read_facts(arguments.domain))
+    return with_dates_of(found, domain)
+
+
+def _say_iso(names: Sequence[str], domain: Mapping[str, Mapping] | None) -> None:
+    """Says which columns are read as dates in one form alone, because nobody says another."""
+    unsaid = [name for name in names if not has_format((domain or {}).get(name))]
+    if unsaid:
+        say(
+            f"The dates of {unsaid!r} are read in ISO 8601, such as 2024-01-31, and all others "
+            "count as missing: a datetime_format in --domain says another form."
+        )
 
 
 def check_rows(arguments: Namespace) -> None:
@@ -229,14 +243,14 @@ def check_rows(arguments: Namespace) -> None:
 
 
 def planned_ledger(arguments: Namespace) -> PrivacyLedger:
-    """The empty ledger of the fit.
+    """The empty ledger of the fit. A delta that is too large for any table is said at once.
 
     >>> own = {"adjacency": "add_remove", "rows_per_person": 1}
     >>> planned_ledger(Namespace(epsilon=1.0, delta=1e-5, **own)).epsilon
     1.0
     """
     try:
-        return PrivacyLedger.open(
+        ledger = PrivacyLedger.open(
             arguments.epsilon,
             arguments.delta,
             Adjacency.parse(arguments.adjacency),
@@ -246,6 +260,10 @@ def planned_ledger(arguments: Namespace) -> PrivacyLedger:
         )
     except ValueError as error:
         raise CommandError(in_options(error)) from None
+    for sentence in on_large_delta(ledger.delta):
+        say(in_options(sentence))
+        warnings.filterwarnings("ignore", message=re.escape(sentence))  # it is said once
+    return ledger
 
 
 def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthesizer":
@@ -268,6 +286,12 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
         "independent": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="independent"),
         "dp-merf": partial(
             sdv_privpgd.PrivPGDSynthesizer, strategy="mean_embedding", engine="generator"
+        ),
+        "dp-diffusion": partial(
+            sdv_privpgd.PrivPGDSynthesizer, strategy="private_gradients", engine="diffusion"
+        ),
+        "dp-ctgan": partial(
+            sdv_privpgd.PrivPGDSynthesizer, strategy="private_gradients", engine="gan"
         ),
     }
     names = list(columns_of(metadata))

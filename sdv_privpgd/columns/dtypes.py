@@ -106,6 +106,15 @@ def is_moment(dtype: Any) -> bool:
     return getattr(dtype, "kind", "O") == "M"
 
 
+def is_of_days(dtype: Any) -> bool:
+    """Whether it is Arrow's dtype of days, which have no time: no reader of pandas chooses it.
+
+    >>> is_of_days(np.dtype("datetime64[ns]"))
+    False
+    """
+    return isinstance(dtype, pd.ArrowDtype) and dtype.type is datetime.date
+
+
 def is_whole(dtype: Any) -> bool:
     """Whether the cells of a column of the dtype are whole numbers.
 

@@ -3,8 +3,9 @@
 It is paid from the same budget. Where nothing is declared, numbers and dates are counted on a grid
 that is fixed beforehand, coarsely and finely, then on a finer one over the part of it that holds
 rows. A declared range says where values may lie, not where they do: it gets the finer grid as well,
-so that its cells hold about equally many rows and values that many rows share are on their own,
-and rows beyond it are counted. Categories are counted as they are and released above a threshold,
+so that its cells hold about equally many rows and values that many rows share are on their own, and
+rows beyond it are counted; where no first look was needed, a few even parts of it are counted too.
+Categories are counted as they are and released above a threshold,
 then once more, with less noise, where many rows have others. All of it is asked of the curator, so
 the ledger has it; what is made of the noisy answers is post-processing. The table is passed on
 unseen.
@@ -20,6 +21,12 @@ from sdv_privpgd.columns.cutting import can_write, column_of
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.discovery.even_parts import (
+    PARTS_SHARE,
+    Counted,
+    EvenParts,
+    has_even_parts,
+)
 from sdv_privpgd.discovery.first_look import FirstLook, has_others
 from sdv_privpgd.discovery.looks import SINGLE, Look, look_into
 from sdv_privpgd.discovery.outside import Beyond, fenced
@@ -28,6 +35,7 @@ from sdv_privpgd.discovery.transcript import Asker, Transcript
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.progress import Progress, silent
 
@@ -37,6 +45,9 @@ noise."""
 
 SIZES, FINE_GRIDS = "sizes of numbers and dates", "values of columns on fine grids"
 """What the ledger says of the measurements of where numbers lie: of the first and second look."""
+
+EVEN_PARTS = "even parts of declared ranges"
+"""And of those that go with the second look."""
 
 _FIRST_SHARE = Fraction(1, 2)
 """Part of discovery's budget that the first look takes. A fifth to three fifths gave errors, over
@@ -122,7 +133,9 @@ def discover(
         return Discovery({}, {})
     looks, known = _looks(undeclared), Transcript() if transcript is None else transcript
     budget = books.ledger.budget * share
+    # A strategy may have a part of what is reserved, which is not to be used up here.
     delta = books.ledger.reserved / max(_thresholds(looks), 1)
+    delta = min(delta, Fraction(books.ledger.delta) * _DELTA_SHARE)
     rough, found, others, left = _first(table, looks, books, budget, delta, known, progress)
     measured = {name: look for name, look in looks.items() if "categories" not in look.asks}
     if others:
@@ -145,19 +158,19 @@ def discover(
     schema = Schema(tuple(each.column for each in fine.values()))
     asker = known.asking(lambda: table.curator(schema, books, progress=progress), books)
     domain = schema.domain()
-    answers = asker.measure(
-        [MarginalQuery(clique) for clique in domain.cliques(1)],
-        left,
-        what=FINE_GRIDS,
-        progress=progress,
-    )
+    parts = {
+        name: EvenParts.of(each)
+        for name, each in fine.items()
+        if rough[name].counts is None and has_even_parts(each)
+    }
+    answers, counted = _fine_answers(asker, list(fine), parts, left, progress)
     beyond = [each.beyond(answer) for each, answer in zip(fine.values(), answers, strict=True)]
     for (name, each), answer in zip(fine.items(), answers, strict=True):
         look = looks[name]
         facts[name] = (
             frequencies(look.known, answer)
             if isinstance(look.known, CategoryFacts)
-            else looked_into(each.inner, each.counted(answer), look, rough[name])
+            else looked_into(each.inner, each.counted(answer), look, rough[name], counted.get(name))
         )
         said = each.sentences(answer)
         if said:
@@ -213,6 +226,36 @@ def _first(
     }
     others = _Others(asker, names) if names else None
     return look.rough(answers, rows, numbers), found, others, budget - part
+
+
+def _fine_answers(
+    asker: Asker,
+    names: list[str],
+    parts: Mapping[str, EvenParts],
+    budget: Fraction,
+    progress: Progress,
+) -> tuple[list[Measurement], dict[str, Counted]]:
+    """The counts of the columns' fine cells, and of the even parts of those that have any.
+
+    Each column has the same part of the budget.
+    """
+    each = budget / len(names)
+    plain = [name for name in names if name not in parts]
+    answers: dict[str, Measurement] = {}
+    for asked, share in ((plain, Fraction(1)), (list(parts), 1 - PARTS_SHARE)):
+        if asked:
+            queries = [MarginalQuery((name,)) for name in asked]
+            paid = each * len(asked) * share
+            found = asker.measure(queries, paid, what=FINE_GRIDS, progress=progress)
+            answers |= zip(asked, found, strict=True)
+    counted: dict[str, Counted] = {}
+    if parts:
+        queries = [part.query for part in parts.values()]
+        paid = each * len(parts) * PARTS_SHARE
+        found = asker.measure(queries, paid, what=EVEN_PARTS, progress=progress)
+        for part, answer in zip(parts.values(), found, strict=True):
+            counted[part.name] = part.within(answer)
+    return [answers[name] for name in names], counted
 
 
 def _doubt(name: str, known: ColumnFacts) -> str:

@@ -12,6 +12,7 @@ from sdv_privpgd.columns.cutting import MOST_CATEGORIES
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.values import Value, in_order
 from sdv_privpgd.discovery.bounds import inside, numbers_at, range_of, starts_of, within
+from sdv_privpgd.discovery.even_parts import Counted
 from sdv_privpgd.discovery.grids import DAY, POWERS, YEARS
 from sdv_privpgd.discovery.looks import Look
 from sdv_privpgd.discovery.rough_ranges import Precision, rough_dates, rough_numbers
@@ -86,11 +87,12 @@ def roughly(
 
 
 def looked_into(
-    column: Column, answer: Measurement, look: Look, rough: Rough
+    column: Column, answer: Measurement, look: Look, rough: Rough, parts: Counted | None = None
 ) -> NumberFacts | DateFacts:
     """What the fine cells say of a column: its precision, its range and where to cut that.
 
-    And whether values are missing. A precision that was declared is not found.
+    And whether values are missing. A precision that was declared is not found. ``parts`` are its
+    even parts, if they were counted.
 
     >>> from sdv_privpgd.columns.cutting import column_of
     >>> from sdv_privpgd.discovery.looks import look_into
@@ -104,7 +106,7 @@ def looked_into(
     known, has_range = look.known, look.has_range
     assert isinstance(known, NumberFacts | DateFacts)
     table, missing = _of_values(answer), float(answer.answer[column.num_values])
-    blocks = _blocks(column, table, rough)
+    blocks = _blocks(column, table, rough, parts)
     if isinstance(known, DateFacts) and column.datetime_format != known.datetime_format:
         # The bounds were given up with the format that they were written in.
         known, has_range = replace(known, low=None, high=None), False
@@ -135,8 +137,10 @@ def looked_into(
     return NumberFacts(low=held.low, high=held.high, decimal_places=places, **shape)
 
 
-def _blocks(column: Column, table: NoisyTable, rough: Rough) -> Blocks:
-    """The fine cells, in blocks where the first look has counted powers of two or decades."""
+def _blocks(column: Column, table: NoisyTable, rough: Rough, parts: Counted | None) -> Blocks:
+    """The fine cells, in blocks: even parts, or the first look's powers of two or decades."""
+    if parts is not None:
+        return Blocks.combined(table, parts.counts, parts.of_cell, is_even=True)
     if rough.counts is None:
         return Blocks.alone(table)
     starts = np.array(starts_of(column))

@@ -29,6 +29,12 @@ _ABOUT_ZERO = 2.0**-19
 _FINE_CELLS = 256
 """The approximate number of cells of the second grid."""
 
+_ZERO = len(POWERS.cells.edges) // 2 - 1
+"""The cell about zero."""
+
+_TINY = 2.0 ** -np.arange(21, 65)
+"""Numbers that cut the cell about zero, with both signs, where most rows lie in it."""
+
 _SURE = 2.0
 """A cell seems empty if it holds fewer rows than this many standard deviations."""
 
@@ -70,7 +76,8 @@ def rough_numbers(
     places = known.decimal_places
     if precision is not None:
         places = None if precision.code > MOST_PLACES else precision.code
-    ranged = known if stretch is None else within(known, *_ends_of_powers(stretch, places))
+    is_tiny = places is None and noisy is not None and _is_tiny(noisy)
+    ranged = known if stretch is None else within(known, *_ends_of_powers(stretch, places, is_tiny))
     low, high = (float(end) if end.denominator > 1 else int(end) for end in ranged.ends)
     if precision is not None and not precision.is_clear:
         places = _places_of_width(float(high) - float(low))
@@ -85,6 +92,8 @@ def rough_numbers(
     parts = np.clip(edges[[*held, held[-1] + 1]], float(low), float(high))
     parts[[0, -1]] = float(low), float(high)
     cuts = {*_fine_cuts(parts, _part(noisy, held), scale), *_around(alone[:_MOST_ALONE], scale)}
+    if math.isinf(scale) and _is_tiny(noisy):
+        cuts |= {*_TINY.tolist(), *(-_TINY).tolist()}
     return replace(found, cuts=inside(sorted(cuts), found) or None)
 
 
@@ -117,15 +126,21 @@ def rough_dates(
     return replace(found, cuts=inside(cuts, found) or None)
 
 
-def _ends_of_powers(stretch: Stretch, places: int | None) -> tuple[int | float, int | float]:
-    """Returns a range of cells of ``SignedPowers``, one wider at each end for what noise hides."""
-    edges = POWERS.cells.edges
-    zero = len(edges) // 2 - 1
+def _ends_of_powers(
+    stretch: Stretch, places: int | None, is_tiny: bool
+) -> tuple[int | float, int | float]:
+    """Returns a range of cells of ``SignedPowers``, one wider at each end for what noise hides.
+
+    It is without the negative part of the cell about zero, unless most rows lie in this cell.
+    """
+    edges, zero = POWERS.cells.edges, _ZERO
     first, last = max(stretch.first - 1, 0), min(stretch.last + 1, len(edges) - 2)
     # An end that is near zero, compared with the other end, becomes zero.
     low = 0 if abs(first - zero) <= 1 else _exactly(edges[first])
     high = 0 if abs(last - zero) <= 1 else _exactly(edges[last + 1])
     low, high = (0 if 0 < low <= high / _NEAR else low), (0 if 0 > high >= low / _NEAR else high)
+    if is_tiny:
+        return min(low, float(edges[zero])), max(high, float(edges[zero + 1]))
     if places is None:
         return low, high
     # Ends are rounded outwards to whole ticks: a range between two ticks has no number.
@@ -174,12 +189,18 @@ def _fine_cuts(edges: np.ndarray, noisy: NoisyTable, scale: float) -> list[float
     shares = held / max(held.sum(), 1.0)
     shares += widths * full / max((widths * full).sum(), 1e-300) + full / full.sum()
     numbers = np.where(full, np.ceil(_FINE_CELLS / 3 * shares), 1.0)
-    # The cell about zero stays whole: numbers so small are as good as zero.
+    # The cell about zero stays whole: beside others, numbers so small are as good as zero.
     numbers[(edges[:-1] <= 0) & (edges[1:] > 0) & (widths <= _ABOUT_ZERO)] = 1
     numbers = np.minimum(numbers[cells], np.rint(widths[cells] * scale)).astype(int)
     ends = zip(edges[cells], edges[cells + 1], numbers, strict=True)
     cuts = [np.linspace(low, high, number, endpoint=False) for low, high, number in ends]
     return [float(cut) for cut in np.concatenate(cuts)[1:]]
+
+
+def _is_tiny(noisy: NoisyTable) -> bool:
+    """Whether most rows lie about zero, as amounts of substance in moles do."""
+    held = np.where(noisy.counts > _SURE * math.sqrt(noisy.variance), noisy.counts, 0.0)
+    return bool(2 * held[_ZERO] > held.sum())
 
 
 def _exactly(edge: float) -> float | int:

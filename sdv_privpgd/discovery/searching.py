@@ -6,7 +6,7 @@ does not tell two ranges apart, the wider one is taken.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,6 +58,8 @@ class Blocks:
         of_cell: The block of each cell, ascending without gaps.
         cell: The variance of a cell's noise.
         sums: The variance of each block's sum.
+        is_even: Whether the blocks are about equally wide, so that none lies much farther away
+            than the others.
 
     >>> fine = NoisyTable(np.array([10.0, 20.0, 5.0]), variance=4.0)
     >>> coarse = NoisyTable(np.array([34.0, 5.0]), variance=8.0)
@@ -69,6 +71,7 @@ class Blocks:
     of_cell: np.ndarray
     cell: float
     sums: np.ndarray
+    is_even: bool = False
 
     @classmethod
     def alone(cls, fine: NoisyTable) -> "Blocks":
@@ -78,7 +81,9 @@ class Blocks:
         return cls(fine.counts, np.zeros(size, dtype=np.int64), fine.variance, sums)
 
     @classmethod
-    def combined(cls, fine: NoisyTable, coarse: NoisyTable, of_cell: np.ndarray) -> "Blocks":
+    def combined(
+        cls, fine: NoisyTable, coarse: NoisyTable, of_cell: np.ndarray, *, is_even: bool = False
+    ) -> "Blocks":
         """Cells and blocks that were counted separately, with independent noise."""
         sizes = np.bincount(of_cell)
         variances = fine.variance * sizes
@@ -86,12 +91,12 @@ class Blocks:
         # By inverse variance; a block's gain or loss is spread evenly over its cells.
         weights = variances / (variances + coarse.variance)
         counts = fine.counts + (weights * missed / sizes)[of_cell]
-        return cls(counts, of_cell, fine.variance, weights * coarse.variance)
+        return cls(counts, of_cell, fine.variance, weights * coarse.variance, is_even)
 
     def backwards(self) -> "Blocks":
         """The same cells from the last to the first."""
         of_cell = self.of_cell[-1] - self.of_cell[::-1]
-        return Blocks(self.counts[::-1], of_cell, self.cell, self.sums[::-1])
+        return replace(self, counts=self.counts[::-1], of_cell=of_cell, sums=self.sums[::-1])
 
 
 def searched(

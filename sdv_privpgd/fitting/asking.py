@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.columns.vocabulary import MODELLED
+from sdv_privpgd.fitting.checks import check
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fit import check
 from sdv_privpgd.fitting.methods import cells_of, strategy_of
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.select.importance import importance_of, weighed

@@ -16,6 +16,7 @@ from sdv_privpgd.columns.ordered import OrderedPair, chosen, differences_of, tol
 from sdv_privpgd.columns.parsing import read_facts, read_table
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
+from sdv_privpgd.columns.times_of_day import on_days
 from sdv_privpgd.columns.visits import Ordered, Visits
 from sdv_privpgd.columns.vocabulary import check_facts, modelled
 from sdv_privpgd.columns.wording import words_of
@@ -44,6 +45,7 @@ class Description(FieldsAlone):
         discovered: What was found of columns.
         shapes: How frequent the cells of differences are, as far as that was found.
         visits: The order of a person's rows, if each is told of the one before.
+        timeless: Columns of dates whose type in the table has no time of the day.
 
     >>> columns = {"ill": {"sdtype": "boolean"}, "job": {"sdtype": "categorical"}}
     >>> description = Description(columns=columns)
@@ -63,6 +65,13 @@ class Description(FieldsAlone):
     discovered: Mapping[str, ColumnFacts] = field(default_factory=dict)
     shapes: Mapping[str, Sequence[float]] = field(default_factory=dict)
     visits: Visits | None = None
+    timeless: frozenset[str] = frozenset()
+
+    @property
+    def on_days(self) -> list[str]:
+        """A sentence on dates that are counted in days though nobody said so, if there are any."""
+        facts = self.facts
+        return on_days({name: facts[name] for name in facts if name not in self.timeless})
 
     @cached_property
     def modelled(self) -> list[str]:

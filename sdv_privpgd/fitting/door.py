@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sdv_privpgd.columns.times_of_day import on_days
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.beginning import begin
+from sdv_privpgd.fitting.checks import check_match
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fit import Fit, Fitted, check_match
+from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.halting import CAN_GO_ON, MisfitError
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.refining import Refinable, composed, gone
@@ -27,6 +27,7 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.progress import Progress, expect, silent
 from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.noise_advice import on_large_delta
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
@@ -151,12 +152,13 @@ def fit_table(
             for, 16 to 32, and 1,024 for ``"half_spaces"``.
         strategy: What is asked: ``"all_pairs"``, ``"independent"``, ``"mst"``, ``"aim"``,
             ``"mwem"``, ``"privsyn"``, ``"privmrf"``, ``"adaptive"``, ``"mean_embedding"``,
-            ``"half_spaces"`` (for ``"rap++"`` alone), or a ``Strategy`` such as
-            ``AIM(max_megabytes=20)``.
+            ``"half_spaces"`` (for ``"rap++"`` alone), ``"private_gradients"`` (for
+            ``"diffusion"`` and ``"gan"``), or a ``Strategy`` such as ``AIM(max_megabytes=20)``.
         engine: What makes rows of the answers: ``"particles"``, ``"pgm"``, ``"gum"``, ``"rap"``,
             ``"rap++"``, ``"gem"``, ``"private_gsd"``, ``"generator"`` (for ``"mean_embedding"``
-            alone), or an ``Engine`` such as
-            ``ParticleGradientDescent(num_particles=5_000)``, which has a seed of its own.
+            alone), ``"diffusion"``, ``"gan"`` (both for ``"private_gradients"`` alone), or an
+            ``Engine`` such as ``ParticleGradientDescent(num_particles=5_000)``, which has a seed of
+            its own.
         target: The column that the rows are to predict, or several. They are public. Pairs with it
             are measured more precisely, others less.
         importance: By column how many times the budget of another pair a pair with it gets, in
@@ -214,14 +216,17 @@ def fit_table(
         previous=previous,
         per_person=per_person,
     )
+    for sentence in on_large_delta(settings.delta):
+        warnings.warn(sentence, stacklevel=2)
     check_match(settings, description)
     if after is not None:
         after.followed_by(settings.ledger())  # refuses, if it does, before a row is read
     private = opened(
         table, description, settings.people, settings.objections if description.columns else None
     )
-    moments = {name: each for name, each in description.facts.items() if private.has_moments(name)}
-    for sentence in on_days(moments):
+    timeless = frozenset(name for name in description.modelled if private.has_days(name))
+    description = replace(description, timeless=timeless)
+    for sentence in description.on_days:
         warnings.warn(sentence, stacklevel=2)
     done = fit_opened(settings, description, private, progress, after=after, stops=True)
     if done.warnings:
@@ -306,13 +311,7 @@ def _gone_on(
     settings: Settings, kept: Unfinished, after: PrivacyLedger | None, table: Any
 ) -> Callable[[], FittedTable]:
     """What goes on with a fit that stopped, and spends what is left. The table is checked first."""
-    private = opened(table, kept.description, settings.people, settings.objections)
-    rows = private.known_rows(settings.adjacency)
-    if rows is not None and kept.known_rows not in (None, rows):
-        raise ValueError(
-            f"The table of the fit that stopped had {kept.known_rows:,} rows, and this one has "
-            f"{rows:,}: hand over the same one."
-        )
+    private = kept.opened(table, settings)
     fit = Fit(
         settings, kept.description, doubts=kept.doubts, begun=kept.ledger, answered=kept.looked
     )

@@ -10,12 +10,13 @@ from fractions import Fraction
 from typing import Any
 
 from sdv_privpgd import forecast, pipeline
-from sdv_privpgd.columns.facts import ColumnFacts, without_domain
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, without_domain
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.outside import Beyond
 from sdv_privpgd.discovery.plan import Discovery, discover, reserved_delta
 from sdv_privpgd.discovery.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.discovery.transcript import Answered, Transcript
+from sdv_privpgd.discovery.unseen import rows_unseen
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
@@ -35,16 +36,7 @@ from sdv_privpgd.progress import Progress, Stage, silent
 from sdv_privpgd.report.advice import advice
 from sdv_privpgd.report.known_facts import Facts
 from sdv_privpgd.sampling.visits import RowMaker
-from sdv_privpgd.select.adaptive import Adaptive
-from sdv_privpgd.select.aim import AIM
-from sdv_privpgd.select.all_pairs import AllPairs
-from sdv_privpgd.select.mwem import MWEM
-from sdv_privpgd.select.workload import checked_workload
 from sdv_privpgd.synthesize.engine import Engine, Model
-
-_FEW, _SEVERAL = 4, 16
-"""Codes that are foreseen of a column without a domain, and at most of one whose range is looked
-into: a fit is refused early only if it would be refused for more of them as well."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +100,18 @@ class Fitted:
             ),
         )
 
+    @property
+    def unseen(self) -> dict[str, float]:
+        """For each column whose range was found, how many rows may lie beyond it unseen."""
+        rows = 0.0 if self.release is None else rows_unseen(self.release.ledger)
+        stated = self.description.declared.stated
+        ranged = NumberFacts | DateFacts
+        return {
+            name: rows
+            for name, facts in stated.items()
+            if rows and isinstance(facts, ranged) and facts.lacks_domain
+        }
+
     def advice(self, ledger: PrivacyLedger) -> tuple[str, ...]:
         """What is worth a look, a sentence each."""
         facts = Facts(
@@ -119,7 +123,8 @@ class Fitted:
             repeated_ids=self.description.repeated_ids,
             added=() if self.description.visits is None else self.description.visits.added,
         )
-        return (*(f"Not enforced: {reason}" for reason in self.refusals), *advice(facts))
+        refused = (f"Not enforced: {reason}" for reason in self.refusals)
+        return (*refused, *self.description.on_days, *advice(facts))
 
 
 class Fit:
@@ -159,7 +164,7 @@ class Fit:
         self.curator: Curator | None = None
         if begun is None:
             undeclared = {} if self.has_discovered else description.undeclared
-            begun = settings.ledger(reserved_delta(undeclared, settings.delta))
+            begun = settings.ledger(reserved_delta(undeclared, settings.delta) + settings.own_delta)
         self.books = WatchedBooks(begun)
         self.transcript = Transcript(answered)
         self._beyond: Sequence[Beyond] = ()
@@ -316,64 +321,3 @@ class Fit:
     def _engine(self) -> Engine:
         """The engine, told which cells of the attributes' tables rows can be in."""
         return engine_for(self.settings, self.description)
-
-
-def check(settings: Settings, description: Description) -> None:
-    """Raises for what no fit can ask of these columns, before a row is read.
-
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
-    >>> check(settings, Description(columns={"ill": {"sdtype": "boolean"}}))  # nothing is wrong
-    """
-    description.require_possible()
-    names = list(description.measured)
-    codes = Domain(tuple(names), (1,) * len(names))
-    pipeline.require_room(settings.engine.statistics(codes))
-    if isinstance(settings.strategy, AIM | MWEM | Adaptive):
-        checked_workload(codes, settings.strategy.workload)
-    if settings.person_column in names:
-        raise ValueError(
-            f"person_column={settings.person_column!r} is a modelled column: rows would name "
-            "people. Make it an id in the metadata, or leave it out of the columns."
-        )
-    if settings.weigh_people and description.visits is not None:
-        raise ValueError(
-            "weigh_people and sequence_by cannot go together: persons are sampled from how their "
-            "rows follow each other, of which each counts as one. Leave one of them out."
-        )
-    if isinstance(settings.strategy, AllPairs) and settings.strategy.pairs:
-        checked_workload(codes, settings.strategy.pairs)
-    unknown = [name for name in getattr(settings.strategy, "importance", ()) if name not in names]
-    if unknown:
-        raise ValueError(
-            f"target and importance name {unknown!r}, which are no modelled columns: choose from "
-            f"{names!r}."
-        )
-
-
-def check_match(settings: Settings, description: Description) -> None:
-    """Raises ``MatchError`` where the engine cannot model what the strategy will ask.
-
-    What is not known of a column yet is taken to be small: a fit looks again once it has found it.
-
-    >>> from sdv_privpgd import AllPairs, PrivatePGM
-    >>> settings = Settings(epsilon=1.0, strategy=AllPairs(), engine=PrivatePGM())
-    >>> names = [f"question {number}" for number in range(30)]
-    >>> yes_or_no = {name: {"sdtype": "boolean", "range_is_nullable": False} for name in names}
-    >>> check_match(settings, Description(columns=yes_or_no))
-    Traceback (most recent call last):
-    sdv_privpgd.matching.MatchError: AllPairs does not go with PrivatePGM here: its 435 tables \
-overlap so much that the junction tree of the graphical model would take 8.19e+03 MiB, above 2048. \
-Measure fewer cliques (strategies 'mst' and 'aim' do), or fit them with engine='particles', whose \
-size does not depend on how they overlap.
-    """
-    known = {column.name: column.size for column in description.declared_schema.columns}
-    looked_into = description.undeclared
-    sizes = {
-        name: min(known.get(name, _FEW), _SEVERAL) if name in looked_into else known[name]
-        for name in description.measured
-        if name in known or name in looked_into
-    }
-    if sizes:
-        domain = Domain(tuple(sizes), tuple(sizes.values()))
-        require_match(settings.strategy, settings.engine, domain)

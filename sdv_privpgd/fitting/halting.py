@@ -50,7 +50,7 @@ CAN_GO_ON = (
     "What was paid for is kept in this error: its finish(table), with the same table, goes on all "
     "the same and spends what is left of the budget."
 )
-"""What is said where ``fit_table`` stops."""
+"""What is said where ``fit_table`` or ``measure`` stops."""
 
 
 class MisfitError(PublicDomainError):
@@ -59,11 +59,11 @@ class MisfitError(PublicDomainError):
     Public, as what it holds: noisy answers and books.
 
     Attributes:
-        ledger: What was spent, and before that, where ``fit_table`` stopped. It can be handed to a
-            later ``fit_table(after=...)`` with other declarations. Else ``None``: synthesizers have
-            books of their own.
-        goes_on: Checks a table for a stopped ``fit_table`` to go on with, and gives what then
-            does; ``None`` for synthesizers, and once it did.
+        ledger: What was spent, and before that, where ``fit_table`` or ``measure`` stopped. It can
+            be handed to a later ``fit_table(after=...)`` with other declarations. Else ``None``:
+            synthesizers have books of their own.
+        goes_on: Checks a table for a stopped ``fit_table`` or ``measure`` to go on with, and gives
+            what then does; ``None`` for synthesizers, and once it did.
 
     >>> isinstance(MisfitError("Column 'ward' is 'other'."), ValueError)
     True
@@ -74,6 +74,8 @@ class MisfitError(PublicDomainError):
 
     def finish(self, table: Any) -> Any:
         """The ``FittedTable`` of a ``fit_table`` that stopped, if that is how the column is.
+
+        Of a ``measure`` that stopped it is the ``Measured``.
 
         Spends what is left of the budget, on the questions that come next. What had been answered
         is not paid for again.

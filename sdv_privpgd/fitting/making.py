@@ -18,7 +18,8 @@ from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.sampling.sampler import Sampler
 from sdv_privpgd.sampling.visits import RowMaker, VisitSampler
 from sdv_privpgd.select.all_pairs import AllPairs
-from sdv_privpgd.select.half_spaces import FEWEST, HalfSpaces, line_of
+from sdv_privpgd.select.half_space_questions import line_of
+from sdv_privpgd.select.half_spaces import FEWEST, HalfSpaces
 from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine, Model
@@ -67,8 +68,15 @@ def strategy_for(settings: Settings, description: Description) -> Strategy:
 
 
 def _lines(schema: Schema) -> tuple[Line, ...]:
-    """The line of each number: its codes lie at the middles of their cells."""
-    numbers = [each for each in schema.attributes if each.is_ordered and each.num_values >= FEWEST]
+    """The line of each number: its codes lie at the middles of their cells.
+
+    Categories have none, even those in order: no distance between them is known.
+    """
+    numbers = [
+        each
+        for each in schema.attributes
+        if each.is_ordered and each.sdtype != "ordinal" and each.num_values >= FEWEST
+    ]
     found = []
     for each in numbers:
         codes = np.arange(each.num_values)

@@ -15,6 +15,7 @@ from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
+from sdv_privpgd.select.private_gradients import PrivateGradients
 from sdv_privpgd.select.privmrf import PrivMRF
 from sdv_privpgd.select.privsyn import PrivSyn
 from sdv_privpgd.select.strategy import Strategy
@@ -33,12 +34,24 @@ STRATEGIES: Mapping[str, type] = {
     "adaptive": Adaptive,
     "mean_embedding": MeanEmbedding,
     "half_spaces": HalfSpaces,
+    "private_gradients": PrivateGradients,
 }
 
 _WITH_MODELS = ("aim", "mwem", "privmrf", "adaptive")
 """The strategies that know how large a model may be."""
 
-ENGINES = ("particles", "pgm", "gum", "rap", "rap++", "gem", "private_gsd", "generator")
+ENGINES = (
+    "particles",
+    "pgm",
+    "gum",
+    "rap",
+    "rap++",
+    "gem",
+    "private_gsd",
+    "generator",
+    "diffusion",
+    "gan",
+)
 
 
 def strategy_of(strategy: Any, *, max_megabytes: float | None = None) -> Strategy:
@@ -84,7 +97,7 @@ def engine_of(engine: Any, *, seed: int, **own: Any) -> Engine:
         seed: Of an engine that is named.
         own: Settings of ``ParticleGradientDescent``, for the engine of that kind that is named;
             ``enable_gpu`` is of ``"rap"``, ``"rap++"`` and ``"gem"`` as well, and ``"generator"``
-            has that and ``num_particles``.
+            has that and ``num_particles``, and ``"diffusion"`` and ``"gan"`` have the latter.
 
     Raises:
         ValueError: For anything else, and for settings that the engine has not.
@@ -101,6 +114,8 @@ def engine_of(engine: Any, *, seed: int, **own: Any) -> Engine:
         from sdv_privpgd.synthesize.generator import GeneratorNetwork
 
         return GeneratorNetwork(seed=seed, **own)
+    if isinstance(engine, str) and engine in ("diffusion", "gan") and set(own) <= {"num_particles"}:
+        return _trained(engine, seed=seed, **own)
     is_named = isinstance(engine, str) and engine in ENGINES
     if not is_named and (isinstance(engine, type) or not isinstance(engine, Engine)):
         raise ValueError(
@@ -145,6 +160,14 @@ def cells_of(strategy: Strategy, num_bins: int | None) -> int | None:
     (1024, 64, None)
     """
     return getattr(strategy, "num_bins", None) if num_bins is None else num_bins
+
+
+def _trained(name: str, **own: Any) -> Engine:
+    """A network that ``PrivateGradients`` trains."""
+    from sdv_privpgd.synthesize.adversarial import AdversarialNetwork
+    from sdv_privpgd.synthesize.diffusion import DiffusionNetwork
+
+    return DiffusionNetwork(**own) if name == "diffusion" else AdversarialNetwork(**own)
 
 
 def confined(engine: Engine, possible: Possible) -> Engine:

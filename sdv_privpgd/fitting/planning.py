@@ -7,7 +7,6 @@ import pandas as pd
 
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.naming import on_names
-from sdv_privpgd.columns.times_of_day import on_days
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.foreseeing import outlook
@@ -55,7 +54,7 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
         ),
         *([_OF_PEOPLE] if settings.weigh_people else []),
         *on_names(description.facts),
-        *on_days(description.facts),
+        *description.on_days,
         *on_delta(settings.delta, num_rows),
     ]
     return plan_report(without_choices(fit.books.ledger), num_rows, expected, notes)

@@ -80,3 +80,6 @@ class SampledTable(Concluding):
 
     def _released(self) -> tuple[Release | None, Schema]:
         return self.fitted.release, self.fitted.schema
+
+    def _unseen(self) -> dict[str, float]:
+        return self.fitted.unseen

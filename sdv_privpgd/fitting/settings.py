@@ -84,6 +84,11 @@ class Settings:
         object.__setattr__(self, "strategy", strategy_of(self.strategy))
         object.__setattr__(self, "engine", engine_of(self.engine, seed=self.seed))
         require_kind(self.strategy, self.engine)
+        if self.weigh_people and getattr(self.strategy, "asks_gradients", False):
+            raise ValueError(
+                "weigh_people does not go with private gradients: a sample has each row or has it "
+                "not, and none of them in part. Leave it out."
+            )
 
     def foretold_rows(self, table: PrivateTable | EncodedTable | None) -> int:
         """The number of rows where it is public, else a usual one: a bar must not tell it."""
@@ -111,12 +116,17 @@ class Settings:
         ]
 
     @property
+    def own_delta(self) -> Fraction:
+        """The part of delta that the strategy needs: that of samples, where it trains by them."""
+        return Fraction(self.delta) * getattr(self.strategy, "own_delta", Fraction(0))
+
+    @property
     def most_weighed(self) -> int | None:
         """How many rows of a person are weighed, at most; ``None`` where each counts as one."""
         return self.rows_per_person if self.weigh_people else None
 
     def ledger(self, reserved: Fraction = Fraction(0)) -> PrivacyLedger:
-        """The empty ledger of a fit, with a part of delta kept for thresholds."""
+        """The empty ledger of a fit, with a part of delta kept for thresholds and samples."""
         return PrivacyLedger.open(
             self.epsilon,
             self.delta,

@@ -12,7 +12,10 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.transcript import Answered
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.opening import opened
+from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.accounting import epsilon_of
+from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
@@ -85,6 +88,20 @@ class Unfinished:
             "What was paid for is kept: finish() makes a model of it, at no cost."
             f"{more if self.ledger.remaining else ''}"
         )
+
+    def opened(self, table: Any, settings: Settings) -> PrivateTable:
+        """The same table once more.
+
+        Raises ``ValueError`` for another one, as far as that is public.
+        """
+        private = opened(table, self.description, settings.people, settings.objections)
+        rows = private.known_rows(settings.adjacency)
+        if rows is not None and self.known_rows not in (None, rows):
+            raise ValueError(
+                f"The table of the fit that stopped had {self.known_rows:,} rows, and this one has "
+                f"{rows:,}: hand over the same one."
+            )
+        return private
 
     def require(self, description: Description, *, with_data: bool) -> None:
         """Raises ``ValueError`` unless it can be finished under this description."""

@@ -33,6 +33,10 @@ class Answering(ABC):
         """The release, ``None`` where no column is modelled, and the columns."""
 
     @abstractmethod
+    def _unseen(self) -> Mapping[str, float]:
+        """For each column whose range was found, how many rows may lie beyond it unseen."""
+
+    @abstractmethod
     def _refits(self) -> Refits:
         """What repeats the fit. Raises ``ValueError`` where it cannot be repeated."""
 
@@ -151,4 +155,4 @@ class Answering(ABC):
         release, schema = self._released()
         if release is None:
             raise ValueError("No column is modelled, so nothing was measured.")
-        return Questions(release, schema)
+        return Questions(release, schema, unseen=self._unseen())

@@ -1,7 +1,7 @@
 """Questions about a fitted table, answered from all measured tables or else from the model."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from weakref import ref
@@ -61,6 +61,8 @@ class Questions:
     schema: Schema
     model: Model | None = None
     """If given, this model answers, even what the tables determine."""
+    unseen: Mapping[str, float] = field(default_factory=dict)
+    """For each column whose range was found, how many rows may lie beyond it unseen."""
 
     @property
     def linear(self) -> LinearEstimate:
@@ -109,6 +111,7 @@ class Questions:
             notes=(
                 *asked.notes,
                 *([_WIDE] if asked.columns and isinstance(statistic, Enclosed) else []),
+                *self._beyond(asked),
             ),
             unit={
                 "count": "people" if self.release.ledger.weighed else "rows",
@@ -215,9 +218,20 @@ class Questions:
             estimate=value_at(column, code, float(np.clip(inside, 0.0, BELOW_ONE))),
             basis=sums.basis,
             statistic=statistic if sums.basis == TABLES else None,
-            notes=asked.notes,
+            notes=(*asked.notes, *self._beyond(asked, max(min(q, 1 - q) * count, 0.0))),
             datetime_format=column.datetime_format,
         )
+
+    def _beyond(self, asked: Asked, least: float = 0.0) -> list[str]:
+        """A sentence if more than ``least`` rows may lie beyond the range that was found."""
+        (column,) = asked.columns or (None,)
+        rows = 0.0 if column is None else self.unseen.get(column.name, 0.0)
+        if column is None or rows <= least:
+            return []
+        return [
+            f"The range of {column.name!r} was found from noisy counts: up to about {rows:,.0f} "
+            "rows may lie beyond it and count as its ends, which no interval covers. Declare it."
+        ]
 
     def _table(self, asked: Asked) -> TableAnswer:
         names = tuple(column.name for column in asked.columns)

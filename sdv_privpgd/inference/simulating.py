@@ -14,6 +14,7 @@ import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain, Grouping
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
+from sdv_privpgd.privacy.gradients import TrainingQuery
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import (
     CountQuery,
@@ -40,6 +41,9 @@ def simulated_answers(
         codes: Of the model's rows, shape (row, attribute).
         rng: Of the simulated noise.
 
+    Raises:
+        ValueError: For weights that private gradients have trained.
+
     >>> measured = Measurement(query=MarginalQuery(("a",)), answer=np.array([70, 30]), stddev=0.1)
     >>> domain, codes = Domain(("a",), (2,)), np.array([[0], [1], [1]])
     >>> (again,) = simulated_answers([measured], domain, codes, np.random.default_rng(0))
@@ -60,6 +64,12 @@ def simulated_answers(
             exact = query.of_codes(domain, codes)
         elif isinstance(query, CutMarginalQuery):
             (exact,) = answers_of_codes([query], domain, codes)
+        elif isinstance(query, TrainingQuery):
+            raise ValueError(
+                "Intervals repeat the fit with other noise, and a training by private gradients is "
+                "not repeated: it would take the time of as many fits. Choose another method, such "
+                "as strategy='all_pairs' with engine='particles'."
+            )
         else:
             continue
         noise = measured.stddev * rng.standard_normal(exact.shape)

@@ -34,6 +34,7 @@ def scores(
     task: Task = "classification",
     nominal: Collection[str] = (),
     seed: int = 0,
+    models: bool = True,
 ) -> dict[str, float]:
     """The papers' metrics of a synthetic table under their names. Not private.
 
@@ -53,6 +54,7 @@ def scores(
         task: The kind of prediction of ``downstream``.
         nominal: The attributes whose order means nothing. All others are numerical.
         seed: The seed of queries, slices and models.
+        models: Whether models are trained, which takes most of the time.
 
     >>> from sdv_privpgd.domain import Domain
     >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
@@ -81,7 +83,7 @@ def scores(
         found["fidelity"] = fidelity_error(*tables, numeric=numeric)
     if label is not None:
         found |= _conditional(domain, real, synthetic, label, nominal, seed)
-    if test is not None and label is not None:
+    if models and test is not None and label is not None:
         found["downstream"] = downstream_error(domain, synthetic, test, label, task=task, seed=seed)
         if task == "classification":
             found["ml_efficiency"] = ml_efficiency(

@@ -33,6 +33,10 @@ class AnsweredQuestions(FittedState, Concluding):
         assert fitted is not None
         return fitted.release, fitted.schema
 
+    def _unseen(self) -> dict[str, float]:
+        fitted = self._model_of_table
+        return {} if fitted is None else fitted.unseen
+
     def _refits(self) -> Refits:
         self._require_fitted()
         fitted = self._model_of_table

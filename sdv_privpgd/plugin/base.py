@@ -36,6 +36,7 @@ from sdv_privpgd.plugin.pages import ShownFit
 from sdv_privpgd.plugin.refining import RefinedFits
 from sdv_privpgd.plugin.rows import SampledRows
 from sdv_privpgd.plugin.transforming import AssignedTransformers
+from sdv_privpgd.report.noise_advice import on_large_delta
 from sdv_privpgd.select.importance import importance_of, weighed
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
@@ -165,11 +166,11 @@ class PrivateSynthesizer(
         # A domain is asked for at fit: SDV builds synthesizers before it knows their domain.
         with suppress(PublicDomainError):
             _ = self._description().schema
+        absurd = on_large_delta(self.delta)
         if self.epsilon > 20:
-            warnings.warn(
-                f"epsilon={self.epsilon:g} promises next to nothing; 0.1 to 10 is usual.",
-                stacklevel=3 if "__init__" in type(self).__dict__ else 2,
-            )
+            absurd += [f"epsilon={self.epsilon:g} promises next to nothing; 0.1 to 10 is usual."]
+        for sentence in absurd:
+            warnings.warn(sentence, stacklevel=3 if "__init__" in type(self).__dict__ else 2)
 
     def _check_settings(self) -> None:
         """Raises ``ValueError`` for a setting that no fit can work with, and reads no row.

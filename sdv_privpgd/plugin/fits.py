@@ -17,10 +17,10 @@ from sdv.errors import (
 )
 
 from sdv_privpgd.columns.facts import without_domain
-from sdv_privpgd.columns.times_of_day import on_days
 from sdv_privpgd.fitting.beginning import begin
+from sdv_privpgd.fitting.checks import check, check_match
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fit import Fit, Fitted, check, check_match
+from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.planning import planned
 from sdv_privpgd.fitting.refining import asked_again
 from sdv_privpgd.fitting.settings import Settings
@@ -132,10 +132,9 @@ class FitsOfTables(FittedState):
                 "if the metadata has them from documentation and not from the data.",
                 stacklevel=2,
             )
-        moments = {
-            name: each for name, each in description.facts.items() if table.has_moments(name)
-        }
-        for sentence in on_days(moments):
+        timeless = frozenset(name for name in description.modelled if table.has_days(name))
+        description = replace(description, timeless=timeless)
+        for sentence in description.on_days:
             warnings.warn(sentence, stacklevel=2)
         if not self.discovery_share:
             _ = description.schema

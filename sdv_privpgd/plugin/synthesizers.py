@@ -66,11 +66,13 @@ class PrivPGDSynthesizer(PrivateSynthesizer, strategy="all_pairs", engine="parti
         strategy: What is measured: ``'all_pairs'`` (also triples, over a few groups of values
             each, and where the noise is loud all columns alone), ``'independent'`` (each column
             alone), ``'mst'``, ``'aim'``, ``'mwem'``, ``'privsyn'``, ``'privmrf'``,
-            ``'adaptive'``, ``'mean_embedding'`` (DP-MERF) or ``'half_spaces'`` (RAP++), or a
-            ``Strategy`` with settings of its own. ``None`` is the method's own.
+            ``'adaptive'``, ``'mean_embedding'`` (DP-MERF), ``'half_spaces'`` (RAP++) or
+            ``'private_gradients'`` (DP-SGD), or a ``Strategy`` with settings of its own. ``None``
+            is the method's own.
         engine: What makes rows of the answers: ``'particles'``, ``'pgm'`` (Private-PGM), ``'gum'``
             (PrivSyn's), ``'rap'``, ``'rap++'``, ``'gem'``, ``'private_gsd'`` or, for
-            ``'mean_embedding'`` and for it alone, ``'generator'``; or an ``Engine`` with settings
+            ``'mean_embedding'`` and for it alone, ``'generator'``, and likewise, for
+            ``'private_gradients'``, ``'diffusion'`` and ``'gan'``; or an ``Engine`` with settings
             of its own. ``None`` is the method's own.
         target: The column that the rows are to predict, or a list of several. It is public. Pairs
             of columns with it get more of the budget, others less.

@@ -19,10 +19,12 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/weighing.py``         68  rows of a person that count as one
     ``privacy/value_counts.py``     89  values, and their counting
     ``privacy/embedding.py``        90  sums of random features of codes
-    ``privacy/ledger.py``          213  the books
+    ``privacy/sampled.py``          94  what steps on samples of rows cost
+    ``privacy/gradients.py``        91  sums of clipped gradients of rows
+    ``privacy/ledger.py``          219  the books
     ``privacy/composition.py``      22  more budget, and people of several tables
     ``privacy/measurement.py``      11  a noisy answer
-    ``privacy/curator.py``         239  charging, counting and noise in one act
+    ``privacy/curator.py``         298  charging, counting and noise in one act
     ``privacy/looking.py``          60  what a first look counts
     ``privacy/streams.py``          70  codes in a file, and where rows are
     ``privacy/boundary.py``        176  the table's way in
@@ -35,8 +37,8 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          103  no more than so many rows of a person
 
-These are 2,602 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,380 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,852 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,438 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/opening.py``          69  the source of what a user has
@@ -44,11 +46,11 @@ before, and count none but for the cluster:
     ``sources/files.py``            109  paths and patterns; Parquet
     ``sources/arrow.py``            101  batches of Arrow
     ``sources/tables.py``           100  tables of other libraries
-    ``sources/csv.py``             105  files of text
+    ``sources/csv.py``             121  files of text
     ``sources/texts.py``           134  what a text means
-    ``sources/parsers.py``         128  the parser of texts
-    ``sources/headers.py``         107  names in a first record
-    ``sources/dialect.py``          66  how texts are written
+    ``sources/parsers.py``         144  the parser of texts
+    ``sources/headers.py``         115  names in a first record
+    ``sources/dialect.py``          84  how texts are written
     ``sources/kinds.py``            24  kinds of files
     ``sources/retyped.py``          35  dtypes that a user names
     ``sources/spark.py``           150  tallies to the workers of a cluster
@@ -56,7 +58,7 @@ before, and count none but for the cluster:
     ``sources/visits.py``          130  at most so many rows of a person, in order
 
 What they call besides holds no record: ``domain`` and the cells of
-``columns/`` are public facts. The first thirteen need numpy, scipy and mpmath alone. ``looking``,
+``columns/`` are public facts. The first fifteen need numpy, scipy and mpmath alone. ``looking``,
 ``streams`` and ``boundary`` are the exceptions of the rule that the core is free of pandas: they
 call the encoders, who read pandas' columns, on columns that they do not look into. ``ledger_file``
 and ``opacus`` read ledgers, which are public.

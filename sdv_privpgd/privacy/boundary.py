@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sdv_privpgd.columns.dates import is_aware
-from sdv_privpgd.columns.dtypes import chosen, key_dtype
+from sdv_privpgd.columns.dtypes import chosen, is_of_days, key_dtype
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.mismatch import mismatches
 from sdv_privpgd.columns.readings import Reading
@@ -161,9 +161,9 @@ class PrivateTable:
         """Whether a column's dtype says that its dates have a time zone. Public."""
         return is_aware(self._source.dtypes[name])
 
-    def has_moments(self, name: str) -> bool:
-        """Whether a column's dtype is one of dates with times of the day. Public."""
-        return self._source.dtypes[name].kind == "M"
+    def has_days(self, name: str) -> bool:
+        """Whether a column's dtype has no times of the day, as Arrow's days. No cell decides it."""
+        return is_of_days(self._source.dtypes[name])
 
     def codes(self, schema: Schema, progress: Progress = silent) -> np.ndarray:
         """The table as codes, for its owner, who asked SDV for them. Private as the table is.

@@ -11,6 +11,7 @@ from sdv_privpgd.columns.values import Value
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.accounting import range_epsilon_of, stddev_for
 from sdv_privpgd.privacy.dataset import Records
+from sdv_privpgd.privacy.gradients import SAMPLED, GradientSums, Learner, TrainingQuery
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
@@ -21,6 +22,7 @@ from sdv_privpgd.privacy.queries import (
     ValueCountsQuery,
     answers,
 )
+from sdv_privpgd.privacy.sampled import LEAST_DELTA, for_one, for_rows, noise_multiplier
 from sdv_privpgd.privacy.selection import exponential_choice
 from sdv_privpgd.privacy.splitting import COST, decay_of, halved
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
@@ -347,3 +349,78 @@ class Curator:
             decay_of(temperature),
             lambda score: exponential_choice([0, score], temperature, words) == 1,
         )
+
+    def train(
+        self,
+        query: TrainingQuery,
+        learner: Learner,
+        mu_squared: Fraction,
+        delta: Fraction,
+        *,
+        progress: Progress = silent,
+    ) -> Measurement:
+        """Weights that learned from noisy sums of clipped gradients over samples: DP-SGD.
+
+        Each step draws a Poisson sample by the randomness of the noise, sums up integers of norm
+        ``GRID`` at most, adds a rounded Gaussian, and hands the learner that sum, in units of the
+        clip. Of all else it sees nothing. Whoever stops it has the weights so far.
+
+        Privacy: sqrt(mu_squared)-GDP but for ``delta``. m rows of a person are added or removed, or
+        2 m where they are replaced; each of them costs mu / m or mu / (2 m), and its part of delta
+        (``privacy/sampled.py`` has the proof). The ledger has the one release that is no more
+        private, of a sum to which a row adds ``GRID``: its ``stddev`` is ``GRID`` / (mu of a row).
+        A step's noise is the measurement's ``stddev``.
+
+        Raises ``PrivacyBudgetError`` before the table is read if the budget is short, and
+        ``ValueError`` for records that are weighed, or whose codes are not at hand.
+        """
+        what, ledger = query.describe(), self.ledger
+        if ledger.units > 1 or self._dataset.in_one_pass:
+            raise ValueError(
+                "Gradients are not summed over people that are weighed, nor on a cluster: leave "
+                "out weigh_people, or choose a method that counts, such as 'privpgd'."
+            )
+        squares = {
+            adjacency: ledger.rows_counted**2 * query.l2_sensitivity_squared(adjacency)
+            for adjacency in Adjacency
+        }
+        stddev = _usable_stddev(squares[ledger.adjacency], Fraction(mu_squared), what)
+        mu, rows = query.GRID / stddev, ledger.rows_counted
+        most = {Adjacency.REPLACE_ONE: 2 * rows, Adjacency.ADD_REMOVE: rows}
+        own = for_one(mu, float(delta) * (1 - 2**-40), most[ledger.adjacency])
+        if own < LEAST_DELTA:
+            raise PrivacyBudgetError(
+                f"Training {what} needs a part of delta of its own, {LEAST_DELTA:g} or more for "
+                f"one row, and has {own:.3g}: allow a larger delta, and let the ledger reserve it."
+            )
+        query.tried(learner, self.domain)
+        noise = noise_multiplier(float(query.rate), query.steps, mu, own) * query.GRID
+        deltas = {
+            each: Fraction(for_rows(mu, own, most[each]))
+            + 4 * most[each] * query.steps * SAMPLING_DELTA
+            for each in Adjacency
+        }
+        # Charge first: if the budget is short this raises, and no row has been read.
+        self._books.charge(
+            Charge(
+                mechanism=SAMPLED,
+                what=what,
+                num_queries=query.steps,
+                num_values=query.num_weights,
+                sensitivity_squared=tuple(squares.items()),
+                stddev=stddev,
+                mu_squared=Fraction(mu_squared),
+                delta=deltas[ledger.adjacency],
+                deltas=tuple(deltas.items()),
+            )
+        )
+        try:
+            # The steps that were charged are taken; the bar only looks on.
+            steps = range(query.steps)
+            for _, _ in zip(steps, progress(steps, "train"), strict=True):
+                (found,) = self._dataset.total(GradientSums(query, learner, self._books.words))
+                learner.update(_noisy(found, noise, self._books.words) / query.GRID)
+        finally:
+            weights = np.array(learner.weights(), dtype=np.float64)
+            trained = self._released(Measurement(query=query, answer=weights, stddev=noise))
+        return trained

@@ -43,7 +43,8 @@ class Charge:
     event adds to delta on its own (the sampler's bound, and that of a threshold). Noise has a
     ``stddev``; a choice, with probabilities proportional to exp(score / temperature), has a
     ``temperature`` instead; of values that nobody declared only those are released whose noisy
-    number of rows reaches a ``threshold``.
+    number of rows reaches a ``threshold``. Where it is another one under another adjacency,
+    ``deltas`` has the event's delta under each.
 
     >>> charge = Charge(
     ...     mechanism="Gaussian, rounded", what="marginal of age", num_queries=1, num_values=10,
@@ -64,6 +65,11 @@ class Charge:
     delta: Fraction
     temperature: Fraction | None = None
     threshold: int | None = None
+    deltas: tuple[tuple[Adjacency, Fraction], ...] = ()
+
+    def delta_under(self, adjacency: Adjacency) -> Fraction:
+        """What the event adds to delta on its own, under an adjacency."""
+        return dict(self.deltas).get(adjacency, self.delta)
 
     @property
     def is_exact(self) -> bool:
@@ -264,10 +270,10 @@ class PrivacyLedger:
         events' own deltas use up ``delta``.
         """
         delta = check_delta(self.delta if delta is None else delta)
-        left = Fraction(delta) - sum(charge.delta for charge in self.charges)
+        adjacency = self.adjacency if adjacency is None else Adjacency.parse(adjacency)
+        left = Fraction(delta) - sum(charge.delta_under(adjacency) for charge in self.charges)
         if left <= 0:
             return math.inf
-        adjacency = self.adjacency if adjacency is None else Adjacency.parse(adjacency)
         if adjacency is self.adjacency:
             return epsilon_of(self.mu_squared, float(left))
         other = sum((charge.mu_squared_under(adjacency) for charge in self.charges), Fraction(0))
@@ -308,6 +314,7 @@ class PrivacyLedger:
                     "mu_squared": str(charge.mu_squared),
                     "share": float(charge.mu_squared / self.budget),
                     "delta": str(charge.delta),
+                    **({"deltas": _texts(charge.deltas)} if charge.deltas else {}),
                 }
                 for charge in self.charges
             ],
@@ -316,6 +323,10 @@ class PrivacyLedger:
     def to_json(self, *, indent: int | None = 2) -> str:
         """``to_dict`` as JSON text."""
         return json.dumps(self.to_dict(), indent=indent)
+
+
+def _texts(amounts: tuple[tuple[Adjacency, Fraction], ...]) -> dict[str, str]:
+    return {adjacency.value: str(amount) for adjacency, amount in amounts}
 
 
 class Books:

@@ -59,7 +59,10 @@ def _charge(facts: Any, adjacency: Adjacency) -> Charge:
         delta=_entry(facts, "delta", _amount),
         temperature=_entry(facts, "temperature", _optional(_positive)),
         threshold=_entry(facts, "threshold", _optional(int)),
+        deltas=_entry(facts, "deltas", _amounts) if "deltas" in facts else (),
     )
+    if charge.delta_under(adjacency) != charge.delta:
+        raise ValueError(f"The ledger has two deltas for {charge.what!r} under one adjacency.")
     # What a choice costs is rounded up twice on the way to its odds and back.
     if charge.mu_squared * (1 + _ROUNDING) < charge.mu_squared_under(adjacency):
         raise ValueError(f"The ledger's charge for {charge.what!r} is less than its noise costs.")
@@ -86,6 +89,11 @@ def _amount(text: Any) -> Fraction:
     if amount < 0:
         raise ValueError("An amount is not negative.")
     return amount
+
+
+def _amounts(texts: Mapping[str, Any]) -> tuple[tuple[Adjacency, Fraction], ...]:
+    """One of each adjacency."""
+    return tuple((each, _amount(texts[each.value])) for each in Adjacency)
 
 
 def _positive(text: Any) -> Fraction:

@@ -20,6 +20,9 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.releases.order_file import order_facts
 from sdv_privpgd.releases.queries_file import query_facts
 from sdv_privpgd.releases.release_file import read_release, write_release
+from sdv_privpgd.report.advice import on_columns
+from sdv_privpgd.report.known_facts import Answers, Facts
+from sdv_privpgd.report.noise_advice import on_delta
 from sdv_privpgd.report.privacy import privacy_report
 
 
@@ -121,6 +124,23 @@ class Measured(FieldsAlone):
     def num_rows(self) -> int:
         """The number of rows: noisy where it is private."""
         return round(estimate_total(self.domain, self.answers).value)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What is worth a look before it is handed over, a sentence each: misfits of columns.
+
+        How much the noise hides is said of all holders together, once they are combined.
+        """
+        facts = Facts(
+            schema=self.schema,
+            release=Answers(self.domain, self.answers),
+            ledger=self.ledger,
+            declared=self.description.facts,
+            doubts={},
+            repeated_ids=(),
+            added=() if self.visits is None else self.visits.added,
+        )
+        return (*on_columns(facts), *on_delta(self.ledger.delta, self.num_rows))
 
     @cached_property
     def digest(self) -> str:

@@ -1,69 +1,40 @@
 """The door of a holder: a table and its declarations go in, a release that may leave comes out."""
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.fitting.asking import asked
+from sdv_privpgd.columns.times_of_day import on_days
+from sdv_privpgd.fitting.asking import asked, require_sdtype
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.fitting.halting import CAN_GO_ON, MisfitError
 from sdv_privpgd.fitting.methods import strategy_of
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.refining import gone
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.fitting.unfinished import note_on
+from sdv_privpgd.fitting.unfinished import Unfinished, note_on
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.releases.measured import Measured, described, plain_words
+from sdv_privpgd.releases.unchosen import Unchosen
+from sdv_privpgd.report.advice import OPENING
+from sdv_privpgd.report.noise_advice import on_large_delta
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.strategy import Strategy
-from sdv_privpgd.synthesize.engine import Model
-from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 _WHY = (
     "Tables of several holders are added up cell by cell, so all holders must declare the same "
     "domain, such as one file: what each discovered for itself would be other cells."
 )
-
-
-@dataclass(frozen=True)
-class Unchosen:
-    """The engine of a measurement: whoever combines releases chooses the one that makes rows.
-
-    A strategy that looks at a model of its earlier answers gets that of Private-PGM. What that
-    engine could not take at the end is no reason to refuse it here.
-
-    >>> from sdv_privpgd.synthesize.engine import Engine
-    >>> isinstance(Unchosen(), Engine)
-    True
-    """
-
-    def statistics(self, domain: Domain) -> tuple[Query, ...]:
-        """No queries."""
-        return PrivatePGM().statistics(domain)
-
-    def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
-        """The size of a graphical model of these cliques."""
-        return PrivatePGM().megabytes(domain, cliques)
-
-    def fit(
-        self,
-        domain: Domain,
-        measurements: Sequence[Measurement],
-        *,
-        warm_start: Model | None = None,
-        progress: Progress = silent,
-    ) -> Model:
-        """The graphical model of the measurements."""
-        return PrivatePGM().fit(domain, measurements, warm_start=warm_start, progress=progress)
 
 
 def measure(
@@ -123,6 +94,10 @@ def measure(
         ValueError: For settings and declarations that cannot be meant, for columns that are
             missing, and for a table without rows if their number is public, before a row is read.
         PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
+        MisfitError: After the first noisy counts, if they have none of the values that are declared
+            of a column, or if nearly all rows are at one end of its range. The error's
+            ``finish(table)`` goes on all the same: some holder may lack what others have. Where the
+            last cell of a range holds several values, ``warnings`` of the release says so instead.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Categorical, Numerical, combine, measure
@@ -136,7 +111,7 @@ def measure(
     >>> combine(releases, engine="pgm").num_rows
     1800
     """
-    return prepared(
+    measuring = prepared(
         table,
         columns,
         epsilon,
@@ -153,7 +128,13 @@ def measure(
         sequence_by=sequence_by,
         previous=previous,
         per_person=per_person,
-    ).run(progress)
+    )
+    for sentence in [*on_large_delta(measuring.ledger.delta), *days_in(columns, measuring.private)]:
+        warnings.warn(sentence, stacklevel=2)
+    measured = measuring.run(progress)
+    if measured.warnings:
+        warnings.warn("\n- ".join((OPENING, *measured.warnings)), stacklevel=2)
+    return measured
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -184,10 +165,26 @@ class Measuring:
         """What was spent so far. Public."""
         return self.fit.books.ledger
 
-    def run(self, progress: Progress = silent) -> Measured:
-        """Asks the table for all that may be spent."""
+    def run(
+        self,
+        progress: Progress = silent,
+        *,
+        known: Sequence[Measurement] = (),
+        stops: bool = True,
+    ) -> Measured:
+        """Asks the table for all that may be spent, but for what is known already.
+
+        If it ``stops``, it raises ``MisfitError``, as ``measure`` does.
+        """
         try:
-            self.fit.ask(self.private, progress)
+            self.fit.ask(self.private, progress, known=known, stops=stops)
+        except MisfitError as error:
+            error.ledger = self.ledger
+            kept = Unfinished.of(self.fit, (True, None))
+            # It holds no table: an error may be kept, and printed, by anybody.
+            error.goes_on = partial(_gone_on, self.holder, self.columns, self.fit.settings, kept)
+            note_on(error, CAN_GO_ON)
+            raise
         except BaseException as error:
             note_on(error, gone(self.ledger, self.fit.settings))
             raise
@@ -203,6 +200,20 @@ class Measuring:
             program=f"sdv-privpgd {version('sdv-privpgd')}",
             visits=self.fit.description.visits,
         )
+
+
+def _gone_on(
+    holder: str,
+    columns: Mapping[str, Mapping],
+    settings: Settings,
+    kept: Unfinished,
+    table: Any,
+) -> Callable[[], Measured]:
+    """What goes on where a measurement stopped, and spends the rest. The table is checked first."""
+    private = kept.opened(table, settings)
+    fit = Fit(settings, kept.description, doubts={}, begun=kept.ledger)
+    rest = Measuring(holder=holder, columns=columns, fit=fit, private=private)
+    return lambda: rest.run(known=kept.answers, stops=False)
 
 
 def prepared(
@@ -234,6 +245,28 @@ def prepared(
     return Measuring(holder=holder.strip(), columns=words, fit=fit, private=private)
 
 
+def days_in(columns: Mapping[str, Mapping], private: PrivateTable) -> list[str]:
+    """A sentence on dates that are counted in days, if there are any. Public.
+
+    ``columns`` are as they were declared: in the words of a file a ``date`` is text.
+
+    >>> import pandas as pd
+    >>> table = PrivateTable({"ill": pd.Series([True, False])})
+    >>> days_in({"ill": {"sdtype": "boolean"}}, table)
+    []
+    """
+    facts = {str(name): require_sdtype(str(name), each) for name, each in columns.items()}
+    return on_days({name: each for name, each in facts.items() if not private.has_days(name)})
+
+
+_ALONE = {
+    "mean_embedding": "asks_embedding",
+    "half_spaces": "asks_half_spaces",
+    "private_gradients": "asks_gradients",
+}
+"""Strategies whose answers are no tables, and what they say of themselves."""
+
+
 def questions(
     columns: Mapping[str, Mapping],
     epsilon: float,
@@ -251,22 +284,18 @@ def questions(
     """
     if isinstance(strategy, str) and strategy == "all_pairs":
         strategy = AllPairs(triples=Fraction(0))
-    if getattr(strategy_of(strategy), "asks_embedding", False):
-        raise ValueError(
-            "mean_embedding is for a table of its own: a release holds tables alone, which all "
-            "engines can use. Choose another strategy."
-        )
+    for name, says in _ALONE.items():
+        if getattr(strategy_of(strategy), says, False):
+            raise ValueError(
+                f"{name} is for a table of its own: a release holds tables alone, which all "
+                "engines can use. Choose another strategy."
+            )
     asks: dict[str, Any] = {
         "num_bins": num_bins,
         "strategy": strategy,
         "engine": Unchosen(),
         **settings,
     }
-    if getattr(strategy_of(strategy), "asks_half_spaces", False):
-        raise ValueError(
-            "half_spaces is for a table of its own: a release holds tables alone, which all "
-            "engines can use. Choose another strategy."
-        )
     plan, whole = asked(columns, epsilon, delta, **asks)
     words = plain_words(columns)
     try:

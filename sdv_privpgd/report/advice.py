@@ -17,7 +17,7 @@ from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.report.known_facts import SURE, Facts
 from sdv_privpgd.report.noise_advice import on_noise
 from sdv_privpgd.report.sentinels import far_away
-from sdv_privpgd.report.unread import on_unread
+from sdv_privpgd.report.unread import has_values_alone, on_unread
 from sdv_privpgd.words import share
 
 OPENING = "Worth a look before the rows are used:"
@@ -57,8 +57,7 @@ def advice(fitted: Facts) -> tuple[str, ...]:
     said = list(fitted.doubts.values())
     if fitted.release is not None:
         of_columns = _of_columns(fitted)
-        said += of_columns.values()
-        said += on_unread(fitted, {*of_columns})
+        said += on_columns(fitted)
         said += _of_rare(fitted, fitted.tables.keys() - of_columns)
         said += on_noise(fitted)
     return (
@@ -68,6 +67,20 @@ def advice(fitted: Facts) -> tuple[str, ...]:
             fitted.ledger.rows_per_person,
         ),
     )
+
+
+def on_columns(fitted: Facts) -> list[str]:
+    """Sentences on columns of which declarations and cells do not seem to fit. Public.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Categorical, measure
+    >>> wards = pd.DataFrame({"ward": ["a"] * 500 + ["A"] * 500})
+    >>> measured = measure(wards, {"ward": Categorical(["A", "B"])}, epsilon=5.0, holder="North")
+    >>> measured.warnings[0][:24]  # which are these sentences
+    "Column 'ward' is missing"
+    """
+    of_columns = _of_columns(fitted)
+    return [*of_columns.values(), *on_unread(fitted, {*of_columns})]
 
 
 def _of_columns(fitted: Facts) -> dict[str, str]:
@@ -109,7 +122,8 @@ def _missing(column: Column, shares: np.ndarray, error: float, declared: Mapping
     if part - error < least:
         return None
     much = "nearly all" if part - error > _ALL_MISSING else f"about {share(part)} of the"
-    if all_read:
+    has_no_words = column.sdtype == "boolean" or not is_category
+    if all_read or (has_no_words and has_values_alone(column)):
         return f"Column {column.name!r} is missing in {much} rows."
     if is_category and found:
         return (

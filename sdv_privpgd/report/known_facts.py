@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import Clique
+from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     Total,
@@ -16,9 +17,23 @@ from sdv_privpgd.estimate.noisy_tables import (
 )
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.measurement import Measurement
 
 SURE = 3.0
 """Standard deviations of the noise that a finding must exceed."""
+
+
+class Answers(NamedTuple):
+    """Noisy answers that no model is made of, where a holder has measured. Public.
+
+    >>> Answers(Domain(("ill",), (2,)), ()).measurements
+    ()
+    """
+
+    domain: Domain
+    """The domain of the codes."""
+    measurements: tuple[Measurement, ...]
+    """The answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +42,7 @@ class Facts:
 
     Attributes:
         schema: The modelled columns.
-        release: The release of the fit, if any column was modelled.
+        release: The release of the fit, if any column was modelled, or answers alone.
         ledger: The ledger of this fit.
         declared: What was declared of each column, in SDV's words.
         doubts: Sentences on columns whose domain the noise has left uncertain, or beyond whose
@@ -49,7 +64,7 @@ class Facts:
     """
 
     schema: Schema
-    release: Release | None
+    release: Release | Answers | None
     ledger: PrivacyLedger
     declared: Mapping[str, Mapping]
     doubts: Mapping[str, str]

@@ -19,6 +19,7 @@ from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
+from sdv_privpgd.select.private_gradients import PrivateGradients
 from sdv_privpgd.select.privmrf import PrivMRF
 from sdv_privpgd.select.privsyn import PrivSyn
 from sdv_privpgd.synthesize.gum import GUM
@@ -80,6 +81,15 @@ _PGM = (
     "for differential privacy. ICML, PMLR 97, 4435–4444."
 )
 
+_SGD = "Abadi, M. et al. (2016). Deep learning with differential privacy. ACM CCS, 308–318."
+_DDPM = (
+    "Kotelnikov, A., Baranchuk, D., Rubachev, I. & Babenko, A. (2023). TabDDPM: modelling tabular "
+    "data with diffusion models. ICML, PMLR 202, 17564–17579."
+)
+_CTGAN = (
+    "Xu, L., Skoularidou, M., Cuesta-Infante, A. & Veeramachaneni, K. (2019). Modeling tabular "
+    "data using conditional GAN. NeurIPS 32."
+)
 _MERF = (
     "Harder, F., Adamczewski, K. & Park, M. (2021). DP-MERF: differentially private mean "
     "embeddings with random features for practical privacy-preserving data generation. AISTATS, "
@@ -188,6 +198,12 @@ def _asked(about: About, release: Release, cited: Callable[[str], str]) -> str:
             "round, of marginals and of the rows beyond random hyperplanes of numbers"
             f"{by} {cited(_RAP_PP)}"
         )
+    elif isinstance(strategy, PrivateGradients):
+        counted = (
+            "the frequencies of each column, and gradients of a network's loss, clipped and summed "
+            f"over {strategy.steps:,} random samples of {strategy.batch:,} rows on average "
+            f"{cited(_SGD)}"
+        )
     elif isinstance(strategy, PrivMRF):
         counted = (
             "how much each pair of columns depends, and contingency tables that were chosen by "
@@ -231,6 +247,13 @@ def _fitted(about: About, cited: Callable[[str], str]) -> str:
         return (
             "The rows were fitted to the noisy counts by particle gradient descent on the sliced "
             f"Wasserstein distance {cited(_PRIVPGD)}."
+        )
+    if name == "DiffusionNetwork":
+        return f"The network was a diffusion model, which the rows were drawn from {cited(_DDPM)}."
+    if name == "AdversarialNetwork":
+        return (
+            "The network was the critic of a conditional generator, which the rows were drawn from "
+            f"{cited(_CTGAN)}."
         )
     if name == "GeneratorNetwork":
         return f"A generator network was fitted to the noisy sums {cited(_MERF)}."

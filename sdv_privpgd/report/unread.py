@@ -58,8 +58,18 @@ def _may_be_unread(column: Column) -> bool:
         return False
     if isinstance(column.cells, Categories):
         return not column.cells.has_other
+    return not has_values_alone(column)
+
+
+def has_values_alone(column: Column) -> bool:
+    """Whether the table's type lets a column hold numbers, truths or dates, and no other word.
+
+    >>> from sdv_privpgd.columns.schema import Schema
+    >>> (ill,) = Schema.from_sdv({"ill": {"sdtype": "boolean"}}).columns
+    >>> has_values_alone(ill)  # its type is not known
+    False
+    """
     dtype = column.dtype
-    is_number = isinstance(dtype, np.dtype | pd.api.extensions.ExtensionDtype) and (
+    return isinstance(dtype, np.dtype | pd.api.extensions.ExtensionDtype) and (
         pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_datetime64_any_dtype(dtype)
     )
-    return not is_number

@@ -1,27 +1,30 @@
 """Adaptive questions on numbers that no bins hold: half-spaces and mixed marginals, by a label."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import combinations, product
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.half_spaces import Cut, Line
+from sdv_privpgd.privacy.half_spaces import Line
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import (
-    CutMarginalQuery,
-    MarginalQuery,
-    ModelErrorQuery,
-    answers_of_codes,
-)
+from sdv_privpgd.privacy.queries import CutMarginalQuery, ModelErrorQuery, answers_of_codes
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.select.approximation import whole_counts
+from sdv_privpgd.select.half_space_questions import (
+    Asked,
+    candidates,
+    columns_of,
+    kind_of,
+    line_of,
+    own_tables,
+    planned,
+)
 from sdv_privpgd.select.importance import Importance, checked_importance
 from sdv_privpgd.synthesize.engine import Engine, Model
 
@@ -34,23 +37,8 @@ _SELECTING = Fraction(1, 10)
 FEWEST = 10
 """An ordered attribute of fewer values is a category."""
 
-LENGTH = 1 << 16
-"""The length of a line, from the first place to the last."""
-
-_WEIGHT = 1 << 11
-"""The largest weight of a direction."""
-
-_ALONE, _TOGETHER, _PAIRED = 100, 8, 5
-"""Intervals of a number in its own table, of a direction or of a number with categories, and of
-each of two numbers in one table."""
-
-_MOST_CELLS = 4_096
-"""Tables of more cells are not asked for: their noise would say more than they."""
-
 _ROWS = 20_000
 """Rows of a model whose answers stand for it."""
-
-Asked = MarginalQuery | CutMarginalQuery
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +52,10 @@ class HalfSpaces:
 
     The curator holds codes. So that no number is binned, a fit gives each column of numbers a grid
     of up to ``num_bins`` cells, or the still finer ones that it finds; a number stands for the
-    middle of its cell, scaled to whole numbers over the column's public range. No table over these
-    cells is ever asked for: a question has the sides of planes alone. Ours differs in six ways:
+    middle of its cell, scaled to whole numbers over the column's public range. Questions about
+    several columns have the sides of planes alone; a number's own table has an interval for each
+    of its codes up to 256 of them, and else 100. Categories that are in order have no distances,
+    and are categories. Ours differs in six ways:
 
     - The published code adds new noise to all earlier answers in each round, and charges for those
       that are new: after 50 rounds it has spent 25 times what it says. Here each answer is bought
@@ -139,11 +129,11 @@ class HalfSpaces:
         lines = self._lines(domain)
         labels = tuple(each for each in self.importance if each in domain.attributes)
         labels = tuple(each for each in labels if each not in lines)
-        first = self._own_tables(domain, lines, labels)
-        planned = _planned(domain, lines, labels)
-        share = curator.ledger.remaining * (FIRST if planned else 1)
+        first = own_tables(domain, lines, labels)
+        follows = bool(planned(domain, lines, labels))
+        share = curator.ledger.remaining * (FIRST if follows else 1)
         measured = curator.measure(first, share, what="tables of all columns", progress=progress)
-        if not planned:
+        if not follows:
             return measured
         model = engine.fit(domain, curator.measurements)
         left = self._candidates(domain, lines, labels, model)
@@ -209,116 +199,13 @@ class HalfSpaces:
             if size >= FEWEST and name not in self.nominal
         }
 
-    def _own_tables(
-        self, domain: Domain, lines: Mapping[str, Line], labels: Sequence[str]
-    ) -> list[Asked]:
-        """Each column's table, by the label if there is one."""
-        by = tuple(labels) if len(labels) == 1 else ()
-        found: list[Asked] = []
-        for name in domain.attributes:
-            if name in lines:
-                found.append(CutMarginalQuery(by, (_evenly(lines[name], _ALONE),)))
-            elif name not in by:
-                found.append(MarginalQuery((name, *by)))
-        return found or [MarginalQuery(by)]
-
     def _candidates(
-        self, domain: Domain, lines: Mapping[str, Line], labels: Sequence[str], model: Model
+        self, domain: Domain, lines: dict[str, Line], labels: Sequence[str], model: Model
     ) -> list[Asked]:
-        """What can be asked next, with thresholds at the quantiles of the model's rows."""
         codes = model.sample(max(_ROWS, model.block), self.seed)
-        axes = dict(zip(lines, domain.axes(lines), strict=True))
-        places = {
-            name: np.array([*line.places, 0], dtype=np.int64)[codes[:, axes[name]]][
-                codes[:, axes[name]] < len(line.places)
-            ]
-            for name, line in lines.items()
-        }
-        found: list[Asked] = []
-        for clique, names in _planned(domain, lines, labels):
-            number = _TOGETHER if len(names) == 1 else _PAIRED
-            cuts = tuple(
-                _at_quantiles((lines[name],), (1,), places[name], number) for name in names
-            )
-            if None not in cuts:
-                query = CutMarginalQuery(clique, cuts) if cuts else MarginalQuery(clique)  # pyright: ignore
-                if math.prod(query.shape(domain)) <= _MOST_CELLS:
-                    found.append(query)
-        return found + self._planes(domain, lines, labels, codes)
-
-    def _planes(
-        self, domain: Domain, lines: Mapping[str, Line], labels: Sequence[str], codes: np.ndarray
-    ) -> list[Asked]:
-        """Random hyperplanes, each by a random label, or by a category where there is none."""
-        rng = np.random.default_rng(self.seed)
-        names = [name for name, line in lines.items() if len(line.places) > 1]
-        if len(names) < 2:
-            return []
-        held = [np.array(lines[name].places) for name in names]
-        columns = [codes[:, axis] for axis in domain.axes(names)]
-        there = np.all([own < len(line) for own, line in zip(columns, held, strict=True)], axis=0)
-        points = np.stack(
-            [line[own[there]] for own, line in zip(columns, held, strict=True)], axis=1
+        return candidates(
+            domain, lines, labels, codes=codes, directions=self.directions, seed=self.seed
         )
-        if not len(points):
-            return []
-        spread = np.maximum(points.std(axis=0), 1.0)
-        conditions = list(labels) or [
-            name for name in domain.attributes if name not in lines and domain.size((name,)) > 1
-        ]
-        found: list[Asked] = []
-        for number in range(self.directions):
-            most = len(names) if number % 2 == 0 else min(int(rng.integers(2, 4)), len(names))
-            used = np.sort(rng.permutation(len(names))[:most])
-            theta = rng.standard_normal(most) / spread[used]
-            weights = np.rint(_WEIGHT * theta / np.abs(theta).max()).astype(np.int64)
-            clique = () if not conditions else (conditions[int(rng.integers(len(conditions)))],)
-            used = used[weights != 0]
-            weights = weights[weights != 0]
-            cut = _at_quantiles(
-                tuple(lines[names[place]] for place in used),
-                tuple(weights.tolist()),
-                points[:, used] @ weights,
-                _TOGETHER,
-            )
-            if cut is not None and domain.size(clique) * cut.size <= _MOST_CELLS:
-                found.append(CutMarginalQuery(clique, (cut,)))
-        return found
-
-
-def line_of(name: str, values: np.ndarray, *, nullable: bool = False) -> Line:
-    """The line of numbers that ascend: whole numbers from 0 to ``LENGTH``, or a little more.
-
-    >>> line_of("age", np.array([0.0, 25.0, 100.0])).places
-    (0, 16384, 65536)
-    """
-    values = np.asarray(values, dtype=np.float64)
-    wide = max(float(values[-1] - values[0]), 1e-300)
-    exact = np.rint((values - values[0]) / wide * LENGTH).astype(np.int64)
-    steps = np.arange(len(exact))
-    # Codes that are too near to each other still follow each other.
-    places = np.maximum.accumulate(exact - steps) + steps
-    return Line(name, tuple(places.tolist()), nullable)
-
-
-def _planned(
-    domain: Domain, lines: Mapping[str, Line], labels: Sequence[str]
-) -> list[tuple[Clique, tuple[str, ...]]]:
-    """The categories and the numbers of each table of two columns, with each label."""
-    sizes = dict(zip(domain.attributes, domain.sizes, strict=True))
-    others = [name for name in domain.attributes if name not in labels and sizes[name] > 1]
-    pairs = list(combinations(others, 2)) or [(name,) for name in others if labels]
-    found = []
-    for pair, label in product(pairs, labels or [None]):
-        numbers = tuple(name for name in pair if name in lines)
-        if any(len(lines[name].places) < 2 for name in numbers):
-            continue
-        by = () if label is None else (label,)
-        if len(pair) > 1 or len(labels) > 1:
-            found.append((tuple(name for name in pair if name not in lines) + by, numbers))
-    if len(labels) > 1:
-        found += [(pair, ()) for pair in combinations(labels, 2)]
-    return found
 
 
 def _open_to(left: Sequence[Asked], chosen: Sequence[Asked], turn: int) -> list[int]:
@@ -326,46 +213,8 @@ def _open_to(left: Sequence[Asked], chosen: Sequence[Asked], turn: int) -> list[
 
     All of them where there are none.
     """
-    taken = {_columns(asked) for asked in chosen}
-    kinds = sorted({_kind(asked) for asked in left})
-    free = [place for place, asked in enumerate(left) if _columns(asked) not in taken]
-    own = [place for place in free if _kind(left[place]) == kinds[turn % len(kinds)]]
+    taken = {columns_of(asked) for asked in chosen}
+    kinds = sorted({kind_of(asked) for asked in left})
+    free = [place for place, asked in enumerate(left) if columns_of(asked) not in taken]
+    own = [place for place in free if kind_of(left[place]) == kinds[turn % len(kinds)]]
     return own or free or list(range(len(left)))
-
-
-def _columns(asked: Asked) -> frozenset[str]:
-    cuts = asked.cuts if isinstance(asked, CutMarginalQuery) else ()
-    return frozenset([*asked.clique, *(line.name for cut in cuts for line in cut.lines)])
-
-
-def _kind(asked: Asked) -> int:
-    """0 for a table of categories alone, 1 for one of mixed types, 2 for a half-space."""
-    if isinstance(asked, MarginalQuery):
-        return 0
-    return 2 if any(len(cut.lines) > 1 for cut in asked.cuts) else 1
-
-
-def _evenly(line: Line, number: int) -> Cut:
-    """A line cut between codes into about as many equal numbers of them."""
-    last = len(line.places) - 1
-    after = np.unique(np.linspace(0, last + 1, number + 1).round().astype(int)[1:-1]) - 1
-    after = after[(after >= 0) & (after < last)]
-    return Cut((line,), (1,), tuple(_between(np.array(line.places), after)) or (line.places[0],))
-
-
-def _at_quantiles(
-    lines: tuple[Line, ...], weights: tuple[int, ...], sums: np.ndarray, number: int
-) -> Cut | None:
-    """The cut of sums into about as many intervals of as many rows; ``None`` if all is one."""
-    if not len(sums):
-        return None
-    held = np.unique(sums)
-    ends = np.quantile(sums, np.arange(1, number) / number, method="lower")
-    after = np.unique(np.searchsorted(held, ends))
-    after = after[after < len(held) - 1]
-    return Cut(lines, weights, tuple(_between(held, after))) if len(after) else None
-
-
-def _between(sums: np.ndarray, after: np.ndarray) -> list[int]:
-    """Thresholds that lie in the middle between the sums at some places and those that follow."""
-    return sorted({int(each) for each in (sums[after] + sums[after + 1]) // 2})

@@ -7,6 +7,7 @@ numbers, and one word would make text of numbers.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, cast
 
@@ -17,7 +18,7 @@ from sdv_privpgd.sources import texts
 from sdv_privpgd.sources.dialect import Facts, Reading
 from sdv_privpgd.sources.files import files_of
 from sdv_privpgd.sources.headers import missing_words, named
-from sdv_privpgd.sources.parsers import TextFile
+from sdv_privpgd.sources.parsers import EmptyFileError, TextFile
 from sdv_privpgd.sources.retyped import converted, public_dtype
 from sdv_privpgd.sources.source import Batch, SourceError
 
@@ -89,6 +90,7 @@ class CsvSource:
         self._files = [TextFile.at(path, self._how) for path in files_of(paths)]
         self.names = names_in(self._files, self._how, facts or None)
         self._how.check_dtypes(self.names)
+        self._how.check_dates(facts)
         self._how.check_decimal(self._files[0].sep, self.names, facts)
 
     @property
@@ -155,17 +157,34 @@ def names_in(files: Sequence[TextFile], how: Reading, facts: Facts | None) -> li
     ...     names_in([TextFile.at(path, Reading())], Reading(), None)
     ['age', 'ward']
     """
-    first = files[0].first_record()
-    files[0].check_separator(first, is_known=facts is not None)
+    written = _with_records(files, how, facts)
+    if not written:  # there are no rows, and no header
+        return list(how.names or facts or ())
+    first = written[0].first_record()
+    written[0].check_separator(first, is_known=facts is not None)
     names = named(first, how, facts)
-    for file in files[1:]:
+    for file in written[1:]:
         record = file.first_record()
         if record != first if how.has_header else len(record) != len(first):
             what = "header" if how.has_header else "number of fields"
             raise SourceError(
-                f"The {what} of {file.path} is not that of {files[0].path}: a table has one."
+                f"The {what} of {file.path} is not that of {written[0].path}: a table has one."
             )
     return names
+
+
+def _with_records(files: Sequence[TextFile], how: Reading, facts: Facts | None) -> list[TextFile]:
+    """The files that have a record. Raises ``EmptyFileError`` for one that has lost its header."""
+    if how.has_header:
+        return list(files)
+    found = []
+    for file in files:
+        with suppress(EmptyFileError):
+            file.first_record()
+            found.append(file)
+    if not found and how.names is None and not facts:
+        files[0].first_record()  # raises: nobody says how many columns there are
+    return found
 
 
 def _repeated(values: list, codes: np.ndarray) -> pd.Series:

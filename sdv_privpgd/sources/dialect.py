@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ class Reading:
         dtypes: The pandas dtypes of columns, by name.
         na: Words that mean a missing cell, besides the usual ones, in all columns that do not
             declare them as categories.
+        skip_rows: Lines above the first record, such as a title, of each file or sheet.
 
     >>> how = Reading(decimal=",", names=("age", "ward"))
     >>> how.has_header, how.signs.plain("3,5")
@@ -45,8 +47,15 @@ class Reading:
     names: tuple[str, ...] | None = None
     dtypes: Mapping[str, Any] = field(default_factory=dict)
     na: tuple[str, ...] = ()
+    skip_rows: int = 0
 
     def __post_init__(self) -> None:
+        lines = self.skip_rows
+        if not isinstance(lines, Integral) or isinstance(lines, bool) or lines < 0:
+            raise SourceError(
+                "CsvFiles(skip_rows=...) must be a number of lines, 0 or more, such as 1 for a "
+                f"title: got {lines!r}."
+            )
         if self.thousands is not None and self.thousands == self.signs.decimal:
             raise SourceError(
                 f"Thousands and decimals are both marked by {self.thousands!r}. Name the sign with "
@@ -83,6 +92,29 @@ class Reading:
             raise SourceError(
                 f"CsvFiles(dtypes=...) names {unknown!r}, which the table does not have."
             )
+
+    def check_dates(self, facts: Facts) -> None:
+        """Raises ``SourceError`` for a column whose dtype says dates, and its sdtype does not.
+
+        Its texts would be read as categories: most dates are written too differently to be found.
+
+        >>> Reading(dtypes={"born": np.dtype("M8[ns]")}).check_dates({"born": {"sdtype": "id"}})
+        Traceback (most recent call last):
+        ...
+        sdv_privpgd.sources.source.SourceError: CsvFiles(dtypes={'born': 'datetime64[ns]'}) says \
+that 'born' holds dates, and otherwise it is known as id. Say how they are written, with a \
+datetime_format such as '%d.%m.%Y' in public_domain, and in the metadata, if there is any, that \
+its sdtype is datetime. Nothing was spent.
+        """
+        for name, dtype in self.dtypes.items():
+            sdtype = facts.get(name, {}).get("sdtype", "datetime")
+            if dtype.kind == "M" and sdtype != "datetime":
+                raise SourceError(
+                    f"CsvFiles(dtypes={{{name!r}: '{dtype}'}}) says that {name!r} holds dates, and "
+                    f"otherwise it is known as {sdtype}. Say how they are written, with a "
+                    "datetime_format such as '%d.%m.%Y' in public_domain, and in the metadata, if "
+                    "there is any, that its sdtype is datetime. Nothing was spent."
+                )
 
     def check_decimal(self, sep: str, names: Sequence[str], facts: Facts | None) -> None:
         """Raises ``SourceError`` where nobody says what stands before decimals, and it matters.

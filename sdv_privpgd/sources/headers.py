@@ -65,6 +65,10 @@ WAYS_OUT = (
     "these are the names, say CsvFiles(header=True)."
 )
 
+_TITLE = (
+    "If it is a title above the names, leave it out with CsvFiles(skip_rows=1), or with as many "
+    "lines as there are above them."
+)
 
 _LIKE_DATA = (
     "The first record looks like data, such as numbers, dates or answers, and not like the names "
@@ -129,6 +133,7 @@ def names_of(fields: Sequence[Any], known: Sequence[str] | None, *, trusted: boo
             "The first record has empty or repeated fields, so it cannot name the columns. If it "
             "is a row, give the names with CsvFiles(names=...) or say CsvFiles(header=False); if "
             "it is a header, give better names with CsvFiles(header=True, names=...)."
+            + (f" {_TITLE}" if _is_title(names) else "")
         )
     is_known = known is not None and set(known) <= set(names)
     if not trusted and not is_known and _are_answers(names):
@@ -153,6 +158,11 @@ def looks_like_data(field: str) -> bool:
     return field.lower() in _WORDS or _DATA.fullmatch(field.lower()) is not None
 
 
+def _is_title(names: Sequence[str]) -> bool:
+    """Whether all fields but the first are empty, as beside a title above the names of columns."""
+    return len(names) > 1 and bool(names[0]) and not any(names[1:])
+
+
 def _are_answers(names: Sequence[str]) -> bool:
     """Whether names are usual categories of several kinds, and so the answers of somebody."""
     words = {name.lower() for name in names}
@@ -172,4 +182,5 @@ def _raise_unlike(names: Sequence[str], known: Sequence[str]) -> None:
     unknown = [name for name in names if name not in known]
     parts = [f"lacks the columns {missing!r} of the metadata"] if missing else []
     parts += [f"has {len(unknown)} that the metadata does not know"] if unknown else []
-    raise SourceError(f"The first record {' and '.join(parts)}. {WAYS_OUT}")
+    above = f" {_TITLE}" if len(names) == 1 else ""
+    raise SourceError(f"The first record {' and '.join(parts)}. {WAYS_OUT}{above}")

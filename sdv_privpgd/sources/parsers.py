@@ -26,9 +26,21 @@ _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-
 _SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 
 
+class EmptyFileError(SourceError):
+    """Raised for a file without any record.
+
+    >>> issubclass(EmptyFileError, SourceError)
+    True
+    """
+
+
 @dataclass(frozen=True, kw_only=True)
 class TextFile:
     """A file of text, compressed or not, with a record a row.
+
+    A file with a header and nothing else has no rows. One without any record has lost its header,
+    as an export that failed, and is refused. Where files have no header it is one without rows:
+    to refuse it would tell that a row is missing.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -62,8 +74,13 @@ class TextFile:
     def parsed(self, **options: Any) -> pd.DataFrame:
         """All records, without an index. None may be longer than the first data row."""
         encoding = self._encoding()
-        with parsing(self.path):
-            return self._read(encoding, **options)
+        try:
+            with parsing(self.path):
+                return self._read(encoding, **options)
+        except EmptyFileError:
+            if self.how.has_header or "names" not in options:
+                raise
+            return pd.DataFrame(columns=options["names"], dtype=object)
 
     def parts(self, size: int, **options: Any) -> Iterator[pd.DataFrame]:
         """All records, so many at a time. No part is empty.
@@ -71,8 +88,13 @@ class TextFile:
         pandas does not see that the first record of a part is too long: its last fields are lost.
         """
         encoding = self._encoding()
-        with parsing(self.path):
-            reader = self._read(encoding, chunksize=size, **options)
+        try:
+            with parsing(self.path):
+                reader = self._read(encoding, chunksize=size, **options)
+        except EmptyFileError:
+            if self.how.has_header:
+                raise
+            return
         with reader:
             while True:
                 with parsing(self.path):
@@ -114,6 +136,7 @@ class TextFile:
             encoding=encoding,
             compression=self.kind.compression,
             index_col=False,
+            skiprows=int(self.how.skip_rows),
             keep_default_na=False,
             low_memory=False,
             **options,
@@ -158,11 +181,15 @@ def parsing(path: Path, what: str = "text") -> Iterator[None]:
             "CsvFiles(encoding=...): utf-8, cp1252 and utf-16 are usual."
         ) from None
     except pd.errors.EmptyDataError:
-        raise SourceError(f"{path} is empty.") from None
+        raise EmptyFileError(
+            f"{path} is empty, without even a header: write it again, or leave it out. If there "
+            "are no rows in it, its header alone says so."
+        ) from None
     except (pd.errors.ParserError, pd.errors.ParserWarning):
         raise SourceError(
             f"Cannot read {path}: rows have more fields than there are names, or a quote is open. "
-            "Correct the file, or name what separates its columns with CsvFiles(sep=...)."
+            "Correct the file, or name what separates its columns with CsvFiles(sep=...). If lines "
+            "such as a title are above the names, leave them out with CsvFiles(skip_rows=...)."
         ) from None
     except (SourceError, MemoryError):
         raise

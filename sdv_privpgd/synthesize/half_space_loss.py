@@ -9,107 +9,32 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.estimate.noisy_tables import noisy_tables
-from sdv_privpgd.privacy.half_spaces import Cut, Line
-from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CutMarginalQuery
+from sdv_privpgd.privacy.half_spaces import Cut
+from sdv_privpgd.synthesize.ranks import Ranks
+from sdv_privpgd.synthesize.wanted import Wanted
 
 _EXACT = 1e-3
 """Standard deviation, in records, that stands for an answer without noise."""
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Wanted:
-    """A noisy table: what it is over, its counts, and the variance of a cell. Public.
-
-    >>> Wanted(clique=("ill",), cuts=(), counts=np.array([3.0, 4.0]), variance=1.0).clique
-    ('ill',)
-    """
-
-    clique: Clique
-    cuts: tuple[Cut, ...]
-    counts: np.ndarray
-    variance: float
-
-
-def lines_of(measurements: Sequence[Measurement]) -> dict[str, Line]:
-    """The line of each attribute that some question cuts.
-
-    Raises ``ValueError`` for an attribute on several lines, and for places that do not ascend.
-
-    >>> lines_of([])
-    {}
-    """
-    found: dict[str, Line] = {}
-    for each in measurements:
-        if isinstance(each.query, CutMarginalQuery):
-            for line in (line for cut in each.query.cuts for line in cut.lines):
-                if found.setdefault(line.name, line) != line:
-                    raise ValueError(f"{line.name!r} lies on several lines: ask along one alone.")
-    for name, line in found.items():
-        if any(np.diff(line.places) <= 0):
-            raise ValueError(f"The places of {name!r} do not ascend: number its codes in order.")
-    return found
-
-
-def wanted_of(
-    domain: Domain, measurements: Sequence[Measurement], lines: Mapping[str, Line]
-) -> list[Wanted]:
-    """What tables and tables of half-spaces want of rows; other answers are left out.
-
-    Codes of an attribute that lies on a line are told apart by thresholds between their places.
-
-    >>> wanted_of(Domain(("ill",), (2,)), [], {})
-    []
-    """
-    found: list[Wanted] = []
-    for clique, table in noisy_tables(domain, measurements).items():
-        found.append(_told_apart(clique, (), table.counts, table.variance, lines))
-    for each in measurements:
-        if isinstance(each.query, CutMarginalQuery):
-            counts = each.answer.astype(np.float64)
-            query, variance = each.query, each.stddev**2
-            found.append(_told_apart(query.clique, query.cuts, counts, variance, lines))
-    return found
-
-
-def _told_apart(
-    clique: Clique,
-    cuts: tuple[Cut, ...],
-    counts: np.ndarray,
-    variance: float,
-    lines: Mapping[str, Line],
-) -> Wanted:
-    """The table with cuts in place of the attributes of its clique that lie on lines."""
-    numbers = [axis for axis, name in enumerate(clique) if _size(lines.get(clique[axis])) > 1]
-    kept = [axis for axis in range(len(clique)) if axis not in numbers]
-    own = [
-        Cut((line,), (2,), tuple((np.array(line.places[1:]) + line.places[:-1]).tolist()))
-        for line in (lines[clique[axis]] for axis in numbers)
-    ]
-    order = [*kept, *numbers, *range(len(clique), counts.ndim)]
-    names = tuple(clique[axis] for axis in kept)
-    return Wanted(
-        clique=names, cuts=(*own, *cuts), counts=counts.transpose(order), variance=variance
-    )
-
-
-def _size(line: Line | None) -> int:
-    return 0 if line is None else len(line.places)
+_NARROW, _NARROWEST = 0.02, 1e-3
+"""The narrowest intervals of ranks that a sigmoid is told of, and that at an end of all ranks."""
 
 
 class HalfSpaceLoss:
     """The mean squared error of relaxed rows' answers, in standard deviations of the noise.
 
     A step at a threshold is a sigmoid of a given slope (Vietri et al. 2022, definitions 11 and 12),
-    or a step where none is given: then numbers are those of their codes, as in rows that are drawn.
+    or a step where none is given. Thresholds of one number are thresholds of its rank; half-spaces
+    see the numbers of codes, as in rows that are drawn.
 
+    >>> from sdv_privpgd.privacy.half_spaces import Line
     >>> line = Line("age", (0, 10))
     >>> halves = Wanted(
     ...     clique=(), cuts=(Cut((line,), (1,), (5,)),), counts=np.array([5.0, 5.0]), variance=1.0
     ... )
     >>> loss = HalfSpaceLoss(
-    ...     Domain(("age",), (2,)), {"age": line}, [halves], 10.0, torch.device("cpu")
+    ...     Domain(("age",), (2,)), {"age": Ranks.of(line, [halves])}, [halves], 10.0,
+    ...     torch.device("cpu"),
     ... )
     >>> empty = torch.zeros(2, 0)
     >>> float(loss(torch.tensor([[0.0], [1.0]]), torch.ones(2, 1), empty))
@@ -121,15 +46,15 @@ class HalfSpaceLoss:
     def __init__(
         self,
         domain: Domain,
-        lines: Mapping[str, Line],
+        ranks: Mapping[str, Ranks],
         wanted: Sequence[Wanted],
         total: float,
         device: torch.device,
     ) -> None:
-        """Takes the tables, over ``total`` records, and the lines of the numbers, in order."""
-        self._categories = tuple(name for name in domain.attributes if name not in lines)
+        """Takes the tables, over ``total`` records, and the ranks of the numbers, in order."""
+        self._categories = tuple(name for name in domain.attributes if name not in ranks)
         self._sizes = domain.shape(self._categories)
-        self._lines = [torch.tensor(line.places, device=device).float() for line in lines.values()]
+        self._lines = [_Places.of(own, device) for own in ranks.values()]
         cells = sum(table.counts.size for table in wanted)
         alike: dict[tuple[Clique, int | None], list[Wanted]] = {}
         for table in wanted:
@@ -148,7 +73,7 @@ class HalfSpaceLoss:
                 _Block(
                     clique=clique,
                     cuts=[
-                        _Cuts.of([table.cuts[at] for table in tables], tuple(lines), device)
+                        _Cuts.of([table.cuts[at] for table in tables], ranks, device)
                         for at in range(len(tables[0].cuts))
                     ],
                     wanted=torch.tensor(np.concatenate(shares, axis=1), device=device).float(),
@@ -163,15 +88,15 @@ class HalfSpaceLoss:
         shares: Float[Tensor, "row code"],
         slope: float | None = None,
     ) -> Float[Tensor, ""]:
-        """The loss of rows with these values, chances that they are there, and shares of codes."""
+        """The loss of rows with these ranks, chances that they are there, and shares of codes."""
         own = dict(
             zip(self._categories, torch.split(shares, list(self._sizes), dim=1), strict=True)
         )
-        if slope is None:
-            last = torch.tensor([max(len(line) - 1, 1) for line in self._lines])
-            values = (values * last.to(values)).round() / last.to(values)
-        places = [_between(own, line) for own, line in zip(values.T, self._lines, strict=True)]
-        numbers = torch.stack(places, dim=1) if places else values
+        places = [
+            line.exact(own) if slope is None else line.straight(own)
+            for own, line in zip(values.T, self._lines, strict=True)
+        ]
+        numbers = torch.cat([torch.stack(places, dim=1), values], dim=1) if places else values
         logs = present.clamp_min(1e-12).log()
         one = torch.ones_like(shares[:, :1]) if self._sizes else torch.ones_like(values[:, :1])
         terms = []
@@ -195,7 +120,8 @@ class HalfSpaceLoss:
 class _Cuts:
     """Cuts whose thresholds stand one beside another."""
 
-    weights: Float[Tensor, "number threshold"]
+    weights: Float[Tensor, "coordinate threshold"]
+    """Of all places, then of all ranks."""
     thresholds: Float[Tensor, " threshold"]
     used: Float[Tensor, "number threshold"] | None
     """Where a place may be missing; ``None`` where none may."""
@@ -203,20 +129,33 @@ class _Cuts:
     nullable: list[bool]
 
     @classmethod
-    def of(cls, cuts: Sequence[Cut], names: Sequence[str], device: torch.device) -> "_Cuts":
+    def of(cls, cuts: Sequence[Cut], ranks: Mapping[str, Ranks], device: torch.device) -> "_Cuts":
         columns, steps, used, firsts = [], [], [], []
+        names = list(ranks)
         for cut in cuts:
-            own = np.array(cut.weights, dtype=np.float64)
-            exact = np.array(cut.thresholds, dtype=np.float64)
-            ranges = [line.places[-1] - line.places[0] for line in cut.lines]
-            scale = exact.std() if len(exact) > 1 else 0.25 * np.linalg.norm(own * ranges)
-            scale = max(float(scale), 1.0)
-            column, missing = np.zeros((2, len(names)))
+            column, missing = np.zeros(2 * len(names)), np.zeros(len(names))
             axes = [names.index(line.name) for line in cut.lines]
-            column[axes] = own / scale
             missing[axes] = [line.nullable for line in cut.lines]
+            if len(cut.lines) == 1 and cut.weights[0] > 0:
+                own = ranks[cut.lines[0].name]
+                exact = np.array([own.threshold(each / cut.weights[0]) for each in cut.thresholds])
+                column[len(names) + axes[0]] = 1.0
+                gaps = np.diff([0.0, *exact, 1.0])
+                scale = np.maximum(np.minimum(gaps[1:], gaps[:-1]), _NARROW)
+                # Beyond 0 and 1 there are no rows that make up for those a sigmoid loses.
+                scale = np.maximum(np.minimum.reduce([scale, exact, 1 - exact]), _NARROWEST)
+            else:
+                exact = np.array(cut.thresholds, dtype=np.float64)
+                weights = np.array(cut.weights, dtype=np.float64)
+                column[axes] = weights
+                ranges = [line.places[-1] - line.places[0] for line in cut.lines]
+                gaps = (
+                    np.diff(exact) if len(exact) > 1 else [0.25 * np.linalg.norm(weights * ranges)]
+                )
+                scale = np.minimum([*gaps, np.inf][: len(exact)], [np.inf, *gaps][-len(exact) :])
+                scale = np.maximum(scale, 1.0)
             firsts.append(slice(len(steps), len(steps) + len(exact)))
-            columns += [column] * len(exact)
+            columns += [column / each for each in scale]
             used += [missing] * len(exact)
             steps += (exact / scale).tolist()
         nullable = [cut.nullable for cut in cuts]
@@ -231,7 +170,7 @@ class _Cuts:
 
     def ends(
         self,
-        numbers: Float[Tensor, "row number"],
+        numbers: Float[Tensor, "row coordinate"],
         logs: Float[Tensor, "row number"],
         slope: float | None,
     ) -> tuple[Float[Tensor, "row threshold"], Float[Tensor, "row threshold"]]:
@@ -279,10 +218,34 @@ def _product(parts: Sequence[Float[Tensor, "row _"]]) -> Float[Tensor, "row cell
     return found
 
 
-def _between(values: Float[Tensor, " row"], line: Float[Tensor, " code"]) -> Float[Tensor, " row"]:
-    """The place of each value: linear between the places of neighboring codes."""
-    if len(line) == 1:
-        return values * 0 + line[0]
-    reached = values * (len(line) - 1)
-    below = reached.detach().floor().clamp(0, len(line) - 2).long()
-    return line[below] + (reached - below) * (line[below + 1] - line[below])
+@dataclass(frozen=True)
+class _Places:
+    """What places the ranks of a number have."""
+
+    inner: Float[Tensor, " edge"]
+    middles: Float[Tensor, " code"]
+    places: Float[Tensor, " code"]
+
+    @classmethod
+    def of(cls, ranks: Ranks, device: torch.device) -> "_Places":
+        parts = ranks.edges[1:-1], ranks.middles, np.array(ranks.line.places)
+        return cls(*(torch.tensor(part, device=device).float() for part in parts))
+
+    def exact(self, ranks: Float[Tensor, " row"]) -> Float[Tensor, " row"]:
+        """The place of the code that each rank lies in."""
+        return self.places[torch.searchsorted(self.inner, ranks.contiguous())]
+
+    def between(self, ranks: Float[Tensor, " row"]) -> Float[Tensor, " row"]:
+        """The place of each rank: linear between the middles of neighboring codes."""
+        if len(self.places) == 1:
+            return ranks * 0 + self.places[0]
+        below = torch.searchsorted(self.middles, ranks.detach().contiguous()) - 1
+        below = below.clamp(0, len(self.places) - 2)
+        low, high = self.middles[below], self.middles[below + 1]
+        part = ((ranks - low) / (high - low)).clamp(0.0, 1.0)
+        return self.places[below] + part * (self.places[below + 1] - self.places[below])
+
+    def straight(self, ranks: Float[Tensor, " row"]) -> Float[Tensor, " row"]:
+        """The exact place of each rank, with the gradient of the one between."""
+        between = self.between(ranks)
+        return between + (self.exact(ranks) - between).detach()

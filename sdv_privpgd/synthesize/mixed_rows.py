@@ -19,8 +19,8 @@ class MixedRows:
         missing: For each of them the share of missing in each relaxed row, (row, number), float32;
             the last code is missing's, where there is one.
         nullable: For each of them whether there is one.
-        values: Where a number lies among its codes, 0 at the first one and 1 at the last,
-            (row, number), float32.
+        values: Where a number lies among its codes, 0 where the first one begins and 1 where the
+            last one ends, (row, number), float32.
         shares: The shares of all codes of the other attributes, in order, (row, code), float32.
 
     >>> model = MixedRows(
@@ -99,7 +99,8 @@ class MixedRows:
     def _codes(self, place: int) -> np.ndarray:
         """The code of each relaxed row's number where it is not missing."""
         size = self.domain.size((self.numbers[place],)) - self.nullable[place]
-        return np.rint(self.values[:, place].astype(np.float64) * (size - 1)).astype(np.int64)
+        codes = np.floor(self.values[:, place].astype(np.float64) * size)
+        return np.clip(codes, 0, size - 1).astype(np.int64)
 
     def _of(self, name: str) -> np.ndarray:
         """An attribute's probabilities in each relaxed row, float64, which sum to 1."""

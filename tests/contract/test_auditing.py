@@ -163,7 +163,7 @@ class TestWhatIsKept:
         assert self.checks(synthesizer)["kept ledger"].passed is False
 
     def test_a_delta_that_is_too_large_is_told(self):
-        synthesizer = small(delta=0.01)
+        synthesizer = small(delta=0.009)
         synthesizer.fit(table())
         assert self.checks(synthesizer)["kept delta"].passed is False
 

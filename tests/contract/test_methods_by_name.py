@@ -61,7 +61,8 @@ def test_every_strategy_goes_with_every_engine_but_that_of_embeddings(
     )
     settings = {"public_domain": DOMAIN, "strategy": strategy, "engine": engine}
     unread = strategy == "half_spaces" and engine != "rap++"
-    if (strategy == "mean_embedding") != (engine == "generator") or unread:
+    untrained = (strategy == "private_gradients") != (engine in ("diffusion", "gan"))
+    if (strategy == "mean_embedding") != (engine == "generator") or unread or untrained:
         with pytest.raises(ValueError, match=r"Choose (engine|strategy)='[\w+]+'"):
             MSTSynthesizer(METADATA, 2.0, **settings)
         return
@@ -204,6 +205,8 @@ def test_all_of_them_are_public_names():
         "independent",
         "dp-merf",
         "rap++",
+        "dp-diffusion",
+        "dp-ctgan",
     ],
 )
 def test_the_command_line_names_them_all(method, tmp_path, capsys):

@@ -12,6 +12,7 @@ from sdv_privpgd import (
     Categorical,
     HalfSpaces,
     Numerical,
+    Ordinal,
     PrivatePGM,
     audit_fit,
     fit_table,
@@ -65,6 +66,28 @@ def test_numbers_are_cut_by_no_bins(fitted):
     ]
     assert any(len(cut.lines) > 1 for cut in cuts)
     assert {len(line.places) for cut in cuts for line in cut.lines} == {111, 1_024}
+
+
+def test_a_number_of_few_codes_has_an_interval_for_each_in_its_own_table(fitted):
+    """A value that most rows have, as 0, is not taken for its neighbor."""
+    own = [
+        each.query
+        for each in fitted.fitted.release.measurements
+        if isinstance(each.query, CutMarginalQuery)
+        and each.query.clique == ("ill",)
+        and [len(cut.lines) for cut in each.query.cuts] == [1]
+    ]
+    sizes = {query.cuts[0].lines[0].name: query.cuts[0].size for query in own[:2]}
+    assert sizes == {"age": 111 + 1, "pay": 100 + 1}  # and one for missing
+
+
+def test_categories_in_order_are_no_numbers():
+    words = [f"grade {number}" for number in range(12)]
+    table = TABLE.assign(grade=[words[number % 12] for number in range(len(TABLE))])
+    columns = {**COLUMNS, "grade": Ordinal(words)}
+    measured = fit_table(table, columns, 2.0, target="ill", **SMALL).fitted.release.measurements
+    cuts = [cut for each in measured for cut in getattr(each.query, "cuts", ())]
+    assert {line.name for cut in cuts for line in cut.lines} == {"age", "pay"}
 
 
 def test_a_file_holds_the_model_and_its_books(fitted):

@@ -108,7 +108,6 @@ def test_no_file_of_a_pattern_is_overwritten(folder, capsys):
     ],
 )
 def test_what_is_no_table(folder, capsys, monkeypatch, named, told):
-    pytest.importorskip("openpyxl")
     for name in ("a.xlsx", "b.xlsx"):
         shutil.copy(folder / "table.csv", folder / name)
     assert fit(folder, *(f"{folder}/{each}" for each in named)) == 1

@@ -141,3 +141,21 @@ def test_a_kept_model_is_refined(csv, model, tmp_path, capsys):
     assert "asks about the same rows again" in capsys.readouterr().err
     assert json.loads((tmp_path / "ledger.json").read_text()) == ledger
     assert not (tmp_path / "no.csv").exists()
+
+
+def test_a_measurement_stops_where_declared_values_are_not_there(csv, tmp_path, capsys):
+    private = pd.read_csv(csv, dtype=str)
+    private.assign(ward="elsewhere").to_csv(csv, index=False)
+    ledger = tmp_path / "north.json"
+    status, path = measured(csv, "North", "--epsilon", 3, "--ledger", ledger)
+    assert status == 1
+    said = capsys.readouterr().err
+    assert "It found none of the values that are declared of 'ward'" in said
+    assert "--no-stop" in said
+    assert "elsewhere" not in said
+    assert not path.exists()
+    spent = json.loads(ledger.read_text())["spent_epsilon"]["replace_one"]
+    assert 0 < spent < 2.7
+    status, path = measured(csv, "North", "--epsilon", 3, "--no-stop")
+    assert (status, path.exists()) == (0, True)
+    assert "Column 'ward' is missing in nearly all rows" in capsys.readouterr().err

@@ -118,7 +118,8 @@ def test_another_programs_rows_are_scored_and_all_is_shown(own, results, tmp_pat
 def test_arms_are_compared_and_those_that_do_not_go_together_have_the_reason(own, tmp_path):
     results, shown = tmp_path / "arms.parquet", tmp_path / "shown"
     parts = ["--preprocess", "privtree", "--select", "mst", "aim", "--synthesize", "pgm"]
-    said = benchmark("compare", *own, *parts, "--max-megabytes", "4000", "--out", str(results))
+    limits = ["--max-megabytes", "4000", "--no-code-models"]
+    said = benchmark("compare", *own, *parts, *limits, "--out", str(results))
     assert "2 runs, 0 of them held" in said
     assert "failed" not in said
     rows = read(results).set_index("method")
@@ -126,8 +127,11 @@ def test_arms_are_compared_and_those_that_do_not_go_together_have_the_reason(own
     assert done["error"].isna().all()
     assert 0.999 < done["spent_epsilon"].iloc[0] <= 1.0
     assert json.loads(done["settings"].iloc[0]) == {
-        "all_metrics": False, "cells": 8, "delta": 1e-5, "label": "ill", "share": 0.1
+        "all_metrics": False, "cells": 8, "delta": 1e-5, "label": "ill", "models_on_codes": False,
+        "share": 0.1,
     }  # fmt: skip
+    assert "downstream" not in set(done["metric"])
+    assert "decoded_auroc" in set(done["metric"])
     assert refused["error"] == "MatchError"
     assert "Choose a smaller max_megabytes" in refused["reason"]
     said = benchmark("show", str(results), "--exchange", "--out", str(shown))

@@ -182,6 +182,16 @@ def test_the_categories_of_a_categorical_are_those_that_were_found_or_declared()
     assert rows.cat.categories.tolist() == [*"dcba"]
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("sdtype", ["categorical", "ordinal"])
+def test_declared_categories_that_no_row_has_stay_in_the_dtype(sdtype, ordered):
+    """In the declared order. Those of the private column alone may be somebody's only value."""
+    own = pd.CategoricalDtype([*"abc", "declared", "CANARY"], ordered=ordered)
+    declared = ["unused", *"cab", "declared"]
+    rows, _ = came_back(WORD.astype(own), {"x": {"range_values": declared}}, sdtype=sdtype)
+    assert rows.dtype == pd.CategoricalDtype(declared, ordered=ordered)
+
+
 @pytest.mark.parametrize(
     ("dtype", "expected"),
     [("int64", "int64"), ("int8", "int8"), ("Int64", "Int64"), ("object", "int64")],

@@ -12,9 +12,11 @@ import sdv_tables
 from canaries import DAY, NUMBER, TEXT, WHOLE, traces
 from sdv.metadata import Metadata
 
-from sdv_privpgd import MisfitError, PrivPGDSynthesizer, PublicDomainError
+from sdv_privpgd import MisfitError, PrivateGradients, PrivPGDSynthesizer, PublicDomainError
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.synthesize.adversarial import AdversarialLearner
+from sdv_privpgd.synthesize.diffusion import DiffusionLearner
 
 
 def canary_table(num_rows: int = 150) -> pd.DataFrame:
@@ -55,6 +57,41 @@ def test_no_canary_leaves_a_fit(caplog, capsys, tmp_path):
     assert traces(printed.out + printed.err) == []
     assert traces(synthesizer.privacy_report()) == []
     assert traces(synthesizer.__dict__) == []
+
+
+@pytest.mark.parametrize("engine", ["diffusion", "gan"])
+def test_no_canary_leaves_a_training(engine, caplog, capsys, monkeypatch):
+    """Also where the network's code says what it sees, and fails of it."""
+    seen = []
+    for learner in (DiffusionLearner, AdversarialLearner):
+        honest = learner.gradient
+
+        def gradient(self, codes, honest=honest):
+            seen.append(1)
+            if len(seen) > 2:  # of made-up records it may say what it likes
+                honest(self, codes)
+                raise ValueError(f"{TEXT} {codes}")
+            return honest(self, codes)
+
+        monkeypatch.setattr(learner, "gradient", gradient)
+    with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
+        warnings.simplefilter("always")
+        synthesizer = PrivPGDSynthesizer(
+            sdv_tables.metadata(),
+            1.0,
+            public_domain=sdv_tables.PUBLIC_DOMAIN,
+            strategy=PrivateGradients(steps=4, batch=50),
+            engine=engine,
+        )
+        synthesizer.fit(canary_table())
+        sample = synthesizer.sample(300)
+    printed = capsys.readouterr()
+    assert len(seen) > 50
+    assert traces(sample.drop(columns="seen").to_csv()) == []
+    assert traces(cloudpickle.dumps(synthesizer)) == []
+    assert traces([str(warning.message) for warning in caught]) == []
+    assert traces([record.getMessage() for record in caplog.records]) == []
+    assert traces(printed.out + printed.err + synthesizer.privacy_report()) == []
 
 
 def test_no_canary_leaves_a_fit_that_discovers_the_domain(caplog, capsys, tmp_path):

@@ -18,8 +18,10 @@ from interference import OTHER_TABLES, nasty, observe, other_values, settings
 from sdv_privpgd import (
     AIM,
     Adaptive,
+    AdversarialNetwork,
     AllPairs,
     AnnealedProjection,
+    DiffusionNetwork,
     GenerativeNetwork,
     GeneratorNetwork,
     HalfSpaces,
@@ -27,6 +29,7 @@ from sdv_privpgd import (
     MeanEmbedding,
     MisfitError,
     MSTSynthesizer,
+    PrivateGradients,
     PrivateGSD,
     PrivPGDSynthesizer,
     ProtectedThreshold,
@@ -139,6 +142,38 @@ def test_nothing_depends_on_the_table_behind_half_spaces(
     first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
     assert "worst fitted half-spaces and marginals" in first["ledger"]
     assert first == observe(synthesizer, nasty(sdv_tables.table(120)), caplog, capsys)
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "change"),
+    [
+        ("replace_one", nasty),
+        ("replace_one", other_values),
+        ("add_remove", nasty),
+        ("add_remove", lambda table: table[:0]),
+        ("add_remove", lambda table: sdv_tables.table(400, seed=8)),
+    ],
+)
+@pytest.mark.parametrize(
+    "engine",
+    [DiffusionNetwork(width=8), AdversarialNetwork(width=8)],
+    ids=lambda each: each.network,
+)
+def test_nothing_depends_on_the_table_behind_private_gradients(
+    engine, adjacency, change, fixed_answers, caplog, capsys
+):
+    """Not even on which gradients failed: of cells of all kinds, or of none at all."""
+    changed = settings(
+        strategy=PrivateGradients(steps=4, batch=30), engine=engine, adjacency=adjacency
+    )
+    for name in sdv_tables.SMALL:
+        del changed[name]
+    synthesizer = PrivPGDSynthesizer(**changed)
+    table = sdv_tables.table(120)
+    first = observe(synthesizer, table, caplog, capsys)
+    assert f"{engine.network}, " in first["ledger"]
+    assert "of 4 samples" in first["ledger"]
+    assert first == observe(synthesizer, change(table), caplog, capsys)
 
 
 @pytest.fixture(scope="module")

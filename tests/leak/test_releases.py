@@ -21,12 +21,14 @@ from sdv_privpgd import (
     Boolean,
     Categorical,
     Measured,
+    MisfitError,
     Numerical,
     PrivPGDSynthesizer,
     combine,
     fit_table,
     measure,
 )
+from sdv_privpgd.privacy import curator
 
 COLUMNS = {
     "ward": Categorical(["A", "B", "C"]),
@@ -83,6 +85,40 @@ def test_nothing_depends_on_the_number_of_rows_where_it_is_private(
 ):
     one = observed(table(400, 0), tmp_path, adjacency="add_remove")
     assert one == observed(table(num_rows, 2), tmp_path, adjacency="add_remove")
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_nothing_depends_on_the_table_where_a_measurement_stops(
+    adjacency, fixed_answers, monkeypatch
+):
+    """The noisy counts say that all cells are missing, whatever they are."""
+
+    def noisy(answer, stddev, words):
+        if not stddev:
+            return answer
+        last = np.arange(answer.size) == answer.size - 1
+        return np.where(last, 400, 0).reshape(answer.shape)
+
+    monkeypatch.setattr(curator, "_noisy", noisy)
+
+    def seen(private):
+        with pytest.raises(MisfitError) as caught:
+            measure(private, COLUMNS, 9.0, holder="North", strategy="mst", adjacency=adjacency)
+        error = caught.value
+        told = [str(error), *getattr(error, "__notes__", []), error.ledger.to_json()]
+        kept = cloudpickle.dumps((error.args, error.goes_on))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            done = error.finish(private)
+        told += [str(each.message) for each in said]
+        return told, kept, pickle.dumps(done), done.warnings
+
+    first = seen(table(400, 0))
+    assert "'ward'" in first[0][0]
+    assert "missing in nearly all rows" in first[3][0]
+    assert first == seen(nasty(table(400, 0)))
+    if adjacency == "add_remove":
+        assert first == seen(table(900, 2))
 
 
 def test_a_whole_holder_s_table_leaves_the_others_releases_untouched(monkeypatch, tmp_path):

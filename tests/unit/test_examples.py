@@ -33,8 +33,7 @@ WITHOUT = {
     "cli/refining.py": ("refine",),
     "cli/release_arguments.py": ("add_commands",),
     "cli/releasing.py": ("combine", "from_tables", "measure"),
-    # These need a package that the tests do without: openpyxl, SDGym.
-    "cli/parsers.py": ("parsed_sheet",),
+    # It needs a package that the tests do without: SDGym.
     "plugin/sdgym.py": ("variant",),
     # Parts of a fit, on what SDV or a curator hands them: ``fit_table`` has an example.
     "discovery/first_look.py": ("FirstLook", "has_others"),

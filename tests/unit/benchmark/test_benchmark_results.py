@@ -46,6 +46,7 @@ def test_every_method_has_a_strategy_that_it_is_named_after(name):
         "DP-MERF": "MeanEmbedding",
         "RAP++": "HalfSpaces",
         **dict.fromkeys(("RAP", "GEM"), "Adaptive"),
+        **dict.fromkeys(("DP-Diffusion", "DP-CTGAN"), "PrivateGradients"),
     }.get(named, "AllPairs")
     assert type(strategy).__name__ == expected
 

@@ -129,7 +129,6 @@ def test_words_that_mean_missing_leave_numbers_numbers(tmp_path, sep):
 
 
 def test_words_that_mean_missing_in_a_workbook_and_in_parquet(tmp_path):
-    pytest.importorskip("openpyxl")
     table = pd.DataFrame({"age": [34, -99, "-"], "ward": ["A", "-", "B"]})
     table.to_excel(tmp_path / "table.xlsx", index=False)
     facts = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
@@ -345,8 +344,6 @@ def test_a_type_that_does_not_fit_is_said_without_a_cell(tmp_path):
 
 @pytest.fixture
 def workbook(tmp_path):
-    pytest.importorskip("openpyxl")
-
     def write(*sheets):
         with pd.ExcelWriter(tmp_path / "table.xlsx") as writer:
             for number, cells in enumerate(sheets):

@@ -3,9 +3,11 @@
 import datetime
 
 import pandas as pd
+import pyarrow
 import pytest
+import sdv_tables
 
-from sdv_privpgd import Datetime, fit_table
+from sdv_privpgd import Datetime, MSTSynthesizer, fit_table, measure
 from sdv_privpgd.columns.times_of_day import on_days
 
 DAYS = {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2024-12-31"}
@@ -42,3 +44,51 @@ def test_it_is_said_before_a_fit_and_an_end_with_a_time_keeps_the_times():
     ends = Datetime("2024-01-01", "2024-01-25 23:59:59", num_bins=24)
     fitted = fit_table(came, {"came": ends}, epsilon=5.0, engine="pgm")
     assert (fitted.sample(50)["came"].dropna().dt.hour != 0).any()
+
+
+WRITTEN = "%Y-%m-%d %H:%M"
+COLUMNS = {
+    "moments": lambda came: came,
+    "text": lambda came: came.dt.strftime(WRITTEN),
+    "strings": lambda came: came.dt.strftime(WRITTEN).astype("string"),
+    "days in text": lambda came: came.dt.strftime("%Y-%m-%d"),
+}
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_fit_says_it_of_every_column_that_may_have_times(column):
+    """What the cells hold is private: text with and without times is told the same."""
+    came = pd.Series(pd.date_range("2024-01-01 08:30", periods=500, freq="h"))
+    table = pd.DataFrame({"came": COLUMNS[column](came)})
+    with pytest.warns(UserWarning, match="counted in days"):
+        fit_table(table, {"came": Datetime("2024-01-01", "2024-01-25")}, 5.0, engine="pgm")
+    with pytest.warns(UserWarning, match="counted in days"):
+        measure(table, {"came": Datetime("2024-01-01", "2024-01-25")}, 5.0, holder="North")
+    metadata = sdv_tables.metadata_of({"came": {"sdtype": "datetime"}})
+    ends = {"range_min": "2024-01-01", "range_max": "2024-01-25"}
+    with pytest.warns(UserWarning, match="counted in days"):
+        MSTSynthesizer(metadata, 5.0, public_domain={"came": ends}).fit(table)
+
+
+def test_a_dtype_of_days_or_a_format_says_that_there_are_none():
+    came = pd.Series(pd.date_range("2024-01-01", periods=500)).dt.date
+    days = pd.DataFrame({"came": came.astype(pd.ArrowDtype(pyarrow.date32()))})
+    ends = Datetime("2024-01-01", "2025-12-31")
+    for table in (days, pyarrow.Table.from_pandas(days)):
+        fit_table(table, {"came": ends}, 5.0, engine="pgm")
+    text = pd.DataFrame({"came": came.astype(str)})
+    ends = Datetime("2024-01-01", "2025-12-31", datetime_format="%Y-%m-%d")
+    fit_table(text, {"came": ends}, 5.0, engine="pgm")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("is_text", [True, False])
+def test_what_to_read_after_a_fit_names_them_too(is_text):
+    came = pd.Series(pd.date_range("2024-01-01 08:30", periods=500, freq="h"))
+    table = pd.DataFrame({"came": came.astype(str) if is_text else came})
+    how = {"epsilon": 1.0, "strategy": "independent", "engine": "pgm"}
+    fitted = fit_table(table, {"came": Datetime("2024-01-01", "2024-01-25")}, **how)
+    assert "['came'] are counted in days" in fitted.warnings[0]
+    days = table.assign(came=came.dt.date).astype({"came": pd.ArrowDtype(pyarrow.date32())})
+    fitted = fit_table(days, {"came": Datetime("2024-01-01", "2024-01-25")}, **how)
+    assert not any("counted in days" in each for each in fitted.warnings)

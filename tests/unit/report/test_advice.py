@@ -245,7 +245,10 @@ def test_no_answer_however_odd_stops_it(facts, data, num_rows):
     )
 
 
-def test_tails_that_discovery_cannot_have_seen_are_told():
+@pytest.mark.parametrize(
+    ("is_found", "quiet_at", "loud_at"), [(False, 30_000, 8_000), (True, 200_000, 30_000)]
+)
+def test_tails_that_discovery_cannot_have_seen_are_told(is_found, quiet_at, loud_at):
     ledger = PrivacyLedger.open(1.0, 1e-6, Adjacency.REPLACE_ONE)
     charge = Charge(
         mechanism="rounded Gaussian",
@@ -257,14 +260,17 @@ def test_tails_that_discovery_cannot_have_seen_are_told():
         mu_squared=Fraction(1, 100),
         delta=Fraction(0),
     )
-    quiet = fitted(AGE, bell(), num_rows=30_000)
-    loud = fitted(AGE, bell(), num_rows=8_000)
+    quiet = fitted(AGE, bell(), num_rows=quiet_at)
+    loud = fitted(AGE, bell(), num_rows=loud_at)
     quiet, loud = (
         replace(each, ledger=replace(ledger, charges=(charge,))) for each in (quiet, loud)
     )
+    if is_found:
+        known = {"x": {"sdtype": "numerical", "range_min": 18}}
+        quiet, loud = (replace(each, declared=known) for each in (quiet, loud))
     assert advice(quiet) == ()
     (said,) = advice(loud)
-    assert "fewer than about 300 rows (3.8 %)" in said
+    assert "fewer than about 300 rows" in said
     assert "long tails may be cut" in said
 
 
@@ -283,6 +289,26 @@ def test_a_few_wide_cells_that_decide_a_mean_are_told():
     income = {"sdtype": "numerical", "range_min": 0, "range_max": 100_000, "cut_points": cuts}
     (said,) = advice(fitted(income, [*[9] * 11, 1], num_rows=50_000))
     assert said.startswith("Much of the sum of x lies in a few wide cells")
+
+
+def test_the_mean_of_a_column_that_is_nearly_all_missing_is_not_told():
+    cuts = [*range(10, 101, 10), 1_000]
+    income = {"sdtype": "numerical", "range_min": 0, "range_max": 100_000, "cut_points": cuts}
+    (said,) = advice(fitted(income, [*[0.01] * 11, 0.05, 99], num_rows=50_000))
+    assert "missing in nearly all rows" in said
+
+
+def test_a_column_whose_type_has_no_words_cannot_be_misread():
+    for facts, dtype in (({"sdtype": "boolean"}, pd.BooleanDtype()), (AGE, pd.Int64Dtype())):
+        size = 2 if facts["sdtype"] == "boolean" else 12
+        plain = fitted(facts, [*[1] * size, size])
+        (column,) = plain.schema.columns
+        typed = replace(
+            plain, schema=replace(plain.schema, columns=(replace(column, dtype=dtype),))
+        )
+        assert any("Check how" in each for each in advice(plain))
+        (said,) = [each for each in advice(typed) if "missing" in each]
+        assert said == "Column 'x' is missing in about 50 % of the rows."
 
 
 @pytest.mark.parametrize(("stddev", "told"), [(1_000.0, True), (100.0, False)])
@@ -307,6 +333,7 @@ def test_noise_that_hides_relations_is_told(stddev, told):
     said = [each for each in advice(facts) if "correlation" in each]
     assert bool(said) == told
     assert all("0.1" in each for each in said)
+    assert not any("so many columns" in each for each in said)
 
 
 def test_pairs_that_were_too_many_are_counted():

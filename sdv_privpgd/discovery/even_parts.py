@@ -1,0 +1,93 @@
+"""Even parts of a declared range, counted besides its fine cells. Public.
+
+Where a declared range gets fine cells at once, some hundred rows far from all others drown in their
+noise, one by one and in sums of many cells. All cells beyond the bulk would share a code whose rows
+are drawn next to the bulk. A few large parts of the range hold such rows together.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from sdv_privpgd.discovery.outside import Fenced
+from sdv_privpgd.domain import Grouping
+from sdv_privpgd.estimate.noisy_tables import NoisyTable
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery
+
+_PARTS = 8
+"""So many parts a range has: see ``benchmark shapes``. With 16, small clusters are missed."""
+
+PARTS_SHARE = Fraction(1, 2)
+"""Of the budget of a column's fine grid, for its even parts."""
+
+
+@dataclass(frozen=True)
+class EvenParts:
+    """The even parts of a column on its fine grid.
+
+    What lies beyond the range's ends, and missing, are parts of their own.
+
+    Attributes:
+        name: The column's name.
+        of_code: The part of each code.
+        first: The code of the first cell of the range, and the first part in it.
+        num_cells: The number of cells in the range.
+
+    >>> from sdv_privpgd.columns.cutting import column_of
+    >>> from sdv_privpgd.columns.facts import NumberFacts
+    >>> age = column_of("age", NumberFacts(low=0, high=31, decimal_places=0))
+    >>> parts = EvenParts.of(Fenced(inner=age, declared={"range_max": 31}))
+    >>> parts.of_code.tolist()[:9], parts.of_code.tolist()[-3:]  # the last: above 31, missing
+    ([0, 0, 0, 0, 1, 1, 1, 1, 2], [7, 8, 9])
+    """
+
+    name: str
+    of_code: np.ndarray
+    first: int
+    num_cells: int
+
+    @classmethod
+    def of(cls, fenced: Fenced) -> "EvenParts":
+        """The parts of a column that has at least as many cells as parts."""
+        number, first = fenced.inner.num_values, int("range_min" in fenced.declared)
+        inside = first + np.arange(number) * _PARTS // number
+        after = first + _PARTS + np.arange(fenced.column.size - first - number)
+        of_code = np.concatenate([np.arange(first), inside, after])
+        return cls(fenced.inner.name, of_code, first, number)
+
+    @property
+    def query(self) -> GroupedMarginalQuery:
+        """The question how many rows each part has."""
+        return GroupedMarginalQuery((self.name,), Grouping.of({self.name: self.of_code}))
+
+    def within(self, answer: Measurement) -> "Counted":
+        """The answer's counts of the parts in the range."""
+        counts = answer.answer[self.first : self.first + _PARTS].astype(np.float64)
+        of_cell = self.of_code[self.first : self.first + self.num_cells] - self.first
+        return Counted(NoisyTable(counts, answer.stddev**2), of_cell)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The noisy counts of parts, and the part of each cell.
+
+    >>> Counted(NoisyTable(np.array([40.0, 9.0]), 4.0), np.array([0, 0, 1, 1])).counts.variance
+    4.0
+    """
+
+    counts: NoisyTable
+    of_cell: np.ndarray
+
+
+def has_even_parts(fenced: Fenced) -> bool:
+    """Whether a column has enough cells between declared ends for even parts to be worth a look.
+
+    >>> from sdv_privpgd.columns.cutting import column_of
+    >>> from sdv_privpgd.columns.facts import NumberFacts
+    >>> age = column_of("age", NumberFacts(low=0, high=31, decimal_places=0))
+    >>> has_even_parts(Fenced(inner=age, declared={"range_min": 0, "range_max": 31}))
+    True
+    """
+    return len(fenced.declared) == 2 and fenced.inner.num_values >= 2 * _PARTS

@@ -1,0 +1,77 @@
+"""What settings and columns must have in common, checked before a row is read. Public."""
+
+from sdv_privpgd import pipeline
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.matching import require_match
+from sdv_privpgd.select.adaptive import Adaptive
+from sdv_privpgd.select.aim import AIM
+from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.select.mwem import MWEM
+from sdv_privpgd.select.workload import checked_workload
+
+_FEW, _SEVERAL = 4, 16
+"""Codes that are foreseen of a column without a domain, and at most of one whose range is looked
+into: a fit is refused early only if it would be refused for more of them as well."""
+
+
+def check(settings: Settings, description: Description) -> None:
+    """Raises for what no fit can ask of these columns, before a row is read.
+
+    >>> from sdv_privpgd import Independent, PrivatePGM
+    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
+    >>> check(settings, Description(columns={"ill": {"sdtype": "boolean"}}))  # nothing is wrong
+    """
+    description.require_possible()
+    names = list(description.measured)
+    codes = Domain(tuple(names), (1,) * len(names))
+    pipeline.require_room(settings.engine.statistics(codes))
+    if isinstance(settings.strategy, AIM | MWEM | Adaptive):
+        checked_workload(codes, settings.strategy.workload)
+    if settings.person_column in names:
+        raise ValueError(
+            f"person_column={settings.person_column!r} is a modelled column: rows would name "
+            "people. Make it an id in the metadata, or leave it out of the columns."
+        )
+    if settings.weigh_people and description.visits is not None:
+        raise ValueError(
+            "weigh_people and sequence_by cannot go together: persons are sampled from how their "
+            "rows follow each other, of which each counts as one. Leave one of them out."
+        )
+    if isinstance(settings.strategy, AllPairs) and settings.strategy.pairs:
+        checked_workload(codes, settings.strategy.pairs)
+    unknown = [name for name in getattr(settings.strategy, "importance", ()) if name not in names]
+    if unknown:
+        raise ValueError(
+            f"target and importance name {unknown!r}, which are no modelled columns: choose from "
+            f"{names!r}."
+        )
+
+
+def check_match(settings: Settings, description: Description) -> None:
+    """Raises ``MatchError`` where the engine cannot model what the strategy will ask.
+
+    What is not known of a column yet is taken to be small: a fit looks again once it has found it.
+
+    >>> from sdv_privpgd import AllPairs, PrivatePGM
+    >>> settings = Settings(epsilon=1.0, strategy=AllPairs(), engine=PrivatePGM())
+    >>> names = [f"question {number}" for number in range(30)]
+    >>> yes_or_no = {name: {"sdtype": "boolean", "range_is_nullable": False} for name in names}
+    >>> check_match(settings, Description(columns=yes_or_no))
+    Traceback (most recent call last):
+    sdv_privpgd.matching.MatchError: AllPairs does not go with PrivatePGM here: its 435 tables \
+overlap so much that the junction tree of the graphical model would take 8.19e+03 MiB, above 2048. \
+Measure fewer cliques (strategies 'mst' and 'aim' do), or fit them with engine='particles', whose \
+size does not depend on how they overlap.
+    """
+    known = {column.name: column.size for column in description.declared_schema.columns}
+    looked_into = description.undeclared
+    sizes = {
+        name: min(known.get(name, _FEW), _SEVERAL) if name in looked_into else known[name]
+        for name in description.measured
+        if name in known or name in looked_into
+    }
+    if sizes:
+        domain = Domain(tuple(sizes), tuple(sizes.values()))
+        require_match(settings.strategy, settings.engine, domain)

@@ -1,0 +1,87 @@
+"""A holder's measurement stops, or speaks, where declarations do not fit the table."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_privpgd import Boolean, Categorical, MisfitError, Numerical, combine, measure
+from sdv_privpgd.report.advice import OPENING
+
+ROWS = 3_000
+COLUMNS = {
+    "ward": Categorical(["A", "B"]),
+    "score": Numerical(0, 9, decimal_places=0),
+    "age": Numerical(0, 99, decimal_places=0),
+    "ill": Boolean(),
+}
+
+
+def table(**columns):
+    rng = np.random.default_rng(0)
+    usual = {
+        "ward": rng.choice(["A", "B"], ROWS),
+        "score": rng.integers(0, 10, ROWS),
+        "age": rng.integers(0, 90, ROWS),
+        "ill": rng.random(ROWS) < 0.3,
+    }
+    return pd.DataFrame({**usual, **columns})
+
+
+def measured(private, **settings):
+    return measure(private, COLUMNS, 3.0, holder="North", **settings)
+
+
+WRONG = {
+    "misspelled": ({"ward": ["a", "b"] * (ROWS // 2)}, "values that are declared of 'ward'"),
+    "no truths": ({"ill": ["yes", "no"] * (ROWS // 2)}, "values that are declared of 'ill'"),
+    "another unit": ({"score": np.arange(ROWS) + 100}, "upper end of its declared range, 9"),
+}
+
+
+@pytest.mark.parametrize(("columns", "told"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_declared_values_that_are_not_there_stop_it_and_the_rest_is_not_spent(
+    columns, told, adjacency
+):
+    with pytest.raises(MisfitError) as caught:
+        measured(table(**columns), adjacency=adjacency)
+    assert told in str(caught.value)
+    assert 0 < caught.value.ledger.spent() < 2.7
+
+
+def test_a_table_that_fits_does_not_stop_and_nothing_is_said():
+    assert measured(table()).warnings == ()
+
+
+def test_it_goes_on_all_the_same_and_is_combined_with_others():
+    """One holder may lack all that the others have."""
+    private = table(ward=["C"] * ROWS)
+    with pytest.raises(MisfitError) as caught:
+        measured(private)
+    error, paid = caught.value, caught.value.ledger.charges
+    with pytest.raises(ValueError, match=r"had 3,000 rows, and this one has 10"):
+        error.finish(private[:10])
+    with pytest.warns(UserWarning, match=OPENING) as told:
+        north = error.finish(private)
+    assert [each.filename for each in told] == [__file__]
+    assert north.ledger.charges[: len(paid)] == paid
+    assert north.ledger.spent() == pytest.approx(3.0, abs=1e-3)
+    assert "'ward' is missing in nearly all rows" in north.warnings[0]
+    with pytest.raises(ValueError, match="goes on once"):
+        error.finish(private)
+    south = measure(table(), COLUMNS, 3.0, holder="South")
+    assert combine([north, south], engine="pgm").num_rows == 2 * ROWS
+
+
+def test_what_lies_in_a_wide_cell_at_an_end_is_said_and_stops_nothing():
+    with pytest.warns(UserWarning, match="the end of its declared range_max=99") as told:
+        found = measured(table(age=np.full(ROWS, 1_980)))
+    assert [each.filename for each in told] == [__file__]
+    assert "values beyond were probably clipped" in found.warnings[0]
+
+
+def test_warnings_follow_from_the_release_alone(tmp_path):
+    with pytest.warns(UserWarning, match=OPENING):
+        found = measured(table(age=np.full(ROWS, 1_980)))
+    read = type(found).load(found.save(tmp_path / "north.zip"))
+    assert read.warnings == found.warnings != ()

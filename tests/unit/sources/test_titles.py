@@ -1,0 +1,161 @@
+"""Lines above the names of columns, such as the title of an export."""
+
+import bz2
+import gzip
+import io
+import zipfile
+
+import pandas as pd
+import pytest
+from commands import run
+from sdv.utils import load_synthesizer
+
+from sdv_privpgd.cli.reading import open_table, read_table
+from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.sources import csv
+from sdv_privpgd.sources.csv import CsvFiles, CsvSource
+from sdv_privpgd.sources.dialect import Reading
+from sdv_privpgd.sources.opening import open_source
+from sdv_privpgd.sources.source import SourceError
+
+FACTS = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
+TITLE, HEADER, ROWS = "Report of March\n", "age,ward\n", [f"{n},w{n % 3}\n" for n in range(25)]
+AGES = list(range(25))
+
+
+def zipped(content):
+    into = io.BytesIO()
+    with zipfile.ZipFile(into, "w") as archive:
+        archive.writestr("table.csv", content)
+    return into.getvalue()
+
+
+PACKED = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".zip": zipped}
+
+
+def ages(source):
+    return [age for batch in source.batches(["age"]) for age in batch.columns["age"]]
+
+
+def written(folder, text, name="table.csv"):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("block", [1, 2, 7, 25, 1_000])
+@pytest.mark.parametrize("above", ["Report\n", "Report;;;\n\n", '"Report,\nof March"\n', "\n\n\n"])
+def test_rows_are_the_same_whatever_the_batches_and_lines_above(
+    tmp_path, monkeypatch, block, above
+):
+    monkeypatch.setattr(csv, "_BLOCK", block)
+    monkeypatch.setattr(csv, "_COUNTED", block)
+    path = written(tmp_path, above + HEADER + "".join(ROWS))
+    lines = above.count("\n") - above.count(",\n")  # a line break in quotes ends no line
+    source = CsvSource(path, FACTS, Reading(skip_rows=lines))
+    assert source.names == ["age", "ward"]
+    assert source.num_rows() == 25
+    assert ages(source) == AGES
+
+
+@pytest.mark.parametrize("ending", PACKED)
+@pytest.mark.parametrize("facts", [FACTS, None])
+def test_compressed_text_has_its_title_inside(tmp_path, ending, facts):
+    path = tmp_path / f"table.csv{ending}"
+    path.write_bytes(PACKED[ending]((TITLE + HEADER + "".join(ROWS)).encode()))
+    assert read_table(path, Reading(skip_rows=1), facts)["age"].tolist() == AGES
+
+
+def test_each_part_has_as_many_lines_above(tmp_path):
+    for name, rows in (("a.csv", ROWS[:9]), ("b.csv", ROWS[9:])):
+        written(tmp_path, f"Part {name}\n{HEADER}{''.join(rows)}", name)
+    source = open_source(CsvFiles(tmp_path, skip_rows=1), FACTS)
+    assert source.num_rows() == 25
+    assert ages(source) == AGES
+
+
+def test_lines_above_rows_without_a_header(tmp_path):
+    path = written(tmp_path, TITLE + "".join(ROWS))
+    how = Reading(skip_rows=1, names=("age", "ward"))
+    assert ages(CsvSource(path, FACTS, how)) == AGES
+    none = written(tmp_path, TITLE, "none.csv")  # a table without rows
+    assert CsvSource(none, FACTS, how).num_rows() == 0
+
+
+@pytest.mark.parametrize("facts", [FACTS, None])
+def test_a_sheet_has_lines_above_its_header(tmp_path, facts):
+    path = tmp_path / "table.xlsx"
+    table = pd.DataFrame({"age": AGES, "ward": ["A"] * 25})
+    with pd.ExcelWriter(path) as book:
+        table.to_excel(book, index=False, startrow=2)
+        next(iter(book.sheets.values())).cell(1, 1, "Report of March")
+    read = read_table(path, Reading(skip_rows=2), facts)
+    assert list(read) == ["age", "ward"]
+    assert read["age"].tolist() == AGES
+    with pytest.raises(CommandError, match="--skip-rows 1, or with as many lines"):
+        read_table(path, Reading(), facts)
+    with pytest.raises(CommandError, match="no lines below"):
+        read_table(path, Reading(skip_rows=28), facts)
+
+
+@pytest.mark.parametrize(
+    ("title", "sep"),
+    [("Report of March", ","), ("Report of March;", ";"), ('"Report of March"', ",")],
+)
+@pytest.mark.parametrize("facts", [FACTS, None])
+def test_a_title_is_refused_with_the_way_out(tmp_path, title, sep, facts):
+    text = f"{title}\n{HEADER}{''.join(ROWS)}".replace(",", sep)
+    path = written(tmp_path, text)
+    for read in (open_table, read_table) if facts else (read_table,):
+        with pytest.raises(CommandError, match="--skip-rows") as caught:
+            read([path], Reading(sep=sep, decimal="."), facts)
+        assert "March" not in str(caught.value)
+
+
+def test_a_padded_title_is_told_by_its_record_alone(tmp_path):
+    messages = set()
+    for rows in (ROWS, ROWS[:1], []):
+        path = written(tmp_path, f"Report of March,\n{HEADER}{''.join(rows)}")
+        with pytest.raises(SourceError) as caught:
+            CsvSource(path, FACTS)
+        messages.add(str(caught.value))
+    assert len(messages) == 1
+
+
+def test_empty_fields_among_names_are_no_title(tmp_path):
+    path = written(tmp_path, "age,,ward\n1,2,3\n")
+    with pytest.raises(SourceError) as caught:
+        CsvSource(path, FACTS)
+    assert "skip_rows" not in str(caught.value)
+
+
+@pytest.mark.parametrize("lines", [-1, 1.5, "1", True, None])
+def test_lines_are_a_number(lines):
+    with pytest.raises(SourceError, match="must be a number of lines"):
+        Reading(skip_rows=lines)
+
+
+def test_a_parquet_file_has_no_lines(tmp_path):
+    path = tmp_path / "table.parquet"
+    pd.DataFrame({"age": AGES}).to_parquet(path)
+    with pytest.raises(CommandError, match="leave out --skip-rows"):
+        read_table(path, Reading(skip_rows=1), None)
+
+
+def test_the_model_keeps_the_lines_for_its_table(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    path = written(tmp_path, TITLE + HEADER + "".join(ROWS * 20))
+    told = ("--types", "dtypes", "--dtype", "age=int64", "--dtype", "ward=str", "--epsilon", "5")
+    more = ("--method", "independent", "--model", "model.pkl", "--out", "out.csv")
+    assert run("synthesize", path, "--skip-rows", "1", *told, *more) == 0, capsys.readouterr().err
+    assert load_synthesizer("model.pkl").dialect == {"skip_rows": 1}
+    assert list(pd.read_csv("out.csv")) == ["age", "ward"]  # rows have no title
+    assert run("evaluate", "model.pkl", path, "--out", "page.html") == 0, capsys.readouterr().err
+    clean = written(tmp_path, HEADER + "".join(ROWS), "clean.csv")
+    assert run("evaluate", "model.pkl", clean, "--out", "b.html") == 1
+    assert run("evaluate", "model.pkl", clean, "--skip-rows", "0", "--out", "b.html") == 0
+    whole = tmp_path / "table.parquet"
+    pd.read_csv(clean).to_parquet(whole)
+    assert run("evaluate", "model.pkl", whole, "--out", "c.html") == 0, capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        run("plan", path, "--skip-rows", "x", "--epsilon", "1")
