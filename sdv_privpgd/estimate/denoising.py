@@ -9,7 +9,8 @@ algorithm (Dempster, Laird & Rubin 1977). Where the tables say little, K_a stays
 covariance of a table that is the product of its marginals times a factor that varies from cell to
 cell, much of it smoothly. How strong dependences are, all tables say together: where most pairs
 depend little, a little more than noise is believed to be noise. The denoised table is the posterior
-mean: the smaller a direction's signal is relative to the noise, the more it is shrunk.
+mean: the smaller a direction's signal is relative to the noise, the more it is shrunk. Single
+contrasts that clearly stand out of the noise are kept all the same (``clear_contrasts``).
 
 Where tables over groups of codes were measured as well, the posterior uses their sums, too: a
 group's sum has much less noise in a table over few groups than as the sum of a pair's many cells.
@@ -26,6 +27,7 @@ from dataclasses import replace
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Grouping
+from sdv_privpgd.estimate.clear_contrasts import ClearContrasts
 from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.effects import (
     contrast_bases,
@@ -64,10 +66,13 @@ def denoised(
     residuals, sums = residuals_of(tables, bases), group_sums_of(tables, bases)
     unseen = unseen_residuals(tables, bases, sums)
     signals = signals_of(tables, bases, [*residuals, *unseen], sums, progress, stage)
+    clear = ClearContrasts(bases, residuals)
     finer = _finer_groups(tables) if unseen else Grouping((), ())
     found, completed = dict(tables.tables), {}
     for residual, signal in zip([*residuals, *unseen], signals, strict=True):
         clique, mean = residual.clique, signal.mean(residual, sums.get(residual.clique, ()))
+        if math.isfinite(residual.variance):
+            mean = mean + clear.within(residual, mean)[0]
         rows, columns = (bases[name] for name in clique)
         counts = independent(tables, clique)
         counts[np.ix_(*tables.support(clique))] += rows @ mean @ columns.T
@@ -87,10 +92,11 @@ def _finer_groups(tables: ConsistentTables) -> Grouping:
 def signal_variances(
     tables: ConsistentTables, progress: Progress = silent
 ) -> dict[Clique, np.ndarray]:
-    """The variances of the signal of each pair with a residual, in squared counts.
+    """The variances of the signal of each pair with a residual, in squared counts: one axis.
 
     They are variances along orthogonal directions: measured with noise of variance v, the signal's
-    expected square error is the sum of s v / (s + v) over its variances s.
+    expected square error is the sum of s v / (s + v) over its variances s. Contrasts that stand out
+    although they were not expected count as further directions.
 
     >>> counts = np.array([[30.0, 20.0], [10.0, 40.0]])
     >>> tables = ConsistentTables(
@@ -98,12 +104,14 @@ def signal_variances(
     ...     tables={("a", "b"): counts}, variances={("a", "b"): 4.0}, grouped={},
     ... )
     >>> signal_variances(tables)["a", "b"].shape
-    (1, 1)
+    (1,)
     """
     bases = contrast_bases(tables)
     residuals, sums = residuals_of(tables, bases), group_sums_of(tables, bases)
     signals = signals_of(tables, bases, residuals, sums, progress, "compare")
-    return {
-        residual.clique: signal.variances
-        for residual, signal in zip(residuals, signals, strict=True)
-    }
+    clear, found = ClearContrasts(bases, residuals), {}
+    for residual, signal in zip(residuals, signals, strict=True):
+        mean = signal.mean(residual, sums.get(residual.clique, ()))
+        overlooked = clear.within(residual, mean)[1]
+        found[residual.clique] = np.append(signal.variances.ravel(), overlooked)
+    return found

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.linalg import eigh  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd.domain import Clique
+from sdv_privpgd.estimate.clear_contrasts import ClearContrasts
 from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.effects import GroupSums, Residual
 from sdv_privpgd.estimate.signal_shares import shared_chances
@@ -127,10 +128,13 @@ def signals_of(
     }
     start = {attribute: _Covariance.of(prior) for attribute, prior in priors.items()}
     seen = [residual for residual in residuals if math.isfinite(residual.variance)]
-    scales = [
-        _likeliest_scale(_Evidence.of(residual, sums.get(residual.clique, ()), start))
-        for residual in seen
-    ]
+    clear = ClearContrasts(bases, seen)
+    scales = []
+    for residual in seen:
+        evidence = _Evidence.of(residual, sums.get(residual.clique, ()), start)
+        # Where the priors expect no signal, but some clearly is, all of the excess is one at first.
+        least = evidence.excess if clear.has_any(residual) else 0.0
+        scales.append(max(_likeliest_scale(evidence), least))
     found = _covariances(seen, scales, start, priors, progress, stage)
     if not residuals:
         return []
@@ -241,6 +245,12 @@ class _Evidence:
             spread = scales[:, None] * variances + max(variance, least)
             found += (np.log(spread) + squares / spread).sum(axis=1) / 2
         return found
+
+    @property
+    def excess(self) -> float:
+        """The scale that explains the sum of the squares in the finest table; 0 if noise does."""
+        relative, squares, _ = self.parts[0]
+        return max(float((squares.sum() - self.noise) / relative.sum()), 0.0)
 
     @property
     def noise(self) -> float:
