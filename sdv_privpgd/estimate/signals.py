@@ -33,6 +33,10 @@ _FAINTEST, _CLEAREST = -10.0, 30.0
 """The smallest and the largest scale that is tried first, in units of the noise, as powers of
 two."""
 
+_OVERLOOKED = 0.1
+"""Where the priors make less than this part of a residual's excess over the noise likely, but a
+contrast clearly stands out, all of the excess is taken for signal at first."""
+
 _WEAKEST, _STRONGEST = -24.0, 8.0
 """The weakest and the strongest dependence beside none, as powers of two: the sum of a residual's
 squares over that of the table of independent attributes."""
@@ -132,9 +136,10 @@ def signals_of(
     scales = []
     for residual in seen:
         evidence = _Evidence.of(residual, sums.get(residual.clique, ()), start)
-        # Where the priors expect no signal, but some clearly is, all of the excess is one at first.
-        least = evidence.excess if clear.has_any(residual) else 0.0
-        scales.append(max(_likeliest_scale(evidence), least))
+        scale = _likeliest_scale(evidence)
+        if scale < _OVERLOOKED * evidence.excess and clear.has_any(residual):
+            scale = evidence.excess
+        scales.append(scale)
     found = _covariances(seen, scales, start, priors, progress, stage)
     if not residuals:
         return []
