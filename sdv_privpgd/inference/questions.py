@@ -31,6 +31,15 @@ _WIDE = (
     "spread there: the intervals hold for any spread, and the estimate may be far off."
 )
 
+_FAR = (
+    "A few rows may lie anywhere in a cell that reaches far beyond all others, and noise hides "
+    "where: the intervals hold wherever they lie. A smaller range, or cut_points beyond the rows, "
+    "makes them narrower."
+)
+
+_CONFIDENT = 2.0
+"""Standard deviations of noise by which a count may be larger than it seems."""
+
 _ESTIMATES: dict[int, tuple[ref[Release], LinearEstimate]] = {}
 """The estimates of releases that are still in use."""
 
@@ -110,7 +119,7 @@ class Questions:
             statistic=statistic if is_known else None,
             notes=(
                 *asked.notes,
-                *([_WIDE] if asked.columns and isinstance(statistic, Enclosed) else []),
+                *self._unknown_spread(asked, statistic),
                 *self._beyond(asked),
             ),
             unit={
@@ -173,16 +182,33 @@ class Questions:
     def _enclosed(
         self, asked: Asked, statistic: Callable[[Asked, np.ndarray], tuple[Any, str]]
     ) -> tuple[Any, str]:
-        """A statistic; between its extremes if much lies in a few wide codes."""
+        """A statistic; between its extremes if much lies, or may lie, in a few wide codes."""
         (column,) = asked.columns
         values = code_values(column)
         middle, basis = statistic(asked, values.means)
-        each = [_weighed(asked.rows, column, unit) for unit in np.eye(column.num_values)]
-        heavy = values.heavy(self._sums(each).values)
-        if basis == MODEL or not heavy.any():
+        if basis == MODEL:
             return middle, basis
-        ends = [np.where(heavy, end, values.means) for end in (values.lows, values.highs)]
+        heavy, far = self._of_unknown_spread(asked)
+        if not (heavy | far).any():
+            return middle, basis
+        ends = [np.where(heavy | far, end, values.means) for end in (values.lows, values.highs)]
         return Enclosed(middle, *(statistic(asked, end)[0] for end in ends)), basis
+
+    def _of_unknown_spread(self, asked: Asked) -> tuple[np.ndarray, np.ndarray]:
+        """The codes in which much lies, and those so far out that few rows would be much."""
+        (column,) = asked.columns
+        values = code_values(column)
+        sums = self._sums(
+            [_weighed(asked.rows, column, unit) for unit in np.eye(column.num_values)]
+        )
+        errors = _CONFIDENT * np.sqrt(np.maximum(np.diagonal(sums.covariance), 0.0))
+        return values.heavy(sums.values), values.far_reaching(sums.values, errors)
+
+    def _unknown_spread(self, asked: Asked, statistic: Any) -> list[str]:
+        """A sentence if intervals allow for any spread of rows in some code."""
+        if not asked.columns or not isinstance(statistic, Enclosed):
+            return []
+        return [_WIDE] if self._of_unknown_spread(asked)[0].any() else [_FAR]
 
     def _sum_of(self, asked: Asked, numbers: np.ndarray) -> tuple[Total, str]:
         """The sum with a number for each code."""

@@ -14,6 +14,10 @@ HEAVY, HEAVIEST = 0.02, 0.1
 """Parts of the mean distance from the median that lie inside one code: from the first on an
 interval of a mean has to allow for it, from the second on it is worth a word."""
 
+FAR = 10.0
+"""So many mean distances from the median no rows are expected: of a normal column one row in 10^15
+lies there, of an exponential one three in 10^4."""
+
 
 @dataclass(frozen=True)
 class CodeValues:
@@ -48,11 +52,37 @@ class CodeValues:
         >>> incomes.heavy(np.array([50.0, 30.0, 19.0, 1.0]))
         array([False, False, False,  True])
         """
-        shares = np.maximum(counts, 0.0) / max(float(np.maximum(counts, 0.0).sum()), 1e-9)
-        middle = self.means[min(int((np.cumsum(shares) < 0.5).sum()), len(shares) - 1)]
-        around = float((shares * np.abs(self.means - middle)).sum())
+        shares, middle, around = self._spread(counts)
         is_far = np.abs(self.means - middle) > around
         return is_far & (shares * self.deviations > least * around)
+
+    def far_reaching(
+        self, counts: np.ndarray, errors: np.ndarray | float = 0.0, least: float = HEAVY
+    ) -> np.ndarray:
+        """Which codes reach so far that few of their rows could make a mean. Public.
+
+        Where a range ends far beyond the rows, its last code holds both the end of the rows and all
+        values beyond it, where noise may hide some. These codes reach farther than ``FAR`` mean
+        distances from the median, and their rows, with ``errors`` more, would move the mean by more
+        than a part ``least`` of the mean distance if they lay at its end.
+
+        >>> from sdv_privpgd.columns.parsing import describe
+        >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 10_000}
+        >>> incomes = code_values(describe("income", {**facts, "cut_points": [10, 20, 50]}))
+        >>> incomes.far_reaching(np.array([50.0, 30.0, 20.0, 0.0]), errors=1.0)
+        array([False, False, False,  True])
+        """
+        shares, middle, around = self._spread(counts)
+        more = shares + errors / max(float(np.maximum(counts, 0.0).sum()), 1e-9)
+        farthest = np.maximum(self.highs - middle, middle - self.lows).astype(np.float64)
+        reach = np.maximum(self.highs - self.means, self.means - self.lows).astype(np.float64)
+        return (farthest > FAR * around) & (more * reach > least * around)
+
+    def _spread(self, counts: np.ndarray) -> tuple[np.ndarray, float, float]:
+        """The share of each code, the median, and the mean distance of rows from it."""
+        shares = np.maximum(counts, 0.0) / max(float(np.maximum(counts, 0.0).sum()), 1e-9)
+        middle = float(self.means[min(int((np.cumsum(shares) < 0.5).sum()), len(shares) - 1)])
+        return shares, middle, float((shares * np.abs(self.means - middle)).sum())
 
     @property
     def are_single(self) -> bool:

@@ -10,9 +10,7 @@ from statistics import fmean, median
 
 import numpy as np
 
-from sdv_privpgd.columns.column import Column
 from sdv_privpgd.discovery.unseen import rows_unseen
-from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.inference.values import HEAVIEST, code_values
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery
 from sdv_privpgd.report.known_facts import SURE, Facts
@@ -35,6 +33,10 @@ _UNSEEN_MISSING = 0.03
 
 LARGE_DELTA = 1e-2
 """The delta from which on it is too large for any table."""
+
+_MUCH = 1.0
+"""Rows in a code that reaches far out are worth a word if they could move the mean by this many
+mean distances from the median."""
 
 _FEW_VALUES = 0.05
 """Nothing is said of the mean of values that fewer of the rows have: noise is all there is."""
@@ -176,28 +178,33 @@ def _noise_of_correlations(fitted: Facts) -> float:
 
 
 def _of_heavy_ends(fitted: Facts) -> Iterator[str]:
-    """A sentence on columns of which a few wide cells decide the mean."""
-    found = [
-        column.name
-        for column in fitted.columns
-        if column.sdtype == "numerical"
-        and column.name in fitted.tables
-        and _is_heavy(column, fitted.tables[column.name], fitted.total.value)
-    ]
-    if found:
+    """Sentences on columns of which a few wide cells decide the mean, or a few rows may do."""
+    heavy, far = [], []
+    for column in fitted.columns:
+        table = fitted.tables.get(column.name)
+        if column.sdtype != "numerical" or table is None:
+            continue
+        counts = table.counts[: column.num_values]
+        if counts.sum() <= _FEW_VALUES * fitted.total.value:
+            continue
+        values, errors = code_values(column), SURE * math.sqrt(table.variance)
+        if values.heavy(counts, HEAVIEST).any():
+            heavy.append(column.name)
+        elif values.far_reaching(counts, errors, _MUCH).any():
+            far.append(column.name)
+    if heavy:
         yield (
-            f"Much of the sum of {listed(found, _NAMED)} lies in a few wide cells at the end of a "
+            f"Much of the sum of {listed(heavy, _NAMED)} lies in a few wide cells at the end of a "
             "long tail, and noise hides how rows are spread there: means, sums and the highest "
             "quantiles may be far off. answer() gives intervals that hold for any spread."
         )
-
-
-def _is_heavy(column: Column, table: NoisyTable, rows: float) -> bool:
-    """Whether one wide cell decides much of the mean of a column that has values at all."""
-    counts = table.counts[: column.num_values]
-    return counts.sum() > _FEW_VALUES * rows and bool(
-        code_values(column).heavy(counts, HEAVIEST).any()
-    )
+    if far:
+        yield (
+            f"The range of {listed(far, _NAMED)} reaches far beyond nearly all rows, and the few "
+            "that noise may hide there could make much of the mean: the rows would not have them. "
+            "Declare a smaller range if you can, or cut_points beyond which they would be counted; "
+            "answer() gives intervals that hold wherever they lie."
+        )
 
 
 def _of_missing(fitted: Facts) -> Iterator[str]:

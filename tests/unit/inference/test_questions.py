@@ -236,6 +236,30 @@ def test_what_a_fit_saw_no_rows_of_may_still_be_there():
         questions.answer("count", where={"x": Between(12, 15)})
 
 
+def test_means_hold_where_a_few_rows_far_out_make_them():
+    """The last code has the end of the rows, taken to be below 300, and all up to a million."""
+    facts = {
+        "sdtype": "numerical",
+        "range_min": 0,
+        "range_max": 1_000_000,
+        "cut_points": [50, 100, 200, 300],
+        "frequencies": [40, 40, 15, 5, 1e-6],
+        "num_bins": 2,
+        "range_is_nullable": False,
+    }
+    schema = Schema.from_sdv({"x": facts})
+    counts = np.array([400, 600])  # from 0 to 50, and above
+    questions = questions_of(schema, counts, [("x",)])
+    for what, truth in (("mean", 2_000), ("sum", 2_000_000)):  # with some at 50,000
+        asked = questions.answer(what, of="x")
+        low, high = asked.interval("table")
+        assert low < asked.estimate < truth < high
+        assert any("the intervals hold" in note for note in asked.notes)
+    near = Schema.from_sdv({"x": facts | {"range_max": 400, "frequencies": [40, 40, 15, 5, 1]}})
+    mean = questions_of(near, counts, [("x",)]).answer("mean", of="x")
+    assert mean.interval("table").high < 300
+
+
 def test_quantiles_of_dates_are_dates(coarse):
     median = coarse.answer("quantile", of="seen", q=0.5)
     low, high = median.interval("table")

@@ -291,6 +291,15 @@ def test_a_few_wide_cells_that_decide_a_mean_are_told():
     assert said.startswith("Much of the sum of x lies in a few wide cells")
 
 
+@pytest.mark.parametrize(("last", "high", "told"), [(0, 1e6, 1), (3, 1e6, 0), (0, 500, 0)])
+def test_a_range_that_reaches_far_beyond_the_rows_is_told(last, high, told):
+    """Noise hides a few rows in the last code. Where more are seen there, another sentence is."""
+    income = {"sdtype": "numerical", "range_min": 0, "range_max": high}
+    income |= {"cut_points": list(range(10, 101, 10)), "frequencies": [9] * 10 + [1e-6]}
+    said = advice(fitted(income, [*[9] * 10, last / 100], num_rows=50_000))
+    assert sum("reaches far beyond nearly all rows" in each for each in said) == told
+
+
 def test_the_mean_of_a_column_that_is_nearly_all_missing_is_not_told():
     cuts = [*range(10, 101, 10), 1_000]
     income = {"sdtype": "numerical", "range_min": 0, "range_max": 100_000, "cut_points": cuts}
