@@ -56,6 +56,7 @@ def measure(arguments: Namespace) -> None:
         measuring = _prepared(arguments, columns, table)
         for sentence in days_in(columns, measuring.private):
             say(in_options(sentence))
+        arguments.say_spent = lambda: say(spent(measuring.ledger))
         try:
             with own_errors():
                 measured = _run(measuring, stops=not arguments.no_stop)

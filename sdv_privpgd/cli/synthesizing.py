@@ -74,6 +74,7 @@ def synthesize(arguments: Namespace) -> None:
             ledger=ledger,
             model=model,
         )
+        arguments.say_spent = purchase.say_spent
         with purchase.kept():
             table = open_table(tables, reading(arguments, tables[0]), facts_of(synthesizer))
             require_rows(arguments, table)
