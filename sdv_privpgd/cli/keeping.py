@@ -138,24 +138,37 @@ class Purchase:
         return _saved(self.synthesizer, _places(self.out.path))
 
     def _remedy(self, path: Path) -> str:
-        kept, model = self.synthesizer.unfinished, shlex.quote(str(path))
-        told = self.synthesizer.ledger_file
-        ledger = "" if told is None else f" --ledger {shlex.quote(told[0])}"
-        if kept is None:
-            return (
-                f"The fitted model is in {path}: {PROGRAM} sample {model} writes rows of it, and "
-                f"{PROGRAM} describe {model} --report FILE its page."
-            )
-        if kept.has_tables:
-            more = " With --table TABLE it first spends what is left of the budget."
-            return (
-                f"The noisy answers are in {path}: {PROGRAM} finish {model} --out FILE{ledger} "
-                f"makes rows of them, and spends nothing.{more if kept.ledger.remaining else ''}"
-            )
+        if self.synthesizer.unfinished is not None:
+            return how_to_finish(self.synthesizer, path)
+        model = shlex.quote(str(path))
         return (
-            f"What was found is in {path}: {PROGRAM} finish {model} --table TABLE --out FILE"
-            f"{ledger} goes on, and spends what is left of the budget."
+            f"The fitted model is in {path}: {PROGRAM} sample {model} writes rows of it, and "
+            f"{PROGRAM} describe {model} --report FILE its page."
         )
+
+
+def how_to_finish(synthesizer: "PrivateSynthesizer", path: Path) -> str:
+    """The command that goes on with a fit that stopped, which is kept in a file.
+
+    >>> from types import SimpleNamespace
+    >>> kept = SimpleNamespace(has_tables=False)
+    >>> stopped = SimpleNamespace(unfinished=kept, ledger_file=("ledger.json", 2))
+    >>> how_to_finish(stopped, Path("model.pkl"))[-85:]
+    ' --out FILE --ledger ledger.json goes on, and spends what is left of the budget.'
+    """
+    kept, told, model = synthesizer.unfinished, synthesizer.ledger_file, shlex.quote(str(path))
+    assert kept is not None
+    ledger = "" if told is None else f" --ledger {shlex.quote(told[0])}"
+    if kept.has_tables:
+        more = " With --table TABLE it first spends what is left of the budget."
+        return (
+            f"The noisy answers are in {path}: {PROGRAM} finish {model} --out FILE{ledger} makes "
+            f"rows of them, and spends nothing.{more if kept.ledger.remaining else ''}"
+        )
+    return (
+        f"What was found is in {path}: {PROGRAM} finish {model} --table TABLE --out FILE{ledger} "
+        "goes on, and spends what is left of the budget."
+    )
 
 
 def _places(out: Path) -> Sequence[Path]:
