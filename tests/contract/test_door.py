@@ -192,7 +192,7 @@ class TestArgumentsOfAnotherKind:
     def test_after_takes_a_ledger_and_says_so(self):
         done = fit_table(visits(), {"ill": Boolean()}, 1.0, engine="pgm")
         with pytest.raises(ValueError, match=r"as in after=earlier\.ledger, got FittedTable"):
-            fit_table(visits(), {"ill": Boolean()}, 1.0, engine="pgm", after=done)
+            fit_table(visits(), {"ill": Boolean()}, 1.0, engine="pgm", after=done)  # pyright: ignore
 
     def test_columns_name_at_least_one(self):
         with pytest.raises(ValueError, match="columns names no column: declare those"):
