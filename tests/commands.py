@@ -1,5 +1,8 @@
 """A private table in a file, and the command line."""
 
+import errno
+import os
+
 import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
 
 from sdv_privpgd.cli.program import main
@@ -34,3 +37,15 @@ def declared(csv, *more, out="out.csv"):
 def new_files(csv):
     given = {"table.csv", "metadata.json", "domain.json"}
     return {path.name for path in csv.parent.iterdir()} - given
+
+
+def fails_at(monkeypatch, name):
+    """Makes writing one file fail, as on a full disk. Its name has a part of the path."""
+    fsync, links = os.fsync, "/proc/self/fd"
+
+    def full(number):
+        if name in os.readlink(f"{links}/{number}"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(number)
+
+    monkeypatch.setattr("sdv_privpgd.cli.writing.os.fsync", full)

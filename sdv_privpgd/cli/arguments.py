@@ -223,6 +223,11 @@ def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
         help="each row of a person counts as 1 / the number of those that are read",
     )
     command.add_argument("--discovery-share", type=float, default=0.2)
+    command.add_argument(
+        "--num-bins",
+        type=int,
+        help="cells of numbers and dates; as many as the noise can pay for, 16 to 32",
+    )
     command.add_argument("--seed", type=int, default=0, help="of the engine, not of the noise")
 
 

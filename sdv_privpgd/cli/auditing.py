@@ -82,7 +82,7 @@ def _other_facts(arguments: Namespace, synthesizer: "PrivateSynthesizer") -> lis
         said["--domain"] = read_facts(arguments.domain) or {}, synthesizer.public_domain or {}
     for name in (
         "epsilon", "delta", "adjacency", "rows_per_person", "person_column", "weigh_people",
-        "discovery_share", "seed",
+        "discovery_share", "num_bins", "seed",
     ):  # fmt: skip
         value = getattr(arguments, name)
         if value is not None:

@@ -12,9 +12,10 @@ import pandas as pd
 from sdv_privpgd.cli.dialect import reading, told
 from sdv_privpgd.cli.documents import columns_of, metadata_of_types, read_metadata
 from sdv_privpgd.cli.files import Kind, check_report, kind_written
-from sdv_privpgd.cli.models import fitted, require_file
+from sdv_privpgd.cli.keeping import how_to_finish
+from sdv_privpgd.cli.models import fitted, paid_for, require_file
 from sdv_privpgd.cli.reading import known_types_in, read_table, tables_in
-from sdv_privpgd.cli.saying import CommandError, in_options, say
+from sdv_privpgd.cli.saying import CommandError, in_options, report_in_options, say
 from sdv_privpgd.cli.synthesizing import facts_of, sampled, write_as_asked
 from sdv_privpgd.cli.writing import Output, Outputs
 from sdv_privpgd.sources import texts
@@ -30,14 +31,17 @@ def describe(arguments: Namespace) -> None:
     """Prints what a saved synthesizer is and what it has spent, and writes its page if asked to."""
     if arguments.report is not None:
         check_report(arguments.report)
-    synthesizer = fitted(arguments.model)
+    is_page = arguments.report is not None
+    synthesizer = fitted(arguments.model) if is_page else paid_for(arguments.model)
     with Outputs(inputs=[arguments.model], force=arguments.force) as outputs:
         outputs.write(outputs.open("--report", arguments.report), synthesizer.report)
     print(type(synthesizer).__name__)
     for name, facts in columns_of(synthesizer.get_metadata()).items():
         print(f"  {name}: {facts['sdtype']}")
     print()
-    print(synthesizer.privacy_report())
+    print(report_in_options(synthesizer.privacy_report()))
+    if synthesizer.unfinished is not None:
+        print(f"\nA fit has stopped. {how_to_finish(synthesizer, arguments.model)}")
 
 
 def sample(arguments: Namespace) -> None:

@@ -1,7 +1,9 @@
 """Reads the documents that a user writes about a table: metadata and domain. Public."""
 
 import json
+import re
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,19 @@ if TYPE_CHECKING:
     from sdv.metadata import Metadata
 
 _TABLE = "table"
+
+_TYPE_OF_KEY = {
+    "datetime_format": "datetime",
+    "range_min": "numerical",
+    "range_max": "numerical",
+    "decimal_places": "numerical",
+    "increment": "numerical",
+    "range_values": "categorical",
+    "other_value": "categorical",
+}
+"""What each fact says a column holds, the ends of ranges if they are numbers."""
+
+_ISO = re.compile(r"\d{4}-\d\d?(-|$)")
 
 
 def read_metadata(path: Path) -> "Metadata":
@@ -128,23 +143,60 @@ def metadata_of_types(types: Mapping[str, Any]) -> "Metadata":
         raise CommandError(str(error)) from None
 
 
-def with_dates_of(metadata: "Metadata", facts: Mapping[str, Mapping] | None) -> "Metadata":
-    """The same metadata, but that columns with a declared format of dates are dates.
+def with_types_of(metadata: "Metadata", facts: Mapping[str, Mapping] | None) -> "Metadata":
+    """The same metadata, but that columns are of the types that what is declared of them says.
 
-    To detection, and to the dtype of text, dates such as 05.01.2024 are categories or ids.
+    To detection, and to the dtype of text, dates such as 05.01.2024 are categories or ids, and to
+    detection numbers of which there are few different ones are categories.
 
     >>> import numpy as np
     >>> found = metadata_of_types({"born": np.dtype(object)})
-    >>> columns_of(with_dates_of(found, {"born": {"datetime_format": "%d.%m.%Y"}}))["born"]
+    >>> columns_of(with_types_of(found, {"born": {"datetime_format": "%d.%m.%Y"}}))["born"]
     {'sdtype': 'datetime', 'datetime_format': '%d.%m.%Y'}
     """
     columns, table = columns_of(metadata), next(iter(metadata.tables.values()))
     for name, known in (facts or {}).items():
-        if name in columns and has_format(known):
-            if table.primary_key == name:  # dates that are unique are taken for keys
-                table.remove_primary_key()
-            columns[name] = {"sdtype": "datetime", "datetime_format": known["datetime_format"]}
+        said = declared_type(known)
+        if name not in columns or said is None:
+            continue
+        is_ordered = said == "categorical" and columns[name]["sdtype"] == "ordinal"
+        if not has_format(known) and (columns[name]["sdtype"] == said or is_ordered):
+            continue
+        if table.primary_key == name:  # what is unique is taken for a key
+            table.remove_primary_key()
+        form = {"datetime_format": known["datetime_format"]} if has_format(known) else {}
+        columns[name] = {"sdtype": said, **form}
     return metadata
+
+
+def declared_type(facts: Any) -> str | None:
+    """The type that facts on a column say it has; ``None`` if they say none, or several.
+
+    >>> declared_type({"range_min": 0, "range_max": 9}), declared_type({"range_values": ["A"]})
+    ('numerical', 'categorical')
+    >>> declared_type({"range_min": "2024-01-31"}), declared_type({"range_is_nullable": True})
+    ('datetime', None)
+    """
+    if not isinstance(facts, Mapping):
+        return None
+    said = {
+        kind
+        for key, kind in _TYPE_OF_KEY.items()
+        for fact in [facts.get(key)]
+        if fact is not None and (kind != "numerical" or _is_number(fact))
+    }
+    if any(_is_date(facts.get(key)) for key in ("range_min", "range_max")):
+        said.add("datetime")
+    return said.pop() if len(said) == 1 else None
+
+
+def _is_number(fact: Any) -> bool:
+    return isinstance(fact, int | float) and not isinstance(fact, bool)
+
+
+def _is_date(fact: Any) -> bool:
+    """Whether an end of a range is a date of YAML, or text that begins as one in ISO 8601."""
+    return isinstance(fact, date) or (isinstance(fact, str) and bool(_ISO.match(fact)))
 
 
 def has_format(facts: Any) -> bool:

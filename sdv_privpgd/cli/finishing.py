@@ -4,12 +4,13 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from sdv_privpgd.cli.dialect import reading
+from sdv_privpgd.cli.entering import caught_up, ledger_of
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.keeping import Purchase
 from sdv_privpgd.cli.models import unfinished
 from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, own_errors
-from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, rest
+from sdv_privpgd.cli.spending import check_spending, earlier_ledger, rest
 from sdv_privpgd.cli.synthesizing import (
     check_rows,
     facts_of,
@@ -33,10 +34,11 @@ def finish(arguments: Namespace) -> None:
     tables = tables_in(arguments.table)
     synthesizer = unfinished(arguments.model)
     synthesizer.verbose = not arguments.quiet
-    earlier = earlier_ledger(arguments.ledger)
+    path = arguments.ledger
+    if tables:
+        path = ledger_of(synthesizer, arguments.model, path)
+    earlier = caught_up(earlier_ledger(path), synthesizer, arguments.model, path)
     begun = len(synthesizer.ledger.charges)
-    if earlier is not None:
-        after(earlier, synthesizer.ledger)
     if tables:
         _check_rest(arguments, synthesizer, earlier)
     with Outputs(inputs=[*tables, *arguments.table], force=arguments.force) as outputs:
@@ -45,11 +47,12 @@ def finish(arguments: Namespace) -> None:
             begun=begun,
             earlier=earlier,
             outputs=outputs,
-            ledger=outputs.open("--ledger", arguments.ledger, is_paid=True, grows=True),
+            ledger=outputs.open("--ledger", path, is_paid=True, grows=True),
             model=outputs.required("the model", arguments.model, is_paid=True, grows=True),
             out=outputs.required("--out", arguments.out, is_paid=True),
         )
         report = outputs.open("--report", arguments.report, is_paid=True)
+        arguments.say_spent = purchase.say_spent
         with purchase.kept():
             table = None
             if tables:

@@ -3,7 +3,7 @@
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from sdv_privpgd.cli.documents import columns_of, has_format
+from sdv_privpgd.cli.documents import columns_of, declared_type
 from sdv_privpgd.cli.saying import CommandError, in_options, say, spoken
 from sdv_privpgd.columns.ids import on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.naming import on_names
@@ -33,7 +33,7 @@ def described(arguments: Namespace, synthesizer: "PrivateSynthesizer") -> str:
     sources, domain = synthesizer.value_sources(), synthesizer.public_domain or {}
     rows = [("column", "type", "type from", "values")]
     for name, facts in columns_of(synthesizer.get_metadata()).items():
-        is_said = arguments.metadata is None and has_format(domain.get(name))
+        is_said = arguments.metadata is None and declared_type(domain.get(name)) is not None
         rows.append((name, facts["sdtype"], "--domain" if is_said else says, sources[name]))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(

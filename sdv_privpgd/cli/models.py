@@ -26,14 +26,25 @@ def fitted(path: Path) -> "PrivateSynthesizer":
     ...     fitted(Path(folder, "model.pkl")).sample(3).shape
     (3, 1)
     """
-    synthesizer = _loaded(path)
+    synthesizer = paid_for(path)
     if synthesizer.get_info()["is_fit"]:
         return synthesizer
-    if synthesizer.unfinished is not None:
-        raise CommandError(
-            f"{path} holds a fit that was interrupted after it had paid: {PROGRAM} finish makes a "
-            "model of it."
-        )
+    raise CommandError(
+        f"{path} holds a fit that was interrupted after it had paid: {PROGRAM} finish makes a "
+        "model of it."
+    )
+
+
+def paid_for(path: Path) -> "PrivateSynthesizer":
+    """Loads a synthesizer whose fit has paid for something, finished or not.
+
+    >>> paid_for(Path("none.pkl"))
+    Traceback (most recent call last):
+    sdv_privpgd.cli.saying.CommandError: There is no file none.pkl.
+    """
+    synthesizer = _loaded(path)
+    if synthesizer.get_info()["is_fit"] or synthesizer.unfinished is not None:
+        return synthesizer
     raise CommandError(f"{path} holds a synthesizer that was not fitted.")
 
 

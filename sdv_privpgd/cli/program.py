@@ -32,9 +32,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except BrokenPipeError:  # the reader has closed the pipe
             sys.stdout = None
         except KeyboardInterrupt as interrupt:
+            getattr(parsed, "say_spent", _say_nothing_spent)()
             say("interrupted")
             return interrupts.exit_status(interrupt)
         except Exception as error:  # noqa: BLE001 - its text may hold a value of the table
             say(f"failed with {type(error).__name__}; its text is withheld.")
             return 1
     return 0
+
+
+def _say_nothing_spent() -> None:
+    """Where no command has come so far that it could spend anything."""
+    say("Nothing was spent.")

@@ -4,12 +4,13 @@ from argparse import Namespace
 from dataclasses import replace
 
 from sdv_privpgd.cli.dialect import reading
+from sdv_privpgd.cli.entering import caught_up, ledger_of
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.keeping import Purchase
 from sdv_privpgd.cli.models import fitted
 from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options
-from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, rest
+from sdv_privpgd.cli.spending import check_spending, earlier_ledger, rest
 from sdv_privpgd.cli.synthesizing import (
     check_rows,
     facts_of,
@@ -29,9 +30,9 @@ def refine(arguments: Namespace) -> None:
     tables = tables_in(arguments.table)
     synthesizer = fitted(arguments.model)
     synthesizer.verbose = not arguments.quiet
-    earlier, before = earlier_ledger(arguments.ledger), synthesizer.ledger
-    if earlier is not None:
-        after(earlier, before)
+    path = ledger_of(synthesizer, arguments.model, arguments.ledger)
+    earlier = caught_up(earlier_ledger(path), synthesizer, arguments.model, path)
+    before = synthesizer.ledger
     try:
         planned = rest(synthesizer.refined_ledger(arguments.epsilon))
         planned = replace(planned, epsilon=arguments.epsilon)  # it is what is added
@@ -44,11 +45,12 @@ def refine(arguments: Namespace) -> None:
             begun=len(before.charges),
             earlier=earlier,
             outputs=outputs,
-            ledger=outputs.open("--ledger", arguments.ledger, is_paid=True, grows=True),
+            ledger=outputs.open("--ledger", path, is_paid=True, grows=True),
             model=outputs.required("the model", arguments.model, is_paid=True, grows=True),
             out=outputs.required("--out", arguments.out, is_paid=True),
         )
         report = outputs.open("--report", arguments.report, is_paid=True)
+        arguments.say_spent = purchase.say_spent
         with purchase.kept():
             how = reading(arguments, tables[0], synthesizer.dialect)
             table = open_table(tables, how, facts_of(synthesizer))

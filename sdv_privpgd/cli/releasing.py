@@ -11,7 +11,7 @@ from sdv_privpgd.cli.documents import columns_of, read_facts, read_metadata
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.interrupts import undisturbed
 from sdv_privpgd.cli.reading import open_table, tables_in
-from sdv_privpgd.cli.saying import CommandError, in_options, reason, say
+from sdv_privpgd.cli.saying import CommandError, in_options, reason, report_in_options, say
 from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, spent
 from sdv_privpgd.cli.synthesizing import check_rows, own_errors, planned_ledger, write_as_asked
 from sdv_privpgd.cli.writing import Outputs
@@ -56,6 +56,7 @@ def measure(arguments: Namespace) -> None:
         measuring = _prepared(arguments, columns, table)
         for sentence in days_in(columns, measuring.private):
             say(in_options(sentence))
+        arguments.say_spent = lambda: say(spent(measuring.ledger))
         try:
             with own_errors():
                 measured = _run(measuring, stops=not arguments.no_stop)
@@ -178,7 +179,7 @@ def _tell(arguments: Namespace, measured: "Measured") -> None:
         return
     for sentence in measured.warnings:
         say(in_options(sentence))
-    print(measured.privacy_report())
+    print(report_in_options(measured.privacy_report()))
     print(f"\n{arguments.out} holds the release of {measured.holder}. {spent(measured.ledger)}")
 
 
@@ -201,4 +202,4 @@ def _model(arguments: Namespace, inputs: list[Path | None], make: Any) -> None:
     for sentence in made.warnings if arguments.quiet else []:
         say(in_options(sentence))
     if not arguments.quiet:
-        print(made.privacy_report())  # pyright: ignore[reportAttributeAccessIssue]
+        print(report_in_options(made.privacy_report()))  # pyright: ignore[reportAttributeAccessIssue]

@@ -5,8 +5,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
+from sdv_privpgd.report.privacy import WIDTH
 from sdv_privpgd.sources.source import SourceError
 
 PROGRAM = "sdv-privpgd"
@@ -42,6 +44,18 @@ _OPTIONS = (
     (r"weigh_people", "--weigh-people"),
     (r"adjacency='add_remove'", "--adjacency add_remove"),
     (r"discovery_share", "--discovery-share"),
+    (r"num_bins(?! of ')", "--num-bins"),
+    (r"range_is_nullable=True", "range_is_nullable: true in --domain"),
+    (r"range_is_nullable=False", "range_is_nullable: false in --domain"),
+    (r"target and importance name", "--target names"),
+    (r"neither target nor importance", "no --target"),
+    (r"pairs that matter \(target\)", "pairs that matter (--target)"),
+    (r"answer\(\) gives", "In Python, answer() of the model gives"),
+    (
+        r"fit_table\(table, \.\.\., after=earlier\.ledger\), a second fit of the same synthesizer, "
+        r"or --ledger on the command line",
+        "synthesize with --ledger",
+    ),
     (r"num_rows", "--rows"),
     (r"(epsilon|delta|adjacency|seed|runs)(?= must )", r"--\1"),
     (r"(epsilon|delta)=([\d.e+-]*\d)", r"--\1 \2"),
@@ -78,6 +92,27 @@ def in_options(error: Exception | Warning | str) -> str:
     for argument, option in _OPTIONS:
         line = re.sub(rf"(?<![\w'-]){argument}(?![\w'])", option, line)
     return line
+
+
+def report_in_options(text: str) -> str:
+    r"""A printed report, of which sentences in the words of Python are in those of the options.
+
+    Tables stay as they are, and so do the lines of all other sentences.
+
+    >>> print(report_in_options("- The ids are no keys:\n  set person_column."))
+    - The ids are no keys: set --person-column.
+    """
+    parts = re.split(r"(\n\n|\n(?=- ))", text)
+    return "".join(part if part.isspace() else _part_in_options(part) for part in parts)
+
+
+def _part_in_options(part: str) -> str:
+    told, lines = in_options(part), part.splitlines()
+    # Columns of tables are further apart than words.
+    if told == " ".join(part.split()) or any("   " in line.strip() for line in lines):
+        return part
+    indent = "  " if part.startswith("- ") else ""
+    return "\n".join(wrap(told, WIDTH, subsequent_indent=indent))
 
 
 @contextmanager

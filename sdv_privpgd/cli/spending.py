@@ -106,6 +106,27 @@ def spent(ledger: PrivacyLedger) -> str:
     )
 
 
+def spent_now(ledger: PrivacyLedger, begun: int) -> str:
+    """What a command has spent that began after so many charges, and all charges, in words.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> spent_now(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE), begun=0)
+    'Nothing was spent.'
+    """
+    if not begun:
+        return spent(ledger)
+    own = closed(replace(ledger, charges=ledger.charges[begun:]))
+    by_run = (
+        f"This run spent epsilon {own.spent():.4g}"
+        if own.charges
+        else "Nothing was spent by this run"
+    )
+    return (
+        f"{by_run}; the model stands at epsilon {ledger.spent():.4g} of {ledger.epsilon:.4g} at "
+        f"delta {ledger.delta:g}."
+    )
+
+
 def closed(ledger: PrivacyLedger) -> PrivacyLedger:
     """The same charges with nothing left: an ended fit cannot use the rest of its budget.
 

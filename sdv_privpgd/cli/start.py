@@ -14,6 +14,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from sdv_privpgd.cli.program import main as run
     except KeyboardInterrupt:
-        print("sdv-privpgd: interrupted", file=sys.stderr)
+        print("sdv-privpgd: Nothing was spent.\nsdv-privpgd: interrupted", file=sys.stderr)
         return 130
     return run(arguments)

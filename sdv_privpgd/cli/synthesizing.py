@@ -17,13 +17,13 @@ from sdv_privpgd.cli.documents import (
     metadata_of_types,
     read_facts,
     read_metadata,
-    with_dates_of,
+    with_types_of,
 )
 from sdv_privpgd.cli.files import check_report, kind_read, kind_written
 from sdv_privpgd.cli.foretelling import described, require_rows, say_before
 from sdv_privpgd.cli.keeping import Purchase
 from sdv_privpgd.cli.reading import open_table, read_table, tables_in, types_in
-from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, say
+from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_in_options, say
 from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, spent
 from sdv_privpgd.cli.writing import Output, Outputs, write_rows
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -37,6 +37,12 @@ if TYPE_CHECKING:
     from sdv.metadata import Metadata
 
     from sdv_privpgd.plugin.base import PrivateSynthesizer
+
+
+_WITHOUT_METADATA = {
+    "correct its sdtype in the metadata": "say its sdtype with --metadata",
+    "correct the metadata": "say its sdtype with --metadata",
+}
 
 
 def synthesize(arguments: Namespace) -> None:
@@ -74,6 +80,7 @@ def synthesize(arguments: Namespace) -> None:
             ledger=ledger,
             model=model,
         )
+        arguments.say_spent = purchase.say_spent
         with purchase.kept():
             table = open_table(tables, reading(arguments, tables[0]), facts_of(synthesizer))
             require_rows(arguments, table)
@@ -101,7 +108,7 @@ def print_report(arguments: Namespace, purchase: Purchase) -> None:
     """Prints what was spent, unless it is to be quiet."""
     if arguments.quiet:
         return
-    print(purchase.synthesizer.privacy_report())
+    print(report_in_options(purchase.synthesizer.privacy_report()))
     if purchase.earlier is not None:
         print(f"\nTogether with all before: {spent(purchase.together)}")
 
@@ -159,7 +166,7 @@ def plan(arguments: Namespace) -> None:
             if sentence not in in_plan:
                 say(in_options(sentence))
     print(f"{described(arguments, synthesizer)}\n")
-    print(planned)
+    print(report_in_options(str(planned)))
 
 
 def facts_of(synthesizer: "PrivateSynthesizer") -> Facts:
@@ -218,7 +225,7 @@ def typed(arguments: Namespace, tables: Sequence[Path]) -> "Metadata":
             _say_iso([name for name, dtype in how.dtypes.items() if dtype.kind == "M"], domain)
     else:
         found = detected_metadata(read_table(tables, how, None))
-    return with_dates_of(found, domain)
+    return with_types_of(found, domain)
 
 
 def _say_iso(names: Sequence[str], domain: Mapping[str, Mapping] | None) -> None:
@@ -321,26 +328,37 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
             public_domain=read_facts(arguments.domain),
             public_metadata=arguments.public_metadata,
             discovery_share=arguments.discovery_share,
+            num_bins=getattr(arguments, "num_bins", None),
             target=arguments.target,
             seed=arguments.seed,
             verbose=not getattr(arguments, "quiet", True),
         )
     except (ValueError, SynthesizerInputError) as error:
-        _say_others(arguments, metadata, str(error))
-        raise CommandError(in_options(error)) from None
+        raise CommandError(_last_of_all(arguments, metadata, str(error))) from None
     if arguments.constraints is not None:
         add_constraints(synthesizer, arguments.constraints)
     return synthesizer
 
 
-def _say_others(arguments: Namespace, metadata: "Metadata", first: str) -> None:
-    """Says all that is wrong with the domain, but for what is said first: not one at a run."""
+def _last_of_all(arguments: Namespace, metadata: "Metadata", first: str) -> str:
+    """Says all that is wrong with the domain, in order, and not one at a run; gives the last."""
     from sdv_privpgd.drafting.checking import refused
 
     domain = read_facts(arguments.domain)
-    for sentence in [] if domain is None else refused(metadata, domain):
-        if sentence != first:
-            say(in_options(sentence))
+    others = [] if domain is None else refused(metadata, domain)
+    sentences = others if first in others else [*others, first]
+    *before, last = (_of_types(arguments, in_options(sentence)) for sentence in sentences)
+    for sentence in before:
+        say(sentence)
+    return last
+
+
+def _of_types(arguments: Namespace, sentence: str) -> str:
+    """A sentence that speaks of metadata, where there is none to correct."""
+    if arguments.metadata is None:
+        for said, instead in _WITHOUT_METADATA.items():
+            sentence = sentence.replace(said, instead)
+    return sentence
 
 
 def _fit(synthesizer: "PrivateSynthesizer", table: Source) -> None:

@@ -79,20 +79,40 @@ def problems(
                 f"columns are {list(columns)!r}."
             )
         elif name not in known:
-            yield (
-                f"public_domain names {name!r}, which is not modelled: it is a key, or its sdtype "
-                f"{columns[name].get('sdtype')!r} is none of {list(_KEYS)!r}. Remove it from "
-                "public_domain, or correct the metadata."
-            )
+            if not _is_blank(facts):
+                yield (
+                    f"public_domain names {name!r}, which is not modelled: it is a key, or its "
+                    f"sdtype {columns[name].get('sdtype')!r} is none of {list(_KEYS)!r}. Remove it "
+                    "from public_domain, or correct the metadata."
+                )
         elif isinstance(facts, Mapping):
-            sdtype = columns[name]["sdtype"]
-            yield from (
-                f"public_domain[{name!r}] has the key {key!r}, which says nothing about a "
-                f"{sdtype} column. Use some of {list(_KEYS[sdtype])!r}, or correct its sdtype in "
-                "the metadata."
-                for key, fact in facts.items()
-                if key not in _KEYS[sdtype] and not (fact is None and key in _ALL_KEYS)
-            )
+            yield from _misplaced(name, columns[name]["sdtype"], facts)
+
+
+def _is_blank(facts: object) -> bool:
+    """Whether it is the draft of a column that was not filled in."""
+    return isinstance(facts, Mapping) and bool(facts) and not any(map(_says, facts.values()))
+
+
+def _says(fact: object) -> bool:
+    return fact is not None
+
+
+def _misplaced(name: str, sdtype: str, facts: Mapping) -> Iterator[str]:
+    """A sentence on all keys that say nothing about a column of this sdtype."""
+    wrong = [
+        key
+        for key, fact in facts.items()
+        if key not in _KEYS[sdtype] and (_says(fact) or key not in _ALL_KEYS)
+    ]
+    if wrong:
+        named = ", ".join(map(repr, wrong))
+        kind = f"{'an' if sdtype == 'ordinal' else 'a'} {sdtype} column"
+        yield (
+            f"public_domain[{name!r}] has the key{'s' * (len(wrong) > 1)} {named}, which "
+            f"{'say' if len(wrong) > 1 else 'says'} nothing about {kind}. Use some of "
+            f"{list(_KEYS[sdtype])!r}, or correct its sdtype in the metadata."
+        )
 
 
 def _unmapped(public_domain: object) -> Iterator[str]:

@@ -112,8 +112,8 @@ def _applies(known: Mapping, key: str) -> bool:
 def _refused(name: str, facts: Mapping) -> Iterator[str]:
     """Sentences on what the synthesizer refuses: each fact by itself, then all together."""
     kept = {key: facts[key] for key in ("sdtype", "datetime_format") if key in facts}
-    for key in sorted(facts.keys() - _OF_RANGES):
-        if facts[key] is not None:
+    for key in facts:
+        if key not in _OF_RANGES and facts[key] is not None:
             yield from _raised(name, {**kept, key: facts[key]}, key)
     yield from _raised(name, facts)
 

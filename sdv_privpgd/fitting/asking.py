@@ -46,6 +46,11 @@ def asked(
             "columns must be a dictionary from names to declarations, got "
             f"{type(columns).__name__}."
         )
+    if not columns:
+        raise ValueError(
+            "columns names no column: declare those that are to be modelled, as in "
+            "columns={'age': Numerical(0, 120)}."
+        )
     described = {str(name): require_sdtype(str(name), facts) for name, facts in columns.items()}
     settings = Settings(
         epsilon=epsilon,

@@ -220,6 +220,11 @@ def fit_table(
         warnings.warn(sentence, stacklevel=2)
     check_match(settings, description)
     if after is not None:
+        if not isinstance(after, PrivacyLedger):
+            raise ValueError(
+                "after takes the ledger of an earlier release, as in after=earlier.ledger, got "
+                f"{type(after).__name__}."
+            )
         after.followed_by(settings.ledger())  # refuses, if it does, before a row is read
     private = opened(
         table, description, settings.people, settings.objections if description.columns else None

@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd import forecast, pipeline
+from sdv_privpgd.columns.cutting import MOST_CATEGORIES
 from sdv_privpgd.columns.facts import DateFacts, NumberFacts, without_domain
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain
@@ -212,11 +214,7 @@ class _Assumed:
         """The linear estimate from the questions of a fit, whose answers mean nothing."""
         scale = Fraction(num_rows, _MADE_UP)
         facts = {
-            name: {
-                "sdtype": "categorical",
-                "range_values": list(range(size)),
-                "range_is_nullable": False,
-            }
+            name: {**_with_codes(size), "range_is_nullable": False}
             for name, size in zip(domain.attributes, domain.sizes, strict=True)
         }
         table = PrivateTable(_made_up(domain), most=self.settings.most_weighed)
@@ -254,6 +252,14 @@ def _plain(strategy: Strategy, engine: Engine, domain: Domain) -> tuple[Strategy
     has_kept = has_triples(domain) and takes_groups(engine)
     kept = Fraction(strategy.triples) if has_kept else Fraction(0)
     return replace(strategy, first_share=Fraction(1), triples=Fraction(0)), 1 - kept
+
+
+def _with_codes(size: int) -> dict[str, Any]:
+    """Facts on a column of so many codes: categories, and numbers where these would be too many."""
+    if size <= MOST_CATEGORIES:
+        return {"sdtype": "categorical", "range_values": list(range(size))}
+    ends = {"range_min": 0, "range_max": size - 1, "decimal_places": 0}
+    return {"sdtype": "numerical", **ends, "num_bins": size}
 
 
 def _made_up(domain: Domain) -> Mapping[str, pd.Series]:

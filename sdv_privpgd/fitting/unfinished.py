@@ -3,7 +3,7 @@
 import math
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -15,7 +15,7 @@ from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.accounting import epsilon_of
-from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
@@ -28,7 +28,8 @@ class Unfinished:
     Attributes:
         description: What was public of the table, with what was discovered.
         doubts: What discovery has to say of columns' ranges; ``None`` if it had not ended.
-        looked: What discovery had been answered until then.
+        looked: What discovery had been answered until then; of one that had ended the number of
+            rows, which says whether a table can be the same.
         names: Whether a frame was fitted, and the names of its columns.
         ledger: The books of the fit. What they have left can still be spent.
         schema: What the codes mean that the answers are about; ``None`` before any was asked for.
@@ -61,7 +62,11 @@ class Unfinished:
             ledger=fit.books.ledger,
             schema=fit.description.attributes if asked else None,
             answers=fit.curator.measurements if fit.curator is not None else (),
-            looked=() if fit.has_discovered else fit.transcript.answered,
+            looked=tuple(
+                each
+                for each in fit.transcript.answered
+                if not fit.has_discovered or _counts(each.found)
+            ),
         )
 
     @property
@@ -73,7 +78,7 @@ class Unfinished:
     @property
     def known_rows(self) -> int | None:
         """The number of rows, where the fit had released it as it is."""
-        counts = [answer for answer in self.answers if isinstance(answer.query, CountQuery)]
+        counts = _counts([*self.answers, *(each for look in self.looked for each in look.found)])
         return next((int(each.answer[0]) for each in counts if not each.stddev), None)
 
     def remedy(self) -> str:
@@ -95,13 +100,17 @@ class Unfinished:
         Raises ``ValueError`` for another one, as far as that is public.
         """
         private = opened(table, self.description, settings.people, settings.objections)
-        rows = private.known_rows(settings.adjacency)
+        self.require_same_rows(private)
+        return private
+
+    def require_same_rows(self, table: PrivateTable | EncodedTable) -> None:
+        """Raises ``ValueError`` for another number of rows, where that is public."""
+        rows = table.known_rows(self.ledger.adjacency)
         if rows is not None and self.known_rows not in (None, rows):
             raise ValueError(
                 f"The table of the fit that stopped had {self.known_rows:,} rows, and this one has "
                 f"{rows:,}: hand over the same one."
             )
-        return private
 
     def require(self, description: Description, *, with_data: bool) -> None:
         """Raises ``ValueError`` unless it can be finished under this description."""
@@ -116,6 +125,15 @@ class Unfinished:
                 "No table was asked for before the fit failed. Call finish(data) with the table of "
                 "that fit: what was answered is not paid for again."
             )
+
+
+def _counts(found: Iterable[Any]) -> list[Measurement]:
+    """The numbers of rows among what was answered."""
+    return [
+        each
+        for each in found
+        if isinstance(each, Measurement) and isinstance(each.query, CountQuery)
+    ]
 
 
 def booked(

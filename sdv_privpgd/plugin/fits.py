@@ -165,6 +165,7 @@ class FitsOfTables(FittedState):
 
         Raises:
             NotFittedError: If no fit failed after it had paid for something that is of use.
+            InvalidDataError: For other columns, or another number of rows where that is public.
             ValueError: Without ``data``, if no table of counts was answered; or if settings that
                 give the answers their meaning have changed.
         """
@@ -178,6 +179,7 @@ class FitsOfTables(FittedState):
             found = kept.description
             description = replace(description, discovered=found.discovered, shapes=found.shapes)
             kept.require(description, with_data=data is not None)
+            self._require_same_rows(kept, table)
             settings = replace(settings, epsilon=kept.ledger.epsilon)  # a refinement has more
             fit = Fit(
                 settings,
@@ -261,6 +263,13 @@ class FitsOfTables(FittedState):
         errors = [] if table is None else self._settings().objections(table)
         if errors:
             raise InvalidDataError(errors)
+
+    def _require_same_rows(self, kept: Unfinished, table: PrivateTable | None) -> None:
+        try:
+            if table is not None:
+                kept.require_same_rows(table)
+        except ValueError as error:
+            raise InvalidDataError([str(error)]) from None
 
     @contextmanager
     def _shown(self) -> Iterator[Progress]:

@@ -186,3 +186,14 @@ def test_as_many_rows_as_were_fitted_are_sampled_where_nobody_says_how_many():
     assert len(fit_table(table, columns, epsilon=1.0, engine="pgm").sample()) == 300
     private = fit_table(table, columns, epsilon=9.0, engine="pgm", adjacency="add_remove")
     assert len(private.sample()) == private.num_rows
+
+
+class TestArgumentsOfAnotherKind:
+    def test_after_takes_a_ledger_and_says_so(self):
+        done = fit_table(visits(), {"ill": Boolean()}, 1.0, engine="pgm")
+        with pytest.raises(ValueError, match=r"as in after=earlier\.ledger, got FittedTable"):
+            fit_table(visits(), {"ill": Boolean()}, 1.0, engine="pgm", after=done)  # pyright: ignore
+
+    def test_columns_name_at_least_one(self):
+        with pytest.raises(ValueError, match="columns names no column: declare those"):
+            fit_table(visits(), {}, 1.0)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
-from sdv.errors import NotFittedError, SamplingError
+from sdv.errors import InvalidDataError, NotFittedError, SamplingError
 
 from sdv_privpgd import (
     AIMSynthesizer,
@@ -224,6 +224,43 @@ class TestWhatIsPaidForIsKept:
         assert synthesizer.sample(50)["x"].dropna().between(0, 9).all()
 
 
+class TestAnotherTable:
+    """Its number of rows tells it apart, where that is public."""
+
+    def stopped(self, monkeypatch, adjacency="replace_one"):
+        synthesizer = AIMSynthesizer(BOOLEANS, 3.0, adjacency=adjacency)
+        return failed(synthesizer, TABLE, monkeypatch, KeyboardInterrupt(), after=2)[0]
+
+    def test_is_refused_before_anything_is_spent(self, monkeypatch):
+        synthesizer = self.stopped(monkeypatch)
+        before = synthesizer.ledger
+        with pytest.raises(InvalidDataError, match="had 400 rows, and this one has 100: hand over"):
+            synthesizer.finish(TABLE[:100])
+        assert synthesizer.ledger == before
+        synthesizer.finish(TABLE)
+
+    def test_nothing_is_said_where_the_number_is_private(self, monkeypatch):
+        synthesizer = self.stopped(monkeypatch, "add_remove")
+        synthesizer.finish(TABLE[:100])
+        assert synthesizer.unfinished is None
+
+    def test_is_refused_after_a_discovery_that_had_ended(self, monkeypatch):
+        """Also if what goes on fails again before it asks anything."""
+        synthesizer = MSTSynthesizer(UNDECLARED, 5.0)
+
+        def fails(*args, **settings):
+            raise MemoryError
+
+        with monkeypatch.context() as patch, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            patch.setattr("sdv_privpgd.fitting.fit.Fit.ask", fails)
+            for fitting in (synthesizer.fit, synthesizer.finish):
+                with pytest.raises(MemoryError):
+                    fitting(NUMBERS)
+                with pytest.raises(InvalidDataError, match="had 900 rows, and this one has 90"):
+                    synthesizer.finish(NUMBERS[:90])
+
+
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_a_fit_is_finished_with_a_bar_and_without_a_table(monkeypatch, capsys, adjacency):
     synthesizer = PrivPGDSynthesizer(
@@ -325,6 +362,14 @@ class TestAnInterruptedDiscovery:
                 synthesizer.finish(PEOPLE)
         assert [each.what for each in synthesizer.unfinished.looked] == LOOKS
         assert synthesizer.unfinished.doubts is None
+
+    def test_another_number_of_rows_is_refused(self, monkeypatch):
+        synthesizer = interrupted(monkeypatch, 3)
+        before = synthesizer.ledger
+        with pytest.raises(InvalidDataError, match="had 3,000 rows, and this one has 100: hand"):
+            synthesizer.finish(PEOPLE[:100])
+        assert synthesizer.ledger == before
+        assert synthesizer.unfinished is not None
 
     def test_under_settings_that_look_for_something_else_it_is_refused(self, monkeypatch):
         synthesizer = interrupted(monkeypatch, 3)

@@ -292,4 +292,4 @@ def test_the_program_is_installed_and_puts_things_in_order_when_it_is_ended(csv,
         waiting.send_signal(signal.SIGINT)
         _, said = waiting.communicate(timeout=60)
     assert waiting.returncode == 130, said
-    assert said.splitlines() == ["sdv-privpgd: interrupted"]
+    assert said.splitlines() == ["sdv-privpgd: Nothing was spent.", "sdv-privpgd: interrupted"]

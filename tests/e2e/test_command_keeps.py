@@ -1,8 +1,6 @@
 """What was paid for is kept: full disks, interrupts, fits that are finished later."""
 
-import errno
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -10,7 +8,7 @@ import sys
 import pandas as pd
 import pytest
 import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
-from commands import DOMAIN, SECRET, declared, new_files, run
+from commands import DOMAIN, SECRET, declared, fails_at, new_files, run
 from sdv.utils import load_synthesizer
 
 _FIT = "sdv_privpgd.synthesize.pgm.PrivatePGM.fit"
@@ -31,18 +29,6 @@ def interrupted(csv, tmp_path, monkeypatch, capsys):
 
 
 # Files that cannot be written
-
-
-def fails_at(monkeypatch, name):
-    """Makes writing one file fail, as on a full disk. Its name has a part of the path."""
-    fsync, links = os.fsync, "/proc/self/fd"
-
-    def full(number):
-        if name in os.readlink(f"{links}/{number}"):
-            raise OSError(errno.ENOSPC, "No space left on device")
-        fsync(number)
-
-    monkeypatch.setattr("sdv_privpgd.cli.writing.os.fsync", full)
 
 
 @pytest.mark.parametrize("failing", ["out.csv", "page.html", "l.json", "model.pkl"])

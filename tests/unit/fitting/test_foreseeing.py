@@ -266,3 +266,13 @@ def test_a_plan_speaks_of_a_delta_that_promises_nothing(delta, said):
     settings = Settings(epsilon=1.0, delta=delta, strategy=Independent(), engine=PrivatePGM())
     text = str(planned(settings, Description(columns=columns), num_rows=3_000))
     assert ("is not below 1 in 3,000 rows" in " ".join(text.split())) == said
+
+
+@pytest.mark.parametrize("facts", [{"range_values": list(range(300))}, {"num_bins": 300}])
+def test_columns_of_very_many_codes_are_foreseen(facts):
+    many = {"sdtype": "categorical", **facts}
+    if "num_bins" in facts:
+        many |= {"sdtype": "numerical", "range_min": 0, "range_max": 999}
+    found = foretold(settings_of(), described({"many": many, **categories({"ill": 3})}), 5_000)
+    assert 0 < found.here.columns["ill"] < 1
+    assert 0 < found.here.columns["many"] < 1
