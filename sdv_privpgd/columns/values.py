@@ -12,7 +12,7 @@ _KINDS = bool, int | float, Decimal, datetime.time, datetime.datetime, datetime.
 
 
 def in_order(values: Iterable[Value]) -> list[Value]:
-    """Sorts values: booleans, numbers, decimals, times of day, moments, days, text, bytes, in order.
+    """Sorts values: booleans, numbers, decimals, times, moments, days, text and bytes, in order.
 
     >>> in_order(["B", 3, "A", True])
     [True, 3, 'A', 'B']

@@ -43,7 +43,7 @@ _ENDS = "range_min", "range_max"
 
 _EACH, _ALL = Fraction(1, 100), Fraction(1, 50)
 """Of the whole budget: for the small question about a short range, and for all of them at most.
-With a 50th, at epsilon 1, a code in an eighth of 2,500 rows is found beside two more short ranges."""
+With a 50th, at epsilon 1, a code in an eighth of 2,500 rows is found beside two short ranges."""
 
 
 class Groups(NamedTuple):
