@@ -8,6 +8,7 @@ import numpy as np
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import code_labels
+from sdv_privpgd.columns.usual_codes import USUAL_DATES, USUAL_NUMBERS
 from sdv_privpgd.inference.values import CodeValues, code_values
 from sdv_privpgd.words import number, share
 
@@ -16,24 +17,6 @@ _MANY, _SURELY = 0.08, 0.05
 
 _SOME, _SOME_SURELY = 0.02, 0.01
 """The same of numbers that are usual codes."""
-
-_USUAL = {-1.0} | {
-    sign * number
-    for sign in (-1, 1)
-    for nines in (10.0**digits - 1 for digits in range(1, 6))
-    for number in (nines, nines - 1, nines / 9 * 8, nines / 9 * 7)
-}
-"""Numbers that codebooks use for missing, unknown and refused: 9, 99, 998, 88, 77 and the like."""
-
-_USUAL_DATES = frozenset(
-    np.datetime64(date, "D")
-    for date in (
-        *("0001-01-01", "1600-01-01", "1601-01-01", "1753-01-01", "1800-01-01", "1899-12-30"),
-        *("1899-12-31", "1900-01-01", "1901-01-01", "1970-01-01", "2099-12-31", "2100-01-01"),
-        *("2199-12-31", "2200-01-01", "2222-02-22", "2262-04-11", "2999-12-31", "9999-12-31"),
-    )
-)
-"""Dates that systems and forms write for unknown, never and still."""
 
 _OF_A_DATE, _OF_A_DATE_SURELY = 0.04, 0.02
 """The shares of other dates: so early or so late a date is rarer than so large a number."""
@@ -128,7 +111,7 @@ def far_away(column: Column, shares: np.ndarray, error: float, declared: Mapping
 def _is_usual(column: Column, values: CodeValues, code: int, place: int) -> bool:  # noqa: ARG001
     """Whether a code is a single number that codebooks use."""
     value = float(values.lows[code])
-    return value == values.highs[code] and value in _USUAL
+    return value == values.highs[code] and value in USUAL_NUMBERS
 
 
 def _is_last(column: Column, values: CodeValues, code: int) -> bool:
@@ -142,4 +125,4 @@ def _is_usual_date(column: Column, values: CodeValues, code: int, place: int) ->
     ends = np.array([values.lows[code], values.highs[code]]).astype(np.int64)
     days = ends.astype(f"datetime64[{column.unit}]").astype("datetime64[D]")
     is_short = days[1] - days[0] < np.timedelta64(_NEAR_IT, "D")
-    return bool(is_short) and days[place] in _USUAL_DATES
+    return bool(is_short) and days[place] in USUAL_DATES
