@@ -97,16 +97,18 @@ def usual_size(facts: "ColumnFacts", num_bins: int) -> int:
     return _CATEGORIES
 
 
-def looking(num_rows: int, num_columns: int) -> list[Stage]:
+def looking(num_rows: int, num_columns: int, num_short: int = 0) -> list[Stage]:
     """The stages of discovery, which reads each cell twice and counts single columns.
+
+    Of columns with a ``short`` range each cell is read once.
 
     >>> [stage.name for stage in looking(num_rows=50_000, num_columns=10)]
     ['look', 'encode']
     """
-    if not num_columns:
-        return []
     cells = num_rows * num_columns
-    return [Stage("look", 0.05 + 2 * _LOOK * cells), Stage("encode", _ENCODE * cells)]
+    looks = [Stage("look", 0.05 + 2 * _LOOK * cells)] if num_columns else []
+    encoded = num_columns + num_short
+    return [*looks, *([Stage("encode", _ENCODE * encoded * num_rows)] if encoded else [])]
 
 
 def encoding(num_rows: int, sdtypes: Sequence[str]) -> list[Stage]:

@@ -95,7 +95,7 @@ def _categories(name: str, words: Mapping, nullable: bool | None) -> CategoryFac
     for value, read in zip(listed, declared, strict=True):
         if read is None:
             raise ValueError(
-                f"range_values of {name!r} may hold strings, numbers, booleans and times of day "
+                f"range_values of {name!r} may hold strings, numbers, booleans, dates and times "
                 f"without a time zone, got {value!r}. "
                 "Say with range_is_nullable whether values may be missing."
             )

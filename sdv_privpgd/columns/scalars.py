@@ -34,7 +34,9 @@ LARGEST_WHOLE = 2**62
 _DIGITS = 34
 """Decimals of more digits before or after the point are read as the nearest float."""
 
-_COMPARABLE = {str, bytes, bool, int, float, type(None), type(pd.NA)}
+_COMPARABLE = {str, bytes, bool, int, float, datetime.date, type(None), type(pd.NA)}
+
+_TIMES = datetime.time, datetime.datetime, pd.Timestamp
 
 
 @contextlib.contextmanager
@@ -111,17 +113,24 @@ def plain(cell: Any) -> Plain | None:
     return cell if kind is Fraction else None
 
 
-def category(cell: Any) -> Plain | datetime.time | None:
-    """The cell as ``plain`` returns it, or a time of day without a time zone.
+def category(cell: Any) -> Plain | datetime.time | datetime.date | None:
+    """The cell as ``plain`` returns it, or a date, or a moment or time of day without a time zone.
 
-    >>> category(datetime.time(12, 30))
-    datetime.time(12, 30)
+    >>> category(datetime.time(12, 30)), category(pd.Timestamp("2024-01-31"))
+    (datetime.time(12, 30), datetime.datetime(2024, 1, 31, 0, 0))
     """
-    value = plain(cell)
+    value, kind = plain(cell), type(cell)
+    if value is not None or kind is datetime.date:
+        return cell if value is None else value
     # Comparing times with a zone would call the zone's code.
-    if value is None and type(cell) is datetime.time and cell.tzinfo is None:
+    if kind not in _TIMES or cell.tzinfo is not None:
+        return None
+    if kind is not pd.Timestamp:
         return cell
-    return value
+    try:
+        return cell.to_pydatetime(warn=False)
+    except ValueError:  # a year above 9999
+        return None
 
 
 def canonical(cell: Any) -> Value | None:
@@ -134,7 +143,7 @@ def canonical(cell: Any) -> Value | None:
     (2, True, Decimal('1.5'))
     """
     value = category(cell)
-    if value is None or isinstance(value, bool | str | bytes | int | datetime.time):
+    if value is None or isinstance(value, bool | str | bytes | int | datetime.time | datetime.date):
         return value
     if isinstance(value, Decimal) and _is_short(value):
         return Decimal(int(value)) if value == int(value) else value.normalize(_EXACTLY)

@@ -4,14 +4,15 @@ import datetime
 from collections.abc import Iterable
 from decimal import Decimal
 
-Value = bool | int | float | Decimal | datetime.time | str | bytes
+Value = bool | int | float | Decimal | datetime.time | datetime.date | str | bytes
 """A value in its one spelling (``scalars.canonical``)."""
 
-_KINDS = bool, int | float, Decimal, datetime.time, str, bytes
+# A ``datetime`` is a ``date`` to Python, which cannot compare the two.
+_KINDS = bool, int | float, Decimal, datetime.time, datetime.datetime, datetime.date, str, bytes
 
 
 def in_order(values: Iterable[Value]) -> list[Value]:
-    """Sorts values: booleans, numbers, decimals, times of day, then text and bytes, each in order.
+    """Sorts values: booleans, numbers, decimals, times, moments, days, text and bytes, in order.
 
     >>> in_order(["B", 3, "A", True])
     [True, 3, 'A', 'B']

@@ -5,6 +5,7 @@ noise, one by one and in sums of many cells. All cells beyond the bulk would sha
 are drawn next to the bulk. A few large parts of the range hold such rows together.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -62,9 +63,14 @@ class EvenParts:
         """The question how many rows each part has."""
         return GroupedMarginalQuery((self.name,), Grouping.of({self.name: self.of_code}))
 
-    def within(self, answer: Measurement) -> "Counted":
-        """The answer's counts of the parts in the range."""
+    def within(self, answer: Measurement, beyond: Mapping[str, float]) -> "Counted":
+        """The answer's counts of the parts in the range.
+
+        The rows that clearly lie ``beyond`` an end are in its part, as they are in its cell.
+        """
         counts = answer.answer[self.first : self.first + _PARTS].astype(np.float64)
+        for key, rows in beyond.items():
+            counts[0 if key == "range_min" else -1] += round(rows)
         of_cell = self.of_code[self.first : self.first + self.num_cells] - self.first
         return Counted(NoisyTable(counts, answer.stddev**2), of_cell)
 

@@ -1,22 +1,25 @@
-"""Rows beyond declared ends of a range: counted beside the fine cells, at no further cost. Public.
+"""Rows beyond declared ends of a range. Public.
 
-Beyond each declared end lies one cell more. A row is in one cell either way, so the question costs
-the same.
+Beyond each declared end lies one cell more than the fine ones. A row is in one cell either way, so
+the question costs the same. Short ranges, which have no fine cells, get a small question of their
+own: how many rows lie below, inside and above.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sdv_privpgd.columns.bins import Interval, Ticks
 from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.wording import words_of
-from sdv_privpgd.estimate.noisy_tables import Total
+from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total, averaged
 from sdv_privpgd.privacy.measurement import Measurement
 
 _CLEAR = 4.0
@@ -29,6 +32,70 @@ NEARLY_ALL, _MOST = 0.9, 0.5
 """The share of rows that surely have none of the declared values, from which on a fit stops; and
 the share of all rows that must lie outside a range."""
 
+_MAY_BE, _SURELY = 2.0, 3.0
+"""Nearly all rows lie outside if their count may be as many within 2 standard deviations, and is
+that of most rows within 3. A stop costs nothing, and the fit can go on."""
+
+_WORTH_SAYING = 0.01
+"""An error of more of the rows than that (2 standard deviations) is said with a share."""
+
+_ENDS = "range_min", "range_max"
+
+_EACH, _ALL = Fraction(1, 100), Fraction(1, 50)
+"""Of the whole budget: for the small question about a short range, and for all of them at most.
+With a 50th, at epsilon 1, a code in an eighth of 2,500 rows is found beside two short ranges."""
+
+
+class Groups(NamedTuple):
+    """The noisy numbers of rows in the groups that the declared ends of a range make. Public.
+
+    Attributes:
+        beyond: The number beyond each end that was declared.
+        missing: That of rows without a value.
+        stddev: The standard deviation of each of these.
+        within: The number of all other rows.
+        within_stddev: Its standard deviation.
+
+    >>> Groups({"range_min": 40.0}, 3.0, 5.0, 957.0, 5.0).clear
+    {'range_min': 40.0}
+    """
+
+    beyond: Mapping[str, float]
+    missing: float
+    stddev: float
+    within: float
+    within_stddev: float
+
+    def given(self, total: Total) -> "Groups":
+        """The numbers if that of all rows is known: what all groups miss of it is shared out.
+
+        >>> Groups({"range_min": 46.0}, 4.0, 4.0, 946.0, 4.0).given(Total(1_000.0, 0.0)).within
+        947.3333333333334
+        """
+        if total.stddev:
+            return self
+        own, within = self.stddev**2, self.within_stddev**2
+        all_of_them = own * (len(self.beyond) + 1) + within
+        missed = total.value - sum(self.beyond.values()) - self.missing - self.within
+        each, rest = own / all_of_them, within / all_of_them
+        return Groups(
+            beyond={key: rows + missed * each for key, rows in self.beyond.items()},
+            missing=self.missing + missed * each,
+            stddev=self.stddev * math.sqrt(1 - each),
+            within=self.within + missed * rest,
+            within_stddev=self.within_stddev * math.sqrt(1 - rest),
+        )
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether some rows surely lie inside."""
+        return self.within > _CLEAR * self.within_stddev
+
+    @property
+    def clear(self) -> dict[str, float]:
+        """The numbers beyond the ends, where there clearly are any."""
+        return {key: rows for key, rows in self.beyond.items() if rows > _CLEAR * self.stddev}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Beyond:
@@ -38,13 +105,10 @@ class Beyond:
         name: The column's name.
         is_date: Whether it has dates.
         ends: These ends, in SDV's words.
-        count: The noisy number of rows beyond them, ``missing`` that of rows without a value, and
-            ``within`` that of the other rows.
-        cells: The number of cells that these others were counted in.
-        stddev: Of the noise of each count.
+        groups: The noisy numbers of rows.
 
-    >>> counts = {"count": 960, "missing": -3, "within": 42, "cells": 10, "stddev": 5.0}
-    >>> ages = Beyond(name="age", is_date=False, ends={"range_max": 9}, **counts)
+    >>> groups = Groups({"range_max": 960.0}, -3.0, 5.0, 42.0, 16.0)
+    >>> ages = Beyond(name="age", is_date=False, ends={"range_max": 9}, groups=groups)
     >>> ages.misfit(Total(1_000.0, 0.0))[:56]
     "About 96 % of the rows of 'age' lie outside its declared"
     >>> ages.misfit(Total(1_200.0, 0.0)) is None
@@ -54,32 +118,41 @@ class Beyond:
     name: str
     is_date: bool
     ends: Mapping[str, Any]
-    count: int
-    missing: int
-    within: int
-    cells: int
-    stddev: float
+    groups: Groups
 
     def misfit(self, total: Total) -> str | None:
-        """A sentence if nearly all rows with a value, and most of all rows, are surely among them.
+        """A sentence if nearly all rows with a value, and most of all rows, seem to be among them.
 
         Args:
             total: The number of all rows.
         """
-        error = _CLEAR * self.stddev
-        rows = total.value + _CLEAR * total.stddev
-        with_value = rows - max(self.missing - error, 0.0)
-        surely = self.count - error * math.sqrt(len(self.ends))
-        if surely < max(_MOST * rows, NEARLY_ALL * with_value):
+        outside = self._outside(total)
+        count, error = float(outside.counts[0]), math.sqrt(outside.variance)
+        missing = max(self.groups.missing - _MAY_BE * self.groups.stddev, 0.0)
+        rows = total.value + _MAY_BE * total.stddev
+        if count + _MAY_BE * error < NEARLY_ALL * (rows - missing):
             return None
-        if self.within - error * math.sqrt(self.cells) > (1 - NEARLY_ALL) * rows:
+        if count - _SURELY * error < _MOST * rows:
             return None
         ends = " and ".join(f"{key}={end!r}" for key, end in self.ends.items())
         wrong = "the year" if self.is_date else "the unit"
         return (
-            f"About {_percent(min(self.count / total.value, 1.0))} % of the rows of {self.name!r} "
-            f"lie outside its declared {ends}. Check {wrong}, or declare a wider range; if these "
-            "are codes for missing, make them missing before a fit."
+            f"{_about(count, error, total)} of the rows of {self.name!r} lie outside its declared "
+            f"{ends}. Check {wrong}, or declare a wider range; if these are codes for missing, "
+            "make them missing before a fit."
+        )
+
+    def _outside(self, total: Total) -> NoisyTable:
+        """The number of rows outside: as counted, and as what is neither inside nor missing."""
+        groups = self.groups
+        own = [groups.beyond[key] for key in self.ends]
+        rest = total.value - groups.within - groups.missing
+        variance = total.stddev**2 + groups.within_stddev**2 + groups.stddev**2
+        return averaged(
+            [
+                NoisyTable(np.array([sum(own)]), len(own) * groups.stddev**2),
+                NoisyTable(np.array([rest]), variance),
+            ]
         )
 
 
@@ -120,68 +193,112 @@ class Fenced:
         high = math.nextafter(after, math.inf) if above else high
         return replace(self.inner, cells=replace(cells, low=low, high=high, cuts=cuts))
 
-    def counted(self, answer: Measurement) -> Measurement:
-        """The counts of the inner cells. Where rows clearly lie beyond an end, they are in its."""
+    def groups(self, *answers: Measurement) -> Groups:
+        """The numbers of rows beyond the ends and inside, from all answers that have them.
+
+        Each answer has the cells of ``column``, or fewer between the same ends. Their noise is
+        independent, so they are averaged by inverse variance.
+        """
+        below, above = (key in self.declared for key in _ENDS)
+        found = []
+        for answer in answers:
+            counts = answer.answer.astype(np.float64)
+            inner = slice(int(below), len(counts) - 1 - int(above))
+            apart = np.delete(counts, np.arange(len(counts))[inner])
+            size = len(counts) - len(apart)
+            found.append(
+                (
+                    NoisyTable(apart, answer.stddev**2),
+                    NoisyTable(counts[inner].sum(keepdims=True), size * answer.stddev**2),
+                )
+            )
+        apart, within = (averaged(tables) for tables in zip(*found, strict=True))
+        return Groups(
+            beyond=dict(zip(self.declared, apart.counts.tolist()[:-1], strict=True)),
+            missing=float(apart.counts[-1]),
+            stddev=math.sqrt(apart.variance),
+            within=float(within.counts[0]),
+            within_stddev=math.sqrt(within.variance),
+        )
+
+    def counted(self, answer: Measurement, clear: Mapping[str, float]) -> Measurement:
+        """The counts of the inner cells. The rows that clearly lie beyond an end are in its."""
         number, start = self.inner.num_values, int("range_min" in self.declared)
         counts = np.append(answer.answer[start : start + number], answer.answer[-1])
-        for key, beyond in self._beyond(answer).items():
-            counts[0 if key == "range_min" else number - 1] += beyond
+        for key, beyond in clear.items():
+            counts[0 if key == "range_min" else number - 1] += round(beyond)
         return replace(answer, answer=counts)
 
-    def sentences(self, answer: Measurement) -> list[str]:
+    def sentences(self, groups: Groups, total: Total) -> list[str]:
         """A sentence on each end beyond which many rows clearly lie.
 
         >>> from sdv_privpgd.columns.cutting import column_of
-        >>> from sdv_privpgd.privacy.queries import MarginalQuery
         >>> age = column_of("age", NumberFacts(low=0, high=2, decimal_places=0))
-        >>> counts = np.array([40, 300, 300, 300, 0])  # the last is missing
-        >>> answer = Measurement(query=MarginalQuery(("age",)), answer=counts, stddev=2.0)
-        >>> said = Fenced(inner=age, declared={"range_min": 0}).sentences(answer)
+        >>> groups = Groups({"range_min": 40.0}, 0.0, 2.0, 900.0, 3.5)
+        >>> said = Fenced(inner=age, declared={"range_min": 0}).sentences(groups, Total(940.0, 0.0))
         >>> said[0][:54]
         "About 4.3 % of the rows of 'age' lie below its declare"
         """
-        total = max(float(answer.answer.sum()), 1.0)
         return [
-            self._sentence(key, min(beyond / total, 1.0))
-            for key, beyond in self._beyond(answer).items()
-            if beyond > _MANY * total
+            self._sentence(key, _about(beyond, groups.stddev, total))
+            for key, beyond in groups.clear.items()
+            if beyond > _MANY * total.value
         ]
 
-    def beyond(self, answer: Measurement) -> "Beyond | None":
-        """The rows that clearly lie beyond the ends, if there are any."""
-        found = self._beyond(answer)
-        if not found:
+    def beyond(self, groups: Groups, clear: Mapping[str, float]) -> "Beyond | None":
+        """The rows that clearly lie beyond some ends, if there are any."""
+        if not clear:
             return None
         return Beyond(
             name=self.inner.name,
             is_date=self.inner.sdtype == "datetime",
-            ends={key: self.declared[key] for key in found},
-            count=sum(found.values()),
-            missing=int(answer.answer[-1]),
-            within=int(answer.answer[:-1].sum()) - sum(found.values()),
-            cells=len(answer.answer) - 1 - len(found),
-            stddev=answer.stddev,
+            ends={key: self.declared[key] for key in clear},
+            groups=groups,
         )
 
-    def _beyond(self, answer: Measurement) -> dict[str, int]:
-        """The noisy numbers of rows beyond the ends, where there clearly are any."""
-        places = {"range_min": 0, "range_max": -2}  # the last is the count of missing
-        counts = {key: int(answer.answer[places[key]]) for key in self.declared}
-        return {key: count for key, count in counts.items() if count > _CLEAR * answer.stddev}
-
-    def _sentence(self, key: str, share: float) -> str:
+    def _sentence(self, key: str, about: str) -> str:
         where, code = ("below", "-1") if key == "range_min" else ("above", "999")
         if self.inner.sdtype == "datetime":
             code = "the year 1900" if key == "range_min" else "the year 2099"
         return (
-            f"About {_percent(share)} % of the rows of {self.inner.name!r} lie {where} its "
+            f"{about} of the rows of {self.inner.name!r} lie {where} its "
             f"declared {key}={self.declared[key]!r} and were moved to it. If these are codes, such "
             f"as {code} for missing, make them missing before a fit; if not, declare a wider range."
         )
 
 
+def _about(count: float, stddev: float, total: Total) -> str:
+    """The share of rows, and how far it may be off, if that is more than a point."""
+    share = min(max(count / total.value, 0.0), 1.0)
+    error = _MAY_BE * math.hypot(stddev, share * total.stddev) / total.value
+    if error < _WORTH_SAYING:
+        return f"About {_percent(share)} %"
+    return f"About {_percent(share)} % (give or take {_percent(error)})"
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.0f}" if share >= 0.1 else f"{100 * share:.2g}"
+
+
+def part_for_short(number: int) -> Fraction:
+    """The part of the whole budget for the small questions about so many short ranges.
+
+    >>> part_for_short(1), part_for_short(9)
+    (Fraction(1, 100), Fraction(1, 50))
+    """
+    return min(_EACH * number, _ALL)
+
+
+def fenced_whole(name: str, known: ColumnFacts) -> Fenced:
+    """A column in three groups: what lies below its declared range, inside, and above.
+
+    >>> age = NumberFacts(low=0, high=20, decimal_places=0, nullable=False)
+    >>> fenced_whole("age", age).column.locate(np.array([-1, 0, 20, 99]))[0]
+    array([0, 1, 1, 2])
+    """
+    assert isinstance(known, NumberFacts | DateFacts)
+    whole = replace(known, cuts=None, frequencies=None, num_bins=1, nullable=True)
+    return fenced(column_of(name, whole), known, known)
 
 
 def fenced(inner: Column, known: ColumnFacts, found: ColumnFacts) -> Fenced:

@@ -9,11 +9,12 @@ import numpy as np
 
 from sdv_privpgd.columns.bins import Ticks
 from sdv_privpgd.columns.cutting import column_of
-from sdv_privpgd.columns.dates import has_zone, survive_writing, to_ticks
+from sdv_privpgd.columns.dates import EARLIEST, LATEST, has_zone, survive_writing, to_ticks
 from sdv_privpgd.columns.facts import DateFacts, NumberFacts
 from sdv_privpgd.columns.readings import MOST_PLACES, UNITS
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.units import unit_of_format
+from sdv_privpgd.columns.usual_codes import USUAL_DATES, USUAL_NUMBERS
 from sdv_privpgd.discovery.bounds import counted_in, inside, within
 from sdv_privpgd.discovery.grids import DAY, POWERS, YEARS
 from sdv_privpgd.discovery.looks import SINGLE
@@ -91,7 +92,9 @@ def rough_numbers(
     held = np.flatnonzero((edges[1:] > float(low)) & (edges[:-1] <= float(high)))
     parts = np.clip(edges[[*held, held[-1] + 1]], float(low), float(high))
     parts[[0, -1]] = float(low), float(high)
-    cuts = {*_fine_cuts(parts, _part(noisy, held), scale), *_around(alone[:_MOST_ALONE], scale)}
+    usual = [] if math.isinf(scale) else sorted(USUAL_NUMBERS)
+    single = [*alone[:_MOST_ALONE], *usual]
+    cuts = {*_fine_cuts(parts, _part(noisy, held), scale), *_around(single, scale)}
     if math.isinf(scale) and _is_tiny(noisy):
         cuts |= {*_TINY.tolist(), *(-_TINY).tolist()}
     return replace(found, cuts=inside(sorted(cuts), found) or None)
@@ -236,5 +239,14 @@ def _cut_ticks(edges: np.ndarray, noisy: NoisyTable, unit: str) -> list[int]:
     if edges[-1] - edges[0] < SINGLE:
         return []
     cuts = np.ceil(_fine_cuts(edges.astype(np.float64), noisy, 1.0)).astype(np.int64)
-    moments = np.unique(cuts).astype(f"datetime64[{unit}]").astype("datetime64[ns]")
+    # Days that stand for unknown or never have cells of their own, which cost next to nothing.
+    days = (int(day.astype(np.int64)) for day in USUAL_DATES)
+    told = [day * DAY for day in days if EARLIEST < day * DAY <= LATEST - DAY]
+    own = to_ticks(np.array([*told, *(each + DAY for each in told)]), unit)
+    own = own[(own > edges[0]) & (own < edges[-1])]
+    moments = (
+        np.unique(np.concatenate((cuts, own)))
+        .astype(f"datetime64[{unit}]")
+        .astype("datetime64[ns]")
+    )
     return moments.astype(np.int64).tolist()

@@ -15,6 +15,8 @@ from pandas.api.typing import NaTType
 
 from sdv_privpgd.columns.scalars import plain
 
+_VALUES = "range_values", "other_value"
+
 _YAML = (".yaml", ".yml")
 
 _MOST_PRINTED = 40
@@ -98,7 +100,9 @@ def plain_domain(domain: Mapping[str, Mapping], *, keeps: bool = False) -> dict[
     """
     return {
         str(name): {
-            str(key): _plain(f"{key} of {name!r}", fact, facts.get("datetime_format"), keeps)
+            str(key): (_categories if key in _VALUES else _plain)(
+                f"{key} of {name!r}", fact, facts.get("datetime_format"), keeps
+            )
             for key, fact in facts.items()
         }
         for name, facts in domain.items()
@@ -133,6 +137,16 @@ def shortly(domain: Mapping[str, Mapping]) -> dict[str, dict]:
         }
         for name, facts in domain.items()
     }
+
+
+def _categories(what: str, fact: Any, datetime_format: str | None, keeps: bool) -> Any:
+    """As ``_plain``, but a date among categories is kept, or refused: its text is another value."""
+    listed = isinstance(fact, list | tuple | np.ndarray | pd.Index | pd.Series)
+    if any(isinstance(each, datetime.date) for each in (fact if listed else [fact])):
+        if not keeps:
+            raise ValueError(f"{what} cannot be written to a file: it has dates. Write text.")
+        return list(fact) if listed else fact
+    return _plain(what, fact, datetime_format, keeps)
 
 
 def _plain(what: str, fact: Any, datetime_format: str | None, keeps: bool) -> Any:

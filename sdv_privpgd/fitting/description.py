@@ -137,6 +137,18 @@ class Description(FieldsAlone):
         return self.lacking if self.discovers else {}
 
     @cached_property
+    def short_ranges(self) -> dict[str, ColumnFacts]:
+        """What is declared of numbers and dates that nobody looks into, as their cells are few.
+
+        It is only counted how many rows lie beyond their ranges.
+        """
+        return {
+            name: facts
+            for name, facts in (self.stated if self.discovers else {}).items()
+            if isinstance(facts, NumberFacts | DateFacts) and name not in self.undeclared
+        }
+
+    @cached_property
     def lacking(self) -> dict[str, ColumnFacts]:
         """What is known of each column that it would help to look into."""
         return worth_a_look(self.stated, self.most_bins)

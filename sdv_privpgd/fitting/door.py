@@ -234,8 +234,9 @@ def fit_table(
     for sentence in description.on_days:
         warnings.warn(sentence, stacklevel=2)
     done = fit_opened(settings, description, private, progress, after=after, stops=True)
-    if done.warnings:
-        warnings.warn("\n- ".join((OPENING, *done.warnings)), stacklevel=2)
+    said = [sentence for sentence in done.warnings if sentence not in description.on_days]
+    if said:  # what was said before the fit is not said again
+        warnings.warn("\n- ".join((OPENING, *said)), stacklevel=2)
     return done
 
 

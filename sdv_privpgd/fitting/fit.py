@@ -168,6 +168,7 @@ class Fit:
         self.books = WatchedBooks(begun)
         self.transcript = Transcript(answered)
         self._beyond: Sequence[Beyond] = ()
+        self._inside: frozenset[str] = frozenset()
 
     def discover(self, table: PrivateTable, progress: Progress = silent) -> None:
         """Finds privately what is not declared, and the shapes of differences."""
@@ -177,14 +178,20 @@ class Fit:
         share = Fraction(self.settings.discovery_share)
         looked = share * description.share_looked_into * (1 - apart)
         found = discover(
-            table, description.undeclared, self.books, looked, transcript=known, progress=progress
+            table,
+            description.undeclared,
+            self.books,
+            looked,
+            short=description.short_ranges if share else {},
+            transcript=known,
+            progress=progress,
         )
         facts = self._with_codes(found, table.known_rows(self.settings.adjacency))
         description = replace(description, discovered=facts)
         fine, part = description.shapeless.differences, budget * share * apart
         shapes = find_shapes(table, fine, self.books, part, transcript=known, progress=progress)
         self.description = replace(description, shapes=shapes)
-        self.doubts, self._beyond = found.doubts, found.beyond
+        self.doubts, self._beyond, self._inside = found.doubts, found.beyond, found.inside
         self.has_discovered = True
         strategy = strategy_for(self.settings, self.description)
         require_match(strategy, self.settings.engine, self.description.attributes.domain())
@@ -231,7 +238,7 @@ class Fit:
                     schema,
                     description.facts,
                     beyond=self._beyond,
-                    counted_beyond=frozenset(description.undeclared),
+                    counted_beyond=frozenset(description.undeclared) | self._inside,
                 )
             try:
                 pipeline.ask(self.curator, strategy, self._engine, again=again, progress=progress)
@@ -305,7 +312,11 @@ class Fit:
         domain = Domain(tuple(sizes), tuple(sizes.values()))
         strategy, engine = self.settings.strategy, self.settings.engine
         return [
-            *forecast.looking(num_rows, len(undeclared)),
+            *forecast.looking(
+                num_rows,
+                len(undeclared),
+                0 if self.has_discovered else len(description.short_ranges),
+            ),
             *forecast.encoding(num_rows, [description.measured[name] for name in sizes]),
             *forecast.asking(domain, num_rows, strategy, engine),
             *forecast.fitting(

@@ -4,11 +4,11 @@ A misspelled codebook makes all cells ``other`` or missing, and a wrong unit or 
 an end of the declared range. The first noisy counts of the column, which are paid for either way,
 show it. What is left of the budget then stays unspent.
 
-Beyond the ends of a range that is looked into rows are counted, so nothing has to be guessed. A
-range of few values is not looked into: rows at its end may have come from beyond, or belong there.
-It stops only for an end at which so many rows are rare in good tables: one value, which is not 0,
-1 or -1 (many columns are 0 in nearly all rows), of at least five. Where the last cell of a range
-that is not looked into holds several values, nobody can tell: the fit ends, and warns.
+Beyond the ends of a range rows are counted, so nothing has to be guessed. Where that was not done,
+or where noise hides it, rows at an end may have come from beyond, or belong there. The fit then
+stops only for an end at which so many rows are rare in good tables: one value, which is not 0, 1 or
+-1 (many columns are 0 in nearly all rows), of at least five. Where the last cell holds several
+values, nobody can tell: the fit ends, and warns.
 """
 
 import math
@@ -48,7 +48,8 @@ _WORTH_KEEPING = Fraction(1, 10)
 
 CAN_GO_ON = (
     "What was paid for is kept in this error: its finish(table), with the same table, goes on all "
-    "the same and spends what is left of the budget."
+    "the same and spends what is left of the budget. A corrected table needs a new fit, whose "
+    "budget adds to what is spent."
 )
 """What is said where ``fit_table`` or ``measure`` stops."""
 
@@ -160,7 +161,8 @@ class Lookout:
         schema: The columns.
         declared: What is declared of them, in SDV's words.
         beyond: What was counted beyond the ranges of columns.
-        counted_beyond: The columns of which it was counted how many rows lie beyond their range.
+        counted_beyond: The columns of which it was counted clearly how many rows lie beyond their
+            range.
         left: The columns of which it is not yet sure that declared values are there.
 
     >>> import numpy as np
@@ -201,8 +203,9 @@ class Lookout:
         if is_dear or not (self.left or self.beyond) or not self.curator.measurements:
             return
         total = estimate_total(domain, self.curator.measurements)
-        outside, self.beyond = [each.misfit(total) for each in self.beyond], ()
-        said = [sentence for sentence in outside if sentence is not None]
+        told = {each.name: each.misfit(total) for each in self.beyond}
+        outside = {name: sentence for name, sentence in told.items() if sentence is not None}
+        said, self.beyond = list(outside.values()), ()
         new = [
             answer
             for answer in self.curator.measurements
@@ -211,7 +214,7 @@ class Lookout:
         known = margin_estimates(noisy_tables(domain, new), 1)
         for column in self.schema.columns:
             table = known.get((column.name,))
-            if column.name in self.left and table is not None:
+            if column.name in self.left - outside.keys() and table is not None:
                 declared = self.declared.get(column.name, {})
                 ends = {} if column.name in self.counted_beyond else _telling(column, declared)
                 found = (

@@ -2,7 +2,7 @@
 
 import datetime
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -148,7 +148,7 @@ class FitsOfTables(FittedState):
             fit.discover(table, progress)
             expect(progress, lambda: fit.stages(num_rows))
             self._run(fit, names, table, progress, stops=True)
-        self._speak_up()
+        self._speak_up(description.on_days)
 
     @property
     def unfinished(self) -> Unfinished | None:
@@ -312,7 +312,11 @@ class FitsOfTables(FittedState):
         self._fitted_sdv_version = version.community
         self._fitted_sdv_enterprise_version = version.enterprise
 
-    def _speak_up(self) -> None:
-        """One warning that says all of ``warnings_``, to the caller of a method that fits."""
-        if self._warnings:
-            warnings.warn("\n- ".join((OPENING, *self._warnings)), stacklevel=3)
+    def _speak_up(self, but: Collection[str] = ()) -> None:
+        """One warning that says ``warnings_``, to the caller of a method that fits.
+
+        ``but`` are sentences that were warned of before.
+        """
+        said = [sentence for sentence in self._warnings if sentence not in but]
+        if said:
+            warnings.warn("\n- ".join((OPENING, *said)), stacklevel=3)

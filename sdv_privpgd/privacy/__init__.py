@@ -31,13 +31,13 @@ An auditor reads these files, in this order, with their lines of code:
     ``columns/encoders.py``        218  cells to codes, and back
     ``columns/encoding.py``         33  columns to codes
     ``columns/readings.py``         58  cells of which little is known to codes
-    ``columns/scalars.py``         177  numbers, truths and text of cells
+    ``columns/scalars.py``         185  numbers, truths and text of cells
     ``columns/dates.py``           135  dates of cells
     ``sources/source.py``           62  what rows come from
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          103  no more than so many rows of a person
 
-These are 2,852 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,860 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,438 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

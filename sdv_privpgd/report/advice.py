@@ -4,6 +4,7 @@ They are made of noisy answers, of the ledger and of what was declared or found.
 post-processing, public and free. A rule speaks only where the noise leaves no doubt.
 """
 
+import datetime
 import math
 from collections.abc import Iterator, Mapping, Set, Sized
 from typing import Any
@@ -17,7 +18,7 @@ from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.report.known_facts import SURE, Facts
 from sdv_privpgd.report.noise_advice import on_noise
 from sdv_privpgd.report.sentinels import far_away
-from sdv_privpgd.report.unread import has_values_alone, on_unread
+from sdv_privpgd.report.unread import has_values_alone, on_others, on_unread
 from sdv_privpgd.words import share
 
 OPENING = "Worth a look before the rows are used:"
@@ -40,6 +41,11 @@ rows beside it. With the right range few columns look like that."""
 
 NATURAL_ENDS = (-1, 0, 1)
 """Ends that hold many rows in many good tables: nothing, the first of a count, a code."""
+
+_OF_IDS = (
+    " If each row has another value, it is an id: leave it out, or give it the sdtype id. If it "
+    "says whose a row is, and people have several rows, name it as person_column."
+)
 
 _NAMED = 3
 
@@ -80,7 +86,8 @@ def on_columns(fitted: Facts) -> list[str]:
     "Column 'ward' is missing"
     """
     of_columns = _of_columns(fitted)
-    return [*of_columns.values(), *on_unread(fitted, {*of_columns})]
+    told = {*of_columns}
+    return [*of_columns.values(), *on_others(fitted, told), *on_unread(fitted, told)]
 
 
 def _of_columns(fitted: Facts) -> dict[str, str]:
@@ -129,7 +136,7 @@ def _missing(column: Column, shares: np.ndarray, error: float, declared: Mapping
         return (
             f"Column {column.name!r} is missing in {much} rows, or has a value there that too few "
             "rows share: what discovery did not find among values of its type counts as missing. "
-            "Declare its range_values."
+            f"{_instead(column)}"
         )
     silenced = "" if may_be else " If they are missing indeed, declare range_is_nullable=True."
     if part + error >= 1:
@@ -139,6 +146,18 @@ def _missing(column: Column, shares: np.ndarray, error: float, declared: Mapping
         f"{'a ' + column.sdtype + ' value' if found else 'what is declared'}. "
         f"{to_check(column)}{silenced}"
     )
+
+
+def _instead(column: Column) -> str:
+    """What to do with a column of categories that are found, where too few rows share the others.
+
+    The values that were found say what they are.
+    """
+    cells = column.cells
+    assert isinstance(cells, Categories)
+    if any(isinstance(value, datetime.date) for value in cells.values):
+        return "Its values are dates: give it the sdtype datetime, or declare its range_values."
+    return "Declare its range_values."
 
 
 def _is_empty(fact: Any) -> bool:
@@ -155,8 +174,8 @@ def to_check(column: Column) -> str:
     """
     if column.sdtype == "numerical":
         return (
-            "Check how its numbers are written: text with a decimal comma, separators of "
-            "thousands or units is not read."
+            "Check how its numbers are written, if the column is text: text with a decimal comma, "
+            "separators of thousands or units is not read."
         )
     if column.sdtype == "datetime" and column.datetime_format is None:
         return (
@@ -184,7 +203,8 @@ def _mostly_other(column: Column, least: np.ndarray) -> str | None:
         f"Column {column.name!r} is {cells.values[-1]!r} in {_nearly(other)} rows: these have "
         "values that were not declared and are too rare to be found. Declare its categories, or "
         "leave the column out; if these are numbers with words in between, make the words missing "
-        "and read the column as numbers."
+        "and read the column as numbers; if they are dates, give it the sdtype datetime."
+        f"{_OF_IDS if other > _ALL_MISSING else ''}"
     )
 
 

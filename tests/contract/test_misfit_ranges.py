@@ -54,6 +54,16 @@ WRONG = {
     ),
     "floats": (CELLS.random(ROWS), Numerical(2, 5), "range_min=2"),
     "another year": (DAYS, Datetime("2020-01-01", "2020-12-31"), "Check the year"),
+    "few values": (YEARS, SCORE, "outside its declared range_max=10. Check the unit"),
+    "few values, below": (
+        YEARS,
+        Numerical(2_001, 2_010, decimal_places=0, nullable=False),
+        "outside its declared range_min=2001",
+    ),
+    "few days": (DAYS, Datetime("2020-01-01", "2020-01-25"), "Check the year"),
+}
+
+AT_AN_END = {
     "few values": (YEARS, SCORE, "at the upper end of its declared range, 10"),
     "few values, below": (
         YEARS,
@@ -89,6 +99,13 @@ def test_rows_beyond_a_declared_range_stop_a_fit(values, declared, told, adjacen
     assert "'x'" in str(error.value)
     assert "'ward'" not in str(error.value)
     assert 0 < error.value.ledger.spent() < 2.7
+
+
+@pytest.mark.parametrize(("values", "declared", "told"), AT_AN_END.values(), ids=AT_AN_END)
+def test_without_a_discovery_nearly_all_rows_at_an_end_stop_a_fit(values, declared, told):
+    with pytest.raises(MisfitError) as error:
+        fitted(values, declared, discovery_share=0)
+    assert told in str(error.value)
 
 
 @pytest.mark.parametrize(("values", "declared"), RIGHT.values(), ids=RIGHT)

@@ -128,6 +128,39 @@ class TestDiscovery:
             PrivPGDSynthesizer(self.METADATA, 1.0, discovery_share=share)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        [datetime.date(2024, month, 1) for month in (1, 5, 9)],
+        [datetime.datetime(2024, month, 1, 8, 30) for month in (1, 5, 9)],
+        [datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1), datetime.date(9999, 12, 31)],
+    ],
+    ids=["dates", "moments", "both"],
+)
+def test_found_dates_come_back_as_themselves(values):
+    table = pd.DataFrame({"seen": pd.Series(values * 2_000, dtype=object)})
+    synthesizer = MSTSynthesizer(sdv_tables.metadata_of({"seen": {"sdtype": "categorical"}}), 5.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        synthesizer.fit(table)
+    found = synthesizer.discovered_domain()
+    assert sorted(map(repr, found["seen"]["range_values"])) == sorted(map(repr, values))
+    rows = synthesizer.sample(300)["seen"]
+    assert rows.notna().all()
+    assert set(rows) == set(values)
+    if any(type(each) is datetime.date for each in values):
+        assert set(map(type, rows)) == set(map(type, values))
+    with pytest.raises(ValueError, match="range_values of 'seen' cannot be written to a file"):
+        write_domain(found, "domain.json")
+    again = MSTSynthesizer(
+        sdv_tables.metadata_of({"seen": {"sdtype": "categorical"}}), 5.0, public_domain=found
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again.fit(table)
+    assert set(again.sample(300)["seen"]) == set(values)
+
+
 def test_found_times_of_the_day_are_shown_as_they_are():
     hours = [datetime.time(hour) for hour in (8, 12, 18)]
     table = pd.DataFrame({"seen": pd.Series(hours * 2_000, dtype=object)})

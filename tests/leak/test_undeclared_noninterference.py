@@ -1,5 +1,7 @@
 """Nothing that is found of undeclared columns depends on the table but through the answers."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +19,7 @@ from interference import (
 )
 
 from sdv_privpgd import (
+    MisfitError,
     MSTSynthesizer,
     PrivPGDSynthesizer,
 )
@@ -146,7 +149,7 @@ def test_what_is_said_of_rows_beyond_a_range_depends_on_the_answers_alone(
     def many_beyond(answer, stddev, words):
         noisy = fixed(answer, stddev, words)
         if noisy.ndim == 1 and noisy.size > 3:
-            noisy[0] += 50_000
+            noisy[0] = 45  # of 120 rows
         return noisy
 
     monkeypatch.setattr(curator, "_noisy", many_beyond)
@@ -157,3 +160,50 @@ def test_what_is_said_of_rows_beyond_a_range_depends_on_the_answers_alone(
     assert "'age' lie below its declared range_min=0" in said
     assert "'seen' lie below its declared range_min='2020-01-01'" in said
     assert first == observe(synthesizer, change(table), caplog, capsys)
+
+
+@pytest.mark.parametrize("change", OTHER_TABLES)
+@pytest.mark.parametrize("share", [0.3, 0.9], ids=["a sentence", "a stop"])
+def test_what_is_said_of_rows_beyond_a_short_range_depends_on_the_answers_alone(
+    change, share, fixed_answers, caplog, capsys, monkeypatch
+):
+    fixed = curator._noisy
+
+    def many_beyond(answer, stddev, words):
+        noisy = fixed(answer, stddev, words)
+        if noisy.shape == (4,):  # below, inside, above and missing
+            noisy[:] = [round(share * 120), 100 - round(share * 100), 0, 0]
+        return noisy
+
+    monkeypatch.setattr(curator, "_noisy", many_beyond)
+    short = {
+        "age": {"range_min": 20, "range_max": 29, "decimal_places": 0, "range_is_nullable": False},
+        "income": {"range_min": 0, "range_max": 9, "decimal_places": 0},
+        "seen": {
+            "range_min": "2020-01-01",
+            "range_max": "2020-01-25",
+            "datetime_format": "%Y-%m-%d",
+        },
+    }
+    domain = {**sdv_tables.PUBLIC_DOMAIN, **short}
+    changed = settings(public_domain=domain, epsilon=20.0)
+    del changed["num_particles"]
+    synthesizer = MSTSynthesizer(**changed)
+    table = sdv_tables.table(120)
+    if share > 0.5:
+
+        def stopped(data):
+            with pytest.raises(MisfitError) as error:
+                copy.deepcopy(synthesizer).fit(data)
+            return str(error.value)
+
+        assert "'age' lie outside its declared range_min=20" in stopped(table)
+        assert stopped(table) == stopped(change(table))
+        return
+    known = KNOWN[["ward"]]
+    first = observe(synthesizer, table, caplog, capsys, known)
+    said = "".join(first["worth a look"])
+    assert "'age' lie below its declared range_min=20" in said
+    assert "'seen' lie below its declared range_min='2020-01-01'" in said
+    assert "rows beyond short declared ranges" in first["report"]
+    assert first == observe(synthesizer, change(table), caplog, capsys, known)

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.columns.differences import difference_of
 from sdv_privpgd.columns.encoding import encode_table
-from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.facts import NumberFacts
+from sdv_privpgd.columns.parsing import describe, read_facts
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.discovery.outside import fenced_whole
 from sdv_privpgd.domain import Domain, Grouping
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
@@ -315,3 +317,40 @@ def test_the_sensitivity_of_value_counts_is_attained(adjacency):
     one, two = (dict(query.answer(ValueCounts({"x": cells})).pairs()) for cells in (before, after))
     moved = sum((one.get(key, 0) - two.get(key, 0)) ** 2 for key in one.keys() | two.keys())
     assert moved == query.l2_sensitivity_squared(adjacency)
+
+
+SHORT = Schema(
+    tuple(
+        fenced_whole(name, facts).column
+        for name, facts in {
+            "few": NumberFacts(low=0, high=20, decimal_places=0, nullable=False),
+            "day": read_facts(
+                "day", {"sdtype": "datetime", "range_min": "2024-03-01", "range_max": "2024-03-20"}
+            ),
+        }.items()
+    )
+)
+
+odd_cells = cells | st.sampled_from(["2024-03-05", "1900-01-01", "9999-12-31", float("nan")])
+odd_rows = st.tuples(odd_cells, odd_cells)
+
+
+@given(st.lists(odd_rows, max_size=6), odd_rows, odd_rows, st.integers(0, 6))
+def test_no_neighbor_changes_what_is_counted_beyond_short_ranges_by_more(shared, one, other, place):
+    """From the tables themselves: each row is below, inside, above or missing, whatever it says."""
+
+    def encoded(rows):
+        table = {
+            name: pd.Series([row[axis] for row in rows], dtype=object)
+            for axis, name in enumerate(("few", "day"))
+        }
+        return Dataset(SHORT.domain(), encode_table(table, SHORT))
+
+    table = encoded(shared[:place] + [one] + shared[place:])
+    assert SHORT.domain().sizes == (4, 4)
+    workload = [MarginalQuery(("few",)), MarginalQuery(("day",))]
+    for adjacency, rows in ((REPLACE, [other, *shared]), (ADD, shared)):
+        neighbor = encoded(rows)
+        changes = [squared_change(query, table, neighbor) for query in workload]
+        limits = [query.l2_sensitivity_squared(adjacency) for query in workload]
+        assert all(x <= limit for x, limit in zip(changes, limits, strict=True))

@@ -92,8 +92,10 @@ def test_what_lies_beyond_the_range_and_missing_have_parts_of_their_own():
     assert parts.of_code[0] == 0
     assert parts.of_code.size == column.column.size
     answer = Measurement(query=parts.query, answer=np.arange(parts.of_code.max() + 1), stddev=1.0)
-    counted = parts.within(answer)
+    counted = parts.within(answer, {})
     assert counted.counts.counts.tolist() == list(range(1, 9))
+    both = parts.within(answer, {"range_min": 50.2, "range_max": 60.0})
+    assert both.counts.counts.tolist() == [51, *range(2, 8), 68]
     assert np.bincount(counted.of_cell).tolist() in ([12, 13] * 4, [13, 12] * 4)
 
 

@@ -10,8 +10,9 @@ from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import read_facts
-from sdv_privpgd.discovery.outside import Fenced, fenced
+from sdv_privpgd.discovery.outside import Beyond, Fenced, Groups, fenced
 from sdv_privpgd.discovery.plan import discover, reserved_delta
+from sdv_privpgd.estimate.noisy_tables import Total
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
@@ -113,10 +114,41 @@ def answer_of(counts):
 def test_clear_rows_from_beyond_are_counted_at_the_ends_and_noise_is_not():
     inner = column_of("x", NumberFacts(low=0, high=2, decimal_places=0))
     both = Fenced(inner=inner, declared={"range_min": 0, "range_max": 2})
-    counted = both.counted(answer_of([21, 100, 200, 300, 19, 7])).answer
+    answer = answer_of([21, 100, 200, 300, 19, 7])
+    counted = both.counted(answer, both.groups(answer).clear).answer
     assert counted.tolist() == [121, 200, 300, 7]
-    above = Fenced(inner=inner, declared={"range_max": 2})
-    assert above.counted(answer_of([100, 200, 300, 40, 7])).answer.tolist() == [100, 200, 340, 7]
+    above, answer = Fenced(inner=inner, declared={"range_max": 2}), answer_of([9, 2, 3, 40, 7])
+    assert above.counted(answer, above.groups(answer).clear).answer.tolist() == [9, 2, 43, 7]
+
+
+def test_all_that_was_counted_of_what_lies_beyond_is_averaged():
+    inner = column_of("x", NumberFacts(low=0, high=2, decimal_places=0))
+    both = Fenced(inner=inner, declared={"range_min": 0, "range_max": 2})
+    fine, parts = answer_of([20, 100, 200, 300, 80, 8]), answer_of([30, 640, 120, 4])
+    groups = both.groups(fine, parts)
+    assert groups.beyond == pytest.approx({"range_min": 25.0, "range_max": 100.0})
+    assert groups.missing == pytest.approx(6)
+    assert groups.stddev == pytest.approx(5 / np.sqrt(2))
+    # Three cells have three times the variance of one.
+    assert groups.within == pytest.approx(600 / 4 + 640 * 3 / 4)
+    assert groups.within_stddev == pytest.approx(5 * np.sqrt(3 / 4))
+    given = groups.given(Total(1_000.0, 0.0))
+    assert sum(given.beyond.values()) + given.missing + given.within == pytest.approx(1_000)
+    assert given.stddev < groups.stddev
+
+
+@pytest.mark.parametrize(
+    ("beyond", "noise", "stops"),
+    [(960, 5, True), (960, 60, True), (860, 5, False), (860, 60, True), (500, 5, False),
+     (600, 60, False), (700, 120, False)],
+)  # fmt: skip
+def test_a_fit_stops_where_nearly_all_may_lie_beyond_and_most_surely_do(beyond, noise, stops):
+    groups = Groups({"range_max": float(beyond)}, 0.0, noise, 1_000.0 - beyond, 3.0 * noise)
+    found = Beyond(name="x", is_date=False, ends={"range_max": 9}, groups=groups)
+    said = found.misfit(Total(1_000.0, 0.0))
+    assert (said is not None) == stops
+    if noise == 60 and stops:  # 2 standard deviations, less what the other groups tell
+        assert "(give or take 11) of the rows of 'x' lie outside" in said
 
 
 @pytest.mark.parametrize("facts", [AGE, WEIGHT, MONEY])

@@ -95,7 +95,8 @@ class TestValues:
     def test_the_tail_of_incomes_is_not_cut_at_a_power_of_two(self, seed):
         money = incomes(50_000)
         facts, _ = found(money, {"sdtype": "numerical"}, epsilon=1.0, seed=seed)
-        assert facts["range_max"] > np.quantile(money, 0.995)
+        # The noise moves the end by some percent; the power of two is at 0.79 of the quantile.
+        assert facts["range_max"] > 0.9 * np.quantile(money, 0.995)
 
 
 class TestSmallTables:

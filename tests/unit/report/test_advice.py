@@ -163,6 +163,35 @@ def test_values_that_discovery_did_not_find_are_not_said_to_be_missing():
     assert "Declare its range_values" in said
 
 
+def test_dates_that_discovery_did_not_find_are_advised_to_be_dates():
+    days = [datetime.date(2024, 1, day) for day in range(1, 9)]
+    facts = fitted({"sdtype": "categorical", "range_values": days}, [*[1] * 8, 9])
+    found = Facts(**{**vars(facts), "declared": {"x": {"sdtype": "categorical"}}})
+    (said,) = advice(found)
+    assert "Its values are dates: give it the sdtype datetime" in said
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("part", [0.45, 0.02])
+def test_columns_with_many_rare_values_are_named_with_their_shares(part, seed):
+    facts = fitted(WARD, [*[(1 - part) / 3] * 3, part], seed=seed)
+    found = replace(facts, declared={"x": {"sdtype": "categorical"}})
+    assert advice(facts) == ()  # somebody named that value
+    said = advice(found)
+    if part < 0.1:
+        assert said == ()
+    else:
+        assert said[0].startswith("Values that are too rare to be found became one: those of x (4")
+        assert " % 'other')" in said[0]
+
+
+def test_a_column_that_is_other_throughout_may_be_an_id_or_name_people():
+    (said,) = advice(fitted(WARD, [0, 0, 0, 1]))
+    assert "give it the sdtype id" in said
+    assert "name it as person_column" in said
+    assert "give it the sdtype datetime" in said
+
+
 def test_nothing_is_said_to_be_declared_of_a_column_of_which_nothing_is():
     facts = fitted(AGE, [*np.ones(12), 6.0])
     found = Facts(**{**vars(facts), "declared": {"x": {"sdtype": "numerical"}}})

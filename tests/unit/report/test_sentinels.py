@@ -103,3 +103,75 @@ def test_a_column_of_one_number_is_met_with_silence():
     column = describe("x", {"sdtype": "numerical", "decimal_places": 0, **AGE})
     below_none = np.array([1.0, *[-0.001] * 8])  # noise: the other shares add up to less than 0
     assert far_away(column, below_none, 0.01, {}) is None
+
+
+def days(*dates):
+    return [str(np.datetime64(date)) for date in dates]
+
+
+SEEN = {
+    "sdtype": "datetime",
+    "range_min": "1900-01-01",
+    "range_max": "2022-12-31",
+    "cut_points": days("1900-01-08", "2021-01-01", "2021-06-01", "2022-01-01", "2022-06-01"),
+}
+LEFT = {
+    "sdtype": "datetime",
+    "range_min": "2020-01-01",
+    "range_max": "2262-04-10",
+    "cut_points": days("2020-06-01", "2021-01-01", "2021-06-01", "2022-01-01", "2262-03-25"),
+}
+STAYS = {**LEFT, "range_max": "2029-12-31", "cut_points": [*LEFT["cut_points"][:-1], "2029-12-20"]}
+BORN = {
+    **SEEN,
+    "range_max": "2000-12-31",
+    "cut_points": days("1930-01-01", "1950-01-01", "1970-01-01", "1985-01-01", "1990-01-01"),
+}
+
+
+def said_of_dates(facts, parts, seed=0, error=0.01, declared=None):
+    column = describe("x", facts)
+    shares = np.append(parts, 0.0) / np.sum(parts)
+    noise = np.random.default_rng(seed).normal(0, error / 3, len(shares))
+    return far_away(column, shares + noise, error, declared or {})
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("facts", "parts", "told"),
+    [
+        (SEEN, [1.0, 0, 4, 4, 4, 4], "lie in 1900-01-01 – 1900-01-07, far"),
+        (LEFT, [4, 4, 4, 4, 0, 1.3], "2262-04-10 (as which all later dates count"),
+        (STAYS, [4, 4, 4, 4, 0, 1.3], "lie in 2029-12-20 – 2029-12-31, far"),
+    ],
+    ids=["1900", "9999", "at the end of a found range"],
+)
+def test_a_placeholder_date_is_told(facts, parts, told, seed):
+    sentence = said_of_dates(facts, parts, seed)
+    assert sentence is not None
+    assert told in sentence
+    assert "now it counts as a date" in sentence
+
+
+def test_a_declared_end_was_meant_unless_it_is_a_usual_placeholder():
+    ends = {"range_min": "1890-01-01", "range_max": "2029-12-31"}
+    assert said_of_dates(STAYS, [4, 4, 4, 4, 0, 1.3], declared=ends) is None
+    said = said_of_dates(SEEN, [1.0, 0, 4, 4, 4, 4], declared=ends)
+    assert said is not None
+    assert "leave it out of the declared range_min" in said
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    ("facts", "parts", "error"),
+    [
+        (SEEN, [0.1, 0, 4, 4, 4, 4], 0.01),
+        (SEEN, [1.0, 4, 4, 4, 4, 4], 0.01),
+        (SEEN, [1, 1, 1, 1, 1, 1], 0.2),
+        (BORN, [1, 2, 3, 4, 4, 4], 0.01),
+        (LEFT, [4, 4, 4, 4, 1.3, 1.3], 0.01),
+    ],
+    ids=["few rows", "a tail", "loud noise", "births", "a late tail"],
+)
+def test_dates_with_neighbors_and_few_or_noisy_ones_are_not_told(facts, parts, error, seed):
+    assert said_of_dates(facts, parts, seed, error) is None

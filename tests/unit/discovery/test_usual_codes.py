@@ -1,0 +1,56 @@
+"""Numbers and days that stand for missing or never have cells of their own."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from discovering import drawn
+
+from sdv_privpgd.columns.facts import DateFacts, NumberFacts
+from sdv_privpgd.discovery.grids import POWERS, YEARS
+from sdv_privpgd.discovery.rough_ranges import rough_dates, rough_numbers
+from sdv_privpgd.estimate.noisy_tables import NoisyTable
+
+ROWS = 5_000
+RNG = np.random.default_rng(0)
+
+
+def test_usual_codes_within_a_range_of_whole_numbers_are_cut_out():
+    noisy = NoisyTable(np.full(len(POWERS.cells), 9.0), 1.0)
+    known = NumberFacts(low=-200, high=20_000, decimal_places=0)
+    cuts = rough_numbers(known, None, noisy, None, []).cuts
+    assert {-99, -98, 999, 1_000, 9_999, 10_000, 8_888, 8_889} <= set(cuts)
+    assert max(cuts) <= 20_000
+    real = rough_numbers(NumberFacts(low=-200, high=20_000), None, noisy, None, []).cuts
+    assert 9_999 not in real
+
+
+@pytest.mark.parametrize("unit", ["D", "s"])
+def test_usual_days_within_a_range_are_cut_out(unit):
+    noisy = NoisyTable(np.full(len(YEARS.cells), 9.0), 1.0)
+    last = np.datetime64("2262-04-10")
+    ends = [np.datetime64("1850-03-01"), last]
+    low, high = (int(end.astype("datetime64[ns]").astype(np.int64)) for end in ends)
+    found = rough_dates(DateFacts(low=low, high=high + (unit == "s")), None, noisy, None, utc=False)
+    days = {np.datetime64(cut, "ns").astype("datetime64[D]") for cut in found.cuts}
+    wanted = ["1900-01-01", "1900-01-02", "1970-01-01", "2099-12-31", "2262-04-10"]
+    assert {np.datetime64(day) for day in wanted} <= days
+    assert low < min(found.cuts)
+    assert max(found.cuts) <= high
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_code_beside_years_comes_back_as_it_is(seed):
+    """The code's 235 rows are 8 standard deviations: a fit that misses them is a fault."""
+    years = RNG.integers(1940, 2006, ROWS)
+    years[:235] = 9_999
+    rows = drawn(years, "numerical", {}, epsilon=5.0, seed=seed)
+    assert (rows == 9_999).mean() == pytest.approx(0.047, abs=0.002)
+    assert (rows > 2_100).mean() == pytest.approx(0.047, abs=0.005)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_placeholder_comes_back_as_that_day(seed):
+    days = pd.Timestamp("2021-01-01") + pd.to_timedelta(RNG.integers(0, 700, ROWS), "D")
+    seen = pd.Series(days).where(RNG.random(ROWS) > 0.07, pd.Timestamp("1900-01-01"))
+    rows = drawn(seen, "datetime", {}, epsilon=5.0, seed=seed)
+    assert (rows == pd.Timestamp("1900-01-01")).mean() == pytest.approx(0.07, abs=0.015)
