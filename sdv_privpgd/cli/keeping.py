@@ -153,7 +153,7 @@ def how_to_finish(synthesizer: "PrivateSynthesizer", path: Path) -> str:
     >>> from types import SimpleNamespace
     >>> kept = SimpleNamespace(has_tables=False)
     >>> stopped = SimpleNamespace(unfinished=kept, ledger_file=("ledger.json", 2))
-    >>> how_to_finish(stopped, Path("model.pkl"))[-85:]
+    >>> how_to_finish(stopped, Path("model.pkl"))[-80:]
     ' --out FILE --ledger ledger.json goes on, and spends what is left of the budget.'
     """
     kept, told, model = synthesizer.unfinished, synthesizer.ledger_file, shlex.quote(str(path))
