@@ -274,5 +274,6 @@ def test_columns_of_very_many_codes_are_foreseen(facts):
     if "num_bins" in facts:
         many |= {"sdtype": "numerical", "range_min": 0, "range_max": 999}
     found = foretold(settings_of(), described({"many": many, **categories({"ill": 3})}), 5_000)
+    assert found is not None
     assert 0 < found.here.columns["ill"] < 1
     assert 0 < found.here.columns["many"] < 1
