@@ -1,6 +1,7 @@
 """Dates that are counted in days are named where nobody said that they have no time."""
 
 import datetime
+import warnings
 
 import pandas as pd
 import pyarrow
@@ -92,3 +93,20 @@ def test_what_to_read_after_a_fit_names_them_too(is_text):
     days = table.assign(came=came.dt.date).astype({"came": pd.ArrowDtype(pyarrow.date32())})
     fitted = fit_table(days, {"came": Datetime("2024-01-01", "2024-01-25")}, **how)
     assert not any("counted in days" in each for each in fitted.warnings)
+
+
+@pytest.mark.parametrize("with_sdv", [False, True])
+def test_a_fit_warns_of_them_once(with_sdv):
+    came = pd.Series(pd.date_range("2024-01-01 08:30", periods=60, freq="8h")).astype(str)
+    table, ends = pd.DataFrame({"came": came}), Datetime("2024-01-01", "2024-01-25")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if with_sdv:
+            metadata = sdv_tables.metadata_of({"came": {"sdtype": "datetime"}})
+            synthesizer = MSTSynthesizer(metadata, 1.0, public_domain={"came": ends})
+            synthesizer.fit(table)
+            told = synthesizer.warnings_
+        else:
+            told = fit_table(table, {"came": ends}, 1.0, strategy="mst", engine="pgm").warnings
+    assert sum(str(each.message).count("counted in days") for each in caught) == 1
+    assert sum("counted in days" in each for each in told) == 1
