@@ -86,7 +86,7 @@ def synthesize(arguments: Namespace) -> None:
             require_rows(arguments, table)
             if not arguments.quiet:
                 print(f"{described(arguments, synthesizer)}\n", flush=True)
-                say_before(synthesizer)
+            say_before(synthesizer)
             leave_to_report(arguments)
             _fit(synthesizer, table)
             write_results(arguments, purchase, report, num_rows(arguments, synthesizer, table))

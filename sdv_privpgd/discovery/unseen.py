@@ -7,6 +7,11 @@ _UNSEEN = 3.0
 """Standard deviations of noise below which rows at the end of a range may be missed."""
 
 
+SPREAD = 2.0
+"""About so many times as many rows may be missed if they are of very different sizes: they are
+counted in several cells, each with its own noise."""
+
+
 def rows_unseen(ledger: PrivacyLedger) -> float:
     """The number of rows that may lie beyond a found range unseen; 0 where none was looked for.
 

@@ -14,8 +14,12 @@ _SURE = 4.0
 that 1 time in 30,000."""
 
 
-def surely_held(domain: Domain, measurements: Iterable[Measurement]) -> dict[str, np.ndarray]:
+def surely_held(
+    domain: Domain, measurements: Iterable[Measurement], deviations: float = _SURE
+) -> dict[str, np.ndarray]:
     """Marks each attribute's codes that surely hold rows, bool; none where nothing was measured.
+
+    So sure that their counts are so many standard ``deviations`` of the noise above 0.
 
     Of a number that a table only cuts, it can be the code for missing alone.
 
@@ -34,7 +38,7 @@ def surely_held(domain: Domain, measurements: Iterable[Measurement]) -> dict[str
         for name, size in zip(domain.attributes, domain.sizes, strict=True)
     }
     for (name,), margin in margins.items():
-        held[name] = margin.counts > _SURE * np.sqrt(margin.variance)
+        held[name] = margin.counts > deviations * np.sqrt(margin.variance)
     for measured in measurements:
         query = measured.query
         if not isinstance(query, CutMarginalQuery):
@@ -43,5 +47,5 @@ def surely_held(domain: Domain, measurements: Iterable[Measurement]) -> dict[str
             if cut.nullable and len(cut.lines) == 1:
                 missing = np.take(measured.answer, -1, axis=axis)
                 stddev = measured.stddev * np.sqrt(missing.size)
-                held[cut.lines[0].name][-1] |= bool(missing.sum() > _SURE * stddev)
+                held[cut.lines[0].name][-1] |= bool(missing.sum() > deviations * stddev)
     return held

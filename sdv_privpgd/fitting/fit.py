@@ -16,7 +16,7 @@ from sdv_privpgd.discovery.outside import Beyond
 from sdv_privpgd.discovery.plan import Discovery, discover, reserved_delta
 from sdv_privpgd.discovery.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.discovery.transcript import Answered, Transcript
-from sdv_privpgd.discovery.unseen import rows_unseen
+from sdv_privpgd.discovery.unseen import SPREAD, rows_unseen
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
@@ -103,7 +103,7 @@ class Fitted:
     @property
     def unseen(self) -> dict[str, float]:
         """For each column whose range was found, how many rows may lie beyond it unseen."""
-        rows = 0.0 if self.release is None else rows_unseen(self.release.ledger)
+        rows = 0.0 if self.release is None else SPREAD * rows_unseen(self.release.ledger)
         stated = self.description.declared.stated
         ranged = NumberFacts | DateFacts
         return {

@@ -9,6 +9,7 @@ import numpy as np
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.rules import possible_of
+from sdv_privpgd.estimate.evidence import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.methods import confined
 from sdv_privpgd.fitting.settings import Settings
@@ -85,6 +86,11 @@ def _lines(schema: Schema) -> tuple[Line, ...]:
     return tuple(found)
 
 
+_LIKELY = 2.0
+"""Where values are declared to be missing at times, so many standard deviations of rows without one
+are enough to have some. Elsewhere a single one would decide what dtype comes back."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SamplerMaker:
     """Makes samplers of models of one table.
@@ -122,7 +128,15 @@ class SamplerMaker:
         queries = [each.query for each in measured if isinstance(each.query, kinds)]
         asked = {name for query in queries for name in query.clique}  # pyright: ignore
         own = tuple(each for each in schema.differences if each.name in asked)
-        return cls(description=description, schema=schema, held=held, differences=own)
+        likely = surely_held(schema.domain(), measured, _LIKELY)
+        may_miss = [name for name, facts in description.stated.items() if facts.nullable]
+        missing = {
+            name: np.append(held[name][:-1], held[name][-1] | likely[name][-1])
+            for name in held.keys() & may_miss
+        }
+        return cls(
+            description=description, schema=schema, held={**held, **missing}, differences=own
+        )
 
     def __call__(self, model: Model, seed: int) -> RowMaker:
         """The sampler of a model, from its first row on."""

@@ -157,7 +157,6 @@ class PrivateSynthesizer(
             locales=["en_US"] if locales is None else locales,
         )
         self._account = Account()
-        self.ledger_file = None
         self._model_of_table: Fitted | None = None
         self._warnings: tuple[str, ...] = ()
         self._dtypes: Mapping[str, Any] = {}

@@ -15,7 +15,8 @@ from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.labels import code_labels
-from sdv_privpgd.report.known_facts import SURE, Facts
+from sdv_privpgd.discovery.unseen import SPREAD, rows_unseen
+from sdv_privpgd.report.known_facts import SURE, Facts, lacks_range
 from sdv_privpgd.report.noise_advice import on_noise
 from sdv_privpgd.report.sentinels import far_away
 from sdv_privpgd.report.unread import has_values_alone, on_others, on_unread
@@ -108,6 +109,7 @@ def _of_columns(fitted: Facts) -> dict[str, str]:
             if column.name in fitted.doubts  # it was counted what lies beyond
             else _at_bounds(column, shares, error, fitted.declared.get(column.name, {})),
             _constant(column, shares - error),
+            _found_constant(column, fitted),
         )
         said[column.name] = next((sentence for sentence in rules if sentence is not None), None)
     return {name: sentence for name, sentence in said.items() if sentence is not None}
@@ -267,6 +269,20 @@ def _constant(column: Column, least: np.ndarray) -> str | None:
         f"Column {column.name!r} is {code_labels(column)[code]} in {_nearly(least[code])} rows, "
         f"though {size} values or cells are declared or were found. Its range may be far too wide "
         "or elsewhere, or its categories written otherwise than in the table."
+    )
+
+
+def _found_constant(column: Column, fitted: Facts) -> str | None:
+    """Whether no range was declared, and none was found that holds more than one value."""
+    declared = fitted.declared.get(column.name, {})
+    is_ranged = column.sdtype in ("numerical", "datetime")
+    if not is_ranged or column.num_values > 1 or not lacks_range(declared):
+        return None
+    unseen = rows_unseen(fitted.ledger)
+    return (
+        f"Column {column.name!r} was found to be {code_labels(column)[0]} in all rows. About "
+        f"{unseen:,.0f} rows with other values would not have been seen, or {SPREAD * unseen:,.0f} "
+        "if these are of very different sizes. If it has other values, declare its range."
     )
 
 

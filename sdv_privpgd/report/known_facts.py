@@ -93,3 +93,12 @@ class Facts:
         """The number of rows. There must be a release."""
         assert self.release is not None
         return estimate_total(self.release.domain, self.release.measurements)
+
+
+def lacks_range(declared: Mapping) -> bool:
+    """Whether an end of the range of numbers or dates was not declared, so that it was found.
+
+    >>> lacks_range({"range_min": 0}), lacks_range({"range_min": 0, "range_max": 99})
+    (True, False)
+    """
+    return any(declared.get(key) is None for key in ("range_min", "range_max"))

@@ -13,7 +13,7 @@ import numpy as np
 from sdv_privpgd.discovery.unseen import rows_unseen
 from sdv_privpgd.inference.values import HEAVIEST, code_values
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery
-from sdv_privpgd.report.known_facts import SURE, Facts
+from sdv_privpgd.report.known_facts import SURE, Facts, lacks_range
 from sdv_privpgd.words import in_rows, listed, share
 
 _LOUD, _FINE = 0.1, 0.05
@@ -101,19 +101,19 @@ def _of_tails(fitted: Facts) -> Iterator[str]:
         yield (
             f"What fewer than about {_rounded_up(hidden):,} rows "
             f"({share(hidden / total.value)}) have was hidden by noise when ranges were "
-            "looked into: long tails may be cut or too long, the means of columns with one may be "
-            "far off, and what so few rows lack comes back complete. Look into fewer columns, by "
-            "leaving some out, or spend more."
+            "looked into, and up to twice as many that are of very different sizes: long tails may "
+            "be cut or too long, the means of columns with one may be far off, and what so few "
+            "rows lack comes back complete. Look into fewer columns, by leaving some out, or spend "
+            "more."
         )
 
 
 def _has_found_range(fitted: Facts) -> bool:
     """Whether an end of the range of numbers or dates was found and not declared."""
     return any(
-        fitted.declared.get(column.name, {}).get(key) is None
+        lacks_range(fitted.declared.get(column.name, {}))
         for column in fitted.columns
         if column.sdtype in ("numerical", "datetime")
-        for key in ("range_min", "range_max")
     )
 
 
@@ -202,7 +202,7 @@ def _of_heavy_ends(fitted: Facts) -> Iterator[str]:
         yield (
             f"The range of {listed(far, _NAMED)} reaches far beyond nearly all rows, and the few "
             "that noise may hide there could make much of the mean: the rows would not have them. "
-            "Declare a smaller range if you can, or cut_points beyond which they would be counted; "
+            "Declare a smaller range if you can, or cut_points beyond which they would be counted. "
             "answer() gives intervals that hold wherever they lie."
         )
 

@@ -69,6 +69,8 @@ def far_away(column: Column, shares: np.ndarray, error: float, declared: Mapping
             return None
         code, others = int(clear[place]), clear[1:] if place == 0 else clear[:-1]
         low, high = float(values.lows[others[0]]), float(values.highs[others[-1]])
+        if low == high and values.lows[code] != values.highs[code]:
+            continue  # the one number is rather a code than all that is in a wide cell
         is_usual = (_is_usual_date if is_date else _is_usual)(column, values, code, place)
         end = declared.get(key)
         if end is not None and not (is_usual and (is_date or values.lows[code] == end)):

@@ -95,8 +95,8 @@ class HalfSpaces:
     >>> columns = {"age": Numerical(0, 99, decimal_places=0), "ill": Boolean()}
     >>> strategy, engine = HalfSpaces(), AnnealedProjection(num_components=100, steps=20)
     >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=strategy, engine=engine)
-    >>> [charge.what for charge in fitted.ledger.charges][:2]
-    ['number of rows', 'tables of all columns']
+    >>> "tables of all columns" in [charge.what for charge in fitted.ledger.charges]
+    True
     """
 
     importance: Importance = field(default_factory=dict)

@@ -18,6 +18,12 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.synthesize.adversarial import AdversarialLearner
 from sdv_privpgd.synthesize.diffusion import DiffusionLearner
 
+DOMAIN = {
+    **sdv_tables.PUBLIC_DOMAIN,
+    "seen": {**sdv_tables.PUBLIC_DOMAIN["seen"], "range_min": "1990-01-01"},
+}
+"""A fit would stop if nearly all days were beyond their range."""
+
 
 def canary_table(num_rows: int = 150) -> pd.DataFrame:
     table = sdv_tables.table(num_rows)
@@ -41,7 +47,7 @@ def test_no_canary_leaves_a_fit(caplog, capsys, tmp_path):
         synthesizer = PrivPGDSynthesizer(
             sdv_tables.metadata(),
             1.0,
-            public_domain=sdv_tables.PUBLIC_DOMAIN,
+            public_domain=DOMAIN,
             verbose=True,
             **sdv_tables.SMALL,
         )
@@ -79,7 +85,7 @@ def test_no_canary_leaves_a_training(engine, caplog, capsys, monkeypatch):
         synthesizer = PrivPGDSynthesizer(
             sdv_tables.metadata(),
             1.0,
-            public_domain=sdv_tables.PUBLIC_DOMAIN,
+            public_domain=DOMAIN,
             strategy=PrivateGradients(steps=4, batch=50),
             engine=engine,
         )
@@ -156,7 +162,7 @@ def test_the_caller_s_metadata_is_not_changed():
 )
 def test_errors_name_columns_only(broken):
     synthesizer = PrivPGDSynthesizer(
-        sdv_tables.metadata(), 1.0, public_domain=sdv_tables.PUBLIC_DOMAIN, **sdv_tables.SMALL
+        sdv_tables.metadata(), 1.0, public_domain=DOMAIN, **sdv_tables.SMALL
     )
     with pytest.raises(Exception) as raised:  # noqa: PT011 (whatever it is, it must be clean)
         synthesizer.fit(broken(canary_table()))
@@ -166,7 +172,7 @@ def test_errors_name_columns_only(broken):
 
 def test_nothing_that_is_kept_reaches_the_private_table():
     synthesizer = PrivPGDSynthesizer(
-        sdv_tables.metadata(), 1.0, public_domain=sdv_tables.PUBLIC_DOMAIN, **sdv_tables.SMALL
+        sdv_tables.metadata(), 1.0, public_domain=DOMAIN, **sdv_tables.SMALL
     )
     synthesizer.fit(canary_table())
     seen, queue = set(), [synthesizer.__dict__]

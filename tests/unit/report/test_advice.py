@@ -303,6 +303,16 @@ def test_tails_that_discovery_cannot_have_seen_are_told(is_found, quiet_at, loud
     assert "long tails may be cut" in said
 
 
+@pytest.mark.parametrize(
+    ("declared", "told"),
+    [({}, True), ({"range_min": 0}, True), ({"range_min": 0, "range_max": 0}, False)],
+)
+def test_a_column_that_was_found_to_be_constant_is_told(declared, told):
+    constant = {"sdtype": "numerical", "range_min": 0, "range_max": 0, "decimal_places": 0}
+    facts = replace(fitted(constant, [1.0]), declared={"x": declared})
+    assert any("was found to be 0 in all rows" in each for each in advice(facts)) == told
+
+
 @pytest.mark.parametrize(("declared", "told"), [({}, True), ({"other_value": 9}, False)])
 def test_a_number_that_stands_for_others_is_told(declared, told):
     returned = {"sdtype": "categorical", "range_values": [0], "other_value": 9}

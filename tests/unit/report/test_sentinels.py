@@ -99,6 +99,12 @@ def test_other_ends_of_few_values_are_met_with_silence(ends, parts, seed):
     assert of_single(ends, parts, seed) is None
 
 
+def test_a_wide_cell_beside_a_single_number_is_no_code():
+    """All values but one are in a wide cell: if one of the two is a code, it is the number."""
+    facts = {"range_min": -1, "range_max": 1_000, "cut_points": [0, 2, 512]}
+    assert said(facts, [0.8, 0.0, 0.2, 0.0], 0, 0.005) is None
+
+
 def test_a_column_of_one_number_is_met_with_silence():
     column = describe("x", {"sdtype": "numerical", "decimal_places": 0, **AGE})
     below_none = np.array([1.0, *[-0.001] * 8])  # noise: the other shares add up to less than 0
