@@ -122,8 +122,8 @@ def category(cell: Any) -> Plain | datetime.time | datetime.date | None:
     value, kind = plain(cell), type(cell)
     if value is not None or kind is datetime.date:
         return cell if value is None else value
-    # Comparing times with a zone would call the zone's code.
-    if kind not in _TIMES or cell.tzinfo is not None:
+    # Comparing times with a zone would call the zone's code, and comparing kinds that of a kind.
+    if not any(kind is each for each in _TIMES) or cell.tzinfo is not None:
         return None
     if kind is not pd.Timestamp:
         return cell

@@ -37,7 +37,7 @@ def test_an_interrupt_while_it_is_loaded_is_no_traceback(monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "sdv_privpgd.cli.program", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Interrupts(), *sys.meta_path])
     assert main(["plan"]) == 130
-    assert capsys.readouterr().err == "sdv-privpgd: interrupted\n"
+    assert capsys.readouterr().err == "sdv-privpgd: Nothing was spent.\nsdv-privpgd: interrupted\n"
 
 
 def test_what_is_worth_a_look_is_said_once(csv, tmp_path, capsys):
