@@ -188,10 +188,10 @@ class Questions:
         middle, basis = statistic(asked, values.means)
         if basis == MODEL:
             return middle, basis
-        heavy, far = self._of_unknown_spread(asked)
-        if not (heavy | far).any():
+        unknown = np.logical_or(*self._of_unknown_spread(asked))
+        if not unknown.any():
             return middle, basis
-        ends = [np.where(heavy | far, end, values.means) for end in (values.lows, values.highs)]
+        ends = [np.where(unknown, end, values.means) for end in (values.lows, values.highs)]
         return Enclosed(middle, *(statistic(asked, end)[0] for end in ends)), basis
 
     def _of_unknown_spread(self, asked: Asked) -> tuple[np.ndarray, np.ndarray]:
