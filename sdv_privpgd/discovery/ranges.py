@@ -18,7 +18,7 @@ from sdv_privpgd.discovery.looks import Look
 from sdv_privpgd.discovery.rough_ranges import Precision, rough_dates, rough_numbers
 from sdv_privpgd.discovery.searching import Blocks, likeliest_end, searched, trimmed
 from sdv_privpgd.discovery.tails import with_light_ends
-from sdv_privpgd.estimate.noisy_tables import NoisyTable
+from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 from sdv_privpgd.estimate.support import pooled
 from sdv_privpgd.privacy.measurement import Measurement
 
@@ -31,6 +31,8 @@ class Rough(NamedTuple):
         is_clear: Whether its range was more than noise.
         counts: The counts of numbers between powers of two, or of dates in decades and longer
             times, if they were asked for.
+        total: The number of rows that have a value, if it was asked for and no bound is declared:
+            beyond one there may be rows.
 
     >>> Rough(NumberFacts(low=0, high=128)).is_clear
     True
@@ -39,6 +41,7 @@ class Rough(NamedTuple):
     known: ColumnFacts
     is_clear: bool = True
     counts: NoisyTable | None = None
+    total: Total | None = None
 
 
 def roughly(
@@ -66,24 +69,26 @@ def roughly(
     precision, stretch = None, None
     if "precision" in answers:
         total = _total([answers["precision"]], rows)
-        precision = Precision(*likeliest_end(tables["precision"], total))
+        precision = Precision(*likeliest_end(tables["precision"], total.value))
+    total = None
     if "coarse" in answers:
+        total = _total([answers["coarse"], answers["grid"]], rows)
         grid = YEARS if isinstance(look.known, DateFacts) else POWERS
         stretch = searched(
             tables["coarse"],
             tables["grid"],
-            _total([answers["coarse"], answers["grid"]], rows),
+            total.value,
             groups=grid.groups,
             dearness=grid.dearness,
         )
     is_clear, counts = stretch is None or stretch.is_clear, tables.get("grid")
+    assert isinstance(look.known, NumberFacts | DateFacts)
+    is_open = look.known.low is None and look.known.high is None
     if isinstance(look.known, DateFacts):
         found = rough_dates(look.known, stretch, counts, precision, utc)
-        is_open = look.known.low is None and look.known.high is None
         return Rough(found, is_clear, tables.get("coarse") if is_open else None)
-    assert isinstance(look.known, NumberFacts)
     known = rough_numbers(look.known, stretch, counts, precision, alone)
-    return Rough(known, is_clear, counts)
+    return Rough(known, is_clear, counts, total if is_open else None)
 
 
 def looked_into(
@@ -116,7 +121,8 @@ def looked_into(
     if rough.is_clear:
         # A decade at an end of which little is seen is kept: its dates would be clipped.
         searched_in = Blocks.alone(table) if isinstance(known, DateFacts) else blocks
-        ends = trimmed(searched_in, max(float(table.counts.sum()), 1.0))
+        seen = float(table.counts.sum()) if rough.total is None else rough.total.value
+        ends = trimmed(searched_in, max(seen, 1.0))
     first = 0 if known.low is not None else ends[0]
     last = size - 1 if known.high is not None else ends[1]
     held = within(known, *range_of(column, (first, last)))
@@ -151,7 +157,8 @@ def _blocks(column: Column, table: NoisyTable, rough: Rough, parts: Counted | No
         own = np.array(YEARS.groups)[years]
     held, of_cell = np.unique(own, return_inverse=True)
     known = NoisyTable(rough.counts.counts[held], rough.counts.variance)
-    return Blocks.combined(table, known, of_cell)
+    blocks = Blocks.combined(table, known, of_cell)
+    return blocks if rough.total is None else blocks.summing_up_to(rough.total)
 
 
 def _of_values(answer: Measurement) -> NoisyTable:
@@ -159,11 +166,13 @@ def _of_values(answer: Measurement) -> NoisyTable:
     return NoisyTable(answer.answer[:-1].astype(np.float64), answer.stddev**2)
 
 
-def _total(answers: Sequence[Measurement], rows: Measurement | None) -> float:
+def _total(answers: Sequence[Measurement], rows: Measurement | None) -> Total:
     """The approximate number of rows that have a value."""
     assert rows is not None  # asked for wherever a grid is
     missing = float(np.mean([answer.answer[-1] for answer in answers]))
-    return max(float(rows.answer[0]) - max(missing, 0.0), 1.0)
+    noise = math.hypot(*(answer.stddev for answer in answers)) / len(answers)
+    number = max(float(rows.answer[0]) - max(missing, 0.0), 1.0)
+    return Total(number, math.hypot(rows.stddev, noise))
 
 
 def categories(known: CategoryFacts, found: list[tuple[Value | None, int]]) -> CategoryFacts:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sdv_privpgd.estimate.noisy_tables import NoisyTable
+from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 
 _CREDIBLE = 0.9
 """The probability that each end of a range must have, among the sets of groups that may hold all
@@ -30,6 +30,10 @@ column of thousands. With 3 it had them in one of 25, whose whole numbers became
 _HINTED = 1.5
 """Blocks after the last one that clearly holds rows are added, in runs of one, two or four, if
 their sum is this many standard deviations: a tail continues where rows are, not far away."""
+
+_REST = 2.5
+"""The next block is added as well if all that follow have together this many standard deviations
+of rows: of one heavy value and a broad tail, each block of the tail is little beside its noise."""
 
 _NEGLIGIBLE, _SURE, _SEEN = 0.01, 2.0, 3.0
 """Cells of the last block are left out if, by 2 standard deviations, they surely hold less than
@@ -60,6 +64,8 @@ class Blocks:
         sums: The variance of each block's sum.
         is_even: Whether the blocks are about equally wide, so that none lies much farther away
             than the others.
+        whole: The variance of what the sum of all blocks missed the number of rows by, if it was
+            made up for; infinite otherwise.
 
     >>> fine = NoisyTable(np.array([10.0, 20.0, 5.0]), variance=4.0)
     >>> coarse = NoisyTable(np.array([34.0, 5.0]), variance=8.0)
@@ -72,6 +78,7 @@ class Blocks:
     cell: float
     sums: np.ndarray
     is_even: bool = False
+    whole: float = math.inf
 
     @classmethod
     def alone(cls, fine: NoisyTable) -> "Blocks":
@@ -92,6 +99,25 @@ class Blocks:
         weights = variances / (variances + coarse.variance)
         counts = fine.counts + (weights * missed / sizes)[of_cell]
         return cls(counts, of_cell, fine.variance, weights * coarse.variance, is_even)
+
+    def summing_up_to(self, total: Total) -> "Blocks":
+        """The same cells, which together hold about all rows; what they miss, all make up for.
+
+        So the sum of many is known as well as that of the few others.
+
+        >>> counts = Blocks(np.array([80.0, 0.0]), np.arange(2), 4.0, np.array([4.0, 4.0]))
+        >>> held = counts.summing_up_to(Total(90.0, 1.0))
+        >>> held.counts, held.variance_of(np.array([4.0]))
+        (array([84.44444444,  4.44444444]), array([2.22222222]))
+        """
+        whole = float(self.sums.sum()) + total.stddev**2
+        gains = self.sums / whole * (total.value - self.counts.sum())
+        counts = self.counts + (gains / np.bincount(self.of_cell))[self.of_cell]
+        return replace(self, counts=counts, whole=whole)
+
+    def variance_of(self, variances: np.ndarray) -> np.ndarray:
+        """The variance of the sum of blocks whose own variances add up to ``variances``."""
+        return variances * (1 - variances / self.whole)
 
     def backwards(self) -> "Blocks":
         """The same cells from the last to the first."""
@@ -155,8 +181,7 @@ def trimmed(blocks: Blocks, total: float) -> tuple[int, int]:
 
 def _end(blocks: Blocks, total: float) -> int:
     """The last cell that matters, at least 0: a block's last, less cells that surely do not."""
-    sums = np.bincount(blocks.of_cell, weights=blocks.counts)
-    cells = np.flatnonzero(blocks.of_cell == _last_block(sums, blocks.sums))
+    cells = np.flatnonzero(blocks.of_cell == _last_block(blocks))
     counts = blocks.counts[: cells[-1] + 1]
     noise = np.sqrt(blocks.cell * np.arange(counts.size - 1, 0, -1))
     needed = np.flatnonzero(_after(counts) + _SURE * noise > _NEGLIGIBLE * total)
@@ -166,17 +191,25 @@ def _end(blocks: Blocks, total: float) -> int:
     return last + 1 + int(surplus.argmax()) if (surplus > 0).any() else last
 
 
-def _last_block(sums: np.ndarray, variances: np.ndarray) -> int:
+def _last_block(blocks: Blocks) -> int:
     """The last block that seems to hold rows; the last of all if none clearly does."""
-    clear = np.flatnonzero(sums > _SEEN * np.sqrt(variances))
-    last, runs = (int(clear[-1]), [1, 2, 4]) if clear.size else (sums.size - 1, [])
-    while runs:
-        run = slice(last + 1, last + 1 + runs[0])
-        hinted = sums[run].sum() > _HINTED * np.sqrt(variances[run].sum())
-        if sums[run].size == runs[0] and hinted:
-            last, runs = last + runs[0], [1, 2, 4]
-        else:
-            runs = runs[1:]
+    sums = np.bincount(blocks.of_cell, weights=blocks.counts)
+    clear = np.flatnonzero(sums > _SEEN * np.sqrt(blocks.variance_of(blocks.sums)))
+    if not clear.size:
+        return sums.size - 1
+
+    def stands_out(first: int, end: int, deviations: float) -> bool:
+        variance = blocks.variance_of(blocks.sums[first:end].sum())
+        return sums[first:end].sum() > deviations * math.sqrt(max(variance, 0.0))
+
+    last = int(clear[-1])
+    while last < sums.size - 1:
+        following, left = last + 1, sums.size - 1 - last
+        runs = [run for run in (1, 2, 4) if run <= left]
+        hinted = [run for run in runs if stands_out(following, following + run, _HINTED)]
+        if not hinted and not stands_out(following, sums.size, _REST):
+            break
+        last += hinted[0] if hinted else 1
     return last
 
 

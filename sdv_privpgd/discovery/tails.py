@@ -146,7 +146,7 @@ def _last_held(blocks: Blocks) -> tuple[int, float]:
     ]
     starts, ends = np.triu_indices(sizes.size + 1, k=1)
     sums, variances, numbers = (each[ends] - each[starts] for each in before)
-    scores = sums / np.sqrt(variances)
+    scores = sums / np.sqrt(np.maximum(blocks.variance_of(variances), 1e-300))
     alarms = _EVEN_FALSE_ALARMS if blocks.is_even else _FALSE_ALARMS
     clear = np.flatnonzero(scores > norm.isf(alarms / (_LOOKS * sizes.size)))
     if clear.size:

@@ -86,6 +86,14 @@ class TestNumbers:
             assert facts["range_max"] >= 99
             assert facts["range_min"] <= 20
 
+    def test_a_broad_tail_beside_one_heavy_value_is_not_lost(self):
+        """One row of ten is between 0 and 1,000, all others are 0: money that few people get."""
+        rng = np.random.default_rng(1)
+        numbers = np.where(rng.random(2_500) < 0.1, rng.uniform(0, 1_000, 2_500).round(2), 0.0)
+        for seed in range(15):
+            facts, _ = found(numbers, {"sdtype": "numerical"}, epsilon=2.0, seed=seed)
+            assert facts["range_max"] > 900
+
     def test_wide_ranges_are_cut_finely_where_the_rows_are(self):
         """A log-normal column: 90 % of the rows lie in a hundredth of the range."""
         rng = np.random.default_rng(0)

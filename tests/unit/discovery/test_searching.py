@@ -5,7 +5,7 @@ import pytest
 
 from sdv_privpgd.discovery.grids import POWERS, YEARS
 from sdv_privpgd.discovery.searching import Blocks, likeliest_end, searched, trimmed
-from sdv_privpgd.estimate.noisy_tables import NoisyTable
+from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 
 GRIDS = [POWERS, YEARS]
 
@@ -145,3 +145,34 @@ def test_noise_hardly_ever_makes_fractions_of_whole_numbers(rows):
         counts = np.append(float(rows), np.zeros(8)) + rng.normal(0, 60.0, 9)
         wrong += likeliest_end(NoisyTable(counts, 60.0**2), rows)[0] != 0
     assert wrong <= 3
+
+
+def test_a_broad_tail_beside_one_heavy_value_is_kept_though_no_block_of_it_stands_out():
+    """Seven empty blocks, then ten of 30 rows, all beside noise of 29: together they are clear."""
+    truth = np.concatenate([[2_000.0], np.zeros(7), np.full(10, 30.0), np.zeros(4)])
+    alone, together = [], []
+    for seed in range(50):
+        counts = noisy(truth, 29.0, np.random.default_rng(seed)).counts
+        blocks = one_block_a_cell(counts, 29.0)
+        alone.append(trimmed(blocks, 2_300.0)[1])
+        together.append(trimmed(blocks.summing_up_to(Total(2_300.0, 40.0)), 2_300.0)[1])
+    assert np.median(alone) < 8
+    assert np.median(together) >= 12
+    assert np.mean(np.array(together) < 8) <= 0.04
+
+
+def test_blocks_that_sum_up_to_the_number_of_rows_have_the_noise_that_is_said():
+    rng = np.random.default_rng(0)
+    truth, of_cell = np.array([50.0, 7, 1, 0, 3, 9]), np.array([0, 0, 0, 1, 1, 2])
+    sums = np.array([9.0, 4.0, 1.0])
+    found = []
+    for _ in range(20_000):
+        noise = rng.normal(0, np.sqrt(sums))
+        counts = truth + (noise / np.bincount(of_cell))[of_cell]
+        blocks = Blocks(counts, of_cell, 9.0, sums)
+        found.append(blocks.summing_up_to(Total(70.0 + rng.normal(0, 2), 2.0)))
+    totals = np.array([np.bincount(of_cell, weights=each.counts) for each in found])
+    np.testing.assert_allclose(totals.mean(axis=0), [58, 3, 9], atol=0.1)
+    for held in ([0], [1], [0, 1], [1, 2], [0, 1, 2]):
+        said = found[0].variance_of(sums[held].sum())
+        np.testing.assert_allclose(totals[:, held].sum(axis=1).var(), said, rtol=0.05)
