@@ -7,12 +7,14 @@ fewer and fewer rows, so many that the tail has room for all rows that noise may
 share a code keep these proportions; how many rows a code has is measured again.
 """
 
+import math
+
 import numpy as np
 from scipy.stats import norm
 
 from sdv_privpgd.discovery.searching import Blocks
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
-from sdv_privpgd.estimate.support import pooled
+from sdv_privpgd.estimate.support import outstanding, pooled
 
 _FALSE_ALARMS = 1e-3
 """Neighboring cells, one or many, hold rows if sums as large are so rare where all is noise."""
@@ -39,11 +41,15 @@ powers of it would be lost in float64."""
 _LIKELY = 2.0
 """So many standard deviations a tail's count must be for that."""
 
-_STRONG = 3.0
-"""A cell with so many standard deviations of rows is seen on its own."""
-
 _LEAST = 1e-9
 """Each cell of a tail has at least this part of the rows of the cell before the tail."""
+
+_NARROW = 8
+"""A cell is made for one number, such as 999, if a cell beside it or next to that is so many times
+as wide."""
+
+_EVEN = 0.1
+"""So many standard deviations each unseen cell of a block has at least: no group is left out."""
 
 _LIGHT = 1e-6
 """The part of all rows that the end of a tail has where it is to share a code."""
@@ -98,28 +104,58 @@ def _parts(blocks: Blocks, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     last, high = _last_held(blocks)
     first, low = _last_held(blocks.backwards())
     first, last = sorted((counts.size - 1 - first, last))  # equal sums may be far apart
-    held = _held(blocks, slice(first, last + 1))
     edges = np.append(starts, 2 * starts[-1] - starts[-2:][0]).astype(np.float64)
+    inside = slice(first, last + 1)
+    seen = outstanding(NoisyTable(counts[inside], blocks.cell))
+    held, widths = _held(blocks, inside, seen), np.diff(edges)
+    held = _unless_made_for_one(held, seen, widths[inside])
     sums = np.append(0.0, np.cumsum(held))
     median = np.interp(sums[-1] / 2, sums, edges[first : last + 2])
     away = np.abs(edges - median)
     before = _tail(counts[:first][::-1], stddev, low, away[: first + 1][::-1])[::-1]
     after = _tail(counts[last + 1 :], stddev, high, away[last + 1 :])
-    return before, held, after
+    unseen = np.zeros(counts.size, dtype=bool)
+    before = _unless_made_for_one(before, unseen[:first], widths[:first])
+    return before, held, _unless_made_for_one(after, unseen[last + 1 :], widths[last + 1 :])
 
 
-def _held(blocks: Blocks, cells: slice) -> np.ndarray:
-    """The rows of cells: as counted, but of those too weak to be seen the mean of their block."""
+def _unless_made_for_one(held: np.ndarray, seen: np.ndarray, widths: np.ndarray) -> np.ndarray:
+    """The same rows, but those of cells for one number that were not seen are spread evenly.
+
+    Such cells are there in case that many rows share the number. Where none is seen to, a cell has
+    as many rows for its width as the widest of those about it.
+    """
+    found = held.copy()
+    for cell in np.flatnonzero(~seen):
+        about = np.arange(max(cell - 2, 0), min(cell + 3, held.size))
+        widest = about[widths[about].argmax()]
+        if widths[cell] * _NARROW <= widths[widest]:
+            rows = (found[cell] + found[widest]) * widths[cell] / (widths[cell] + widths[widest])
+            found[widest] += found[cell] - rows
+            found[cell] = rows
+    return found
+
+
+def _held(blocks: Blocks, cells: slice, seen: np.ndarray) -> np.ndarray:
+    """The rows of cells: of those ``seen`` as counted; others share what their block has of them.
+
+    They do in groups of neighbors, as far as these differ by more than noise.
+    """
     counts, of_cell = blocks.counts[cells], blocks.of_cell[cells]
     of_cell = of_cell - of_cell[0]
+    found = pooled(NoisyTable(counts, blocks.cell), seen)
     if not of_cell[-1]:
-        return pooled(NoisyTable(counts, blocks.cell))
-    weak = counts < _STRONG * np.sqrt(blocks.cell)
-    sizes = np.bincount(of_cell, weights=weak)
+        return found
+    weak = ~seen
     sums = np.bincount(of_cell, weights=np.where(weak, counts, 0.0))
-    known = np.flatnonzero(sizes)
-    sums[known] = pooled(NoisyTable(sums[known], float(blocks.sums.mean())))
-    return np.where(weak, (sums / np.maximum(sizes, 1))[of_cell], counts)
+    known = np.unique(of_cell[weak])
+    if known.size:
+        sums[known] = pooled(NoisyTable(sums[known], float(blocks.sums.mean())))
+    for block in known:
+        inside = np.flatnonzero(weak & (of_cell == block))
+        share = found[inside] + _EVEN * math.sqrt(blocks.cell)
+        found[inside] = sums[block] * share / share.sum()
+    return found
 
 
 def has_clear(noisy: NoisyTable) -> bool:

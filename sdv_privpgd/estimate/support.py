@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from scipy.stats import norm
+
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 
 _STRONG = 3.0
@@ -24,6 +26,15 @@ _MORE = 0.5
 
 _DIFFERENT = 2.0
 """Two neighboring groups are kept apart if their means differ by this many standard deviations."""
+
+_FEW = 4
+"""So many values are a group that noise does not make a peak of."""
+
+_FALSE_ALARMS = 0.01
+"""In so many tables noise makes one value stand out of its neighbors, whatever their number."""
+
+_BESIDE = 32
+"""A value's neighbors: this part of all values on either side, but two at least."""
 
 
 def supported_one_way(best: NoisyTable | None, size: int, total: float) -> np.ndarray:
@@ -61,19 +72,47 @@ def supported_one_way(best: NoisyTable | None, size: int, total: float) -> np.nd
     return values * (total / values.sum())
 
 
-def pooled(noisy: NoisyTable) -> np.ndarray:
-    """A 1-way marginal with less noise: weak values are their group's mean, none is negative.
+def pooled(noisy: NoisyTable, seen: np.ndarray | None = None) -> np.ndarray:
+    """A 1-way marginal with less noise: what does not stand out is its group's mean. None negative.
 
-    Groups are those of ``supported_one_way``, but each keeps its mass, significant or not.
+    Groups are those of ``supported_one_way``, but each keeps its mass, significant or not. And the
+    more values there are, the more it takes to stand out, for few together as for one: the largest
+    noise of hundreds would make a peak, which is drawn as such.
+
+    Args:
+        noisy: The counts.
+        seen: Which values stand out, a bool for each; by default those of ``outstanding``.
 
     >>> pooled(NoisyTable(np.array([60.0, 2.0, 0.0, 1.0]), variance=4.0))
     array([60.,  1.,  1.,  1.])
     """
-    stddev = float(np.sqrt(noisy.variance))
-    values = noisy.counts.copy()
-    for group in _groups(values, values < _STRONG * stddev, stddev):
+    stddev, values = float(np.sqrt(noisy.variance)), noisy.counts.copy()
+    seen = outstanding(noisy) if seen is None else seen
+    for group in _groups(values, ~seen, stddev, _deviations(values.size)):
         values[group] = values[group].mean()
     return np.maximum(values, 0.0)
+
+
+def outstanding(noisy: NoisyTable) -> np.ndarray:
+    """The values that noise does not explain beside their neighbors, as a bool for each.
+
+    Where the neighbors themselves are so large, noise is little beside them: all are kept.
+
+    >>> outstanding(NoisyTable(np.array([60.0, 2.0, 0.0, 1.0]), variance=4.0))
+    array([ True, False, False, False])
+    """
+    counts, least = noisy.counts, np.sqrt(noisy.variance) * _deviations(noisy.counts.size)
+    reach = max(counts.size // _BESIDE, 2)
+    places = np.arange(counts.size)
+    first, last = np.maximum(places - reach, 0), np.minimum(places + reach + 1, counts.size)
+    sums = np.concatenate([[0.0], np.cumsum(counts)])
+    beside = (sums[last] - sums[first] - counts) / np.maximum(last - first - 1, 1)
+    return (counts > least + np.maximum(beside, 0.0)) | ((beside > least) & (counts > least))
+
+
+def _deviations(size: int) -> float:
+    """So many standard deviations one of ``size`` values takes to stand out."""
+    return max(_STRONG, float(norm.isf(_FALSE_ALARMS / max(size, 1))))
 
 
 def simplex_projection(values: np.ndarray, total: float) -> np.ndarray:
@@ -107,9 +146,12 @@ def _is_significant(values: np.ndarray, stddev: float) -> bool:
     return bool(values.sum() > _SIGNIFICANT * stddev * np.sqrt(values.size))
 
 
-def _groups(values: np.ndarray, weak: np.ndarray, stddev: float) -> Iterator[slice]:
+def _groups(
+    values: np.ndarray, weak: np.ndarray, stddev: float, few: float = _DIFFERENT
+) -> Iterator[slice]:
     """The runs of weak values, each cut where its halves differ most, as long as they differ.
 
+    They do by ``_DIFFERENT`` standard deviations, and where one has hardly any values, by ``few``.
     This is binary segmentation (Scott & Knott 1974).
     """
     edges = np.flatnonzero(np.diff(weak.astype(np.int64), prepend=0, append=0))
@@ -121,7 +163,8 @@ def _groups(values: np.ndarray, weak: np.ndarray, stddev: float) -> Iterator[sli
         after = number - before
         apart = np.abs(sums[:-1] / before - (sums[-1] - sums[:-1]) / after)
         apart /= np.sqrt(1 / before + 1 / after)
-        if number > 1 and apart.max() > _DIFFERENT * stddev:
+        apart /= np.where(np.minimum(before, after) < _FEW, few, _DIFFERENT)
+        if number > 1 and apart.max() > stddev:
             cut = start + 1 + int(apart.argmax())
             waiting += [(start, cut), (cut, end)]
         else:

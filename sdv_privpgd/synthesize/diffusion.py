@@ -19,8 +19,10 @@ _LEVELS = 12
 """Degrees of disturbance."""
 _DRAWS = 8
 """Disturbed copies of a row that its gradient is the mean of."""
-_POOL = 64
+_POOL = 1024
 """Sets of random numbers of a step, one of which a row takes by its codes."""
+_LONGEST = 5.0
+"""No step moves the weights farther: where noise is most of a gradient, it would add up."""
 _TABLES = 100
 """A row is as slow to draw as so many tables are to fit."""
 _AT_ONCE = 1 << 13
@@ -65,9 +67,9 @@ class DiffusionNetwork:
     [0.9, 0.1]
     """
 
-    width: int = 64
+    width: int = 16
     clip: float = 1.0
-    learning_rate: float = 1.0
+    learning_rate: float = 64.0
     num_particles: int | None = None
     seed: int = 0
 
@@ -142,7 +144,8 @@ class DiffusionLearner:
         first = self._rng.normal(size=(inputs, width)) / math.sqrt(len(codes.sizes))
         self._weights = np.concatenate([first.ravel(), np.zeros(width * codes.number)])
         self._average = self._weights.copy()
-        self._descent, self._split = Momentum(engine.learning_rate, steps), first.size
+        self._rate, self._split = engine.learning_rate, first.size
+        self._descent = Momentum(self._rate, steps)
         self._step = 0
         self._deal()
 
@@ -161,7 +164,10 @@ class DiffusionLearner:
 
     def update(self, gradient: np.ndarray) -> None:
         """A step of the descent, and fresh random numbers for the next one."""
-        self._weights = self._weights - self._descent.move(gradient / self._batch)
+        mean = gradient / self._batch
+        longest = _LONGEST / self._rate
+        shortened = mean * min(1.0, longest / max(math.sqrt(mean @ mean), longest))
+        self._weights = self._weights - self._descent.move(shortened)
         self._step += 1
         self._average += (self._weights - self._average) * max(0.05, 1 / self._step)
         self._deal()

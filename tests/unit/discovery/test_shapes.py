@@ -194,3 +194,25 @@ class TestNumbersAsKeys:
                 moves = [after.get(key, 0) - before.get(key, 0) for key in before | after]
                 assert sum(abs(move) for move in moves) in (0, 2)
                 assert sum(moves) == 0
+
+
+@pytest.mark.parametrize("declared", [{"range_min": 0, "range_max": 364, "decimal_places": 0}, {}])
+def test_the_largest_noise_of_many_even_cells_is_no_peak(declared):
+    """Of 365 days with 14 rows each beside noise of 33, one counts about 110."""
+    days = np.random.default_rng(0).integers(0, 365, 5_000)
+    peaks = [np.bincount(drawn_days(days, declared, seed)).max() for seed in range(20)]
+    assert np.median(peaks) < 60
+    assert sum(peak > 100 for peak in peaks) <= 3
+
+
+def drawn_days(days, declared, seed):
+    return drawn(days, "numerical", declared, epsilon=1.0, seed=seed).astype(int)
+
+
+def test_a_day_that_many_share_stays_a_peak():
+    rng = np.random.default_rng(0)
+    days = np.where(rng.random(5_000) < 0.06, 180, rng.integers(0, 365, 5_000))
+    for seed in range(10):
+        found = np.bincount(drawn_days(days, {"range_min": 0, "range_max": 364}, seed))
+        assert found.argmax() == 180
+        assert found[180] == pytest.approx(314, abs=40)

@@ -54,3 +54,12 @@ def test_a_placeholder_comes_back_as_that_day(seed):
     seen = pd.Series(days).where(RNG.random(ROWS) > 0.07, pd.Timestamp("1900-01-01"))
     rows = drawn(seen, "datetime", {}, epsilon=5.0, seed=seed)
     assert (rows == pd.Timestamp("1900-01-01")).mean() == pytest.approx(0.07, abs=0.015)
+
+
+@pytest.mark.parametrize("declared", [{}, {"range_min": 0, "range_max": 1_000}])
+def test_a_code_that_no_row_has_is_no_peak(declared):
+    """The cell of 777 is a hundredth wide, those about it some units."""
+    money = np.round(RNG.random(ROWS) * 1_000, 2)
+    for seed in range(5):
+        rows = pd.Series(drawn(money, "numerical", {**declared, "decimal_places": 2}, seed=seed))
+        assert rows.value_counts().iloc[0] <= 6
