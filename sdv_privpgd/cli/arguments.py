@@ -24,6 +24,9 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors are two lines, and not all options."""
 
     def error(self, message: str) -> NoReturn:
+        if message.endswith("expected one argument"):
+            option = message.split()[1].rstrip(":").split("/")[0]
+            message += f"; one that begins with a minus is written {option}=-..."
         self.exit(2, f"{PROGRAM}: {message}\nSee {self.prog} --help.\n")
 
 

@@ -39,8 +39,8 @@ _TYPES = {
 _WHOLE = ("integer", "int", "bigint", "smallint", "count")
 _TEXT = ("text", "string", "str", "char", "varchar")
 _GENERATED = ("id", "key", "identifier", "email", "phone", "address", "personname", "unknown")
-_YES = ("yes", "y", "true", "1", "allowed", "possible", "nullable", "optional")
-_NO = ("no", "n", "false", "0", "never", "none", "required", "notnull")
+_YES = ("yes", "y", "true", "1", "allowed", "possible", "nullable", "optional", "ja", "j", "oui")
+_NO = ("no", "n", "false", "0", "never", "none", "required", "notnull", "nein", "non")
 
 _SEPARATORS = (";", "|", "\n", ",")
 """Separators of categories; the first one that occurs is used."""
@@ -81,6 +81,11 @@ def read_codebook(codebook: pd.DataFrame) -> dict[str, dict]:
     words = [_word(row["sdtype"]) for row in rows]
     sdtypes = [_sdtype(word, row) for word, row in zip(words, rows, strict=True)]
     _refuse([sdtype is None for sdtype in sdtypes], f"have none of the types {_known_types()}")
+    said = [row.get("range_is_nullable") for row in rows]
+    _refuse(
+        [cell is not None and _truth(cell) is None for cell in said],
+        "say neither yes nor no of missing values",
+    )
     return {
         name: {"sdtype": sdtype, **_facts(sdtype, word, row)}
         for name, sdtype, word, row in zip(names, sdtypes, words, rows, strict=True)

@@ -9,7 +9,6 @@ post-processing of noisy answers: public and free.
 from collections.abc import Iterator
 
 import numpy as np
-
 from scipy.stats import norm
 
 from sdv_privpgd.estimate.noisy_tables import NoisyTable

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from sdv_privpgd.inference.intervals import Interval, Statistic, Total, deviations
+from sdv_privpgd.pipeline import Release
 
 TABLES, MODEL = "tables", "model"
 """What an answer rests on: the measured tables, which determine it, or the fitted model."""
@@ -14,6 +15,27 @@ _MODELS = (
     "the measured tables do not determine this answer, so it comes from the model, and no formula "
     "knows the model's error"
 )
+
+
+def on_people(release: Release) -> tuple[str, ...]:
+    """A sentence if only some rows of a person were read: intervals are for those. Public.
+
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> table = pd.DataFrame({"ill": [True, False] * 500})
+    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
+    >>> on_people(fitted.fitted.release)  # each row counts
+    ()
+    """
+    ledger = release.ledger
+    if ledger.people is None:
+        return ()
+    rows = ledger.rows_per_person
+    read = "1 row" if rows == 1 else f"{rows} rows"
+    counts = " and each person counts as one" if ledger.weighed else ""
+    return (
+        f"At most {read} of a person were read{counts} ({ledger.people!r}): this is for the "
+        "rows that were read, and no interval covers what people with more rows lost.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.inference.answers import on_people
 from sdv_privpgd.inference.intervals import KINDS
 from sdv_privpgd.inference.refits import Refit, Refits, Rows, numbers_of
 from sdv_privpgd.inference.repeating import repeated
@@ -82,7 +83,8 @@ def bootstrap(
         refits, evaluate, numbers, seed=seed, num_processes=num_processes, progress=progress
     )
     truths = None if kind == "population" else [truth for _, truth in found]
-    return Bootstrap.of(estimate, [value for value, _ in found], truths, kind=kind)
+    notes = on_people(refits.release)
+    return Bootstrap.of(estimate, [value for value, _ in found], truths, kind=kind, notes=notes)
 
 
 def _mean(values: Sequence[Any]) -> Any:

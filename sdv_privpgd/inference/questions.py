@@ -14,7 +14,7 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Clique
-from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, TableAnswer
+from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, TableAnswer, on_people
 from sdv_privpgd.inference.asking import Asked, asked_of
 from sdv_privpgd.inference.conditions import not_missing
 from sdv_privpgd.inference.intervals import Enclosed, Quantile, Ratio, Total
@@ -121,6 +121,7 @@ class Questions:
                 *asked.notes,
                 *self._unknown_spread(asked, statistic),
                 *self._beyond(asked),
+                *on_people(self.release),
             ),
             unit={
                 "count": "people" if self.release.ledger.weighed else "rows",
@@ -244,7 +245,11 @@ class Questions:
             estimate=value_at(column, code, float(np.clip(inside, 0.0, BELOW_ONE))),
             basis=sums.basis,
             statistic=statistic if sums.basis == TABLES else None,
-            notes=(*asked.notes, *self._beyond(asked, max(min(q, 1 - q) * count, 0.0))),
+            notes=(
+                *asked.notes,
+                *self._beyond(asked, max(min(q, 1 - q) * count, 0.0)),
+                *on_people(self.release),
+            ),
             datetime_format=column.datetime_format,
         )
 
@@ -281,7 +286,7 @@ class Questions:
             stddev=variance.pow(0.5) if basis == TABLES else None,
             num_rows=float(self._sums([{}]).values[0]),
             basis=basis,
-            notes=asked.notes,
+            notes=(*asked.notes, *on_people(self.release)),
         )
 
     def _cells(self, asked: Asked, order: Clique) -> tuple[np.ndarray, np.ndarray, str]:

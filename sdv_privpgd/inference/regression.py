@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.inference.answers import on_people
 from sdv_privpgd.inference.coefficients import Regression
 from sdv_privpgd.inference.design import Design, design_of
 from sdv_privpgd.inference.linear import LinearEstimate
@@ -82,7 +83,7 @@ def regression(
         covariance=pd.DataFrame(covariance, index=index, columns=index),
         noise=pd.DataFrame(noise, index=index, columns=index),
         num_rows=num_rows,
-        notes=(*notes, *ready.design.notes),
+        notes=(*notes, *ready.design.notes, *on_people(release)),
     )
 
 

@@ -1,5 +1,6 @@
 """What repetitions of a fit say of a statistic's error, in numbers and in a sentence. Public."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,7 +102,13 @@ class Bootstrap:
 
     @classmethod
     def of(
-        cls, estimate: Any, values: list[Any], truths: list[Any] | None = None, *, kind: str
+        cls,
+        estimate: Any,
+        values: list[Any],
+        truths: list[Any] | None = None,
+        *,
+        kind: str,
+        notes: Sequence[str] = (),
     ) -> "Bootstrap":
         """Of the statistic of the model, of each refit, and, if it is not the model, the truths.
 
@@ -124,7 +131,7 @@ class Bootstrap:
             bias=shaped(found.bias),
             replicates=_stacked(flat, estimate),
             kind=kind,
-            notes=(note, MODEL_BASED) if lacking else (MODEL_BASED,),
+            notes=(*([note] if lacking else []), MODEL_BASED, *notes),
             _found=found,
         )
 

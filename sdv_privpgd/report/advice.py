@@ -16,6 +16,7 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.discovery.unseen import SPREAD, rows_unseen
+from sdv_privpgd.report.in_order import on_order
 from sdv_privpgd.report.known_facts import SURE, Facts, lacks_range
 from sdv_privpgd.report.noise_advice import on_noise
 from sdv_privpgd.report.sentinels import far_away
@@ -66,6 +67,7 @@ def advice(fitted: Facts) -> tuple[str, ...]:
         of_columns = _of_columns(fitted)
         said += on_columns(fitted)
         said += _of_rare(fitted, fitted.tables.keys() - of_columns)
+        said += on_order(fitted)
         said += on_noise(fitted)
     return (
         *said,

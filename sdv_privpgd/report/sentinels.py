@@ -24,6 +24,9 @@ _OF_A_DATE, _OF_A_DATE_SURELY = 0.04, 0.02
 _NEAR_IT = 31
 """A code that begins or ends with a usual date, and has no more days, is that date."""
 
+_FEW_MORE = 16
+"""The same of a usual number, and the cell is no wider than this part of it."""
+
 _OF_MANY = 1.5
 """Of many empty cells some exceed the error of one, and few so many times that."""
 
@@ -111,9 +114,10 @@ def far_away(column: Column, shares: np.ndarray, error: float, declared: Mapping
 
 
 def _is_usual(column: Column, values: CodeValues, code: int, place: int) -> bool:  # noqa: ARG001
-    """Whether a code is a single number that codebooks use."""
-    value = float(values.lows[code])
-    return value == values.highs[code] and value in USUAL_NUMBERS
+    """Whether a code is a number that codebooks use, or has few more, farther from all others."""
+    low, high = float(values.lows[code]), float(values.highs[code])
+    value = high if place == 0 else low
+    return value in USUAL_NUMBERS and high - low <= abs(value) / _FEW_MORE
 
 
 def _is_last(column: Column, values: CodeValues, code: int) -> bool:

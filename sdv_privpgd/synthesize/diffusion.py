@@ -22,7 +22,8 @@ _DRAWS = 8
 _POOL = 1024
 """Sets of random numbers of a step, one of which a row takes by its codes."""
 _LONGEST = 5.0
-"""No step moves the weights farther: where noise is most of a gradient, it would add up."""
+"""No step moves the weights farther. On Adult at epsilon 0.2, 1 and 5 this and the rate of 64 are
+as good as the best rate for each, of 1 to 128."""
 _TABLES = 100
 """A row is as slow to draw as so many tables are to fit."""
 _AT_ONCE = 1 << 13
@@ -42,12 +43,13 @@ class DiffusionNetwork:
     - The network adds to the logits of what the code itself says, known in closed form: before its
       first step, columns are independent and have the right shares.
     - The loss is the cross-entropy of the row given the disturbed one, of all levels alike.
-    - It is small, as noise falls on each weight: one hidden layer, ``width`` wide.
+    - It is small, as noise falls on each weight: one hidden layer, ``width`` wide. Steps are long,
+      but none is longer than a bound: where noise is most of a gradient, it would add up.
     - A row's gradient is the mean over eight disturbed copies, as Dockhorn et al. have it (section
       3.1). Steps are hundreds, where they are tens of thousands without privacy.
 
-    When to use it: to compare with networks trained by DP-SGD. On the tables of README its pairs
-    are worse than those of independent columns.
+    When to use it: to compare with networks trained by DP-SGD. On the tables of README it is worse
+    than PrivPGD and than DP-MERF in nearly everything.
 
     Attributes:
         width: Of the hidden layer.

@@ -55,6 +55,7 @@ def test_shares_are_of_people_and_errors_are_as_is_said(fitted):
     counted = fitted.answer("count", where={"ill": True})
     assert abs(counted.estimate - people * 2_000) < 5 * counted.stddev
     assert "people (standard deviation of the noise" in str(counted)
+    assert "each person counts as one ('who')" in str(counted)
     rows = fit_table(table(), COLUMNS, 5.0, engine="pgm", **BOUND).answer(
         "share", where={"ill": True}
     )
@@ -203,3 +204,20 @@ class TestSynthesizers:
         frame = table().assign(day=1)
         with pytest.raises(ValueError, match="weigh_people and sequence_by cannot go together"):
             fit_table(frame, columns, 1.0, sequence_by="day", **WEIGHED)
+
+
+def test_all_conclusions_say_that_they_are_for_the_rows_that_were_read(fitted):
+    """Four in ten rows were not read: shares of the others are not theirs."""
+    bound = fit_table(table(), COLUMNS, 5.0, engine="pgm", **BOUND)
+    told = "At most 3 rows of a person were read"
+    for found in (
+        bound.answer("share", where={"ill": True}),
+        bound.answer("table", of=["ward", "ill"]),
+        bound.regression("ill", ["ward"]),
+        bound.bootstrap(lambda rows: rows["ill"].mean(), 3, num_processes=1),
+    ):
+        assert told in " ".join(found.notes)
+        assert told in str(found)
+    assert told in fitted.answer("count").notes[-1]
+    free = fit_table(table()[["ward", "ill"]], COLUMNS, 5.0, engine="pgm", rows_per_person=3)
+    assert free.answer("count").notes == ()

@@ -183,6 +183,10 @@ def test_a_codebook_s_order_of_columns_and_lines_does_not_matter():
         ({"name": ["a", "b"], "type": ["int", "wavelet"]}, r"Rows \[1\].*types"),
         ({"name": ["a"], "type": ["int"], "min": [0], "lowest": [1]}, "about range_min"),
         ({"name": ["a"], "min": [0]}, "needs the columns 'name' and 'type'"),
+        (
+            {"name": list("ab"), "type": ["int"] * 2, "missing": ["ja", "?"]},
+            r"Rows \[1\].*yes nor no",
+        ),
     ],
 )
 def test_a_codebook_that_cannot_be_read_is_refused_by_row(codebook, told):

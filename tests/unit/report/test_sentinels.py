@@ -39,6 +39,16 @@ def test_a_code_is_told(facts, parts, told, seed):
     assert "leave it out of the declared range_m" in said(facts, parts, seed, declared=declared)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_code_is_told_where_its_cell_ends_a_little_beyond_it(seed):
+    found = {**ABOVE, "range_max": 1_020}
+    assert "are 999 – 1,020, far" in said(found, [3, 4, 3, 2, 1, 0, 0.8], seed)
+    # 6 % are few for a number that is no code, and of all that is in a wide cell 999 is one.
+    assert said({**found, "range_max": 1_200}, [3, 4, 3, 2, 1, 0, 0.8], seed) is None
+    other = {**found, "cut_points": [20, 40, 60, 80, 100, 990]}
+    assert said(other, [3, 4, 3, 2, 1, 0, 0.8], seed) is None
+
+
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize(
     ("facts", "parts", "error"),
