@@ -146,6 +146,17 @@ def categories_in(dtype: Any, values: Sequence) -> Any:
     return pd.CategoricalDtype(categories, dtype.ordered)
 
 
+def unordered(dtype: Any) -> Any:
+    """The same categories without an order, if it is a categorical's; any other dtype unchanged.
+
+    >>> unordered(pd.CategoricalDtype(["low", "high"], ordered=True)).ordered
+    False
+    """
+    if not isinstance(dtype, pd.CategoricalDtype):
+        return dtype
+    return pd.CategoricalDtype(dtype.categories, ordered=False)
+
+
 def cast(series: pd.Series, dtype: Any, places: int | None = None) -> pd.Series:
     """The values in a chosen dtype, with numbers rounded and clipped to what it holds.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
-from sdv_privpgd.columns.dtypes import facts_of_dtype, is_whole
+from sdv_privpgd.columns.dtypes import facts_of_dtype, is_whole, unordered
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.ids import repeated_ids
 from sdv_privpgd.columns.ordered import OrderedPair, chosen, differences_of, told_apart
@@ -283,10 +283,17 @@ class Description(FieldsAlone):
 
     @property
     def _written(self) -> Mapping[str, Any]:
-        """The dtypes of columns that are written in them."""
+        """The dtypes of columns that are written in them. Categories that were found have no order.
+
+        They are in that of the alphabet, which need not be the one that they were in.
+        """
+        dtypes = {
+            name: unordered(dtype) if _has_found_values(self.discovered.get(name)) else dtype
+            for name, dtype in self.dtypes.items()
+        }
         if self.enforce_rounding:
-            return self.dtypes
-        return {name: dtype for name, dtype in self.dtypes.items() if not is_whole(dtype)}
+            return dtypes
+        return {name: dtype for name, dtype in dtypes.items() if not is_whole(dtype)}
 
     def _with_visits(self, schema: Schema) -> Schema:
         """The schema with the columns that say what came before."""
@@ -340,3 +347,7 @@ def _without_rounding(columns: Mapping[str, Mapping]) -> dict[str, dict]:
         name: {key: value for key, value in dict(facts).items() if key != "decimal_places"}
         for name, facts in dict(columns).items()
     }
+
+
+def _has_found_values(found: ColumnFacts | None) -> bool:
+    return isinstance(found, CategoryFacts) and found.values is not None

@@ -27,8 +27,9 @@ _BLOCK = 256
 """Products whose covariance is computed at once, where only their variances are wanted."""
 
 _WIDE = (
-    "Much of it lies in a few wide cells at the end of a long tail, and nobody knows how rows are "
-    "spread there: the intervals hold for any spread, and the estimate may be far off."
+    "But much of it lies in a few wide cells, as at the end of a long tail, and nobody knows how "
+    "rows are spread there: for these the intervals hold for any spread, and the estimate may be "
+    "far off."
 )
 
 _FAR = (

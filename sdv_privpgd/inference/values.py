@@ -25,7 +25,8 @@ class CodeValues:
 
     ``means`` are those of rows as they are sampled: spread evenly in a cell, and over cells that
     share a code as often as they are known to occur; ``deviations`` are the standard deviations of
-    these rows. Missing has no entry.
+    these rows. Missing has no entry. ``is_shaped`` says whether it was looked into where in a code
+    rows lie; if not, all may have one value.
 
     >>> from sdv_privpgd.columns.parsing import describe
     >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
@@ -38,22 +39,23 @@ class CodeValues:
     highs: np.ndarray
     means: np.ndarray
     deviations: np.ndarray
+    is_shaped: bool = False
 
     def heavy(self, counts: np.ndarray, least: float = HEAVY) -> np.ndarray:
         """Which codes carry so much that a mean depends on how their rows are spread. Public.
 
-        These are wide codes of rows far from the others, as at the end of a long tail: what is
-        unknown inside the code is more than a part ``least`` of how far values lie from their
-        median.
+        What is unknown inside these codes is more than a part ``least`` of how far values lie from
+        their median. They are wide codes of rows far from the others, as at the end of a long tail;
+        or any that many rows are in, where nobody has looked into where.
 
         >>> from sdv_privpgd.columns.parsing import describe
         >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 10_000}
         >>> incomes = code_values(describe("income", {**facts, "cut_points": [10, 20, 50]}))
-        >>> incomes.heavy(np.array([50.0, 30.0, 19.0, 1.0]))
-        array([False, False, False,  True])
+        >>> incomes.heavy(np.array([50.0, 30.0, 20.0, 0.0]))  # of 10 to 20, all may have 10
+        array([ True,  True,  True, False])
         """
         shares, middle, around = self._spread(counts)
-        is_far = np.abs(self.means - middle) > around
+        is_far = (np.abs(self.means - middle) > around) | (not self.is_shaped)
         return is_far & (shares * self.deviations > least * around)
 
     def far_reaching(
@@ -125,7 +127,8 @@ def code_values(column: Column) -> CodeValues:
         lows, highs, means, spreads = (
             column.numbers(each) for each in (lows, highs, means, spreads)
         )
-    return CodeValues(lows, highs, *(np.asarray(each, np.float64) for each in (means, spreads)))
+    means, spreads = (np.asarray(each, np.float64) for each in (means, spreads))
+    return CodeValues(lows, highs, means, spreads, is_shaped=column.merging is not None)
 
 
 def _spreads(column: Column) -> np.ndarray:

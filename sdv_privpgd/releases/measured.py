@@ -22,7 +22,7 @@ from sdv_privpgd.releases.queries_file import query_facts
 from sdv_privpgd.releases.release_file import read_release, write_release
 from sdv_privpgd.report.advice import on_columns
 from sdv_privpgd.report.known_facts import Answers, Facts
-from sdv_privpgd.report.noise_advice import on_delta
+from sdv_privpgd.report.noise_advice import on_delta, on_wide_cells
 from sdv_privpgd.report.privacy import privacy_report
 
 
@@ -140,7 +140,11 @@ class Measured(FieldsAlone):
             repeated_ids=(),
             added=() if self.visits is None else self.visits.added,
         )
-        return (*on_columns(facts), *on_delta(self.ledger.delta, self.num_rows))
+        return (
+            *on_columns(facts),
+            *on_wide_cells(facts),
+            *on_delta(self.ledger.delta, self.num_rows),
+        )
 
     @cached_property
     def digest(self) -> str:

@@ -69,7 +69,7 @@ def on_noise(fitted: Facts) -> list[str]:
         *_of_relations(fitted),
         *_of_chosen_pairs(fitted),
         *_of_tails(fitted),
-        *_of_heavy_ends(fitted),
+        *on_wide_cells(fitted),
         *_of_missing(fitted),
         *on_delta(fitted.ledger.delta, fitted.total.value),
     ]
@@ -177,9 +177,17 @@ def _noise_of_correlations(fitted: Facts) -> float:
     return median(found) if found else 0.0
 
 
-def _of_heavy_ends(fitted: Facts) -> Iterator[str]:
-    """Sentences on columns of which a few wide cells decide the mean, or a few rows may do."""
-    heavy, far = [], []
+def on_wide_cells(fitted: Facts) -> list[str]:
+    """Sentences on columns of which a few wide cells decide the mean, or a few rows may do. Public.
+
+    >>> import numpy as np, pandas as pd
+    >>> from sdv_privpgd import Numerical, measure
+    >>> pay = pd.DataFrame({"bonus": np.where(np.arange(4_000) % 4, 0, np.arange(4_000))})
+    >>> bonus = {"bonus": Numerical(0, 20_000, decimal_places=0)}
+    >>> measure(pay, bonus, epsilon=5.0, holder="North").warnings[0][:54]
+    'Much of the sum of bonus lies in a few wide cells, of '
+    """
+    even, heavy, far = [], [], []
     for column in fitted.columns:
         table = fitted.tables.get(column.name)
         if column.sdtype != "numerical" or table is None:
@@ -189,22 +197,31 @@ def _of_heavy_ends(fitted: Facts) -> Iterator[str]:
             continue
         values, errors = code_values(column), SURE * math.sqrt(table.variance)
         if values.heavy(counts, HEAVIEST).any():
-            heavy.append(column.name)
+            (heavy if values.is_shaped else even).append(column.name)
         elif values.far_reaching(counts, errors, _MUCH).any():
             far.append(column.name)
+    said = []
+    if even:
+        said.append(
+            f"Much of the sum of {listed(even, _NAMED)} lies in a few wide cells, of which nothing "
+            "says where in them the rows are: they are drawn evenly, values that many rows share, "
+            "such as 0, are lost, and means may be far off. Declare cut_points for it, narrow "
+            "where rows are many, or a smaller range."
+        )
     if heavy:
-        yield (
+        said.append(
             f"Much of the sum of {listed(heavy, _NAMED)} lies in a few wide cells at the end of a "
             "long tail, and noise hides how rows are spread there: means, sums and the highest "
             "quantiles may be far off. answer() gives intervals that hold for any spread."
         )
     if far:
-        yield (
+        said.append(
             f"The range of {listed(far, _NAMED)} reaches far beyond nearly all rows, and the few "
             "that noise may hide there could make much of the mean: the rows would not have them. "
             "Declare a smaller range if you can, or cut_points beyond which they would be counted. "
             "answer() gives intervals that hold wherever they lie."
         )
+    return said
 
 
 def _of_missing(fitted: Facts) -> Iterator[str]:

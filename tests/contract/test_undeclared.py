@@ -10,7 +10,13 @@ import pytest
 import sdv_tables
 from sdv.sampling import Condition
 
-from sdv_privpgd import MSTSynthesizer, PrivPGDSynthesizer, write_domain
+from sdv_privpgd import (
+    Categorical,
+    MSTSynthesizer,
+    PrivPGDSynthesizer,
+    fit_table,
+    write_domain,
+)
 
 
 class TestDiscovery:
@@ -172,3 +178,16 @@ def test_found_times_of_the_day_are_shown_as_they_are():
     assert found["seen"]["range_values"] == hours
     with pytest.raises(ValueError, match="range_values of 'seen' cannot be written to a file"):
         write_domain(found, "domain.json")
+
+
+def test_levels_that_were_found_have_no_order_and_declared_ones_theirs():
+    """In the order of the alphabet, which is not theirs, high would be below low."""
+    levels = ["low", "mid", "high"]
+    edu = pd.Series(levels * 700, dtype=pd.CategoricalDtype(levels, ordered=True))
+    table = pd.DataFrame({"edu": edu})
+    found = fit_table(table, {"edu": Categorical()}, 5.0, engine="pgm").sample(50)["edu"]
+    assert not found.cat.ordered
+    assert {*found.cat.categories} >= {*levels}
+    declared = fit_table(table, {"edu": Categorical(levels)}, 5.0, engine="pgm").sample(50)["edu"]
+    assert declared.cat.ordered
+    assert declared.cat.categories.tolist() == levels

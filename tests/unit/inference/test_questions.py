@@ -9,6 +9,7 @@ from answers import noisy_answers, number_of_rows
 from fast_fits import DOMAIN, QUESTIONS, SCHEMA, asked, drawn
 from small_engine import Joint
 
+from sdv_privpgd import Numerical, fit_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.conditions import part_of
 from sdv_privpgd.inference.questions import Questions
@@ -344,3 +345,29 @@ def test_an_interval_of_a_long_tail_holds_for_any_spread(what, scale):
     assert high == pytest.approx(scale * (below + 100 * 100_000), rel=1e-3)
     assert any("long tail" in note for note in answer.notes)
     assert not any("long tail" in note for note in questions.answer("count").notes)
+
+
+@pytest.mark.parametrize("high", [5_000, 20_000])
+def test_means_hold_where_most_rows_share_one_value_of_an_even_cell(high):
+    """Seven of ten have 0, in a cell of 156 or 625, and nobody has looked into where in it."""
+    rng = np.random.default_rng(0)
+    bonus = np.where(rng.random(4_000) < 0.7, 0.0, rng.gamma(2.0, 350.0, 4_000).round(2))
+    table = pd.DataFrame({"bonus": np.minimum(bonus, high)})
+    columns = {"bonus": Numerical(0, high, decimal_places=2)}
+    for _ in range(8):
+        fitted = fit_table(table, columns, epsilon=1.0, engine="pgm", discovery_share=0)
+        answer = fitted.answer("mean", of="bonus")
+        low, upper = answer.interval("table")
+        assert low <= table["bonus"].mean() <= upper
+        assert any("the intervals hold for any spread" in note for note in answer.notes)
+        assert any("nothing says where in them" in each for each in fitted.warnings)
+
+
+def test_means_of_even_cells_keep_narrow_intervals_where_rows_are_spread_over_many():
+    ages = np.random.default_rng(0).normal(50, 15, 4_000).clip(0, 100)
+    columns = {"age": Numerical(0, 100)}
+    table = pd.DataFrame({"age": ages})
+    fitted = fit_table(table, columns, epsilon=1.0, engine="pgm", discovery_share=0)
+    low, high = fitted.answer("mean", of="age").interval("table")
+    assert low <= ages.mean() <= high
+    assert high - low < 2

@@ -69,7 +69,10 @@ HEALTHY = {
     "hardly any missing": (AGE, [*bell(), 0.005 * bell().sum()]),
     "others": (WARD, [5, 3, 2, 0.1, 0.1]),
     "missing where all values are read": (WARD, [5, 3, 2, 0.1, 6]),
-    "mostly zero": ({**AGE, "range_min": 0}, [90, *[1] * 11]),
+    "mostly zero": (
+        {**AGE, "range_min": 0, "cut_points": [1, *range(20, 120, 10)]},
+        [90, *[1] * 11],
+    ),
     "wards": (WARD, [5, 3, 2, 0.1]),
     "some others": (WARD, [5, 3, 2, 4]),
     "few cities are rare": (CITY, [5, 5, 5, 5, 5, 0.01, 0.01, 0.01]),
@@ -87,6 +90,11 @@ def test_a_healthy_column_is_met_with_silence(facts, shares, seed):
 
 
 PLANTED = {
+    "mostly in one wide cell": (
+        {**AGE, "range_min": 0},
+        [90, *[1] * 11],
+        "nothing says where in them the rows are",
+    ),
     "all missing": (AGE, [*[0] * 12, 1], "is missing in nearly all rows"),
     "no value at all": (AGE, [*[0] * 12, 1], r"no values at all, leave the column out\."),
     "points for thousands": (AGE, [*[0.05] * 6, *[0] * 6, 0.7], r"70 % .*separators of thousands"),
