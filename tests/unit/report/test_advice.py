@@ -70,7 +70,7 @@ HEALTHY = {
     "others": (WARD, [5, 3, 2, 0.1, 0.1]),
     "missing where all values are read": (WARD, [5, 3, 2, 0.1, 6]),
     "mostly zero": (
-        {**AGE, "range_min": 0, "cut_points": [1, *range(20, 120, 10)]},
+        {**AGE, "range_min": 0, "cut_points": [1, *range(6, 60, 6), 60]},
         [90, *[1] * 11],
     ),
     "wards": (WARD, [5, 3, 2, 0.1]),
