@@ -1,6 +1,7 @@
 """The warning after a fit of two dates that seem to be in order, which nobody said. Public."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,16 +38,18 @@ def on_order(fitted: Facts) -> list[str]:
             continue
         later = _before(columns[one], columns[other])
         earlier = _before(columns[other], columns[one]).T
-        rare = [_is_rare(table, cells) for cells in (earlier, later)]
-        if any(rare):
-            first, last = (one, other) if rare[0] else (other, one)
+        both = [_share(table, cells) for cells in (earlier, later)]
+        if any(share.is_rare for share in both):
+            (rarer, more), names = sorted(both, key=lambda share: share.held), (one, other)
+            first, last = names if rarer is both[0] else names[::-1]
+            is_told = more.held - rarer.held > more.error + rarer.error
             seems = (
-                f"{one!r} and {other!r} seem to be close to each other in all rows"
-                if all(rare)
-                else f"{last!r} seems never to be before {first!r}"
+                f"{last!r} seems never to be before {first!r}"
+                if is_told
+                else f"{one!r} and {other!r} seem to be close to each other in all rows"
             )
-            which = "If one is never before the other: with" if all(rare) else "With"
-            low, high = ("earlier", "later") if all(rare) else (repr(first), repr(last))
+            which = "With" if is_told else "If one is never before the other: with"
+            low, high = (repr(first), repr(last)) if is_told else ("earlier", "later")
             said.append(
                 f"{seems}, but nothing says how, and the rows do not know by less than their "
                 f"cells are wide: dates may be in the wrong order there. {which} SDV's constraint "
@@ -67,12 +70,26 @@ def _moments(column: Column, ticks: np.ndarray) -> np.ndarray:
     return ticks.astype(np.int64).astype(f"datetime64[{column.unit}]")
 
 
-def _is_rare(table: NoisyTable, cells: np.ndarray) -> bool:
-    """Whether cells of a pair surely hold few rows, and far fewer than by chance."""
+class _Share(NamedTuple):
+    """The share of rows in some cells of a pair, its error, and what it would be by chance."""
+
+    held: float
+    error: float
+    by_chance: float
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether the cells surely hold few rows, and far fewer than by chance."""
+        is_low = self.held < _RARELY and self.held + self.error < self.by_chance / 2
+        return self.by_chance > _OFTEN and is_low
+
+
+def _share(table: NoisyTable, cells: np.ndarray) -> _Share:
     counts = table.counts[: cells.shape[0], : cells.shape[1]]
     total = max(float(counts.sum()), 1.0)
     margins = (np.maximum(counts.sum(axis=axis), 0.0) / total for axis in (1, 0))
-    by_chance = float((np.outer(*margins) * cells).sum())
-    held = float((counts * cells).sum()) / total
-    error = SURE * math.sqrt(table.variance * np.count_nonzero(cells)) / total
-    return by_chance > _OFTEN and held < _RARELY and held + error < by_chance / 2
+    return _Share(
+        held=float((counts * cells).sum()) / total,
+        error=SURE * math.sqrt(table.variance * np.count_nonzero(cells)) / total,
+        by_chance=float((np.outer(*margins) * cells).sum()),
+    )
