@@ -1,5 +1,6 @@
 """A fit that fails keeps what it has paid for, and can be finished from there."""
 
+import contextlib
 import copy
 import sys
 import warnings
@@ -33,6 +34,7 @@ NUMBERS = pd.DataFrame(
 )
 
 
+@contextlib.contextmanager
 def failing(monkeypatch, error, *, after=0):
     """The graphical model's fit, which fails after it has worked a few times."""
     fit, calls = PrivatePGM.fit, []
@@ -43,20 +45,18 @@ def failing(monkeypatch, error, *, after=0):
             raise error
         return fit(self, *args, **settings)
 
-    patch = monkeypatch.context()
-    patch.__enter__().setattr(PrivatePGM, "fit", fails)
-    return patch
+    with monkeypatch.context() as patch:
+        patch.setattr(PrivatePGM, "fit", fails)
+        yield
 
 
 def failed(synthesizer, table, monkeypatch, error=None, *, after=0):
     """The same synthesizer after a fit that paid and failed, and the error that the user saw."""
     error = MemoryError("no memory") if error is None else error
-    patch = failing(monkeypatch, error, after=after)
-    with warnings.catch_warnings():
+    with failing(monkeypatch, error, after=after), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with pytest.raises(type(error)) as caught:
             synthesizer.fit(table)
-    patch.__exit__(None, None, None)
     return synthesizer, caught.value
 
 
@@ -91,7 +91,8 @@ class TestWhatIsPaidForIsKept:
         pd.testing.assert_frame_equal(synthesizer.sample(20), taken.sample(20))
 
     def test_nothing_of_the_table_is_kept_with_them(self, monkeypatch):
-        table = sdv_tables.table(200).assign(ward="CANARY", income=-98765.4321)
+        table = sdv_tables.table(200)
+        table.loc[:9, ["ward", "income"]] = "CANARY", -98765.4321
         synthesizer = MSTSynthesizer(
             sdv_tables.metadata(), 1.0, public_domain=sdv_tables.PUBLIC_DOMAIN
         )
@@ -204,10 +205,8 @@ class TestWhatIsPaidForIsKept:
         with pytest.raises(ValueError, match="epsilon"):
             synthesizer.fit(TABLE)
         synthesizer.epsilon = 3.0
-        failing_again = failing(monkeypatch, MemoryError())
-        with pytest.raises(MemoryError):
+        with failing(monkeypatch, MemoryError()), pytest.raises(MemoryError):
             synthesizer.finish()
-        failing_again.__exit__(None, None, None)
         synthesizer.finish()
         assert synthesizer.ledger.spent() == pytest.approx(3.0, abs=1e-9)
 
