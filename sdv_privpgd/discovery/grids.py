@@ -34,7 +34,7 @@ class Grid(Generic[Cells]):
         dearness: The evidence, in nats, that it takes to believe that a group holds rows.
 
     >>> len(POWERS.cells), len(POWERS.dearness)
-    (165, 14)
+    (169, 14)
     """
 
     cells: Cells
@@ -95,7 +95,7 @@ def _years() -> Grid[Ticks]:
 
 
 POWERS = _powers()
-"""The grid of numbers: powers of two of both signs, and a cell about zero."""
+"""The grid of numbers: powers of two of both signs, a cell about zero, and some for years."""
 
 YEARS = _years()
 """The grid of dates, in days since 1970: years from 1900 to 2039, and longer times before and

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sdv_privpgd.columns.bins import YEARS as EDGES_OF_YEARS
 from sdv_privpgd.columns.bins import Ticks
 from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.dates import EARLIEST, LATEST, has_zone, survive_writing, to_ticks
@@ -30,7 +31,7 @@ _ABOUT_ZERO = 2.0**-19
 _FINE_CELLS = 256
 """The approximate number of cells of the second grid."""
 
-_ZERO = len(POWERS.cells.edges) // 2 - 1
+_ZERO = int(np.searchsorted(POWERS.cells.edges, 0.0)) - 1
 """The cell about zero."""
 
 _TINY = 2.0 ** -np.arange(21, 65)
@@ -137,7 +138,7 @@ def _ends_of_powers(
     It is without the negative part of the cell about zero, unless most rows lie in this cell.
     """
     edges, zero = POWERS.cells.edges, _ZERO
-    first, last = max(stretch.first - 1, 0), min(stretch.last + 1, len(edges) - 2)
+    first, last = _one_wider(stretch)
     # An end that is near zero, compared with the other end, becomes zero.
     low = 0 if abs(first - zero) <= 1 else _exactly(edges[first])
     high = 0 if abs(last - zero) <= 1 else _exactly(edges[last + 1])
@@ -150,6 +151,16 @@ def _ends_of_powers(
     scale = 10**places
     low = math.floor(low * scale) / scale if isinstance(low, float) else low
     return low, math.ceil(high * scale) / scale if isinstance(high, float) else high
+
+
+def _one_wider(stretch: Stretch) -> tuple[int, int]:
+    """The first and the last cell, one wider at each end: by a power of two, but among years."""
+    edges, ends = POWERS.cells.edges, np.array([stretch.first, stretch.last + 1])
+    is_extra = np.isin(edges, EDGES_OF_YEARS)
+    if edges[ends[0]] >= EDGES_OF_YEARS[0] and edges[ends[1]] <= EDGES_OF_YEARS[-1]:
+        is_extra[:] = False
+    steps = np.flatnonzero(~is_extra)
+    return int(steps[steps <= ends[0]][-2:][0]), int(steps[steps >= ends[1]][:2][-1]) - 1
 
 
 def _places_of_width(width: float) -> int:

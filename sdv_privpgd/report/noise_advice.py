@@ -96,25 +96,23 @@ def _of_rows(fitted: Facts) -> Iterator[str]:
 def _of_tails(fitted: Facts) -> Iterator[str]:
     """A sentence if discovery cannot have seen the ends of columns of numbers."""
     total, hidden = fitted.total, rows_unseen(fitted.ledger)
-    least = _MANY_HIDDEN if _has_found_range(fitted) else _MANY_IN_DECLARED
-    if hidden > least * total.value:
-        yield (
-            f"What fewer than about {_rounded_up(hidden):,} rows "
-            f"({share(hidden / total.value)}) have was hidden by noise when ranges were "
-            "looked into, and up to twice as many that are of very different sizes: long tails may "
-            "be cut or too long, the means of columns with one may be far off, and what so few "
-            "rows lack comes back complete. Look into fewer columns, by leaving some out, or spend "
-            "more."
-        )
-
-
-def _has_found_range(fitted: Facts) -> bool:
-    """Whether an end of the range of numbers or dates was found and not declared."""
-    return any(
-        lacks_range(fitted.declared.get(column.name, {}))
+    found = [
+        column.name
         for column in fitted.columns
         if column.sdtype in ("numerical", "datetime")
-    )
+        and lacks_range(fitted.declared.get(column.name, {}))
+    ]
+    if hidden > (_MANY_HIDDEN if found else _MANY_IN_DECLARED) * total.value:
+        looked = f"the ranges of {listed(found)} were found" if found else "ranges were looked into"
+        remedy = "Declare the ranges that you know, look" if found else "Look"
+        yield (
+            f"What fewer than about {_rounded_up(hidden):,} rows "
+            f"({share(hidden / total.value)}) have was hidden by noise when {looked}, and up to "
+            "twice as many that are of very different sizes: long tails may be cut, or reach far "
+            "beyond what any row has, the means of columns with one may be far off, and what so "
+            f"few rows lack comes back complete. {remedy} into fewer columns, by leaving some "
+            "out, or spend more."
+        )
 
 
 def _of_relations(fitted: Facts) -> Iterator[str]:

@@ -27,9 +27,18 @@ class TestNumbers:
         facts, _ = found(numbers, {"sdtype": "numerical"})
         assert facts["decimal_places"] == 0
         # Within a 256th of the power of two around it, and a cell of the fine grid for the noise.
-        slack = 64 if low == -1000 else 9  # a part of a power of two that may hold rows
+        slack = 128 if low == -1000 else 9  # a part of a power of two that may hold rows
         assert abs(facts["range_min"] - low) <= slack
         assert abs(facts["range_max"] - (low + 89)) <= slack
+
+    def test_years_of_few_rows_stay_years(self):
+        """Nobody was born in 1024, nor will be in 3,000."""
+        ages = np.random.default_rng(0).normal(55, 18, 2_500).clip(0, 100)
+        born, far = (2_024 - ages).round(), 0
+        for seed in range(20):
+            facts, _ = found(born, {"sdtype": "numerical"}, epsilon=0.4, seed=seed)
+            far += facts["range_min"] < 1_800 or facts["range_max"] > 2_100
+        assert far <= 5  # 20 with cells of powers of two alone
 
     def test_decimal_places_are_found_and_real_numbers_have_none(self):
         rng = np.random.default_rng(0)

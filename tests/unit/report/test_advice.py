@@ -309,6 +309,7 @@ def test_tails_that_discovery_cannot_have_seen_are_told(is_found, quiet_at, loud
     (said,) = advice(loud)
     assert "fewer than about 300 rows" in said
     assert "long tails may be cut" in said
+    assert ("the ranges of x were found" in said) == is_found
 
 
 @pytest.mark.parametrize(
