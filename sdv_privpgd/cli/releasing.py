@@ -15,6 +15,7 @@ from sdv_privpgd.cli.saying import CommandError, in_options, reason, report_in_o
 from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, spent
 from sdv_privpgd.cli.synthesizing import check_rows, own_errors, planned_ledger, write_as_asked
 from sdv_privpgd.cli.writing import Outputs
+from sdv_privpgd.words import listed
 
 if TYPE_CHECKING:
     from sdv_privpgd.releases.measured import Measured
@@ -127,6 +128,11 @@ def declared_columns(arguments: Namespace) -> dict[str, dict[str, Any]]:
     unknown = [name for name in domain if name not in known]
     if unknown:
         raise CommandError(f"--domain names {unknown!r}, which are no columns of the metadata.")
+    if left := [name for name in known if name not in names]:
+        say(
+            f"Not counted are {listed(left)}: keys, ids, and what the metadata says is no number, "
+            "date or category. The rows will not have them."
+        )
     always = ("sdtype", "datetime_format")
     return {
         name: {

@@ -40,9 +40,9 @@ class Reading:
     >>> groups = (0,) * len(grid)  # one of all numbers
     >>> reading = Reading(name="age", asks=frozenset(["coarse"]), cells=grid, groups=groups)
     >>> reading.sizes
-    {'grid': 166, 'coarse': 2}
+    {'grid': 170, 'coarse': 2}
     >>> [codes.tolist() for codes in reading.codes(pd.Series([34, None]))]
-    [[108, 165], [0, 1]]
+    [[108, 169], [0, 1]]
     """
 
     name: str

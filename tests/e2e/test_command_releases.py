@@ -47,6 +47,16 @@ def test_two_holders_are_measured_and_combined(csv, tmp_path, capsys):
     assert not (tmp_path / "no.csv").exists()
 
 
+def test_columns_that_a_release_leaves_out_are_named(csv, capsys):
+    path = csv.parent / "metadata.json"
+    metadata = json.loads(path.read_text())
+    metadata["columns"] |= {"visit": {"sdtype": "id"}, "mail": {"sdtype": "email"}}
+    path.write_text(json.dumps(metadata | {"primary_key": "visit"}))
+    pd.read_csv(csv, dtype=str).assign(visit=range(2_000), mail="a@b.c").to_csv(csv, index=False)
+    assert measured(csv, "North", "--quiet")[0] == 0
+    assert "Not counted are visit, mail: keys, ids" in capsys.readouterr().err
+
+
 def test_what_was_spent_is_written_down_if_a_measurement_fails(csv, tmp_path, monkeypatch, capsys):
     def fails(*args, **kwargs):
         raise MemoryError
