@@ -86,6 +86,21 @@ class Groups(NamedTuple):
             within_stddev=self.within_stddev * math.sqrt(1 - rest),
         )
 
+    def held(self, total: Total) -> Total:
+        """All rows but those without a value and those that do not clearly lie beyond an end.
+
+        The noise of what lies inside has no part in it.
+
+        >>> Groups({"range_min": 1.0}, 4.0, 3.0, 946.0, 9.0).held(Total(1_000.0, 0.0)).value
+        995.0
+        """
+        clear = self.clear
+        unclear = [rows for key, rows in self.beyond.items() if key not in clear]
+        noise = self.stddev * math.sqrt(len(unclear) + 1)
+        return Total(
+            max(total.value - self.missing - sum(unclear), 1.0), math.hypot(total.stddev, noise)
+        )
+
     @property
     def is_inside(self) -> bool:
         """Whether some rows surely lie inside."""

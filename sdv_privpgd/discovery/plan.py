@@ -185,6 +185,7 @@ def discover(
                 look,
                 rough[name],
                 None if parts is None else second.parts[name].within(parts, clear[name]),
+                groups[name].held(total) if look.has_range else None,
             )
         )
     beyond = [each.beyond(groups[name], clear[name]) for name, each in second.fences.items()]

@@ -23,6 +23,9 @@ _EVEN_FALSE_ALARMS = 0.05
 """The same for even parts of a declared range. Noise that is taken for rows lies within the range,
 and is measured again; rows that are taken for noise would be drawn far from where they are."""
 
+_REST = 2.5
+"""And all cells beyond those that do, if their sum is so many standard deviations: one look."""
+
 _LOOKS = 4
 """So many independent sums a cell has, nearly: those of many lengths that end with it overlap."""
 
@@ -101,8 +104,8 @@ def _light(tail: np.ndarray, rows: float, most: float) -> np.ndarray:
 def _parts(blocks: Blocks, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The rows of the cells before those that clearly hold some, of these, and of those after."""
     counts, stddev = blocks.counts, float(np.sqrt(blocks.cell))
-    last, high = _last_held(blocks)
-    first, low = _last_held(blocks.backwards())
+    last, high = _with_rest(blocks, *_last_held(blocks))
+    first, low = _with_rest(blocks.backwards(), *_last_held(blocks.backwards()))
     first, last = sorted((counts.size - 1 - first, last))  # equal sums may be far apart
     edges = np.append(starts, 2 * starts[-1] - starts[-2:][0]).astype(np.float64)
     inside = slice(first, last + 1)
@@ -197,6 +200,22 @@ def _last_held(blocks: Blocks) -> tuple[int, float]:
     if beside and (end <= last or is_within):
         return last, beside
     return end, max(float(sums[chosen] / numbers[chosen]), 0.0)
+
+
+def _with_rest(blocks: Blocks, last: int, beside: float) -> tuple[int, float]:
+    """The same, but that the rest holds rows if all of it together stands out.
+
+    Of one heavy value and a broad tail, no part of the tail may be clear, though the number of all
+    rows says that most of them lie in it. It ends where the sum of its blocks is largest.
+    """
+    first = int(blocks.of_cell[last]) + 1
+    sums = np.bincount(blocks.of_cell, weights=blocks.counts)[first:]
+    variance = blocks.variance_of(blocks.sums[first:].sum())
+    if math.isinf(blocks.whole) or sums.sum() <= _REST * math.sqrt(max(variance, 0.0)):
+        return last, beside
+    end = first + int(np.cumsum(sums).argmax())
+    cells = np.flatnonzero((blocks.of_cell >= first) & (blocks.of_cell <= end))
+    return int(cells[-1]), float(blocks.counts[cells].mean())
 
 
 def _last_clear(counts: np.ndarray, stddev: float) -> tuple[int, float]:

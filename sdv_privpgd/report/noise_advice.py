@@ -38,6 +38,9 @@ _MUCH = 1.0
 """Rows in a code that reaches far out are worth a word if they could move the mean by this many
 mean distances from the median."""
 
+_MANY_FAR = 0.1
+"""The share of rows in codes that reach far out from which on they are not few."""
+
 _FEW_VALUES = 0.05
 """Nothing is said of the mean of values that fewer of the rows have: noise is all there is."""
 
@@ -185,7 +188,7 @@ def on_wide_cells(fitted: Facts) -> list[str]:
     >>> measure(pay, bonus, epsilon=5.0, holder="North").warnings[0][:54]
     'Much of the sum of bonus lies in a few wide cells, of '
     """
-    even, heavy, far = [], [], []
+    even, heavy, far, unknown = [], [], [], []
     for column in fitted.columns:
         table = fitted.tables.get(column.name)
         if column.sdtype != "numerical" or table is None:
@@ -194,9 +197,12 @@ def on_wide_cells(fitted: Facts) -> list[str]:
         if counts.sum() <= _FEW_VALUES * fitted.total.value:
             continue
         values, errors = code_values(column), SURE * math.sqrt(table.variance)
-        if values.heavy(counts, HEAVIEST).any():
+        far_out = values.far_reaching(counts, errors, _MUCH)
+        if values.is_shaped and counts[far_out].sum() > _MANY_FAR * counts.sum():
+            unknown.append(column.name)
+        elif values.heavy(counts, HEAVIEST).any():
             (heavy if values.is_shaped else even).append(column.name)
-        elif values.far_reaching(counts, errors, _MUCH).any():
+        elif far_out.any():
             far.append(column.name)
     said = []
     if even:
@@ -211,6 +217,13 @@ def on_wide_cells(fitted: Facts) -> list[str]:
             f"Much of the sum of {listed(heavy, _NAMED)} lies in a few wide cells at the end of a "
             "long tail, and noise hides how rows are spread there: means, sums and the highest "
             "quantiles may be far off. answer() gives intervals that hold for any spread."
+        )
+    if unknown:
+        said.append(
+            f"More than {share(_MANY_FAR)} of the rows of {listed(unknown, _NAMED)} lie in a cell "
+            "that reaches to an end of its range, far beyond the other values, and noise hides "
+            "where in it: all of them may be drawn far too near to the others. Declare "
+            "cut_points in it, or spend more. answer() gives intervals that hold wherever they lie."
         )
     if far:
         said.append(

@@ -51,6 +51,16 @@ class TestValues:
         assert np.median(rows[rows > 0]) == pytest.approx(np.median(paid[paid > 0]), rel=0.25)
         assert 0.65 * paid.mean() < rows.mean() < 1.4 * paid.mean()
 
+    def test_payments_beside_zeros_are_spread_where_no_part_of_them_is_clear(self):
+        """No part of their range stands out. The number of rows says that they lie in it."""
+        rng, lost = np.random.default_rng(0), 0
+        paid = np.where(rng.random(1_000) < 0.6, 0, 10.0 * rng.integers(1, 29, 1_000))
+        facts = {"range_min": 0, "range_max": 280, "decimal_places": 2}
+        for seed in range(20):
+            rows = drawn(paid, "numerical", facts, epsilon=0.5, seed=seed)
+            lost += np.median(rows[rows > 0]) < 50  # it is 150
+        assert lost <= 4
+
     @pytest.mark.parametrize("seed", range(12))
     def test_birth_dates_of_few_rows_keep_their_shape(self, seed):
         """No month is seen on its own, but decades are. Without them dates moved by up to 31 years.

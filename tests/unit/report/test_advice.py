@@ -348,6 +348,16 @@ def test_a_range_that_reaches_far_beyond_the_rows_is_told(last, high, told):
     assert sum("reaches far beyond nearly all rows" in each for each in said) == told
 
 
+def test_many_rows_in_a_cell_that_reaches_far_out_are_not_called_few():
+    """Four of ten rows lie somewhere above 0, drawn at its very beginning."""
+    paid = {"sdtype": "numerical", "range_min": 0, "range_max": 280, "decimal_places": 2}
+    cuts = [*(cent / 100 for cent in range(1, 9)), 1.0, 10.0]
+    paid |= {"cut_points": cuts, "frequencies": [60, *[5] * 8, 1e-7, 1e-9], "num_bins": 2}
+    said = advice(fitted(paid, [60, 40], num_rows=50_000))
+    assert sum("More than 10 % of the rows of x lie in a cell" in each for each in said) == 1
+    assert not any("nearly all rows" in each for each in said)
+
+
 def test_the_mean_of_a_column_that_is_nearly_all_missing_is_not_told():
     cuts = [*range(10, 101, 10), 1_000]
     income = {"sdtype": "numerical", "range_min": 0, "range_max": 100_000, "cut_points": cuts}
