@@ -97,12 +97,12 @@ def looked_into(
     look: Look,
     rough: Rough,
     parts: Counted | None = None,
-    held: Total | None = None,
+    total: Total | None = None,
 ) -> NumberFacts | DateFacts:
     """What the fine cells say of a column: its precision, its range and where to cut that.
 
     And whether values are missing. A precision that was declared is not found. ``parts`` are its
-    even parts, if they were counted, and ``held`` is the number of rows in a declared range.
+    even parts, if they were counted, and ``total`` is the number of rows in a declared range.
 
     >>> from sdv_privpgd.columns.cutting import column_of
     >>> from sdv_privpgd.discovery.looks import look_into
@@ -117,8 +117,8 @@ def looked_into(
     assert isinstance(known, NumberFacts | DateFacts)
     table, missing = _of_values(answer), float(answer.answer[column.num_values])
     blocks = _blocks(column, table, rough, parts)
-    if held is not None:
-        blocks = blocks.summing_up_to(held)
+    if total is not None:
+        blocks = blocks.summing_up_to(total)
     if isinstance(known, DateFacts) and column.datetime_format != known.datetime_format:
         # The bounds were given up with the format that they were written in.
         known, has_range = replace(known, low=None, high=None), False
