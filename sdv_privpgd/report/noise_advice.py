@@ -38,6 +38,9 @@ _MUCH = 1.0
 """Rows in a code that reaches far out are worth a word if they could move the mean by this many
 mean distances from the median."""
 
+_CROWDED = 0.25
+"""The share of rows in one cell of several values from which on it is worth a word."""
+
 _MANY_FAR = 0.1
 """The share of rows in codes that reach far out from which on they are not few."""
 
@@ -188,7 +191,7 @@ def on_wide_cells(fitted: Facts) -> list[str]:
     >>> measure(pay, bonus, epsilon=5.0, holder="North").warnings[0][:54]
     'Much of the sum of bonus lies in a few wide cells, of '
     """
-    even, heavy, far, unknown = [], [], [], []
+    even, heavy, far, unknown, crowded = [], [], [], [], []
     for column in fitted.columns:
         table = fitted.tables.get(column.name)
         if column.sdtype != "numerical" or table is None:
@@ -202,6 +205,8 @@ def on_wide_cells(fitted: Facts) -> list[str]:
             unknown.append(column.name)
         elif values.heavy(counts, HEAVIEST).any():
             (heavy if values.is_shaped else even).append(column.name)
+        elif not values.is_shaped and values.crowded(counts - errors, _CROWDED).any():
+            crowded.append(column.name)
         elif far_out.any():
             far.append(column.name)
     said = []
@@ -211,6 +216,13 @@ def on_wide_cells(fitted: Facts) -> list[str]:
             "says where in them the rows are: they are drawn evenly, values that many rows share, "
             "such as 0, are lost, and means may be far off. Declare cut_points for it, narrow "
             "where rows are many, or a smaller range."
+        )
+    if crowded:
+        said.append(
+            f"More than {share(_CROWDED)} of the rows of {listed(crowded, _NAMED)} lie in one "
+            "cell, in which they are drawn evenly: values that many rows share, such as 0, are "
+            "lost. Declare cut_points for it, narrow where rows are many: 0.01 after 0 keeps the "
+            "zeros of money."
         )
     if heavy:
         said.append(

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.plan import FINE_GRIDS
 from sdv_privpgd.pipeline import Release
@@ -356,6 +357,21 @@ def test_many_rows_in_a_cell_that_reaches_far_out_are_not_called_few():
     said = advice(fitted(paid, [60, 40], num_rows=50_000))
     assert sum("More than 10 % of the rows of x lie in a cell" in each for each in said) == 1
     assert not any("nearly all rows" in each for each in said)
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"num_bins": 32}, True),
+        ({"cut_points": [1, *range(9, 279, 9)]}, False),  # 0 has a cell of its own
+        ({"cut_points": [1, 100]}, False),  # three cells: one has half of the rows anyway
+    ],
+)
+def test_a_cell_of_many_rows_in_which_zeros_are_lost_is_told(facts, told):
+    paid = {"sdtype": "numerical", "range_min": 0, "range_max": 280, "decimal_places": 0, **facts}
+    size = describe("x", paid).num_values
+    said = advice(fitted(paid, [60, *[40 / (size - 1)] * (size - 1)], num_rows=50_000))
+    assert any("of the rows of x lie in one cell" in each for each in said) == told
 
 
 def test_the_mean_of_a_column_that_is_nearly_all_missing_is_not_told():
