@@ -17,7 +17,7 @@ from sdv_privpgd.domain import FieldsAlone
 BELOW_ONE = np.nextafter(1.0, 0.0)
 """The largest position."""
 
-YEARS = (1800.0, 1900.0, 2030.0, 2100.0)
+EDGES_OF_YEARS = (1800.0, 1900.0, 2030.0, 2100.0)
 """Further edges of the grid of numbers: most columns between 1024 and 4096 are of years."""
 
 
@@ -231,7 +231,7 @@ class SignedPowers(_Reals, FieldsAlone):
     """A grid for numbers about which nothing is known: powers of two of both signs, and zero.
 
     The powers go from 2**-20 to 2**62. Everything smaller than 2**-20 shares one cell with zero.
-    Between them lie ``YEARS``.
+    Between them lie ``EDGES_OF_YEARS``.
 
     >>> len(SignedPowers())
     169
@@ -241,4 +241,4 @@ class SignedPowers(_Reals, FieldsAlone):
     def edges(self) -> np.ndarray:
         """The strictly increasing edges, float64."""
         powers = 2.0 ** np.arange(-20, 63)
-        return np.sort(np.concatenate((-powers, powers, YEARS)))
+        return np.sort(np.concatenate((-powers, powers, EDGES_OF_YEARS)))

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdv_privpgd.columns.bins import YEARS as EDGES_OF_YEARS
-from sdv_privpgd.columns.bins import Ticks
+from sdv_privpgd.columns.bins import EDGES_OF_YEARS, Ticks
 from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.dates import EARLIEST, LATEST, has_zone, survive_writing, to_ticks
 from sdv_privpgd.columns.facts import DateFacts, NumberFacts
