@@ -80,18 +80,19 @@ class CodeValues:
         reach = np.maximum(self.highs - self.means, self.means - self.lows).astype(np.float64)
         return (farthest > FAR * around) & (more * reach > least * around)
 
-    def crowded(self, counts: np.ndarray, least: float) -> np.ndarray:
+    def crowded(self, counts: np.ndarray, errors: float, least: float) -> np.ndarray:
         """Which codes of several values have at least a part of all rows. Public.
 
-        Of few codes they have four times as many as each code on average.
+        They do without ``errors``, too. Of few codes they have four times as many as each code on
+        average.
 
         >>> from sdv_privpgd.columns.parsing import describe
         >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 320, "num_bins": 32}
         >>> paid = code_values(describe("paid", facts))
-        >>> np.flatnonzero(paid.crowded(np.array([62] + [1] * 31), least=0.25))
+        >>> np.flatnonzero(paid.crowded(np.array([62] + [1] * 31), errors=2.0, least=0.25))
         array([0])
         """
-        shares = counts / max(float(np.maximum(counts, 0.0).sum()), 1e-9)
+        shares = (counts - errors) / max(float(np.maximum(counts, 0.0).sum()), 1e-9)
         return (self.highs > self.lows) & (shares > max(least, 4 / len(shares)))
 
     def _spread(self, counts: np.ndarray) -> tuple[np.ndarray, float, float]:

@@ -205,7 +205,7 @@ def on_wide_cells(fitted: Facts) -> list[str]:
             unknown.append(column.name)
         elif values.heavy(counts, HEAVIEST).any():
             (heavy if values.is_shaped else even).append(column.name)
-        elif not values.is_shaped and values.crowded(counts - errors, _CROWDED).any():
+        elif not values.is_shaped and values.crowded(counts, errors, _CROWDED).any():
             crowded.append(column.name)
         elif far_out.any():
             far.append(column.name)
