@@ -130,7 +130,7 @@ def declared_columns(arguments: Namespace) -> dict[str, dict[str, Any]]:
         raise CommandError(f"--domain names {unknown!r}, which are no columns of the metadata.")
     if left := [name for name in known if name not in names]:
         say(
-            f"Not counted are {listed(left)}: keys, ids, and what the metadata says is no number, "
+            f"Left out are {listed(left)}: keys, ids, and what the metadata says is no number, "
             "date or category. The rows will not have them."
         )
     always = ("sdtype", "datetime_format")

@@ -31,7 +31,7 @@ _HINTED = 1.5
 """Blocks after the last one that clearly holds rows are added, in runs of one, two or four, if
 their sum is this many standard deviations: a tail continues where rows are, not far away."""
 
-_REST = 2.5
+REST = 2.5
 """The next block is added as well if all that follow have together this many standard deviations
 of rows: of one heavy value and a broad tail, each block of the tail is little beside its noise."""
 
@@ -119,6 +119,16 @@ class Blocks:
         """The variance of the sum of blocks whose own variances add up to ``variances``."""
         return variances * (1 - variances / self.whole)
 
+    def stand_out(self, first: int, end: int, deviations: float) -> bool:
+        """Whether the blocks from ``first`` to before ``end`` have so many rows together.
+
+        >>> Blocks.alone(NoisyTable(np.array([9.0, 7.0]), 4.0)).stand_out(0, 1, 3.0)
+        True
+        """
+        cells = (self.of_cell >= first) & (self.of_cell < end)
+        variance = self.variance_of(self.sums[first:end].sum())
+        return bool(self.counts[cells].sum() > deviations * math.sqrt(max(variance, 0.0)))
+
     def backwards(self) -> "Blocks":
         """The same cells from the last to the first."""
         of_cell = self.of_cell[-1] - self.of_cell[::-1]
@@ -198,16 +208,12 @@ def _last_block(blocks: Blocks) -> int:
     if not clear.size:
         return sums.size - 1
 
-    def stands_out(first: int, end: int, deviations: float) -> bool:
-        variance = blocks.variance_of(blocks.sums[first:end].sum())
-        return sums[first:end].sum() > deviations * math.sqrt(max(variance, 0.0))
-
     last = int(clear[-1])
     while last < sums.size - 1:
         following, left = last + 1, sums.size - 1 - last
         runs = [run for run in (1, 2, 4) if run <= left]
-        hinted = [run for run in runs if stands_out(following, following + run, _HINTED)]
-        if not hinted and not stands_out(following, sums.size, _REST):
+        hinted = [run for run in runs if blocks.stand_out(following, following + run, _HINTED)]
+        if not hinted and not blocks.stand_out(following, sums.size, REST):
             break
         last += hinted[0] if hinted else 1
     return last

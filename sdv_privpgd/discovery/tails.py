@@ -12,7 +12,7 @@ import math
 import numpy as np
 from scipy.stats import norm
 
-from sdv_privpgd.discovery.searching import Blocks
+from sdv_privpgd.discovery.searching import REST, Blocks
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.estimate.support import outstanding, pooled
 
@@ -22,9 +22,6 @@ _FALSE_ALARMS = 1e-3
 _EVEN_FALSE_ALARMS = 0.05
 """The same for even parts of a declared range. Noise that is taken for rows lies within the range,
 and is measured again; rows that are taken for noise would be drawn far from where they are."""
-
-_REST = 2.5
-"""And all cells beyond those that do, if their sum is so many standard deviations: one look."""
 
 _LOOKS = 4
 """So many independent sums a cell has, nearly: those of many lengths that end with it overlap."""
@@ -203,15 +200,14 @@ def _last_held(blocks: Blocks) -> tuple[int, float]:
 
 
 def _with_rest(blocks: Blocks, last: int, beside: float) -> tuple[int, float]:
-    """The same, but that the rest holds rows if all of it together stands out.
+    """The last cell that holds rows; of the rest, if all of it together stands out.
 
     Of one heavy value and a broad tail, no part of the tail may be clear, though the number of all
     rows says that most of them lie in it. It ends where the sum of its blocks is largest.
     """
     first = int(blocks.of_cell[last]) + 1
     sums = np.bincount(blocks.of_cell, weights=blocks.counts)[first:]
-    variance = blocks.variance_of(blocks.sums[first:].sum())
-    if math.isinf(blocks.whole) or sums.sum() <= _REST * math.sqrt(max(variance, 0.0)):
+    if math.isinf(blocks.whole) or not blocks.stand_out(first, first + sums.size, REST):
         return last, beside
     end = first + int(np.cumsum(sums).argmax())
     cells = np.flatnonzero((blocks.of_cell >= first) & (blocks.of_cell <= end))

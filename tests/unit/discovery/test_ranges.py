@@ -24,12 +24,12 @@ class TestNumbers:
     @pytest.mark.parametrize("low", [-1000, -1, 0, 3, 17])
     def test_whole_numbers(self, low):
         numbers = np.random.default_rng(0).integers(low, low + 90, ROWS)
-        facts, _ = found(numbers, {"sdtype": "numerical"})
-        assert facts["decimal_places"] == 0
+        seen = [found(numbers, {"sdtype": "numerical"}, seed=seed)[0] for seed in range(12)]
+        assert all(facts["decimal_places"] == 0 for facts in seen)
         # Within a 256th of the power of two around it, and a cell of the fine grid for the noise.
-        slack = 128 if low == -1000 else 9  # a part of a power of two that may hold rows
-        assert abs(facts["range_min"] - low) <= slack
-        assert abs(facts["range_max"] - (low + 89)) <= slack
+        slack = 64 if low == -1000 else 9  # a part of a power of two that may hold rows
+        for key, end in (("range_min", low), ("range_max", low + 89)):
+            assert np.median([abs(facts[key] - end) for facts in seen]) <= slack
 
     def test_years_of_few_rows_stay_years(self):
         """Nobody was born in 1024, nor will be in 3,000."""
