@@ -113,6 +113,9 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="the rows from the start, which were written before; the model does not move on",
     )
+    sample.add_argument(
+        "--ledger", type=Path, help="where the run's ledger is, if it is to be told what was spent"
+    )
     sample.add_argument("--quiet", action="store_true", help="no bar")
     _dialect(sample, is_kept=True)
     _force(sample)

@@ -12,6 +12,7 @@ import pandas as pd
 from sdv_privpgd.cli.dialect import reading, told
 from sdv_privpgd.cli.documents import columns_of, metadata_of_types, read_metadata
 from sdv_privpgd.cli.files import Kind, check_report, kind_written
+from sdv_privpgd.cli.journal import Journal, after, is_unwritten, ledger_of
 from sdv_privpgd.cli.keeping import how_to_finish
 from sdv_privpgd.cli.models import fitted, paid_for, require_file
 from sdv_privpgd.cli.reading import known_types_in, read_table, tables_in
@@ -57,6 +58,8 @@ def sample(arguments: Namespace) -> None:
         model = None if arguments.again else _moving_on(outputs, arguments.model)
         out = outputs.open("--out", arguments.out)
         synthesizer = fitted(arguments.model)
+        if is_unwritten(synthesizer):
+            _enter(outputs, arguments, synthesizer, model)
         if arguments.again:
             synthesizer.reset_sampling()
         num_rows = arguments.rows
@@ -70,6 +73,25 @@ def sample(arguments: Namespace) -> None:
         synthesizer.verbose = shows  # of this command alone: the file stays as it was
         outputs.write(out, partial(write_as_asked, arguments, synthesizer.dialect, rows))
         outputs.write(model, synthesizer.save)
+
+
+def _enter(
+    outputs: Outputs, arguments: Namespace, synthesizer: "PrivateSynthesizer", model: Output | None
+) -> None:
+    """Has the ledger's file say what a synthesizer has spent, before it gives rows."""
+    if model is None:
+        raise CommandError(
+            f"What {arguments.model} has spent does not stand in the ledger of its run: without "
+            "--again it is entered there."
+        )
+    path = ledger_of(synthesizer, arguments.model, arguments.ledger)
+    journal = Journal(outputs, path)
+    journal.catch_up(synthesizer, arguments.model)
+    journal.together = lambda: journal.earlier or after(None, synthesizer.ledger)
+    journal.settle()
+    synthesizer.ledger_file = (str(path), len(synthesizer.ledger.charges))
+    model.is_paid = True  # so that it knows, whatever becomes of the rows
+    outputs.write(model, synthesizer.save)
 
 
 def _moving_on(outputs: Outputs, path: Path) -> Output | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd.cli.saying import CommandError, reason, say
+from sdv_privpgd.damage import DamagedFileError, undamaged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -219,8 +220,7 @@ def read_json(path: Path) -> Any:
     {'rows': 3}
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise CommandError(f"Cannot read {path}: {reason(error)}.") from None
-    except ValueError as error:  # public: it is documentation
-        raise CommandError(f"{path} is not JSON: {error}.") from None
+        with undamaged(path, "JSON"):  # public: it is documentation
+            return json.loads(path.read_text(encoding="utf-8-sig"))
+    except DamagedFileError as error:
+        raise CommandError(str(error)) from None

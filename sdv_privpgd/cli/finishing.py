@@ -4,13 +4,12 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from sdv_privpgd.cli.dialect import reading
-from sdv_privpgd.cli.entering import caught_up, ledger_of
 from sdv_privpgd.cli.files import kind_written
+from sdv_privpgd.cli.journal import Journal, is_unwritten, ledger_of, rest
 from sdv_privpgd.cli.keeping import Purchase
-from sdv_privpgd.cli.models import unfinished
+from sdv_privpgd.cli.models import require_file, unfinished
 from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, own_errors
-from sdv_privpgd.cli.spending import check_spending, earlier_ledger, rest
 from sdv_privpgd.cli.synthesizing import (
     check_rows,
     facts_of,
@@ -20,7 +19,6 @@ from sdv_privpgd.cli.synthesizing import (
     write_results,
 )
 from sdv_privpgd.cli.writing import Outputs
-from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.sources.source import Source
 
 if TYPE_CHECKING:
@@ -32,46 +30,40 @@ def finish(arguments: Namespace) -> None:
     kind_written(arguments.out)
     check_rows(arguments)
     tables = tables_in(arguments.table)
-    synthesizer = unfinished(arguments.model)
-    synthesizer.verbose = not arguments.quiet
-    path = arguments.ledger
-    if tables:
-        path = ledger_of(synthesizer, arguments.model, path)
-    earlier = caught_up(earlier_ledger(path), synthesizer, arguments.model, path)
-    begun = len(synthesizer.ledger.charges)
-    if tables:
-        _check_rest(arguments, synthesizer, earlier)
+    require_file(arguments.model)
     with Outputs(inputs=[*tables, *arguments.table], force=arguments.force) as outputs:
-        purchase = Purchase(
-            synthesizer=synthesizer,
-            begun=begun,
-            earlier=earlier,
-            outputs=outputs,
-            ledger=outputs.open("--ledger", path, is_paid=True, grows=True),
-            model=outputs.required("the model", arguments.model, is_paid=True, grows=True),
-            out=outputs.required("--out", arguments.out, is_paid=True),
-        )
+        model = outputs.required("the model", arguments.model, is_paid=True, grows=True)
+        synthesizer = unfinished(arguments.model)  # it is loaded when nobody else can finish it
+        synthesizer.verbose = not arguments.quiet
+        path, kept = arguments.ledger, synthesizer.unfinished
+        if tables or is_unwritten(synthesizer):
+            path = ledger_of(synthesizer, arguments.model, path)
+        journal = Journal(outputs, path)
+        journal.catch_up(synthesizer, arguments.model)
+        out = outputs.required("--out", arguments.out, is_paid=True)
         report = outputs.open("--report", arguments.report, is_paid=True)
-        arguments.say_spent = purchase.say_spent
-        with purchase.kept():
-            table = None
-            if tables:
-                how = reading(arguments, tables[0], synthesizer.dialect)
-                table = open_table(tables, how, facts_of(synthesizer))
-            leave_to_report(arguments)
-            _finish(synthesizer, table)
-            write_results(arguments, purchase, report, num_rows(arguments, synthesizer, None))
+        assert kept is not None
+        planned, before = rest(kept.ledger) if tables else None, synthesizer.ledger
+        most = arguments.max_epsilon
+        with journal.ahead(planned, most, "The rest of epsilon", before=before):
+            purchase = Purchase(
+                synthesizer=synthesizer,
+                begun=len(before.charges),
+                journal=journal,
+                outputs=outputs,
+                model=model,
+                out=out,
+            )
+            arguments.say_spent = purchase.say_spent
+            with purchase.kept():
+                table = None
+                if tables:
+                    how = reading(arguments, tables[0], synthesizer.dialect)
+                    table = open_table(tables, how, facts_of(synthesizer))
+                leave_to_report(arguments)
+                _finish(synthesizer, table)
+                write_results(arguments, purchase, report, num_rows(arguments, synthesizer, None))
     print_report(arguments, purchase)
-
-
-def _check_rest(
-    arguments: Namespace, synthesizer: "PrivateSynthesizer", earlier: PrivacyLedger | None
-) -> None:
-    """Raises ``CommandError`` if what is left of the budget is more than may be spent."""
-    kept = synthesizer.unfinished
-    assert kept is not None
-    spent_before = synthesizer.ledger if earlier is None else earlier
-    check_spending(spent_before, rest(kept.ledger), arguments.max_epsilon, "The rest of epsilon")
 
 
 def _finish(synthesizer: "PrivateSynthesizer", table: Source | None) -> None:

@@ -2,15 +2,15 @@
 
 import pickle
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdv_privpgd.cli.interrupts import undisturbed
+from sdv_privpgd.cli.journal import Journal, after, closed, said_only, spent_now
 from sdv_privpgd.cli.saying import PROGRAM, say
-from sdv_privpgd.cli.spending import after, closed, spent_now
 from sdv_privpgd.cli.writing import Output, Outputs
 from sdv_privpgd.fitting.account import LOST
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -26,35 +26,32 @@ class Purchase:
     Attributes:
         synthesizer: Its books say what was spent.
         begun: The number of its charges when the command began.
-        earlier: The ledger in the file of the ledger, if there is one, with all charges before.
+        journal: The file of the ledger, if there is one, with all charges before.
         outputs: The files of the command.
         out: The file of rows.
-        ledger: The file of the ledger.
         model: The file of the synthesizer.
     """
 
     synthesizer: "PrivateSynthesizer"
     begun: int = 0
-    earlier: PrivacyLedger | None
+    journal: Journal
     outputs: Outputs
     out: Output
-    ledger: Output | None
     model: Output | None
-    _is_written_down: bool = field(default=False, init=False)
+    _is_kept: bool = field(default=False, init=False)
     _is_said: bool = field(default=False, init=False)
-    _noted: tuple[str, int] | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self._noted = self.synthesizer.ledger_file
+        self.journal.together = lambda: self.together if self._has_spent or self._is_kept else None
 
     @property
     def together(self) -> PrivacyLedger:
         """The ledger with what was spent since the command began."""
-        books = self.synthesizer.ledger
-        if not self.begun or self.earlier is None:
-            return after(self.earlier, books)
+        books, earlier = self.synthesizer.ledger, self.journal.earlier
+        if not self.begun or earlier is None:
+            return after(earlier, books)
         # The earlier ones are in the file, and so is the budget that this fit may use.
-        return after(self.earlier, closed(replace(books, charges=books.charges[self.begun :])))
+        return after(earlier, closed(replace(books, charges=books.charges[self.begun :])))
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -63,12 +60,10 @@ class Purchase:
         try:
             yield
         except BaseException:
-            with undisturbed():
+            with undisturbed(), said_only():
                 if self._has_spent:
                     self.keep_model()
             raise
-        with undisturbed():
-            self._write_down()
 
     def say_spent(self) -> None:
         """Says what was spent, once."""
@@ -77,10 +72,20 @@ class Purchase:
             say(spent_now(self.synthesizer.ledger, self.begun))
 
     def keep_model(self) -> None:
-        """Writes the books, and the synthesizer, which knows of them, unless they are written."""
-        self._write_down()
-        if self.model is not None and not self.model.is_whole and self._is_of_use:
-            self.outputs.attempt(self.model, self.synthesizer.save)
+        """Writes the books, once, and the synthesizer, which knows of them.
+
+        Raises ``CommandError`` for books that cannot be written. The synthesizer is kept then, too.
+        """
+        if self._is_kept:
+            return
+        self._is_kept = True
+        try:
+            with undisturbed():
+                self.journal.settle()
+        finally:
+            self._note()
+            if self._is_of_use:
+                self.outputs.attempt(self.model, self.synthesizer.save)
 
     @property
     def _has_spent(self) -> bool:
@@ -94,23 +99,17 @@ class Purchase:
     def _is_of_use(self) -> bool:
         return self.synthesizer.unfinished is not None or self.synthesizer.get_info()["is_fit"]
 
-    def _write_down(self) -> None:
-        if self._is_written_down:
+    def _note(self) -> None:
+        """Lets the synthesizer know which file has its charges, or what was planned of them."""
+        path, planned = self.journal.path, self.journal.planned
+        if path is None:
             return
-        text = self.together.to_json() + "\n"
-        self.outputs.attempt(self.ledger, lambda part: part.write_text(text, encoding="utf-8"))
-        self._note(is_there=self.ledger is not None and self.ledger.is_whole)
-        self._is_written_down = True
-
-    def _note(self, *, is_there: bool) -> None:
-        """Lets the synthesizer know which file has its charges, if they are there."""
-        if self.ledger is None:
-            return
-        if is_there:
-            number = len(self.synthesizer.ledger.charges)
-            self.synthesizer.ledger_file = (str(self.ledger.path), number)
-        else:
-            self.synthesizer.ledger_file = self._noted or (str(self.ledger.path), 0)
+        if self.journal.failure is None:
+            self.synthesizer.ledger_file = (str(path), len(self.synthesizer.ledger.charges))
+        elif planned is not None:
+            self.synthesizer.ledger_file = (str(path), self.begun, planned.what)
+        elif self.synthesizer.ledger_file is None:
+            self.synthesizer.ledger_file = (str(path), 0)
 
     def _tell(self, error: BaseException | None) -> None:
         """Says what was spent and where it is, after a failure."""
@@ -119,9 +118,11 @@ class Purchase:
             self.say_spent()
         if not books.charges:
             return
-        if self.ledger is not None and self._has_spent and not self.ledger.is_placed:
-            say(f"--ledger {self.ledger.path} does not say so. Count it in.")
-            self._note(is_there=False)
+        if self.journal.failure is not None:
+            say(
+                f"--ledger {self.journal.path} does not say so, and no rows were written. What is "
+                "kept knows, and is counted in before it gives any."
+            )
         path = self._place_of_model()
         if path is not None:
             say(self._remedy(path))
@@ -135,7 +136,7 @@ class Purchase:
             self.model.is_placed or (self.begun and not self._has_spent)
         ):
             return self.model.path
-        return _saved(self.synthesizer, _places(self.out.path))
+        return rescued(self.synthesizer.save, self.out.path, ".pkl")
 
     def _remedy(self, path: Path) -> str:
         if self.synthesizer.unfinished is not None:
@@ -171,32 +172,32 @@ def how_to_finish(synthesizer: "PrivateSynthesizer", path: Path) -> str:
     )
 
 
-def _places(out: Path) -> Sequence[Path]:
-    """Where a synthesizer is kept that has no other place: beside the rows, or here."""
+def rescued(save: Callable[[Path], object], out: Path, ending: str) -> Path | None:
+    """Where it was saved that has no other place: in a new file beside the rows, or else here.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     rescued(lambda path: path.write_text("model"), Path(folder, "rows.csv"), ".pkl").name
+    'rows.rescued.pkl'
+    """
     name = f"{out.name.split('.')[0] or out.name}.rescued"
-    names = [f"{name}.pkl", *(f"{name}-{number}.pkl" for number in range(2, 100))]
-    return [folder / each for folder in (out.parent, Path()) for each in names]
-
-
-def _saved(synthesizer: "PrivateSynthesizer", places: Sequence[Path]) -> Path | None:
-    """The first of the places where a synthesizer can be written to a new file."""
-    refused = set()
-    for path in places:
-        if path.parent in refused or path.exists():
-            continue
-        try:
-            path.open("xb").close()
-        except OSError:
-            continue
-        is_whole = False
-        try:
-            synthesizer.save(path)
-            is_whole = True
-        except (OSError, pickle.PicklingError):
-            refused.add(path.parent)
-        finally:
-            if not is_whole:
-                path.unlink(missing_ok=True)
-        if is_whole:
+    names = [f"{name}{ending}", *(f"{name}-{number}{ending}" for number in range(2, 100))]
+    for folder in (out.parent, Path()):
+        for path in (folder / each for each in names):
+            try:
+                path.open("xb").close()
+            except FileExistsError:
+                continue
+            except OSError:
+                break
+            is_whole = False
+            try:
+                save(path)
+                is_whole = True
+            except (OSError, pickle.PicklingError):
+                break
+            finally:
+                if not is_whole:
+                    path.unlink(missing_ok=True)
             return path
     return None

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd.cli.saying import PROGRAM, CommandError, in_options
+from sdv_privpgd.damage import DamagedFileError, require_sealed, undamaged
 
 if TYPE_CHECKING:
     from sdv_privpgd.plugin.base import PrivateSynthesizer
@@ -82,12 +83,11 @@ def _loaded(path: Path) -> "PrivateSynthesizer":
 
     require_file(path)
     try:
-        synthesizer: Any = load_synthesizer(path)
-    except VersionError as error:
+        with undamaged(path, "synthesizer", VersionError):
+            require_sealed(path)
+            synthesizer: Any = load_synthesizer(path)
+    except (VersionError, DamagedFileError) as error:
         raise CommandError(in_options(error)) from None
-    except Exception as error:  # noqa: BLE001 - whatever a file that is no pickle raises
-        kind = type(error).__name__
-        raise CommandError(f"{path} holds no synthesizer that can be read ({kind}).") from None
     if not isinstance(synthesizer, PrivateSynthesizer):
         raise CommandError(f"{path} holds no synthesizer of this package.")
     return synthesizer

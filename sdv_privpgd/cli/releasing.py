@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from sdv_privpgd.cli.dialect import reading
 from sdv_privpgd.cli.documents import columns_of, read_facts, read_metadata
 from sdv_privpgd.cli.files import kind_written
-from sdv_privpgd.cli.interrupts import undisturbed
+from sdv_privpgd.cli.journal import Journal, after, spent
+from sdv_privpgd.cli.keeping import rescued
 from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, reason, report_in_options, say
-from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, spent
 from sdv_privpgd.cli.synthesizing import check_rows, own_errors, planned_ledger, write_as_asked
 from sdv_privpgd.cli.writing import Outputs
 from sdv_privpgd.words import listed
@@ -45,28 +45,27 @@ def measure(arguments: Namespace) -> None:
             "--metadata is needed, the same for all holders: types that are detected in one "
             "holder's cells may be others than in another's."
         )
-    earlier, planned = earlier_ledger(arguments.ledger), planned_ledger(arguments)
-    after(earlier, planned)
-    check_spending(earlier, planned, arguments.max_epsilon)
+    planned, measured = planned_ledger(arguments), None
     columns = declared_columns(arguments)
     inputs = (*tables, *arguments.table, arguments.metadata, arguments.domain)
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
-        ledger = outputs.open("--ledger", arguments.ledger, is_paid=True, grows=True)
+        journal = Journal(outputs, arguments.ledger)
         out = outputs.required("--out", arguments.out, is_paid=True)
-        table = open_table(tables, reading(arguments, tables[0]), columns)
-        measuring = _prepared(arguments, columns, table)
-        for sentence in days_in(columns, measuring.private):
-            say(in_options(sentence))
-        arguments.say_spent = lambda: say(spent(measuring.ledger))
         try:
-            with own_errors():
-                measured = _run(measuring, stops=not arguments.no_stop)
+            with journal.ahead(planned, arguments.max_epsilon):
+                table = open_table(tables, reading(arguments, tables[0]), columns)
+                measuring = _prepared(arguments, columns, table)
+                for sentence in days_in(columns, measuring.private):
+                    say(in_options(sentence))
+                arguments.say_spent = lambda: say(spent(measuring.ledger))
+                journal.together = lambda: (
+                    after(journal.earlier, measuring.ledger) if measuring.ledger.charges else None
+                )
+                with own_errors():
+                    measured = _run(measuring, stops=not arguments.no_stop)
         finally:
-            with undisturbed():
-                if measuring.ledger.charges:
-                    text = after(earlier, measuring.ledger).to_json() + "\n"
-                    write = partial(Path.write_text, data=text, encoding="utf-8")
-                    outputs.attempt(ledger, write)
+            if journal.failure is not None and measured is not None:
+                _say_unwritten(arguments, rescued(measured.save, arguments.out, ".zip"))
         outputs.write(out, measured.save)
     _tell(arguments, measured)
 
@@ -178,6 +177,15 @@ def _run(measuring: "Measuring", *, stops: bool) -> "Measured":
         return measuring.run(stops=stops)
     except MisfitError as error:
         raise CommandError(f"{in_options(error)} {_AGAIN}") from None
+
+
+def _say_unwritten(arguments: Namespace, path: Path | None) -> None:
+    """Says where a release is kept that the ledger does not know of, and when it may be used."""
+    if path is not None:
+        say(
+            f"The release is in {path}, and --ledger {arguments.ledger} does not have it: where it "
+            "has not what this run planned, do not pass the release on."
+        )
 
 
 def _tell(arguments: Namespace, measured: "Measured") -> None:

@@ -21,10 +21,10 @@ from sdv_privpgd.cli.documents import (
 )
 from sdv_privpgd.cli.files import check_report, kind_read, kind_written
 from sdv_privpgd.cli.foretelling import described, require_rows, say_before
+from sdv_privpgd.cli.journal import Journal, spent
 from sdv_privpgd.cli.keeping import Purchase
 from sdv_privpgd.cli.reading import open_table, read_table, tables_in, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_in_options, say
-from sdv_privpgd.cli.spending import after, check_spending, earlier_ledger, spent
 from sdv_privpgd.cli.writing import Output, Outputs, write_rows
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
@@ -55,41 +55,36 @@ def synthesize(arguments: Namespace) -> None:
     check_rows(arguments)
     tables = tables_in(arguments.table)
     kind_written(arguments.out)
-    earlier = earlier_ledger(arguments.ledger)
     planned = planned_ledger(arguments)
-    after(earlier, planned)
-    check_spending(earlier, planned, arguments.max_epsilon)
     metadata = None if arguments.metadata is None else read_metadata(arguments.metadata)
     # Errors in it are told before anything is opened or read.
     synthesizer = None if metadata is None else synthesizer_of(arguments, metadata)
     own = arguments.metadata, arguments.domain, arguments.constraints
     inputs = (*tables, *arguments.table, *own)
     with Outputs(inputs=inputs, force=arguments.force) as outputs:
-        ledger = outputs.open("--ledger", arguments.ledger, is_paid=True, grows=True)
+        journal = Journal(outputs, arguments.ledger)
         model = outputs.open("--model", arguments.model, is_paid=True)
         out = outputs.required("--out", arguments.out, is_paid=True)
         report = outputs.open("--report", arguments.report, is_paid=True)
-        if synthesizer is None:
-            synthesizer = synthesizer_of(arguments, typed(arguments, tables))
-        synthesizer.dialect = kept_of(arguments)
-        purchase = Purchase(
-            synthesizer=synthesizer,
-            earlier=earlier,
-            outputs=outputs,
-            out=out,
-            ledger=ledger,
-            model=model,
-        )
-        arguments.say_spent = purchase.say_spent
-        with purchase.kept():
-            table = open_table(tables, reading(arguments, tables[0]), facts_of(synthesizer))
-            require_rows(arguments, table)
-            if not arguments.quiet:
-                print(f"{described(arguments, synthesizer)}\n", flush=True)
-            say_before(synthesizer)
-            leave_to_report(arguments)
-            _fit(synthesizer, table)
-            write_results(arguments, purchase, report, num_rows(arguments, synthesizer, table))
+        with journal.ahead(planned, arguments.max_epsilon):
+            if synthesizer is None:
+                synthesizer = synthesizer_of(arguments, typed(arguments, tables))
+            synthesizer.dialect = kept_of(arguments)
+            with own_errors():  # what is reserved of delta follows from what is not declared
+                journal.plan(synthesizer.planned_ledger, arguments.max_epsilon)
+            purchase = Purchase(
+                synthesizer=synthesizer, journal=journal, outputs=outputs, out=out, model=model
+            )
+            arguments.say_spent = purchase.say_spent
+            with purchase.kept():
+                table = open_table(tables, reading(arguments, tables[0]), facts_of(synthesizer))
+                require_rows(arguments, table)
+                if not arguments.quiet:
+                    print(f"{described(arguments, synthesizer)}\n", flush=True)
+                say_before(synthesizer)
+                leave_to_report(arguments)
+                _fit(synthesizer, table)
+                write_results(arguments, purchase, report, num_rows(arguments, synthesizer, table))
     print_report(arguments, purchase)
 
 
@@ -109,14 +104,17 @@ def print_report(arguments: Namespace, purchase: Purchase) -> None:
     if arguments.quiet:
         return
     print(report_in_options(purchase.synthesizer.privacy_report()))
-    if purchase.earlier is not None:
+    if purchase.journal.earlier is not None:
         print(f"\nTogether with all before: {spent(purchase.together)}")
 
 
 def write_results(
     arguments: Namespace, purchase: Purchase, report: Output | None, num_rows: int
 ) -> None:
-    """Writes rows, the model that goes on after them, and the page. One failure stops no other."""
+    """Writes the books, the model that goes on after the rows, these, and the page.
+
+    Without books there are no rows and no page. Otherwise one failure stops no other.
+    """
     synthesizer, outputs = purchase.synthesizer, purchase.outputs
     rows = sampled(synthesizer, num_rows)
     purchase.keep_model()

@@ -137,9 +137,8 @@ class Outputs:
             os.close(os.open(output.part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         except FileExistsError:
             raise CommandError(
-                f"{output.part} exists: another run is about to write {path}, or was killed"
-                f"{' and what it spent is not in the ledger' if grows else ''}. If none runs any "
-                "more, delete it."
+                f"{output.part} exists: another run is about to write {path}, or was killed. If "
+                "none runs any more, delete it: what a killed one had planned stands in its ledger."
             ) from None
         except OSError as error:
             raise _unwritten(output, error) from None

@@ -14,6 +14,7 @@ import pandas as pd
 from pandas.api.typing import NaTType
 
 from sdv_privpgd.columns.scalars import plain
+from sdv_privpgd.damage import undamaged
 
 _VALUES = "range_values", "other_value"
 
@@ -42,15 +43,9 @@ def read_domain(path: str | Path) -> dict[str, dict]:
     path = Path(path)
     yaml = _yaml_for(path)
     text = path.read_text(encoding="utf-8")
-    kind, load, errors = (
-        ("JSON", json.loads, ValueError)
-        if yaml is None
-        else ("YAML", yaml.safe_load, (yaml.YAMLError, ValueError))
-    )
-    try:
+    kind, load = ("JSON", json.loads) if yaml is None else ("YAML", yaml.safe_load)
+    with undamaged(path, kind):
         found = load(text)
-    except errors as error:
-        raise ValueError(f"{path} is not {kind}: {' '.join(str(error).split())}") from None
     if not isinstance(found, Mapping) or not all(
         isinstance(facts, Mapping | None) for facts in found.values()
     ):

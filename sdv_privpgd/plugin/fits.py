@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -17,6 +18,7 @@ from sdv.errors import (
 )
 
 from sdv_privpgd.columns.facts import without_domain
+from sdv_privpgd.damage import seal
 from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.checks import check, check_match
 from sdv_privpgd.fitting.description import Description
@@ -29,6 +31,7 @@ from sdv_privpgd.plugin.arguments import log_event, original_names
 from sdv_privpgd.plugin.bar import Bar
 from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.progress import Progress, expect, silent
 from sdv_privpgd.report.advice import OPENING
@@ -149,6 +152,16 @@ class FitsOfTables(FittedState):
             expect(progress, lambda: fit.stages(num_rows))
             self._run(fit, names, table, progress, stops=True)
         self._speak_up(description.on_days)
+
+    def save(self, filepath) -> None:
+        """Saves it as SDV does, and ends the file with its digest, which tells a damaged one."""
+        super().save(filepath)
+        seal(Path(filepath))
+
+    @property
+    def planned_ledger(self) -> PrivacyLedger:
+        """The empty books of the next fit, with what they reserve of delta. Public."""
+        return Fit(*self._questions()).books.ledger
 
     @property
     def unfinished(self) -> Unfinished | None:

@@ -36,9 +36,10 @@ class FittedState(BaseSingleTableSynthesizer, ABC):
     """Of the last fit that succeeded."""
     dialect: Mapping[str, Any] = MappingProxyType({})
     """How the command line was told to read and write text. No cell decides it."""
-    ledger_file: tuple[str, int] | None = None
-    """The file of the ledger that the command line was told, and how many of the charges it has,
-    from the first on; ``None`` where there was none. No cell decides it."""
+    ledger_file: tuple[Any, ...] | None = None
+    """The file of the ledger that the command line was told, how many of the charges it has, from
+    the first on, and what it has in the place of the others, if anything; ``None`` where there was
+    none. No cell decides it."""
     verbose: bool
     """Whether bars are shown."""
     _account: Account

@@ -1,9 +1,11 @@
 """The book of what was spent: exact, append-only, public."""
 
+import hashlib
 import json
 import math
 import os
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Integral
@@ -23,6 +25,9 @@ from sdv_privpgd.privacy.units import units_of
 _EVENTS_SHARE = Fraction(1, 2**60)
 """Share of delta that the events' own deltas may take beyond what is reserved for them: too little
 to change a digit of epsilon."""
+
+PLANNED = "planned"
+"""The mechanism of what may have been spent, and is written down ahead."""
 
 
 class PrivacyBudgetError(ValueError):
@@ -231,6 +236,33 @@ class PrivacyLedger:
             )
         return replace(self, charges=(*self.charges, charge))
 
+    def planned(self, what: str) -> "PrivacyLedger":
+        """The ledger with all that is left charged at once, for what may come to be spent.
+
+        Privacy: all that is left is as much as one Gaussian of its mu^2, and all that is reserved
+        of delta. A row that is replaced goes and another comes, at most twice the mu.
+
+        >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE).planned("a run")
+        >>> ledger.remaining, round(ledger.spent(), 9)
+        (Fraction(0, 1), 1.0)
+        """
+        if not self.remaining:
+            return self
+        one = (self.rows_counted * self.units) ** 2
+        twice = 4 * one if self.adjacency is Adjacency.ADD_REMOVE else one
+        used = sum((charge.delta for charge in self.charges), Fraction(0))
+        charge = Charge(
+            mechanism=PLANNED,
+            what=what,
+            num_queries=0,
+            num_values=0,
+            sensitivity_squared=((Adjacency.REPLACE_ONE, twice), (Adjacency.ADD_REMOVE, one)),
+            stddev=math.sqrt(one / self.remaining),
+            mu_squared=self.remaining,
+            delta=max(self.reserved - used, Fraction(0)),
+        )
+        return self.record(charge)
+
     def followed_by(self, later: "PrivacyLedger") -> "PrivacyLedger":
         """The composition of two ledgers over the same table. Raises ``ValueError`` if unlike.
 
@@ -280,8 +312,11 @@ class PrivacyLedger:
         return epsilon_of(other, float(left))
 
     def to_dict(self) -> dict[str, Any]:
-        """The ledger as plain values: fractions as text, exactly, and as floats for reading."""
-        return {
+        """The ledger as plain values: fractions as text, exactly, and as floats for reading.
+
+        Their ``digest`` tells an edit by mistake. It is no signature: who edits can write it anew.
+        """
+        facts = {
             "adjacency": self.adjacency.value,
             "rows_per_person": self.rows_per_person,
             "people": self.people,
@@ -312,17 +347,28 @@ class PrivacyLedger:
                         for adjacency, _ in charge.sensitivity_squared
                     },
                     "mu_squared": str(charge.mu_squared),
-                    "share": float(charge.mu_squared / self.budget),
+                    "share": float(charge.mu_squared / (self.budget or 1)),
                     "delta": str(charge.delta),
                     **({"deltas": _texts(charge.deltas)} if charge.deltas else {}),
                 }
                 for charge in self.charges
             ],
         }
+        return {**facts, "digest": digest_of(facts)}
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """``to_dict`` as JSON text."""
         return json.dumps(self.to_dict(), indent=indent)
+
+
+def digest_of(facts: Mapping[str, Any]) -> str:
+    """The digest of all that a ledger says, but for the digest itself.
+
+    >>> digest_of({"delta": 1e-05, "digest": "another"}) == digest_of({"delta": 1e-05})
+    True
+    """
+    others = {name: fact for name, fact in facts.items() if name != "digest"}
+    return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
 
 
 def _texts(amounts: tuple[tuple[Adjacency, Fraction], ...]) -> dict[str, str]:

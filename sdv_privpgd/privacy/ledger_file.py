@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from sdv_privpgd.privacy.accounting import check_delta
-from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
+from sdv_privpgd.privacy.accounting import check_delta, epsilon_of
+from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger, digest_of
 from sdv_privpgd.privacy.queries import Adjacency
 
 Read = TypeVar("Read")
@@ -18,6 +18,8 @@ _ROUNDING = Fraction(1, 10**9)
 def read_ledger(text: str) -> PrivacyLedger:
     """The same ledger, exactly.
 
+    Files of sdv-privpgd 0.2 have no digest: of those, what adds up is believed.
+
     Raises:
         ValueError: For any other text, and for charges that do not cost what their noise says: no
             release is forgotten because somebody has edited a file.
@@ -26,9 +28,17 @@ def read_ledger(text: str) -> PrivacyLedger:
     >>> read_ledger(ledger.to_json()) == ledger
     True
     """
-    facts = json.loads(text)
+    try:
+        facts = json.loads(text)
+    except RecursionError:
+        raise ValueError("A ledger is not nested as deeply as this text.") from None
     if not isinstance(facts, Mapping):
         raise ValueError(f"A ledger is a JSON object, got {type(facts).__name__}.")
+    if "digest" in facts and facts["digest"] != digest_of(facts):
+        raise ValueError(
+            "The ledger is not as it was written: its digest is another. Take a copy that nobody "
+            "has edited."
+        )
     adjacency = Adjacency.parse(_entry(facts, "adjacency", str))
     ledger = PrivacyLedger(
         adjacency=adjacency,
@@ -43,6 +53,14 @@ def read_ledger(text: str) -> PrivacyLedger:
     )
     if ledger.mu_squared != _entry(facts, "spent_mu_squared", _amount) or ledger.remaining < 0:
         raise ValueError("The charges of the ledger are not what it says was spent.")
+    left = float(Fraction(ledger.delta) - ledger.reserved)
+    allowed = epsilon_of(ledger.budget, left) if left > 0 else math.inf
+    if not math.isclose(allowed, ledger.epsilon, rel_tol=1e-6, abs_tol=1e-9):
+        raise ValueError("The epsilon of the ledger is not what its budget and its delta allow.")
+    whole = (ledger.rows_counted * ledger.units) ** 2
+    for charge in ledger.charges:
+        if any(square % whole for _, square in charge.sensitivity_squared):
+            raise ValueError(f"The ledger's charge for {charge.what!r} is not for {ledger.unit}.")
     return ledger
 
 

@@ -199,7 +199,6 @@ class Measured(FieldsAlone):
 
         Raises:
             ValueError: For any other file, and for answers that the ledger in it does not pay for.
-            OSError: If the file cannot be read.
         """
         read = read_release(Path(path), lambda *facts: described(*facts).attributes)
         return cls(ledger=read.ledger, answers=read.answers, **read.facts)

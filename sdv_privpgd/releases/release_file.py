@@ -33,6 +33,7 @@ import numpy as np
 
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
+from sdv_privpgd.damage import undamaged
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
@@ -124,24 +125,16 @@ def read_release(
         schema_of: Makes the schema of declared columns, a number of cells, and an order of rows.
 
     Raises:
-        ValueError: For a file that cannot be read or is no release, or whose answers are not those
-            of its ledger.
+        DamagedFileError: For a file that cannot be read or is no release, or whose answers are not
+            those of its ledger.
 
-    >>> read_release(Path(__file__), schema_of=None)
+    >>> read_release(Path("none.zip"), schema_of=None)
     Traceback (most recent call last):
-    ValueError: release_file.py is no release file: it is no zip archive.
+    sdv_privpgd.damage.DamagedFileError: The release file none.zip cannot be read: \
+No such file or directory.
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _read(archive, schema_of)
-    except zipfile.BadZipFile:
-        raise ValueError(f"{path.name} is no release file: it is no zip archive.") from None
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ValueError(f"The release {path} cannot be read: {reason}.") from None
-    except (ValueError, KeyError, TypeError, EOFError, NotImplementedError, RuntimeError) as error:
-        said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise ValueError(f"{path.name} is no release file that can be read: {said}") from None
+    with undamaged(path, "release file"), zipfile.ZipFile(path) as archive:
+        return _read(archive, schema_of)
 
 
 def _read(archive: zipfile.ZipFile, schema_of: Callable[..., Schema]) -> ReadRelease:

@@ -31,7 +31,7 @@ def interrupted(csv, tmp_path, monkeypatch, capsys):
 # Files that cannot be written
 
 
-@pytest.mark.parametrize("failing", ["out.csv", "page.html", "l.json", "model.pkl"])
+@pytest.mark.parametrize("failing", ["out.csv", "page.html", "model.pkl"])
 def test_one_file_that_fails_takes_no_other(csv, tmp_path, monkeypatch, capsys, failing):
     files = {"--report": "page.html", "--ledger": "l.json", "--model": "model.pkl"}
     more = [part for option, name in files.items() for part in (option, tmp_path / name)]
@@ -50,7 +50,6 @@ def test_one_file_that_fails_takes_no_other(csv, tmp_path, monkeypatch, capsys, 
     assert new_files(csv) == kept
     said = capsys.readouterr().err
     assert "Epsilon 1 of 1 at delta 1e-05 was spent." in said
-    assert ("l.json does not say so" in said) == (failing == "l.json")
     assert "Cannot write --" in said.splitlines()[-1]
     assert failing in said.splitlines()[-1]
 

@@ -1,20 +1,36 @@
 """A kept model knows which ledger has what it has spent, and no later command forgets it."""
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
 import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
-from commands import DOMAIN, declared, fails_at, run
+from commands import DOMAIN, declared, fails_at, new_files, run
 
-from sdv_privpgd.cli import models
+from sdv_privpgd.cli import journal, models, writing
+from sdv_privpgd.privacy.ledger_file import read_ledger
 
 _FIT = "sdv_privpgd.synthesize.pgm.PrivatePGM.fit"
 
 
 def interrupt(*args, **kwargs):
     raise KeyboardInterrupt
+
+
+def full_at_the_end(monkeypatch):
+    """Makes the disk full for what was spent, and not for what is planned."""
+    settle = journal.Journal.settle
+
+    def full(self):
+        fails_at(monkeypatch, "ledger.part.next.json")
+        settle(self)
+
+    monkeypatch.setattr(journal.Journal, "settle", full)
 
 
 def entered(path):
@@ -80,21 +96,20 @@ class TestTheRest:
     def test_a_ledger_that_was_not_written_is_caught_up_with(
         self, csv, ledger, tmp_path, monkeypatch, capsys
     ):
-        """It is there, with earlier charges, and knows nothing of those of the model."""
+        """It is there, with earlier charges, and for those of the model with what it planned."""
         model = tmp_path / "model.pkl"
         assert declared(csv, "--ledger", ledger, "--quiet") == 0
         (tmp_path / "out.csv").unlink()
-        before = ledger.read_text()
         with monkeypatch.context() as patched:
-            fails_at(patched, "ledger.part.json")
+            full_at_the_end(patched)
             assert declared(csv, "--model", model, "--ledger", ledger, "--quiet") == 1
-        assert "ledger.json does not say so. Count it in." in capsys.readouterr().err
-        assert ledger.read_text() == before
+        assert "ledger.json does not say so, and no rows were written" in capsys.readouterr().err
+        assert entered(ledger) == pytest.approx(1.465, abs=0.001)
         asked = ("--epsilon", 1, "--out", tmp_path / "finer.csv", "--quiet")
         assert run("refine", model, csv, *asked, "--max-epsilon", 2.1) == 1
         assert "lacks epsilon 1 that" in capsys.readouterr().err
         assert run("refine", model, csv, *asked) == 0
-        assert entered(ledger) > 2.1  # 1 by itself, and 2 of the model
+        assert 2.1 < entered(ledger) < 2.5  # 1 by itself, and 2 of the model
 
 
 class TestRefining:
@@ -177,3 +192,269 @@ class TestWhatThisRunHasSpent:
         assert "had 2,000 rows, and this one has 100" in said
         assert "Nothing was spent by this run; the model stands at epsilon" in said
         assert entered(csv.parent / "ledger.json") == before
+
+
+class TestTwoRuns:
+    """Of one ledger, no two count on the same state, whatever one does while another begins."""
+
+    @pytest.fixture
+    def first(self, csv, monkeypatch):
+        """A whole other run takes place where a run is about to lock a file."""
+
+        def begin(option, run_other):
+            locked = writing.Outputs.open
+
+            def opened(outputs, name, *args, **kwargs):
+                if name == option:
+                    monkeypatch.setattr(writing.Outputs, "open", locked)
+                    assert run_other() == 0
+                return locked(outputs, name, *args, **kwargs)
+
+            monkeypatch.setattr(writing.Outputs, "open", opened)
+
+        return begin
+
+    @pytest.mark.parametrize("before", [False, True])
+    @pytest.mark.parametrize("command", ["synthesize", "measure", "refine", "finish"])
+    def test_one_that_began_later_and_ended_first_is_counted(
+        self, command, before, csv, ledger, tmp_path, monkeypatch, first, capsys
+    ):
+        model, out = (
+            tmp_path / "model.pkl",
+            tmp_path / ("rows.zip" if command == "measure" else "r.csv"),
+        )
+        if command == "refine":
+            assert declared(csv, "--epsilon", 0.1, "--model", model, "--quiet") == 0
+            asked = ("refine", model, csv, "--epsilon", 1)
+        elif command == "finish":
+            with monkeypatch.context() as patched:
+                patched.setattr("sdv_privpgd.pipeline.ask", interrupt)
+                assert declared(csv, "--epsilon", 1, "--model", model, "--quiet") == 130
+            asked = ("finish", model, "--table", csv)
+        else:
+            asked = (command, csv, "--epsilon", 1, "--metadata", tmp_path / "metadata.json")
+            asked = (*asked, "--domain", tmp_path / "domain.json")
+            asked = (*asked, "--holder", "North") if command == "measure" else asked
+        if before:
+            assert declared(csv, "--epsilon", 0.1, "--ledger", ledger, "--quiet", out="0.csv") == 0
+        first("--ledger", lambda: declared(csv, "--ledger", ledger, "--quiet", out="other.csv"))
+        limits = ("--ledger", ledger, "--max-epsilon", 1.2, "--out", out, "--quiet")
+        assert run(*asked, *limits) == 1
+        assert "more than --max-epsilon 1.2. Nothing was read." in capsys.readouterr().err
+        assert not out.exists()
+        assert entered(ledger) == pytest.approx(1 + 0.02 * before, abs=0.03)
+
+    def test_a_model_without_a_ledger_is_its_own_book(self, fitted, csv, tmp_path, first):
+        """It is read when nobody else can spend more on it."""
+        alone = tmp_path / "alone.pkl"
+        again = ("refine", alone, csv, "--epsilon", 1, "--quiet", "--out")
+        first("the model", lambda: run(*again, tmp_path / "other.csv"))
+        assert run(*again, tmp_path / "finer.csv") == 0
+        assert models.fitted(alone).ledger.spent() == pytest.approx(3, abs=0.01)
+
+    @pytest.mark.parametrize("spelling", ["same", "relative", "symlink", "dangling"])
+    def test_a_file_that_is_locked_is_so_under_any_name(
+        self, csv, ledger, tmp_path, spelling, monkeypatch, capsys
+    ):
+        name = {"same": ledger, "relative": "./x/../ledger.json"}.get(spelling, "link.json")
+        (tmp_path / "x").mkdir()
+        if spelling != "dangling":
+            assert declared(csv, "--epsilon", 0.1, "--ledger", ledger, "--quiet", out="0.csv") == 0
+        if name == "link.json":
+            (tmp_path / name).symlink_to("ledger.json")
+        (tmp_path / "ledger.part.json").touch()
+        assert declared(csv, "--ledger", name, "--quiet") == 1
+        assert "ledger.part.json exists: another run" in capsys.readouterr().err
+        (tmp_path / "ledger.part.json").unlink()
+        assert declared(csv, "--ledger", name, "--quiet") == 0
+        assert entered(ledger) == pytest.approx(1, abs=0.03)
+        assert (tmp_path / "link.json").is_symlink() == (name == "link.json")
+
+    def test_a_file_with_a_second_name_is_refused(self, csv, ledger, tmp_path, capsys):
+        """The two would part, and each would have half of the charges."""
+        assert declared(csv, "--epsilon", 0.1, "--ledger", ledger, "--quiet") == 0
+        os.link(ledger, tmp_path / "other.json")
+        assert declared(csv, "--ledger", tmp_path / "other.json", "--quiet", out="b.csv") == 1
+        assert "has another name, a hard link" in capsys.readouterr().err
+
+
+class TestWrittenAhead:
+    """What a run may spend stands in the file before a table is opened."""
+
+    @pytest.fixture
+    def seen(self, monkeypatch, ledger):
+        """What the file says when the table is opened."""
+        found = []
+
+        def opened(*args):
+            found.append(read_ledger(ledger.read_text()))
+            return real(*args)
+
+        from sdv_privpgd.cli import finishing, reading, refining, releasing, synthesizing
+
+        real = reading.open_table
+        for module in (finishing, refining, releasing, synthesizing):
+            monkeypatch.setattr(module, "open_table", opened)
+        return found
+
+    def test_by_every_command(self, csv, ledger, tmp_path, seen):
+        model, domain = tmp_path / "model.pkl", tmp_path / "domain.json"
+        facts = json.loads(domain.read_text())
+        del facts["ward"]  # thresholds, which need a part of delta
+        domain.write_text(json.dumps(facts))
+        kept = ("--ledger", ledger, "--model", model, "--quiet")
+        assert declared(csv, *kept) == 0
+        assert (
+            run("refine", model, csv, "--epsilon", 1, "--out", tmp_path / "f.csv", "--quiet") == 0
+        )
+        domain.write_text(json.dumps(DOMAIN))
+        asked = ("--metadata", tmp_path / "metadata.json", "--domain", domain, "--epsilon", 1)
+        named = ("--holder", "North", "--ledger", ledger, "--out", tmp_path / "n.zip", "--quiet")
+        assert run("measure", csv, *asked, *named) == 0
+        first, second, third = seen
+        assert first.spent() == pytest.approx(1)
+        assert first.reserved > 0
+        assert first.charges[0].delta == first.reserved
+        assert [len(each.charges) > 1 for each in seen] == [False, True, True]
+        assert second.spent() == pytest.approx(2, abs=0.01)
+        after = read_ledger(ledger.read_text())
+        assert third.spent() == pytest.approx(after.spent(), abs=0.01)
+        assert not [each for each in after.charges if each.mechanism == "planned"]
+
+    @pytest.mark.parametrize("before", [False, True])
+    def test_goes_where_nothing_was_spent(self, csv, ledger, tmp_path, before, seen, capsys):
+        if before:
+            assert declared(csv, "--ledger", ledger, "--quiet", out="0.csv") == 0
+        content = ledger.read_bytes() if before else None
+        csv.write_text("age,height\n1,2\n")
+        assert declared(csv, "--ledger", ledger, "--quiet") == 1
+        assert len(seen) == 1 + before
+        assert seen[-1].charges[-1].mechanism == "planned"
+        assert (ledger.read_bytes() if ledger.exists() else None) == content
+        assert not list(tmp_path.glob("*.part*"))
+
+    def test_a_run_that_is_killed_stands_there(self, csv, ledger, tmp_path, capsys):
+        code = (
+            "import sys, time, sdv, sdv_privpgd.synthesize.pgm as pgm\n"
+            "from sdv_privpgd.cli.program import main\n"
+            "def wait(*args, **kwargs):\n"
+            "    print('paid', flush=True)\n"
+            "    time.sleep(600)\n"
+            "pgm.PrivatePGM.fit = wait\n"
+            "sys.exit(main(sys.argv[1:]))"
+        )
+        arguments = [
+            "synthesize", csv, "--epsilon", 1, "--method", "mst", "--out", tmp_path / "killed.csv",
+            "--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "domain.json",
+            "--ledger", ledger, "--quiet",
+        ]  # fmt: skip
+        running = subprocess.Popen(
+            [sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE, text=True
+        )
+        assert running.stdout is not None
+        assert running.stdout.readline() == "paid\n"
+        limited = ("--ledger", ledger, "--quiet", "--max-epsilon")
+        assert declared(csv, *limited, 1.2) == 1  # a second process, in this one
+        assert "ledger.part.json exists: another run is about to write" in capsys.readouterr().err
+        running.send_signal(signal.SIGKILL)
+        running.communicate()
+        assert entered(ledger) == pytest.approx(1)
+        assert not (tmp_path / "killed.csv").exists()
+        assert declared(csv, *limited, 1.2) == 1
+        assert "If none runs any more, delete it" in capsys.readouterr().err
+        (tmp_path / "ledger.part.json").unlink()
+        assert declared(csv, *limited, 1.2) == 1
+        said = capsys.readouterr().err
+        assert "that planned epsilon 1 has not ended. All of that is spent." in said
+        assert "after 1 before would come to epsilon 1.46" in said
+        assert declared(csv, *limited, 1.5) == 0
+        assert entered(ledger) == pytest.approx(1.465, abs=0.001)
+
+
+class TestNoRowsWithoutBooks:
+    @pytest.fixture(params=["full", "changed", "gone"])
+    def fails(self, request, monkeypatch, ledger):
+        """What happens to the file while a table is fitted, and what undoes it."""
+        fit = "sdv_privpgd.synthesize.pgm.PrivatePGM.fit"
+        from sdv_privpgd.synthesize.pgm import PrivatePGM
+
+        real = PrivatePGM.fit
+
+        def changes(*args, **kwargs):
+            if request.param == "gone":
+                ledger.unlink()
+            else:
+                ledger.write_text(ledger.read_text().replace("rows", "Rows"))
+            return real(*args, **kwargs)
+
+        if request.param == "full":
+            full_at_the_end(monkeypatch)
+        else:
+            monkeypatch.setattr(fit, changes)
+        return request.param
+
+    @pytest.mark.parametrize("keeps", [False, True])
+    def test_but_a_model_that_is_entered_before_it_gives_any(
+        self, csv, ledger, tmp_path, fails, keeps, monkeypatch, capsys
+    ):
+        model = tmp_path / ("model.pkl" if keeps else "out.rescued.pkl")
+        more = ("--model", model) if keeps else ()
+        assert declared(csv, "--ledger", ledger, "--report", "page.html", "--quiet", *more) == 1
+        monkeypatch.undo()
+        monkeypatch.chdir(tmp_path)
+        assert new_files(csv) - {"ledger.json"} == {model.name}
+        said = capsys.readouterr().err
+        assert f"--ledger {ledger} does not say so, and no rows were written" in said
+        assert f"sdv-privpgd sample {model}" in said
+        out = ("--rows", 5, "--out", tmp_path / "more.csv")
+        if fails == "changed":
+            assert run("sample", model, *out) == 1
+            assert "ledger.json is no ledger that can be read" in capsys.readouterr().err
+            ledger.unlink()
+        if fails != "full":
+            assert run("sample", model, *out) == 1
+            assert "which is not there: say with --ledger where it is" in capsys.readouterr().err
+            assert run("sample", model, *out, "--ledger", "elsewhere.json") == 0
+            ledger = tmp_path / "elsewhere.json"
+        else:
+            assert entered(ledger) == pytest.approx(1)  # what was planned
+            assert run("sample", model, "--again", *out) == 1
+            assert "without --again it is entered there" in capsys.readouterr().err
+            assert run("sample", model, *out) == 0
+        books = models.fitted(model).ledger
+        assert entered(ledger) == pytest.approx(1)
+        assert read_ledger(ledger.read_text()).charges == books.charges
+        before = ledger.read_bytes()
+        assert run("sample", model, *out, "--force") == 0
+        assert ledger.read_bytes() == before
+
+    def test_of_a_fit_that_stopped_either(self, csv, ledger, tmp_path, monkeypatch, capsys):
+        with monkeypatch.context() as patched:
+            full_at_the_end(patched)
+            patched.setattr(_FIT, interrupt)
+            assert declared(csv, "--ledger", "ledger.json", "--quiet") == 130
+        stopped, out = tmp_path / "out.rescued.pkl", ("--out", tmp_path / "out.csv", "--quiet")
+        (charge,) = read_ledger(ledger.read_text()).charges
+        assert charge.mechanism == "planned"
+        with monkeypatch.context() as patched:
+            full_at_the_end(patched)
+            assert run("finish", stopped, *out) == 1
+        assert not (tmp_path / "out.csv").exists()
+        assert run("sample", stopped, *out) == 0
+        assert read_ledger(ledger.read_text()).charges == models.fitted(stopped).ledger.charges
+
+    def test_nor_a_release(self, csv, ledger, tmp_path, monkeypatch, capsys):
+        full_at_the_end(monkeypatch)
+        asked = ("--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "domain.json")
+        kept = ("--ledger", ledger, "--out", tmp_path / "north.zip", "--quiet")
+        assert run("measure", csv, *asked, "--epsilon", 1, "--holder", "North", *kept) == 1
+        assert new_files(csv) == {"ledger.json", "north.rescued.zip"}
+        assert entered(ledger) == pytest.approx(1)
+        assert "north.rescued.zip, and --ledger" in capsys.readouterr().err
+
+    def test_nor_a_table_that_is_read(self, csv, ledger, tmp_path, monkeypatch, capsys):
+        monkeypatch.setattr("sdv_privpgd.cli.synthesizing.open_table", pytest.fail)
+        fails_at(monkeypatch, "ledger.part.next.json")
+        assert declared(csv, "--ledger", ledger, "--quiet") == 1
+        assert "Cannot write --ledger" in capsys.readouterr().err
+        assert new_files(csv) == set()

@@ -187,7 +187,7 @@ def test_files_that_hold_no_model(csv, tmp_path, capsys):
     assert run("describe", tmp_path / "no.pkl") == 1
     assert capsys.readouterr().err.count("There is no file") == 2
     assert run("sample", csv, "--rows", 5, "--out", tmp_path / "o.csv") == 1
-    assert "holds no synthesizer that can be read" in capsys.readouterr().err
+    assert "is no synthesizer that can be read" in capsys.readouterr().err
     pd.Series([1]).to_pickle(tmp_path / "other.pkl")
     assert run("describe", tmp_path / "other.pkl") == 1
     assert "holds no synthesizer of this package" in capsys.readouterr().err

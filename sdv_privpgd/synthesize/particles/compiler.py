@@ -1,11 +1,15 @@
 """Compiles by numba and keeps the compiled code on disk, where there is a place for it."""
 
+import hashlib
+import pickle
 import warnings
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.caching import IndexDataCacheFile
 
 
 def njit(**settings: Any) -> Callable[[Callable], Any]:
@@ -17,12 +21,56 @@ def njit(**settings: Any) -> Callable[[Callable], Any]:
 
     def decorated(function: Callable) -> Any:
         try:
-            return numba.njit(cache=True, **settings)(function)
+            compiled: Any = numba.njit(cache=True, **settings)(function)
         except RuntimeError:  # numba finds no folder
             _warn_of_no_folder()
             return numba.njit(**settings)(function)
+        file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+        if type(file) is IndexDataCacheFile:  # numba has no public way to name another kind
+            file.__class__ = _CheckedFile
+        return compiled
 
     return decorated
+
+
+class _CheckedFile(IndexDataCacheFile):
+    """Numba's files of compiled code, which are compiled anew where they are not as written.
+
+    Numba itself runs what a damaged file holds, or what another process has written at the same
+    time under the name that the index gives. Each part ends in its digest, and code says whose it
+    is.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        super().save(key, (key, data))
+
+    def load(self, key: Any) -> Any:
+        found = super().load(key)
+        return found[1] if found is not None and found[0] == key else None
+
+    def _dump(self, obj: Any) -> bytes:
+        content = super()._dump(obj)
+        return content + hashlib.sha256(content).digest()
+
+    def _load_index(self) -> dict:
+        # As numba writes it: another version's index is as good as none.
+        head = pickle.dumps(self._version, protocol=-1)
+        if _is_whole(Path(self._index_path), head):
+            return super()._load_index()
+        return {}
+
+    def _load_data(self, name: str) -> Any:
+        if _is_whole(Path(self._data_path(name))):
+            return super()._load_data(name)
+        raise OSError  # by which numba knows that there is none
+
+
+def _is_whole(path: Path, head: bytes = b"") -> bool:
+    """Whether a file is there, begins so, and then ends in the digest of what is between."""
+    content = path.read_bytes() if path.is_file() else b""
+    size = hashlib.sha256().digest_size
+    content, digest = content[:-size], content[-size:]
+    return content.startswith(head) and hashlib.sha256(content[len(head) :]).digest() == digest
 
 
 @cache

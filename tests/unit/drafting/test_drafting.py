@@ -259,8 +259,8 @@ def test_what_is_written_is_read(domain, ending, tmp_path_factory):
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("d.json", "{", "is not JSON"),
-        ("d.yaml", "a: [", "is not YAML"),
+        ("d.json", "{", "is no JSON that can be read"),
+        ("d.yaml", "a: [", "is no YAML that can be read"),
         ("d.json", "[1]", "must map columns"),
         ("d.yaml", "a: 3", "must map columns"),
         ("d.toml", "", "ends in .json"),

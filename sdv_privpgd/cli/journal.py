@@ -1,0 +1,418 @@
+"""The books of a command: a ledger's file that is locked, read and written ahead of the table."""
+
+import math
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sdv_privpgd.cli.interrupts import undisturbed
+from sdv_privpgd.cli.saying import CommandError, in_options, reason, say
+from sdv_privpgd.cli.writing import Outputs
+from sdv_privpgd.damage import DamagedFileError, undamaged
+from sdv_privpgd.privacy.accounting import check_epsilon, epsilon_of
+from sdv_privpgd.privacy.ledger import PLANNED, Charge, PrivacyLedger
+from sdv_privpgd.privacy.ledger_file import read_ledger
+
+if TYPE_CHECKING:
+    from sdv_privpgd.plugin.base import PrivateSynthesizer
+
+
+class Journal:
+    """The ledger's file of one command, with what earlier ones have spent on the same people.
+
+    It is locked, then read. What the command may spend is written into it before a table is opened,
+    and what was spent takes that place before rows are written. So no two commands count on one
+    state of the file, one that is killed stands there with all that it planned, and no rows are
+    without books. Without a file, only the plan is checked.
+
+    Attributes:
+        path: The file, as the user names it; ``None`` without one.
+        earlier: The ledger in the file; ``None`` if there is none yet.
+        together: Gives the ledger that the file is to hold at the end; ``None`` leaves it as it
+            was, because nothing was spent.
+        planned: What stands in the file for what this command may spend.
+        failure: Why what was spent could not be written, if so.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> planned = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> with TemporaryDirectory() as folder, Outputs(inputs=[], force=False) as outputs:
+    ...     journal = Journal(outputs, Path(folder, "ledger.json"))
+    ...     with journal.ahead(planned, most=2.0):
+    ...         there = read_ledger(journal.path.read_text())
+    ...     there.remaining, journal.path.exists()  # nothing was spent in the end
+    (Fraction(0, 1), False)
+    """
+
+    def __init__(self, outputs: Outputs, path: Path | None) -> None:
+        lock = outputs.open("--ledger", path, grows=True)
+        self.path = path
+        self.earlier: PrivacyLedger | None = None
+        self.together: Callable[[], PrivacyLedger | None] = lambda: None
+        self.planned: Charge | None = None
+        self.failure: CommandError | None = None
+        self._place = None if lock is None else lock.place
+        self._found = self._written = self._content()
+        if self._found is not None:
+            self.earlier = self._read(self._found)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the file says what was spent."""
+        return self._place is not None and self.failure is None and self.planned is None
+
+    @contextmanager
+    def ahead(
+        self,
+        planned: PrivacyLedger | None,
+        most: float | None = None,
+        what: str = "--epsilon",
+        *,
+        before: PrivacyLedger | None = None,
+    ) -> Iterator[None]:
+        """Has what is planned in the file while a table is read, and then what was spent.
+
+        Args:
+            planned: The empty ledger of what may be spent; ``None`` if nothing is.
+            most: The largest epsilon, with all before.
+            what: The name of what is planned, for a message.
+            before: What was spent before, if there is no file yet.
+
+        Raises:
+            CommandError: If more would be spent, or the file cannot be written. Of the latter, at
+                the end, other errors are not hidden: it is said.
+        """
+        try:
+            if planned is not None:
+                self.plan(planned, most, what, before=before)
+            yield
+            with undisturbed():
+                self.settle()
+        except BaseException:
+            with undisturbed(), said_only():
+                if self.failure is None:
+                    self.settle()
+            raise
+
+    def plan(
+        self,
+        planned: PrivacyLedger,
+        most: float | None,
+        what: str = "--epsilon",
+        *,
+        before: PrivacyLedger | None = None,
+    ) -> None:
+        """Checks what may be spent, and writes it down. A later plan takes an earlier one's place.
+
+        Arguments and errors are those of ``ahead``.
+        """
+        before = self.earlier if before is None or self.earlier is not None else closed(before)
+        _check_spending(before, planned, most, what)
+        when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+        name = f"a run of {when} ({os.urandom(4).hex()}) that planned epsilon {planned.epsilon:.6g}"
+        ahead = planned.planned(name)
+        together = after(before, ahead)
+        if self._place is not None and ahead.charges:
+            with undisturbed():
+                self._put(_text(together))
+                (self.planned,) = ahead.charges
+
+    def settle(self) -> None:
+        """Writes what was spent in the place of what was planned.
+
+        Raises ``CommandError`` if it cannot be written: no rows are released then.
+        """
+        if self._place is None:
+            return
+        try:
+            ledger = self.together()
+            text = self._found if ledger is None else _text(ledger)
+            if text == self._written and self.planned is None:
+                return
+            if self._content() != self._written:
+                raise CommandError(
+                    f"--ledger {self.path} was changed by others meanwhile, so that what this run "
+                    "has spent was not written over it. Nobody else may write it while a run does."
+                )
+            self._put(text)
+        except CommandError as failure:
+            self.failure = failure
+            raise
+        self.planned = None
+
+    def catch_up(self, synthesizer: "PrivateSynthesizer", model: Path) -> None:
+        """Counts in what a kept synthesizer has spent and the file lacks.
+
+        Raises ``CommandError`` if the two do not protect the same unit.
+        """
+        if self.earlier is None:
+            return
+        books, (_, _, *names) = synthesizer.ledger, synthesizer.ledger_file or ("", 0)
+        after(self.earlier, books)
+        earlier = self.earlier
+        for charge in earlier.charges:
+            if charge.mechanism == PLANNED and charge.what in names:
+                earlier = _without(earlier, charge)
+        lacks = closed(replace(books, charges=_lacking(earlier, synthesizer, self.path)))
+        self.earlier = after(earlier, lacks) if lacks.charges else earlier
+        if lacks.charges:
+            say(
+                f"--ledger {self.path} lacks epsilon {lacks.spent():.4g} that {model} had spent "
+                "before: it is counted in."
+            )
+
+    def _content(self) -> bytes | None:
+        """What the file holds now; ``None`` if there is none."""
+        if self._place is None or not self._place.exists():
+            return None
+        try:
+            if self._place.stat().st_nlink > 1:
+                raise CommandError(
+                    f"--ledger {self.path} has another name, a hard link, under which it would "
+                    "stay as it is: copy it to a file of its own."
+                )
+            return self._place.read_bytes()
+        except OSError as error:
+            raise CommandError(f"Cannot read --ledger {self.path}: {reason(error)}.") from None
+
+    def _read(self, content: bytes) -> PrivacyLedger:
+        assert self.path is not None
+        try:
+            with undamaged(self.path, "ledger"):
+                ledger = read_ledger(content.decode("utf-8"))
+        except DamagedFileError as error:
+            raise CommandError(f"--ledger {in_options(error)}") from None
+        for charge in ledger.charges:
+            if charge.mechanism == PLANNED:
+                say(f"--ledger {self.path}: {charge.what} has not ended. All of that is spent.")
+        return ledger
+
+    def _put(self, content: bytes | None) -> None:
+        """Writes the file whole or not at all, to the disk and not to its cache alone."""
+        place = self._place
+        assert place is not None
+        part = place.with_name(f"{place.stem}.part.next{place.suffix}")
+        try:
+            if content is None:
+                place.unlink(missing_ok=True)
+            else:
+                part.unlink(missing_ok=True)
+                # Not by tempfile: the file gets the permissions that any new file has.
+                number = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+                with os.fdopen(number, "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(part, place)
+        except OSError as error:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+            raise CommandError(f"Cannot write --ledger {self.path}: {reason(error)}.") from None
+        self._written = content
+        with suppress(OSError):  # not all systems can: the name may then be the older one
+            folder = os.open(place.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+
+@contextmanager
+def said_only() -> Iterator[None]:
+    """Says a ``CommandError`` where another error is on its way.
+
+    >>> with said_only():
+    ...     raise CommandError("Cannot write.")  # is said on stderr
+    """
+    try:
+        yield
+    except CommandError as failure:
+        say(str(failure))
+
+
+def ledger_of(
+    synthesizer: "PrivateSynthesizer", model: Path, given: Path | None = None
+) -> Path | None:
+    """The file of the ledger that a command goes on with before it spends more.
+
+    It is the one that is given, and else that of the runs before: without it their ledger would
+    not be told of what is spent now. ``None`` if these had none.
+
+    Raises ``CommandError`` if that file is not there any more.
+
+    >>> from types import SimpleNamespace
+    >>> ledger_of(SimpleNamespace(ledger_file=None), Path("model.pkl")) is None
+    True
+    >>> ledger_of(SimpleNamespace(ledger_file=("gone.json", 2)), Path("model.pkl"))
+    Traceback (most recent call last):
+    sdv_privpgd.cli.saying.CommandError: What model.pkl has spent stands in the ledger gone.json, \
+which is not there: say with --ledger where it is. A new file gets all that the model has spent.
+    """
+    if given is not None or synthesizer.ledger_file is None:
+        return given
+    name, *_ = synthesizer.ledger_file
+    for path in (Path(name), model.parent / name):
+        if path.is_file():
+            say(f"What is spent is added to {path}, the ledger of the run that made {model}.")
+            return path
+    raise CommandError(
+        f"What {model} has spent stands in the ledger {name}, which is not there: say with "
+        "--ledger where it is. A new file gets all that the model has spent."
+    )
+
+
+def is_unwritten(synthesizer: "PrivateSynthesizer") -> bool:
+    """Whether a synthesizer had a ledger's file that lacks some of its charges.
+
+    >>> from types import SimpleNamespace
+    >>> is_unwritten(SimpleNamespace(ledger_file=None))
+    False
+    """
+    told = synthesizer.ledger_file
+    return told is not None and told[1] < len(synthesizer.ledger.charges)
+
+
+def _lacking(
+    earlier: PrivacyLedger, synthesizer: "PrivateSynthesizer", path: Path | None
+) -> tuple[Charge, ...]:
+    """The charges of a synthesizer that a ledger does not have.
+
+    Two releases of one kind have equal charges. So no ledger has those of a synthesizer that was
+    not told of a file of this name: rather count twice than not at all.
+    """
+    charges, (name, number, *_) = synthesizer.ledger.charges, synthesizer.ledger_file or ("", 0)
+    if path is None or Path(name).name != path.name:
+        number = 0
+    there, lacking = Counter(earlier.charges), []
+    for charge in charges[:number]:
+        if there[charge]:
+            there[charge] -= 1
+        else:
+            lacking.append(charge)
+    return (*lacking, *charges[number:])
+
+
+def _check_spending(
+    earlier: PrivacyLedger | None, planned: PrivacyLedger, most: float | None, what: str
+) -> None:
+    """Raises ``CommandError`` if a fit and all earlier ones would spend more than ``most``."""
+    together = planned if earlier is None else after(closed(earlier), planned)
+    if most is None or together.epsilon <= _checked(most):
+        return
+    before = ""
+    if earlier is not None:
+        before = f" after {earlier.spent():.6g} before"
+    raise CommandError(
+        f"{what} {planned.epsilon:.6g}{before} would come to epsilon {together.epsilon:.6g} at "
+        f"delta {together.delta:g}, more than --max-epsilon {most:g}. Nothing was read."
+    )
+
+
+def rest(begun: PrivacyLedger) -> PrivacyLedger:
+    """What is left of the budget of a fit that has begun, as the empty ledger of another.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> round(rest(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)).epsilon, 6)
+    1.0
+    """
+    reserved = begun.reserved - sum((charge.delta for charge in begun.charges), Fraction(0))
+    reserved = max(reserved, Fraction(0))
+    return replace(
+        begun,
+        epsilon=epsilon_of(begun.remaining, float(Fraction(begun.delta) - reserved)),
+        budget=begun.remaining,
+        charges=(),
+        reserved=reserved,
+    )
+
+
+def after(earlier: PrivacyLedger | None, later: PrivacyLedger) -> PrivacyLedger:
+    """Both ledgers together. Raises ``CommandError`` if they do not protect the same unit.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+    >>> after(None, ledger) is ledger
+    True
+    """
+    if earlier is None:
+        return later
+    try:
+        return earlier.followed_by(later)
+    except ValueError as error:
+        raise CommandError(f"--ledger: {in_options(error)}") from None
+
+
+def spent(ledger: PrivacyLedger) -> str:
+    """The charges in words.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> spent(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
+    'Nothing was spent.'
+    """
+    if not ledger.charges:
+        return "Nothing was spent."
+    return (
+        f"Epsilon {ledger.spent():.4g} of {ledger.epsilon:.4g} at delta {ledger.delta:g} was spent."
+    )
+
+
+def spent_now(ledger: PrivacyLedger, begun: int) -> str:
+    """What a command has spent that began after so many charges, and all charges, in words.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> spent_now(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE), begun=0)
+    'Nothing was spent.'
+    """
+    if not begun:
+        return spent(ledger)
+    own = closed(replace(ledger, charges=ledger.charges[begun:]))
+    by_run = (
+        f"This run spent epsilon {own.spent():.4g}"
+        if own.charges
+        else "Nothing was spent by this run"
+    )
+    return (
+        f"{by_run}; the model stands at epsilon {ledger.spent():.4g} of {ledger.epsilon:.4g} at "
+        f"delta {ledger.delta:g}."
+    )
+
+
+def closed(ledger: PrivacyLedger) -> PrivacyLedger:
+    """The same charges with nothing left: an ended fit cannot use the rest of its budget.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> closed(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)).remaining
+    Fraction(0, 1)
+    """
+    deltas = sum((charge.delta for charge in ledger.charges), Fraction(0))
+    return replace(ledger, budget=ledger.mu_squared, reserved=deltas)
+
+
+def _without(ledger: PrivacyLedger, planned: Charge) -> PrivacyLedger:
+    """The same ledger as if that run had never been planned."""
+    budget, reserved = ledger.budget - planned.mu_squared, ledger.reserved - planned.delta
+    left = float(Fraction(ledger.delta) - reserved)
+    return replace(
+        ledger,
+        epsilon=epsilon_of(budget, left) if left > 0 else math.inf,
+        budget=budget,
+        reserved=reserved,
+        charges=tuple(charge for charge in ledger.charges if charge is not planned),
+    )
+
+
+def _text(ledger: PrivacyLedger) -> bytes:
+    return f"{ledger.to_json()}\n".encode()
+
+
+def _checked(most: float) -> float:
+    try:
+        return check_epsilon(most)
+    except ValueError:
+        raise CommandError(f"--max-epsilon must be positive and finite, got {most:g}.") from None

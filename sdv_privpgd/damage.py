@@ -1,0 +1,74 @@
+"""Files that are damaged: one error, whatever the parser of their kind would say."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_SEAL = b"sdv-privpgd sha256 "
+
+
+class DamagedFileError(ValueError):
+    """A file cannot be read as what it should be.
+
+    >>> issubclass(DamagedFileError, ValueError)
+    True
+    """
+
+
+@contextmanager
+def undamaged(path: Path, kind: str, *passed: type[Exception]) -> Iterator[None]:
+    """Raises ``DamagedFileError``, with the file's name, for whatever reading it raises inside.
+
+    Parsers raise what their code happens to run into: no list of theirs is ever complete. Nothing
+    private is near: the files are public.
+
+    Args:
+        path: Of the file.
+        kind: What it should be.
+        passed: Errors that are passed on as they are.
+
+    >>> with undamaged(Path("north.zip"), "release file"):
+    ...     raise RecursionError("maximum recursion depth exceeded")
+    Traceback (most recent call last):
+    sdv_privpgd.damage.DamagedFileError: north.zip is no release file that can be read: \
+RecursionError: maximum recursion depth exceeded
+    """
+    try:
+        yield
+    except (DamagedFileError, *passed):
+        raise
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise DamagedFileError(f"The {kind} {path} cannot be read: {reason}.") from None
+    except Exception as error:  # noqa: BLE001 - that is what it is for
+        text = " ".join(str(error).split())
+        said = text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}"
+        raise DamagedFileError(f"{path} is no {kind} that can be read: {said}") from None
+
+
+def seal(path: Path) -> None:
+    """Ends a file with the digest of what it holds. Who reads a pickle never comes so far.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "model.pkl")
+    ...     _ = path.write_bytes(b"model")
+    ...     seal(path)
+    ...     require_sealed(path)
+    """
+    digest = hashlib.sha256(path.read_bytes()).digest()
+    with path.open("ab") as file:
+        file.write(_SEAL + digest)
+
+
+def require_sealed(path: Path) -> None:
+    """Raises ``ValueError`` for a file that is not what its seal says. One without is believed.
+
+    >>> require_sealed(Path(__file__))
+    """
+    content = path.read_bytes()
+    end = len(content) - len(_SEAL) - hashlib.sha256().digest_size
+    seal, told = content[max(end, 0) :].startswith(_SEAL), content[end + len(_SEAL) :]
+    if seal and hashlib.sha256(content[:end]).digest() != told:
+        raise ValueError("its digest is another, so that some of it has changed.")
