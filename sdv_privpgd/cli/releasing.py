@@ -66,6 +66,7 @@ def measure(arguments: Namespace) -> None:
         finally:
             if journal.failure is not None and measured is not None:
                 _say_unwritten(arguments, rescued(measured.save, arguments.out, ".zip"))
+        assert measured is not None
         outputs.write(out, measured.save)
     _tell(arguments, measured)
 

@@ -42,10 +42,9 @@ def read_domain(path: str | Path) -> dict[str, dict]:
     """
     path = Path(path)
     yaml = _yaml_for(path)
-    text = path.read_text(encoding="utf-8")
     kind, load = ("JSON", json.loads) if yaml is None else ("YAML", yaml.safe_load)
-    with undamaged(path, kind):
-        found = load(text)
+    with undamaged(path, kind, OSError):
+        found = load(path.read_text(encoding="utf-8"))
     if not isinstance(found, Mapping) or not all(
         isinstance(facts, Mapping | None) for facts in found.values()
     ):

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sdv_privpgd.privacy.accounting import check_delta, epsilon_of
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger, digest_of
@@ -29,11 +29,12 @@ def read_ledger(text: str) -> PrivacyLedger:
     True
     """
     try:
-        facts = json.loads(text)
+        found = json.loads(text)
     except RecursionError:
         raise ValueError("A ledger is not nested as deeply as this text.") from None
-    if not isinstance(facts, Mapping):
-        raise ValueError(f"A ledger is a JSON object, got {type(facts).__name__}.")
+    if not isinstance(found, dict):
+        raise ValueError(f"A ledger is a JSON object, got {type(found).__name__}.")
+    facts = cast("dict[str, Any]", found)
     if "digest" in facts and facts["digest"] != digest_of(facts):
         raise ValueError(
             "The ledger is not as it was written: its digest is another. Take a copy that nobody "

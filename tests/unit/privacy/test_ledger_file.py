@@ -1,6 +1,7 @@
 """A ledger in a file is the same ledger, and one that was edited is none."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -94,3 +95,86 @@ def test_an_edited_file_is_no_ledger(ledger, path, value):
 def test_other_text_is_no_ledger(text):
     with pytest.raises(ValueError, match=r"ledger|Expecting value"):
         read_ledger(text)
+
+
+# Every entry
+
+
+def places(facts, way=()):
+    """The way to each entry of nested facts, and the entry."""
+    if isinstance(facts, dict | list):
+        items = facts.items() if isinstance(facts, dict) else enumerate(facts)
+        for key, value in items:
+            yield from places(value, (*way, key))
+    yield way, facts
+
+
+def edits(value):
+    """Others that an editor may put there."""
+    if isinstance(value, bool) or value is None:
+        return [not value, 1]
+    if isinstance(value, int | float):
+        return [value + 1, value / 2, str(value)]
+    if isinstance(value, str):
+        return [value + "0", None]
+    return [type(value)(), None]
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+def test_no_entry_can_be_edited_unnoticed(ledger, weighed):
+    opened = replace(ledger, people="patient")
+    if weighed:  # with charges in units
+        opened = PrivacyLedger.open(1.0, 1e-5, ADD, 3, people="patient", weighed=True).planned("a")
+    written = json.loads(opened.to_json())
+    assert read_ledger(json.dumps(written)) == opened
+    noticed = 0
+    for way, value in places(written):
+        for other in edits(value) if way else []:
+            if repr(other) == repr(value):
+                continue
+            facts = json.loads(opened.to_json())
+            place = facts
+            for key in way[:-1]:
+                place = place[key]
+            place[way[-1]] = other
+            with pytest.raises(ValueError, match=r"\w"):
+                read_ledger(json.dumps(facts))
+            noticed += 1
+    assert noticed > 80
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("rows_per_person", 3), ("epsilon", 0.5), ("delta", 2e-5), ("reserved_delta", "1/200000")],
+)
+def test_of_a_file_without_a_digest_what_it_says_must_fit(ledger, name, value):
+    facts = ledger.to_dict()
+    del facts["digest"]
+    assert read_ledger(json.dumps(facts)) == ledger
+    with pytest.raises(ValueError, match="ledger"):
+        read_ledger(json.dumps({**facts, name: value}))
+
+
+def test_weights_fit_the_charges_without_a_digest_too():
+    opened = PrivacyLedger.open(1.0, 1e-5, ADD, 3, weighed=True)
+    facts = opened.planned("a run").to_dict()
+    del facts["digest"]
+    assert read_ledger(json.dumps(facts)).weighed
+    whole = {**facts, "charges": [{**facts["charges"][0], "stddev": 1e9, "what": "rows"}]}
+    whole["charges"][0]["sensitivity_squared"] = {"replace_one": 9 * 4, "add_remove": 9}
+    with pytest.raises(ValueError, match="is not for up to 3 rows of one person"):
+        read_ledger(json.dumps(whole))
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE, ADD])
+@pytest.mark.parametrize("reserved", [Fraction(0), Fraction(1, 10**6)])
+def test_what_is_planned_is_spent_in_full(adjacency, reserved):
+    opened = PrivacyLedger.open(1.0, 1e-5, adjacency, 3, reserved=reserved)
+    ahead = opened.planned("a run")
+    assert ahead.remaining == 0
+    assert ahead.spent() == pytest.approx(1, abs=1e-9)
+    assert sum(charge.delta for charge in ahead.charges) == reserved
+    assert read_ledger(ahead.to_json()) == ahead
+    assert ahead.planned("another") is ahead
+    (other,) = set(Adjacency) - {adjacency}
+    assert ahead.spent(adjacency=other) >= ahead.spent()

@@ -1,0 +1,190 @@
+"""A damaged file is read as it was, or raises one error that names it."""
+
+import importlib.util
+import random
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import sdv  # noqa: F401  (before a module of ours is named: it loads them at its end)
+from sdv.metadata import Metadata
+
+from sdv_privpgd import Boolean, Categorical, Measured, MSTSynthesizer, measure, read_domain
+from sdv_privpgd.cli.documents import read_json
+from sdv_privpgd.cli.journal import Journal
+from sdv_privpgd.cli.models import fitted
+from sdv_privpgd.cli.saying import CommandError
+from sdv_privpgd.cli.writing import Outputs
+from sdv_privpgd.damage import DamagedFileError
+from sdv_privpgd.synthesize.particles.compiler import is_compiled
+
+FLIPS = 300
+DEEP = "[" * 100_000
+
+
+def table():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"ward": rng.choice(["A", "B"], 600), "ill": rng.random(600) < 0.3})
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """One of each kind, how it is read, and what it says."""
+    folder = tmp_path_factory.mktemp("whole")
+    columns = {"ward": Categorical(["A", "B"]), "ill": Boolean()}
+    released = measure(table(), columns, 1.0, holder="North")
+    released.save(folder / "release.zip")
+    (folder / "ledger.json").write_text(released.ledger.to_json() + "\n")
+    facts = {"ward": {"sdtype": "categorical"}, "ill": {"sdtype": "boolean"}}
+    metadata = Metadata.load_from_dict({"tables": {"people": {"columns": facts}}})
+    domain = {"ward": {"range_values": ["A", "B"]}}
+    synthesizer = MSTSynthesizer(metadata, 1.0, public_domain=domain)
+    synthesizer.fit(table())
+    synthesizer.save(folder / "model.pkl")
+    return folder
+
+
+def read_release(path):
+    read = Measured.load(path)
+    facts = (read.holder, read.date, read.strategy, read.columns, read.ledger)
+    return repr((facts, [(each.query, each.stddev, each.answer.tolist()) for each in read.answers]))
+
+
+def read_ledger_of(path):
+    with Outputs(inputs=[], force=False) as outputs:
+        return Journal(outputs, path).earlier
+
+
+def read_model(path):
+    return fitted(path).ledger
+
+
+READERS = {"release.zip": read_release, "ledger.json": read_ledger_of, "model.pkl": read_model}
+
+
+def flipped(content, number):
+    """The same bytes but for one bit; of a short file no two bits are the same."""
+    place = random.Random(7).sample(range(8 * len(content)), min(FLIPS, 8 * len(content)))[number]
+    changed = bytearray(content)
+    changed[place // 8] ^= 1 << place % 8
+    return bytes(changed)
+
+
+def outcome(read, path):
+    """What a file says, or the error that it raises."""
+    try:
+        return read(path), None
+    except (CommandError, DamagedFileError) as error:
+        return None, str(error)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_bit_that_has_changed_is_told_or_changes_nothing(name, files, tmp_path):
+    read, content, path = READERS[name], (files / name).read_bytes(), tmp_path / name
+    whole, refused = read(files / name), 0
+    for number in range(FLIPS):
+        path.write_bytes(flipped(content, number))
+        found, told = outcome(read, path)
+        assert found == whole if told is None else str(path) in told
+        refused += told is not None
+    assert refused > FLIPS / 2
+
+
+@pytest.mark.parametrize("left", [0, 1, 10, 0.3, 0.9, -1, -40])
+@pytest.mark.parametrize("name", READERS)
+def test_a_file_that_was_cut_is_told_or_is_whole(name, left, files, tmp_path):
+    read, content, path = READERS[name], (files / name).read_bytes(), tmp_path / name
+    path.write_bytes(content[: int(left * len(content)) if isinstance(left, float) else left])
+    found, told = outcome(read, path)
+    if told is None:
+        assert left in (-1, -40)  # of the line's end, or of the seal
+        assert found == read(files / name)
+    else:
+        assert str(path) in told
+
+
+@pytest.mark.parametrize("text", [DEEP, '{"a": ' * 100_000, "\ud800".encode("utf-16", "replace")])
+def test_text_that_is_nested_or_no_text_is_told(text, tmp_path):
+    content = text if isinstance(text, bytes) else text.encode()
+    for name, read in {
+        **READERS,
+        "domain.json": read_domain,
+        "domain.yaml": read_domain,
+        "metadata.json": read_json,
+    }.items():
+        if name == "domain.yaml" and text != DEEP:
+            continue
+        path = tmp_path / name
+        path.write_bytes(content[:1_200] if name == "domain.yaml" else content)
+        with pytest.raises((CommandError, ValueError), match=name):
+            read(path)
+
+
+def test_a_nested_ledger_in_a_release_is_told(files, tmp_path):
+    import zipfile
+
+    path = tmp_path / "release.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("release.json", DEEP)
+    with pytest.raises(DamagedFileError, match="RecursionError"):
+        Measured.load(path)
+
+
+def test_an_old_model_without_a_seal_is_read(files, tmp_path):
+    content = (files / "model.pkl").read_bytes()
+    path = tmp_path / "old.pkl"
+    path.write_bytes(content[: content.rindex(b"sdv-privpgd sha256 ")])
+    assert read_model(path) == read_model(files / "model.pkl")
+
+
+@pytest.fixture
+def module(tmp_path):
+    """A module with a compiled function, loaded as by a new process."""
+    path = tmp_path / "compiled.py"
+    path.write_text(
+        "from sdv_privpgd.synthesize.particles.compiler import njit\n"
+        "@njit()\n"
+        "def twice(number):\n"
+        "    return 2 * number\n"
+    )
+
+    def load():
+        spec = importlib.util.spec_from_file_location("compiled", path)
+        found = importlib.util.module_from_spec(spec)
+        sys.modules["compiled"] = found
+        spec.loader.exec_module(found)
+        return found
+
+    yield load
+    sys.modules.pop("compiled", None)
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_compiled_code_that_is_damaged_is_compiled_anew(module, ending, tmp_path):
+    assert module().twice(3) == 6
+    (path,) = (tmp_path / "__pycache__").glob(f"*.{ending}")
+    content = path.read_bytes()
+    contents = [b"", content[:-1], content[:40], *(flipped(content, each) for each in range(8))]
+    for damaged in contents:
+        path.write_bytes(damaged)
+        again = module()
+        assert is_compiled(again.twice) == (ending == "nbc")
+        assert again.twice(3) == 6
+        assert again.twice.stats.cache_misses
+        assert path.read_bytes() != damaged  # it is mended
+        third = module()
+        third.twice(3)
+        assert third.twice.stats.cache_hits
+
+
+def test_code_of_another_signature_under_that_name_is_not_run(module, tmp_path):
+    """As two processes leave it that compile one function for two types at one time."""
+    assert module().twice(3) == 6
+    (path,) = (tmp_path / "__pycache__").glob("*.nbc")
+    whole = path.read_bytes()
+    path.unlink()
+    next((tmp_path / "__pycache__").glob("*.nbi")).unlink()
+    assert module().twice(1.5) == 3.0
+    path.write_bytes(whole)
+    assert module().twice(1.5) == 3.0
