@@ -176,6 +176,17 @@ class PrivacyLedger:
         return self.rows_per_person if self.weighed else None
 
     @property
+    def bound(self) -> tuple[str, int, bool] | None:
+        """The column that tells people apart, how many rows of each are read, if they are weighed.
+
+        ``None`` where all rows are read.
+
+        >>> PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, people="patient").bound
+        ('patient', 3, False)
+        """
+        return None if self.people is None else (self.people, self.rows_per_person, self.weighed)
+
+    @property
     def units(self) -> int:
         """How many units a count of one is, in which counts, noise and charges are whole numbers.
 
@@ -329,6 +340,12 @@ def _texts(amounts: tuple[tuple[Adjacency, Fraction], ...]) -> dict[str, str]:
     return {adjacency.value: str(amount) for adjacency, amount in amounts}
 
 
+def _bound_in_words(bound: tuple[str, int, bool] | None) -> str:
+    names = "person_column", "rows_per_person", "weigh_people"
+    pairs = zip(names, bound, strict=True) if bound is not None else [("person_column", None)]
+    return ", ".join(f"{name}={value!r}" for name, value in pairs)
+
+
 class Books:
     """What all curators of a fit share: one ledger, and the randomness of the noise.
 
@@ -355,6 +372,21 @@ class Books:
     def ledger(self) -> PrivacyLedger:
         """What was charged so far. Public."""
         return self._ledger
+
+    def require(self, bound: tuple[str, int, bool] | None) -> None:
+        """Raises ``ValueError`` unless a table is read as the ledger says: ask before it is read.
+
+        ``bound`` is what ``PrivacyLedger.bound`` would be: by which column people are told apart,
+        how many rows of each are read, and whether they are weighed.
+
+        >>> Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)).require(None)
+        """
+        if bound != self._ledger.bound:
+            raise ValueError(
+                f"The table was opened with {_bound_in_words(bound)}, and its books with "
+                f"{_bound_in_words(self._ledger.bound)}: they would say too little of what a "
+                "person's rows may change. Open it as before, or fit anew."
+            )
 
     def charge(self, charge: Charge) -> None:
         """Puts a charge on the books. Raises ``PrivacyBudgetError`` if it does not fit."""
