@@ -16,12 +16,12 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/counting.py``        121  what is counted over codes
     ``privacy/dataset.py``          68  codes in memory
     ``privacy/units.py``             8  what a row of a person weighs
-    ``privacy/weighing.py``         68  rows of a person that count as one
+    ``privacy/weighing.py``         72  rows of a person that count as one
     ``privacy/value_counts.py``     89  values, and their counting
     ``privacy/embedding.py``        90  sums of random features of codes
     ``privacy/sampled.py``          94  what steps on samples of rows cost
     ``privacy/gradients.py``        91  sums of clipped gradients of rows
-    ``privacy/ledger.py``          233  the books
+    ``privacy/ledger.py``          228  the books
     ``privacy/composition.py``      22  more budget, and people of several tables
     ``privacy/measurement.py``      11  a noisy answer
     ``privacy/curator.py``         298  charging, counting and noise in one act
@@ -31,13 +31,13 @@ An auditor reads these files, in this order, with their lines of code:
     ``columns/encoders.py``        218  cells to codes, and back
     ``columns/encoding.py``         33  columns to codes
     ``columns/readings.py``         58  cells of which little is known to codes
-    ``columns/scalars.py``         185  numbers, truths and text of cells
+    ``columns/scalars.py``         184  numbers, truths and text of cells
     ``columns/dates.py``           135  dates of cells
     ``sources/source.py``           62  what rows come from
     ``sources/frames.py``           31  frames of pandas
-    ``sources/people.py``          143  no more than so many rows of a person
+    ``sources/people.py``          135  no more than so many rows of a person
 
-These are 2,918 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,908 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,459 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

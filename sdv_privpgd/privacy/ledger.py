@@ -340,12 +340,6 @@ def _texts(amounts: tuple[tuple[Adjacency, Fraction], ...]) -> dict[str, str]:
     return {adjacency.value: str(amount) for adjacency, amount in amounts}
 
 
-def _bound_in_words(bound: tuple[str, int, bool] | None) -> str:
-    names = "person_column", "rows_per_person", "weigh_people"
-    pairs = zip(names, bound, strict=True) if bound is not None else [("person_column", None)]
-    return ", ".join(f"{name}={value!r}" for name, value in pairs)
-
-
 class Books:
     """What all curators of a fit share: one ledger, and the randomness of the noise.
 
@@ -383,9 +377,8 @@ class Books:
         """
         if bound != self._ledger.bound:
             raise ValueError(
-                f"The table was opened with {_bound_in_words(bound)}, and its books with "
-                f"{_bound_in_words(self._ledger.bound)}: they would say too little of what a "
-                "person's rows may change. Open it as before, or fit anew."
+                f"A table with (person_column, rows_per_person, weigh_people) = {bound} is not "
+                f"what its books say, {self._ledger.bound}: open it as they do, or fit anew."
             )
 
     def charge(self, charge: Charge) -> None:

@@ -43,7 +43,7 @@ def open_files(
     if len(kinds) > 1:
         raise SourceError(f"{_called(found)} are of several kinds: give those of one kind alone.")
     if kinds == {True}:
-        return _of_parquet(found, {*facts, person} if facts else facts)
+        return _of_parquet(found, facts if person is None or not facts else {*facts, person})
     from sdv_privpgd.sources.csv import CsvSource
 
     return CsvSource(found, facts)

@@ -12,14 +12,13 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.columns.scalars import Number, category, cells, quiet, real
+from sdv_privpgd.columns.scalars import Number, canonical, cells, quiet, real
 from sdv_privpgd.sources.source import Batch, Numbered, Source
 
 _Person = str | None
@@ -186,15 +185,10 @@ def person_of(cell: Any, is_whole: bool = False) -> _Person:
     >>> [person_of(each) for each in ("P 1 ", "p 1", "nan", None, 2**60 + 1, 2.0**60)]
     ['P 1', 'p 1', None, None, '1.152921504606847e+18', '1.152921504606847e+18']
     """
-    value = category(cell)
-    if isinstance(value, str | bytes):
-        text = value if isinstance(value, str) else value.decode(errors="replace")
-        return _person_in(text)
-    if value is None or isinstance(value, int | float):
-        return value if value is None else _numbered(value, is_whole)
-    if isinstance(value, Decimal | Fraction):
-        return _numbered(value)
-    return _person_in(str(value))
+    value = canonical(cell)
+    if value is None or isinstance(value, int | float | Decimal):
+        return None if value is None else _numbered(value, is_whole)
+    return _person_in(value.decode(errors="replace") if isinstance(value, bytes) else str(value))
 
 
 def _person_in(text: str) -> _Person:
@@ -209,14 +203,12 @@ def _person_in(text: str) -> _Person:
     return _WORDS.get(text.lower(), text)
 
 
-def _numbered(number: Number, is_whole: bool = False) -> _Person:
+def _numbered(number: Number, is_whole: bool = False) -> str:
     """The text of a number: a whole one has its digits, others have the nearest float."""
     found = real(number)
-    if found is None or found != found:
-        return None
-    if is_whole:
-        return str(int(number))
-    return str(int(found)) if abs(found) < _EXACT and found.is_integer() else repr(found)
+    if not is_whole and (abs(found) >= _EXACT or not found.is_integer()):
+        return repr(found)
+    return str(int(number if is_whole else found))
 
 
 def _rank(places: np.ndarray, counted: np.ndarray | None = None) -> np.ndarray:
