@@ -162,7 +162,12 @@ def people_in(column: pd.Series, is_whole: bool = False) -> tuple[list[_Person],
 
 
 def are_whole(source: Source, person: str) -> bool:
-    """Whether a source's ids are whole numbers by its schema, so that no cell can be a float."""
+    """Whether a source's ids are whole numbers by its schema, so that no cell can be a float.
+
+    >>> from sdv_privpgd.sources.frames import FrameSource
+    >>> are_whole(FrameSource({"who": pd.Series([1, 2])}), "who")
+    True
+    """
     return getattr(source.dtypes.get(person), "kind", "O") in "iu"
 
 
