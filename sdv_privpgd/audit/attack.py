@@ -138,7 +138,7 @@ def _questions(
     for strategy, number in ((settings.strategy, 2), (settings.strategy, 3), (Independent(), 2)):
         few, books, tape = fewer_columns(schema, number), Books(ledger), Tape()
         codes = _people(few, settings).world(1)
-        table = _table(few, codes, settings.rows_per_person)
+        table = _table(few, codes, ledger)
         curator = watched(table.curator(few, books), books, tape)
         try:
             pipeline.ask(curator, strategy, small(settings.engine))
@@ -179,15 +179,16 @@ def _effects(
     return np.where(shared, 0.0, effects[kept]), kept
 
 
-def _table(schema: Schema, codes: np.ndarray, rows: int) -> EncodedTable:
-    """The codes of people who have so many rows each."""
+def _table(schema: Schema, codes: np.ndarray, ledger: PrivacyLedger) -> EncodedTable:
+    """The codes of people who have as many rows each as they may have."""
     names = pd.Index(schema.domain().attributes)
-    return EncodedTable(pd.DataFrame(codes, columns=names), rows=rows)
+    frame = pd.DataFrame(codes, columns=names)
+    return EncodedTable(frame, bound=ledger.bound, rows=ledger.rows_per_person)
 
 
 def _answering(schema: Schema, ledger: PrivacyLedger, codes: np.ndarray) -> Callable[[], Curator]:
     """Makes real curators for a world, each with empty books."""
-    table = _table(schema, codes, ledger.rows_per_person)
+    table = _table(schema, codes, ledger)
     dataset = table.curator(schema, Books(ledger))._dataset
     return lambda: Curator(dataset, Books(ledger))
 

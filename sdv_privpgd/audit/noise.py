@@ -309,4 +309,4 @@ def made_up_curator(schema: Schema, ledger: PrivacyLedger) -> Curator:
     """
     names = list(schema.domain().attributes)
     codes = pd.DataFrame(np.zeros((5, len(names)), dtype=int), columns=pd.Index(names))
-    return EncodedTable(codes).curator(schema, Books(ledger))
+    return EncodedTable(codes, bound=ledger.bound).curator(schema, Books(ledger))

@@ -19,8 +19,11 @@ from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, Margin
 _BEYOND = 2
 """Rows of a person beyond those that may be used."""
 
-_ADDED = "another", 7, None, True, "person 1 "
+_ADDED = "another", 8, None, True, "Person 1"
 """Who comes: nobody of the usual table is called so."""
+
+_FIRST = "7", 7, 7.0, " 07", b"7", "7e0"
+"""How the first person of the usual table is spelled, row by row."""
 
 _CALLED = "people"
 
@@ -40,7 +43,7 @@ def rows_of_one(settings: Settings) -> int:
 
 
 def of_people(made: MadeUp, settings: Settings) -> MadeUp:
-    """The table with whose each row is: the first rows are one person's.
+    """The table with whose each row is: the first rows are one person's, in several spellings.
 
     >>> from sdv_privpgd import Independent, PrivatePGM
     >>> settings = Settings(
@@ -50,12 +53,13 @@ def of_people(made: MadeUp, settings: Settings) -> MadeUp:
     >>> from sdv_privpgd.audit.tables import made_up
     >>> table = of_people(made_up({"ill": {"sdtype": "boolean"}}, {}, num_rows=8), settings)
     >>> table.frame["who"].tolist()[2:]
-    ['first', 'person 1', 'person 2', 'person 2', 'person 3', 'person 3']
+    [7.0, 'person 1', 'person 2', 'person 2', 'person 3', 'person 3']
     """
     if settings.people is None:
         return made
     own = rows_of_one(settings)
-    return _belonging(made, settings, ["first"] * own + _in_turn(len(made.frame) - own, own))
+    first = [_FIRST[row % len(_FIRST)] for row in range(own)]
+    return _belonging(made, settings, first + _in_turn(len(made.frame) - own, own))
 
 
 def neighbors_of_people(
@@ -155,7 +159,8 @@ def people_check(
     person, most, weighs = settings.people
     faults, looked = [], 0
     for made, events in recorded:
-        numbers = made.frame[person].astype(object).map(repr).value_counts()
+        called = made.frame[person].astype(object).map(repr)
+        numbers = called.replace(list(map(repr, _FIRST)), "the first").value_counts()
         right = len(numbers) if weighs else int(numbers.clip(upper=most).sum())
         for event in events:
             for number in _numbers_of_rows(event):

@@ -131,11 +131,10 @@ def _released(ledger: PrivacyLedger, runs: int, false_alarms: float) -> Check:
         ledger.adjacency,
         rows,
         reserved=Fraction(1, 4),
+        people=ledger.people,
         weighed=ledger.weighed,
     )
-    table = PrivateTable(
-        {"job": pd.Series(cells, dtype=object)}, most=rows if ledger.weighed else None
-    )
+    table = PrivateTable({"job": pd.Series(cells, dtype=object)}, bound=ledger.bound)
     first = table.first_look([reading], Books(wide))
     dataset, values = first._dataset, first._values
     came_out = 0

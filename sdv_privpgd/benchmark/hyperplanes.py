@@ -110,7 +110,7 @@ class HyperplaneQuery:
             for code in range(len(whole)):
                 values = np.zeros(width * len(whole), dtype=np.int64)
                 values[code * width : code * width + min(cut + 1, width)] = 1
-                found[number, code, 0] = dataset.lookup_sum(names, own, values)
+                (found[number, code, 0],) = dataset.lookup_sum(names, own, values)
         found[..., 1] = whole - found[..., 0]
         return found
 

@@ -147,10 +147,10 @@ def canonical(cell: Any) -> Value | None:
         return value
     if isinstance(value, Decimal) and _is_short(value):
         return Decimal(int(value)) if value == int(value) else value.normalize(_EXACTLY)
-    real = _real(value)
-    if real is None or not math.isfinite(real):
-        return real
-    return int(value) if value == int(real) else real
+    nearest = real(value)
+    if not math.isfinite(nearest):
+        return nearest
+    return int(value) if value == int(nearest) else nearest
 
 
 _EXACTLY = Context(prec=3 * _DIGITS)
@@ -280,7 +280,8 @@ def real_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     if series.dtype.kind in "biuf":
         numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers, np.isnan(numbers)
-    return filled([_real(_number(cell)) for cell in cells(series)], np.float64)
+    numbers = [_number(cell) for cell in cells(series)]
+    return filled([None if each is None else real(each) for each in numbers], np.float64)
 
 
 def cells(series: pd.Series) -> list:
@@ -340,9 +341,12 @@ def _number(cell: Any) -> Number | None:
     return None
 
 
-def _real(number: Number | None) -> float | None:
-    if number is None:
-        return None
+def real(number: Number) -> float:
+    """The nearest float, infinite beyond the largest.
+
+    >>> real(10**400)
+    inf
+    """
     try:
         return float(number)
     except OverflowError:

@@ -137,6 +137,8 @@ class Fit:
         begun: The books of a fit that failed, to go on with them.
         answered: What its discovery had been answered when it failed.
 
+    Raises ``ValueError`` if the books say that others are protected than the settings do.
+
     >>> import pandas as pd
     >>> from sdv_privpgd import Independent, PrivatePGM
     >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
@@ -165,6 +167,7 @@ class Fit:
         if begun is None:
             undeclared = {} if self.has_discovered else description.undeclared
             begun = settings.ledger(reserved_delta(undeclared, settings.delta) + settings.own_delta)
+        settings.require(begun)
         self.books = WatchedBooks(begun)
         self.transcript = Transcript(answered)
         self._beyond: Sequence[Beyond] = ()

@@ -217,7 +217,7 @@ class _Assumed:
             name: {**_with_codes(size), "range_is_nullable": False}
             for name, size in zip(domain.attributes, domain.sizes, strict=True)
         }
-        table = PrivateTable(_made_up(domain), most=self.settings.most_weighed)
+        table = PrivateTable(_made_up(domain), bound=self.settings.people)
         strategy, part = _plain(self.settings.strategy, self.settings.engine, domain)
         curator = table.curator(
             Schema.from_sdv(facts), Books(self._ledger(budget * part * scale**2))

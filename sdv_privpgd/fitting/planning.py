@@ -42,7 +42,7 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     num_rows = check_count("num_rows", num_rows, least=0)
     missing = pd.Series([None] * num_rows, dtype=object)
     columns = dict.fromkeys([*description.columns, *description.measured], missing)
-    table = PrivateTable(columns, most=settings.most_weighed)
+    table = PrivateTable(columns, bound=settings.people)
     fit = Fit(settings, description)
     fit.discover(table)
     expected = outlook(settings, fit.description, fit.books.ledger, num_rows)

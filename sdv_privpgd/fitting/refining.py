@@ -168,8 +168,8 @@ def opened_again(fitted: Fitted, table: Any) -> PrivateTable:
     >>> opened_again(fitted, table)
     PrivateTable()
     """
-    people = None if fitted.settings is None else fitted.settings.people
-    private = opened(table, fitted.description, people)
+    bound = None if fitted.release is None else fitted.release.ledger.bound
+    private = opened(table, fitted.description, bound)
     require_same_rows(fitted, private)
     return private
 

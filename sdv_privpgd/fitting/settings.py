@@ -120,11 +120,6 @@ class Settings:
         """The part of delta that the strategy needs: that of samples, where it trains by them."""
         return Fraction(self.delta) * getattr(self.strategy, "own_delta", Fraction(0))
 
-    @property
-    def most_weighed(self) -> int | None:
-        """How many rows of a person are weighed, at most; ``None`` where each counts as one."""
-        return self.rows_per_person if self.weigh_people else None
-
     def ledger(self, reserved: Fraction = Fraction(0)) -> PrivacyLedger:
         """The empty ledger of a fit, with a part of delta kept for thresholds and samples."""
         return PrivacyLedger.open(
@@ -136,6 +131,22 @@ class Settings:
             people=self.person_column,
             weighed=self.weigh_people,
         )
+
+    def require(self, books: PrivacyLedger) -> None:
+        """Raises ``ValueError`` if they protect others than these books, of a fit that goes on."""
+        was = books.adjacency, books.rows_per_person, books.people, books.weighed
+        now = self.adjacency, self.rows_per_person, self.person_column, self.weigh_people
+        names = "adjacency", "rows_per_person", "person_column", "weigh_people"
+        changed = [
+            f"{name} was {getattr(before, 'value', before)!r} and is {getattr(own, 'value', own)!r}"
+            for name, before, own in zip(names, was, now, strict=True)
+            if before != own
+        ]
+        if changed:
+            raise ValueError(
+                f"{'; '.join(changed)}: the books of the fit that is to be gone on with say whom "
+                "it protects. Set it back, or fit anew."
+            )
 
 
 def check_flag(name: str, value: object) -> bool:

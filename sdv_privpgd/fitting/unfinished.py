@@ -99,7 +99,8 @@ class Unfinished:
 
         Raises ``ValueError`` for another one, as far as that is public.
         """
-        private = opened(table, self.description, settings.people, settings.objections)
+        settings.require(self.ledger)
+        private = opened(table, self.description, self.ledger.bound, settings.objections)
         self.require_same_rows(private)
         return private
 
@@ -112,13 +113,16 @@ class Unfinished:
                 f"{rows:,}: hand over the same one."
             )
 
-    def require(self, description: Description, *, with_data: bool) -> None:
-        """Raises ``ValueError`` unless it can be finished under this description."""
-        if self.schema is not None and description.attributes != self.schema:
+    def require(self, settings: Settings, description: Description, *, with_data: bool) -> None:
+        """Raises ``ValueError`` unless it can be finished under these settings."""
+        settings.require(self.ledger)
+        if description.visits != self.description.visits or (
+            self.schema is not None and description.attributes != self.schema
+        ):
             raise ValueError(
                 "The settings that give the noisy answers their meaning have changed since the fit "
-                "that is to be finished: public_domain, num_bins, enforce_rounding or constraints. "
-                "Set them back, or fit anew."
+                "that is to be finished: public_domain, num_bins, enforce_rounding, constraints, "
+                "sequence_by, previous or per_person. Set them back, or fit anew."
             )
         if not (self.has_tables or with_data):
             raise ValueError(

@@ -187,11 +187,11 @@ class FitsOfTables(FittedState):
             if kept is None:
                 raise NotFittedError("There is nothing to finish: no fit failed after it had paid.")
             settings, description = self._questions(kept.description.dtypes)
-            table = None if data is None else self._open(data)
-            self._require_rows(table)
             found = kept.description
             description = replace(description, discovered=found.discovered, shapes=found.shapes)
-            kept.require(description, with_data=data is not None)
+            kept.require(settings, description, with_data=data is not None)
+            table = None if data is None else self._open(data)
+            self._require_rows(table)
             self._require_same_rows(kept, table)
             settings = replace(settings, epsilon=kept.ledger.epsilon)  # a refinement has more
             fit = Fit(

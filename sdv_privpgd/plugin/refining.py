@@ -30,17 +30,22 @@ class RefinedFits(FitsOfTables):
         assert self._model_of_table is not None
         return begun_again(self._model_of_table, epsilon).books.ledger
 
-    def _require_refinable(self, fitted: Fitted, table: PrivateTable) -> None:
-        if self._description().attributes != fitted.schema:
+    def _opened_again(self, fitted: Fitted, books: PrivacyLedger, data) -> PrivateTable:
+        """The table that was fitted, if it is to be read as it was."""
+        self._settings().require(books)
+        now = self._description()
+        if now.attributes != fitted.schema or now.visits != fitted.description.visits:
             raise ValueError(
                 "The settings that give the noisy answers their meaning have changed since the "
-                "fit that is to be refined: public_domain, num_bins, enforce_rounding or "
-                "constraints. Set them back, or fit anew."
+                "fit that is to be refined: public_domain, num_bins, enforce_rounding, "
+                "constraints, sequence_by, previous or per_person. Set them back, or fit anew."
             )
+        table = self._open(data)
         try:
             require_same_rows(fitted, table)
         except ValueError as error:
             raise InvalidDataError([str(error)]) from None
+        return table
 
     def refine(self, data, epsilon: float) -> None:
         """Spends more budget on the table that was fitted, and fits all answers again.
@@ -67,8 +72,8 @@ class RefinedFits(FitsOfTables):
         with self._account.lock:
             fitted = self._model_of_table
             assert fitted is not None
-            fit, table = begun_again(fitted, epsilon), self._open(data)
-            self._require_refinable(fitted, table)
+            fit = begun_again(fitted, epsilon)
+            table = self._opened_again(fitted, fit.books.ledger, data)
             assert fitted.release is not None
             before, names = fitted.release.ledger, (self._gives_frames, self._original_columns)
             with (

@@ -16,34 +16,34 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/counting.py``        121  what is counted over codes
     ``privacy/dataset.py``          68  codes in memory
     ``privacy/units.py``             8  what a row of a person weighs
-    ``privacy/weighing.py``         68  rows of a person that count as one
+    ``privacy/weighing.py``         72  rows of a person that count as one
     ``privacy/value_counts.py``     89  values, and their counting
     ``privacy/embedding.py``        90  sums of random features of codes
     ``privacy/sampled.py``          94  what steps on samples of rows cost
     ``privacy/gradients.py``        91  sums of clipped gradients of rows
-    ``privacy/ledger.py``          243  the books
+    ``privacy/ledger.py``          252  the books
     ``privacy/composition.py``      22  more budget, and people of several tables
     ``privacy/measurement.py``      11  a noisy answer
     ``privacy/curator.py``         298  charging, counting and noise in one act
     ``privacy/looking.py``          60  what a first look counts
     ``privacy/streams.py``          70  codes in a file, and where rows are
-    ``privacy/boundary.py``        176  the table's way in
+    ``privacy/boundary.py``        180  the table's way in
     ``columns/encoders.py``        218  cells to codes, and back
     ``columns/encoding.py``         33  columns to codes
     ``columns/readings.py``         58  cells of which little is known to codes
-    ``columns/scalars.py``         185  numbers, truths and text of cells
+    ``columns/scalars.py``         184  numbers, truths and text of cells
     ``columns/dates.py``           135  dates of cells
     ``sources/source.py``           62  what rows come from
     ``sources/frames.py``           31  frames of pandas
-    ``sources/people.py``          103  no more than so many rows of a person
+    ``sources/people.py``          135  no more than so many rows of a person
 
-These are 2,884 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,438 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,932 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,459 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
-    ``sources/opening.py``          69  the source of what a user has
+    ``sources/opening.py``          77  the source of what a user has
     ``sources/withheld.py``         17  messages that could quote a cell
-    ``sources/files.py``            109  paths and patterns; Parquet
+    ``sources/files.py``            111  paths and patterns; Parquet
     ``sources/arrow.py``            101  batches of Arrow
     ``sources/tables.py``           100  tables of other libraries
     ``sources/csv.py``             121  files of text
@@ -53,9 +53,9 @@ before, and count none but for the cluster:
     ``sources/dialect.py``          84  how texts are written
     ``sources/kinds.py``            24  kinds of files
     ``sources/retyped.py``          35  dtypes that a user names
-    ``sources/spark.py``           150  tallies to the workers of a cluster
+    ``sources/spark.py``           159  tallies to the workers of a cluster
     ``sources/spark_tasks.py``     105  what the workers do
-    ``sources/visits.py``          130  at most so many rows of a person, in order
+    ``sources/visits.py``          132  at most so many rows of a person, in order
 
 What they call besides holds no record: ``domain`` and the cells of
 ``columns/`` are public facts. The first fifteen need numpy, scipy and mpmath alone. ``looking``,

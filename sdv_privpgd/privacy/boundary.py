@@ -8,7 +8,7 @@ encoders read them, cell by cell.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -44,6 +44,9 @@ from sdv_privpgd.sources.source import (
     total_of,
 )
 
+Bound: TypeAlias = tuple[str, int, bool] | None
+"""What is done about people with several rows, as ``PrivacyLedger.bound`` has it."""
+
 
 class PrivateTable:
     """The columns of a private table. What it shows is public, but for ``codes``.
@@ -59,19 +62,22 @@ class PrivateTable:
     (3, None)
     """
 
-    __slots__ = ("_source",)
+    __slots__ = ("_bound", "_source")
 
-    def __init__(self, source: Source | Mapping[str, Any], *, most: int | None = None) -> None:
+    def __init__(self, source: Source | Mapping[str, Any], *, bound: Bound = None) -> None:
         """Takes a source, or pandas' columns of one length by name.
 
-        Of columns each row is a person's only one if people are weighed, of ``most`` rows at most.
+        Of a source the ``people`` say how many rows of a person it has, of columns the ``bound``,
+        as ``PrivacyLedger`` has it: each row is taken for a person's only one.
         """
         if not isinstance(source, Mapping):
-            self._source = source
-        elif most is None:
+            self._source, self._bound = source, getattr(source, "people", None)
+            return
+        self._bound = bound
+        if bound is None or not bound[2]:
             self._source = FrameSource(source)
         else:
-            numbered = Numbered.among(list(source), most)
+            numbered = Numbered.among(list(source), bound[1])
             ones = next(iter(source.values())).isna() * 0 + 1
             held = {**source, numbered.name: ones}
             self._source = FrameSource(held, list(source), numbered=numbered)
@@ -84,7 +90,7 @@ class PrivateTable:
         facts: Mapping[str, Mapping[str, Any]],
         *,
         has_others: bool = False,
-        people: tuple[str, int, bool] | None = None,
+        people: Bound = None,
         visits: Ordered | None = None,
     ) -> tuple["PrivateTable", list[str]]:
         """The rows of a table, and sentences on what does not fit. Public.
@@ -102,7 +108,7 @@ class PrivateTable:
                 before.
         """
         known = {name: {**each, **facts.get(name, {})} for name, each in columns.items()}
-        source = open_source(table, known)
+        source = open_source(table, known, None if people is None else people[0])
         names = [name for name in source.names if name in columns or not has_others]
         errors = [
             f"The columns {sorted(map(str, wrong))} are {what}."
@@ -115,12 +121,10 @@ class PrivateTable:
         ]
         if errors:
             return cls({}), errors
-        if people is not None:
-            source = (
-                of_people(source, *people, columns=columns)
-                if visits is None
-                else of_visits(source, *visits, columns=columns)
-            )
+        if visits is not None:
+            source = of_visits(source, *visits, columns=columns)
+        elif people is not None:
+            source = of_people(source, *people, columns=columns)
         dtypes = {name: source.dtypes[name] for name in columns}
         errors = without_sdtype(
             {name: each for name, each in dtypes.items() if columns[name]["sdtype"] in MODELLED}
@@ -185,7 +189,10 @@ class PrivateTable:
         """Who answers for the table as codes of a schema, and writes into the books.
 
         ``known`` are answers about these codes that were paid for earlier.
+
+        Raises ``ValueError`` if the books are of another bound on people, and reads no row then.
         """
+        books.require(self._bound)
         return Curator(self._records(schema, progress), books, known=known)
 
     def first_look(
@@ -195,7 +202,10 @@ class PrivateTable:
 
         His attributes are named by ``attribute_of``, and he may ``discover`` the values of the
         columns of which a reading asks for ``categories`` or ``numbers``.
+
+        Raises ``ValueError`` if the books are of another bound on people, and reads no row then.
         """
+        books.require(self._bound)
         tally, numbered = Looking(readings), self._numbered
         names = [each.name for each in readings]
         if numbered is None:
@@ -238,14 +248,15 @@ class EncodedTable:
     3
     """
 
-    __slots__ = ("_rows", "_table")
+    __slots__ = ("_bound", "_rows", "_table")
 
-    def __init__(self, table: Any, *, rows: int = 1) -> None:
+    def __init__(self, table: Any, *, bound: Bound = None, rows: int = 1) -> None:
         """Takes a pandas DataFrame with a column for each attribute, in any order.
 
+        ``bound`` is what its owner says of people with several rows, as ``PrivacyLedger`` has it.
         Where people are weighed, each record is one of a person of so many ``rows``.
         """
-        self._table, self._rows = table, rows
+        self._table, self._bound, self._rows = table, bound, rows
 
     def __repr__(self) -> str:
         return "EncodedTable()"
@@ -265,8 +276,12 @@ class EncodedTable:
         known: Sequence[Measurement] = (),
         progress: Progress = silent,
     ) -> Curator:
-        """Who answers for the codes, which must be those of the schema."""
+        """Who answers for the codes, which must be those of the schema.
+
+        Raises ``ValueError`` if the books are of another bound on people.
+        """
         del progress  # nothing is left to be read
+        books.require(self._bound)
         names, table = list(schema.domain().attributes), self._table
         in_order = table if list(table.columns) == names else table[names]
         most = books.ledger.most_weighed

@@ -35,7 +35,7 @@ and are no more than the last. Fewer would read the records more often."""
 
 
 def _noisy(answer: np.ndarray, stddev: float, words: WordSource) -> np.ndarray:
-    """The answer plus rounded Gaussian noise, int64: the one place where noise meets counts."""
+    """The answer plus rounded Gaussian noise, integers: the one place where noise meets counts."""
     if stddev == 0:
         return answer
     return np.asarray(answer + rounded_gaussian(stddev, answer.size, words).reshape(answer.shape))
@@ -43,7 +43,7 @@ def _noisy(answer: np.ndarray, stddev: float, words: WordSource) -> np.ndarray:
 
 def _in_ones(noisy: np.ndarray, units: int) -> np.ndarray:
     """The same numbers, each so many units a count of one: post-processing."""
-    return noisy if units == 1 else noisy / units
+    return noisy if units == 1 else (noisy / units).astype(np.float64)
 
 
 def _blocks(queries: Sequence[Query], domain: Domain) -> list[list[Query]]:

@@ -66,8 +66,8 @@ class Records(abc.ABC):
 
     def lookup_sum(
         self, attributes: Clique, contributions: Sequence[np.ndarray], values: np.ndarray
-    ) -> int:
-        """The sum over records of the value at the sum of their contributions. Private.
+    ) -> np.ndarray:
+        """The sum over records of the value at the sum of their contributions, alone. Private.
 
         Args:
             attributes: Those that contribute.
@@ -75,7 +75,7 @@ class Records(abc.ABC):
             values: The int64 value of each sum of contributions.
         """
         (found,) = self.total(LookupSum(self.domain.axes(attributes), contributions, values))
-        return int(found[0])
+        return found
 
 
 class Dataset(Records):

@@ -181,6 +181,17 @@ class PrivacyLedger:
         return self.rows_per_person if self.weighed else None
 
     @property
+    def bound(self) -> tuple[str, int, bool] | None:
+        """The column that tells people apart, how many rows of each are read, if they are weighed.
+
+        ``None`` where all rows are read.
+
+        >>> PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, people="patient").bound
+        ('patient', 3, False)
+        """
+        return None if self.people is None else (self.people, self.rows_per_person, self.weighed)
+
+    @property
     def units(self) -> int:
         """How many units a count of one is, in which counts, noise and charges are whole numbers.
 
@@ -401,6 +412,20 @@ class Books:
     def ledger(self) -> PrivacyLedger:
         """What was charged so far. Public."""
         return self._ledger
+
+    def require(self, bound: tuple[str, int, bool] | None) -> None:
+        """Raises ``ValueError`` unless a table is read as the ledger says: ask before it is read.
+
+        ``bound`` is what ``PrivacyLedger.bound`` would be: by which column people are told apart,
+        how many rows of each are read, and whether they are weighed.
+
+        >>> Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)).require(None)
+        """
+        if bound != self._ledger.bound:
+            raise ValueError(
+                f"A table with (person_column, rows_per_person, weigh_people) = {bound} is not "
+                f"what its books say, {self._ledger.bound}: open it as they do, or fit anew."
+            )
 
     def charge(self, charge: Charge) -> None:
         """Puts a charge on the books. Raises ``PrivacyBudgetError`` if it does not fit."""

@@ -58,7 +58,7 @@ class Query(Protocol):
         ...
 
     def answer(self, dataset: Records) -> np.ndarray:
-        """The exact answer, int64. Private."""
+        """The exact answer: int64, or Python's integers. Private."""
         ...
 
 
@@ -401,7 +401,7 @@ class SigmoidSumQuery:
     def answer(self, dataset: Records) -> np.ndarray:
         contributions, sigmoid = self._tables(dataset.domain)
         names = tuple(name for name, _ in self.theta)
-        return np.array([dataset.lookup_sum(names, contributions, sigmoid)], dtype=np.int64)
+        return dataset.lookup_sum(names, contributions, sigmoid)
 
 
 def answers(queries: Sequence[Query], dataset: Records) -> list[np.ndarray]:

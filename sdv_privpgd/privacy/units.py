@@ -3,7 +3,8 @@
 import math
 
 MOST = 100
-"""Rows of a person that are weighed, at most: more would need units too small for 64 bits."""
+"""Rows of a person that are weighed, at most. A row has less than 2^18 units then: counts of 2^44
+rows, more than any table has, fit 64 bits with their noise."""
 
 _EXACT = 10
 """Up to so many rows each weight is exact; of more they are less by at most 0.04 %."""

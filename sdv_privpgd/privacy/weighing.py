@@ -13,7 +13,7 @@ import numpy as np
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.privacy.counting import Tables
+from sdv_privpgd.privacy.counting import CliqueCounts, CutCounts, RecordNumber, Tables
 from sdv_privpgd.privacy.dataset import Dataset, Records
 from sdv_privpgd.privacy.units import units_of, weights_of
 from sdv_privpgd.sources.source import Columns, Numbered, Tally
@@ -121,7 +121,10 @@ class WeighedRecords(Records):
 
     def total(self, tally: Tally[np.ndarray, Tables]) -> Tables:
         parts: Any = self._inner.total(ByNumber(tally, self._most))
-        return weighed(parts, weights_of(self._most))
+        # Who is asked decides, not the rows: sums of sigmoids or waves have up to 2^20 of their own
+        # units a row, and those of 35 million people would wrap around in 64 bits.
+        are_counts = isinstance(tally, CliqueCounts | CutCounts | RecordNumber)
+        return weighed(parts, weights_of(self._most), "int64" if are_counts else "object")
 
 
 def records_of(schema: Schema, codes: np.ndarray, most: int | None, rows: int = 1) -> Records:
@@ -141,13 +144,16 @@ def records_of(schema: Schema, codes: np.ndarray, most: int | None, rows: int = 
     return WeighedRecords(Dataset(whole, np.hstack([codes, numbers])), domain)
 
 
-def weighed(parts: Sequence[Tables], weights: Sequence[int]) -> Tables:
-    """The sum of totals, each times its weight.
+def weighed(parts: Sequence[Tables], weights: Sequence[int], kind: str) -> Tables:
+    """The sum of totals, each times its weight: of int64, or of Python's integers as objects.
 
-    >>> weighed([[np.array([1, 0])], [np.array([0, 2])]], [2, 1])
+    >>> weighed([[np.array([1, 0])], [np.array([0, 2])]], [2, 1], "int64")
     [array([2, 2])]
     """
     return [
-        np.sum([table * weight for table, weight in zip(tables, weights, strict=True)], axis=0)
+        np.sum(
+            [table.astype(kind) * weight for table, weight in zip(tables, weights, strict=True)],
+            axis=0,
+        )
         for tables in zip(*parts, strict=True)
     ]

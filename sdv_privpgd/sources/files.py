@@ -16,13 +16,16 @@ _PACKED = (".gz", ".bz2", ".xz", ".zip")
 
 
 def open_files(
-    paths: str | os.PathLike | Sequence, facts: Mapping[str, Mapping[str, Any]]
+    paths: str | os.PathLike | Sequence,
+    facts: Mapping[str, Mapping[str, Any]],
+    person: str | None = None,
 ) -> Source:
     """The rows of all the files, in the order of their names.
 
     Args:
         paths: A path, of a folder too, a pattern such as ``visits/*.parquet``, or several of them.
         facts: What is public of each column, in SDV's words: texts of CSV files are read by it.
+        person: The column that tells people apart: it is asked for, too.
 
     Raises:
         SourceError: If there are no files, if they are of several kinds, or their columns differ.
@@ -40,7 +43,7 @@ def open_files(
     if len(kinds) > 1:
         raise SourceError(f"{_called(found)} are of several kinds: give those of one kind alone.")
     if kinds == {True}:
-        return _of_parquet(found, facts)
+        return _of_parquet(found, facts if person is None or not facts else {*facts, person})
     from sdv_privpgd.sources.csv import CsvSource
 
     return CsvSource(found, facts)

@@ -32,7 +32,9 @@ class UnknownKindError(SourceError):
     """
 
 
-def open_source(table: Any, facts: Mapping[str, Mapping[str, Any]] | None = None) -> Source:
+def open_source(
+    table: Any, facts: Mapping[str, Mapping[str, Any]] | None = None, person: str | None = None
+) -> Source:
     """The rows of a table, of which no cell is read yet.
 
     Args:
@@ -40,6 +42,7 @@ def open_source(table: Any, facts: Mapping[str, Mapping[str, Any]] | None = None
             Ibis table, a Spark DataFrame, a path, a pattern or a list of paths of Parquet or CSV
             files, or a source.
         facts: What is public of each column, in SDV's words: texts of CSV files are read by it.
+        person: The column that tells people apart, which has to be of one type in all files.
 
     Raises:
         UnknownKindError: For anything else.
@@ -54,7 +57,7 @@ def open_source(table: Any, facts: Mapping[str, Mapping[str, Any]] | None = None
     if listed and all(isinstance(each, str | os.PathLike) for each in listed):
         from sdv_privpgd.sources.files import open_files
 
-        return open_files(table, {} if facts is None else facts)
+        return open_files(table, {} if facts is None else facts, person)
     if isinstance(table, CsvFiles):
         return CsvSource(table.paths, facts or {}, table.how)
     opener = _opener_of(table)
@@ -80,14 +83,13 @@ def of_people(
     person are used. A database may give rows in an order that others' rows have a part in: they are
     sorted by the person and the ``columns`` that are to be read.
 
-    Raises ``SourceError`` if there is no such column.
+    Raises ``SourceError`` if there is no such column, or if it has dates.
 
     >>> rows = pd.DataFrame({"who": ["A", "A", "B"]})
     >>> of_people(open_source(rows), "who", 1).num_rows()
     2
     """
-    if person not in source.names:
-        raise SourceError(f"There is no column {person!r} to tell people apart by.")
+    _require_ids(source, person)
     if isinstance(source, Cluster):
         return source.of_people(person, most, numbered=numbered)
     return PeopleSource(_settled(source, [person, *columns]), person, most, numbered=numbered)
@@ -108,14 +110,23 @@ def of_visits(
     >>> of_visits(open_source(rows), Visits(person="who", most=2, by="day"), day).num_rows()
     3
     """
-    if visits.person not in source.names:
-        raise SourceError(f"There is no column {visits.person!r} to tell people apart by.")
+    _require_ids(source, visits.person)
     if isinstance(source, Cluster):
         raise SourceError(
             "sequence_by puts rows in order on this machine, and rows of Spark stay on its "
             "workers: write them to Parquet files, and give their path."
         )
     return VisitsSource(_settled(source, [visits.person, *columns]), visits, clock)
+
+
+def _require_ids(source: Source, person: str) -> None:
+    if person not in source.names:
+        raise SourceError(f"There is no column {person!r} to tell people apart by.")
+    if getattr(source.dtypes.get(person), "kind", "O") in "mM":
+        raise SourceError(
+            f"The column {person!r} has moments, which are no ids: a time zone would make two of "
+            "one. person_column takes text or whole numbers: convert it."
+        )
 
 
 def _settled(source: Source, names: Iterable[str]) -> Source:

@@ -5,21 +5,36 @@ of one person are all that differs between the bounded tables of neighbors.
 """
 
 import hashlib
+import math
+import re
 import secrets
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.columns.scalars import canonical, cells, quiet
-from sdv_privpgd.columns.values import kind_of
+from sdv_privpgd.columns.scalars import Number, canonical, cells, quiet, real
 from sdv_privpgd.sources.source import Batch, Numbered, Source
 
-_Person = tuple[Any, Any]
-"""What a cell says of whose row it is: a value after its kind; ``None`` twice for a missing one."""
+_Person = str | None
+"""Whose a row is, as ``person_of`` spells it; ``None`` for nobody, who counts as one person."""
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+
+_WORDS: dict[str, _Person] = {
+    **dict.fromkeys(("", "nan", "none", "null", "nat", "na", "n/a", "#n/a", "<na>")),
+    "true": "1",
+    "false": "0",
+}
+"""What texts say that are no ids, in small letters."""
+
+_EXACT = 2**53
+"""From here on floats tell not all whole numbers apart."""
 
 
 class PeopleSource:
@@ -44,7 +59,9 @@ class PeopleSource:
         If rows are ``numbered``, one more column has how many rows of a row's person stay.
         """
         self.inner, self._person, self._most = inner, person, most
+        self.people = person, most, numbered
         self.numbered = Numbered.among(inner.names, most) if numbered else None
+        self._is_whole = are_whole(inner, person)
         self._key = secrets.token_bytes(32)
 
     @property
@@ -63,7 +80,7 @@ class PeopleSource:
         read, kept = Counter[_Person](), Counter[_Person]()
         own = [name for name in names if self.numbered is None or name != self.numbered.name]
         for batch in self.inner.batches(list(dict.fromkeys([*own, self._person]))):
-            people, places = people_in(batch.columns[self._person])
+            people, places = people_in(batch.columns[self._person], self._is_whole)
             stays = self._stays(people, places, read, kept)
             columns = {name: batch.columns[name][stays] for name in own}
             if self.numbered is not None and self.numbered.name in names:
@@ -75,7 +92,7 @@ class PeopleSource:
         """The number of rows of each person."""
         found: Counter[_Person] = Counter()
         for batch in self.inner.batches([self._person]):
-            people, places = people_in(batch.columns[self._person])
+            people, places = people_in(batch.columns[self._person], self._is_whole)
             numbers = np.bincount(places, minlength=len(people)).tolist()
             found.update(dict(zip(people, numbers, strict=True)))
         return found
@@ -122,12 +139,12 @@ class PeopleSource:
         return int.from_bytes(digest, "big") % number
 
 
-def people_in(column: pd.Series) -> tuple[list[_Person], np.ndarray]:
+def people_in(column: pd.Series, is_whole: bool = False) -> tuple[list[_Person], np.ndarray]:
     """The people of a private column's cells, and the place of each cell's among them.
 
-    >>> people, places = people_in(pd.Series(["A", None, "A"]))
-    >>> len(people), places.tolist()
-    (2, [0, 1, 0])
+    >>> people, places = people_in(pd.Series(["A", None, " A", ""]))
+    >>> people, places.tolist()
+    (['A', None], [0, 1, 0, 1])
     """
     with quiet():
         if isinstance(column.dtype, pd.CategoricalDtype):
@@ -139,13 +156,64 @@ def people_in(column: pd.Series) -> tuple[list[_Person], np.ndarray]:
             listed = cells(column)
             at = np.arange(len(listed))
         found: dict[_Person, int] = {}
-        places = [found.setdefault(_person(cell), len(found)) for cell in [*listed, None]]
+        whose = [person_of(cell, is_whole) for cell in [*listed, None]]
+        places = [found.setdefault(each, len(found)) for each in whose]
         return list(found), np.array(places, dtype=np.int64)[at]  # -1, the last one, is missing
 
 
-def _person(cell: Any) -> _Person:
+def are_whole(source: Source, person: str) -> bool:
+    """Whether a source's ids are whole numbers by its schema, so that no cell can be a float.
+
+    >>> from sdv_privpgd.sources.frames import FrameSource
+    >>> are_whole(FrameSource({"who": pd.Series([1, 2])}), "who")
+    True
+    """
+    return getattr(source.dtypes.get(person), "kind", "O") in "iu"
+
+
+def person_of(cell: Any, is_whole: bool = False) -> _Person:
+    """Whose row it is by the cell that says so, in one spelling for all kinds of cells and files.
+
+    The rule is public, and by the cell alone. It has to make one of all spellings of a person, or
+    the person would have so many times the rows that are promised. Where it makes one of several
+    people, fewer of their rows are read, and the promise is kept.
+
+    A number is what it equals, as text, too: 1, 1.0, "01", "+1" and "1e0" are one. Numbers that are
+    one as floats are one, for somebody's other rows may have gone through floats; whole numbers of
+    a source that has nothing else (``is_whole``) keep their digits. Text is NFKC, without what is
+    not printed, and spaces around it or repeated. Bytes are UTF-8, truths 1 and 0, and midnights
+    days. Capitals and small letters are not one. Missing cells, their usual words and objects of
+    other kinds are nobody.
+
+    >>> {person_of(each) for each in (1, 1.0, "1", "01", " 1.0", "1e0", b"1", True)}
+    {'1'}
+    >>> [person_of(each) for each in ("P 1 ", "p 1", "nan", None, 2**60 + 1, 2.0**60)]
+    ['P 1', 'p 1', None, None, '1.152921504606847e+18', '1.152921504606847e+18']
+    """
     value = canonical(cell)
-    return (None, None) if value is None else (kind_of(value), value)
+    if value is None or isinstance(value, int | float | Decimal):
+        return None if value is None else _numbered(value, is_whole)
+    return _person_in(value.decode(errors="replace") if isinstance(value, bytes) else str(value))
+
+
+def _person_in(text: str) -> _Person:
+    if not (text.isascii() and text.isalnum()):
+        held = "".join(each for each in text if each.isprintable() or each.isspace())
+        text = " ".join(unicodedata.normalize("NFKC", held).split())
+        text = text.removesuffix(" 00:00:00").removesuffix("T00:00:00")
+    if _NUMBER.fullmatch(text):
+        number = float(text)
+        if "e" not in text.lower() or math.isfinite(number):  # 12e4567 is one of other such ids
+            return _numbered(number)
+    return _WORDS.get(text.lower(), text)
+
+
+def _numbered(number: Number, is_whole: bool = False) -> str:
+    """The text of a number: a whole one has its digits, others have the nearest float."""
+    found = real(number)
+    if not is_whole and (abs(found) >= _EXACT or not found.is_integer()):
+        return repr(found)
+    return str(int(number if is_whole else found))
 
 
 def _rank(places: np.ndarray, counted: np.ndarray | None = None) -> np.ndarray:

@@ -23,6 +23,7 @@ import pandas as pd
 import pyarrow as pa
 
 from sdv_privpgd.sources.arrow import dtypes_of
+from sdv_privpgd.sources.people import are_whole, person_of
 from sdv_privpgd.sources.source import Batch, Columns, Numbered, SourceError, Tally, Total
 from sdv_privpgd.sources.spark_tasks import (
     ROW,
@@ -36,6 +37,9 @@ from sdv_privpgd.sources.spark_tasks import (
 from sdv_privpgd.sources.withheld import withheld
 
 _CALLED = "The Spark DataFrame"
+
+_SPELLING = "sdv_privpgd_person_of"
+"""What ``person_of`` is called in Spark."""
 
 _ARROW = MappingProxyType(
     {
@@ -90,6 +94,10 @@ class SparkSource:
         self.dtypes = _dtypes_of(fields)
         self._require_ready()
 
+    people: tuple[str, int, bool] | None = None
+    """By which column people are told apart, how many rows of each are read, if they are weighed.
+    """
+
     numbered: Numbered | None = None
     """Where it says how many rows of a row's person are used, if it does."""
 
@@ -125,20 +133,27 @@ class SparkSource:
         """The same rows without those of a person beyond so many, chosen by a hash with a key.
 
         The key comes from the operating system. All rows without a person count as those of one.
+        Workers spell ids as ``person_of`` does, but for whole numbers, which have one spelling.
         """
         place = f"__place_{secrets.token_hex(8)}"
         hashed = ", ".join(f"CAST({_quoted(name)} AS STRING)" for name in self.names)
         drawn = f"xxhash64('{secrets.token_hex(16)}', {hashed})"
-        window = f"PARTITION BY {_quoted(person)} ORDER BY {drawn}"
+        whose = f"__whose_{secrets.token_hex(8)}"
+        spelled = _quoted(person)
+        if not are_whole(self, person):
+            self._session.udf.register(_SPELLING, person_of, "string")
+            spelled = f"{_SPELLING}({spelled})"
+        window = f"PARTITION BY {whose} ORDER BY {drawn}"
         columns = ["*", f"row_number() OVER ({window}) AS {place}"]
         bounded = copy(self)
         bounded.__dict__.pop("_size", None)
+        bounded.people = person, most, numbered
         if numbered:
             bounded.numbered = Numbered.among(self.names, most)
-            number = f"count(*) OVER (PARTITION BY {_quoted(person)})"
+            number = f"count(*) OVER (PARTITION BY {whose})"
             columns.append(f"least({number}, {most}) AS {_quoted(bounded.numbered.name)}")
-        placed = self._frame.selectExpr(*columns)
-        bounded.__dict__["_frame"] = placed.where(f"{place} <= {most}").drop(place)
+        placed = self._frame.selectExpr("*", f"{spelled} AS {whose}").selectExpr(*columns)
+        bounded.__dict__["_frame"] = placed.where(f"{place} <= {most}").drop(place, whose)
         return bounded
 
     @cached_property

@@ -19,7 +19,7 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.columns.visits import Visits, time_between
-from sdv_privpgd.sources.people import people_in
+from sdv_privpgd.sources.people import are_whole, people_in
 from sdv_privpgd.sources.source import Batch, Source
 
 
@@ -47,6 +47,8 @@ class VisitsSource:
     def __init__(self, inner: Source, visits: Visits, clock: Column) -> None:
         """Takes a source, the order of a person's rows, and what is public of its column."""
         self.inner, self._visits, self._clock = inner, visits, clock
+        self.people = visits.person, visits.most, False
+        self._is_whole = are_whole(inner, visits.person)
         self._key = secrets.token_bytes(32)
 
     @property
@@ -65,7 +67,7 @@ class VisitsSource:
         own = [name for name in names if name not in self._visits.added]
         read, kept = 0, 0
         for batch in self.inner.batches(list(dict.fromkeys([*own, person]))):
-            people, places = people_in(batch.columns[person])
+            people, places = people_in(batch.columns[person], self._is_whole)
             whose = np.array([plan.people.get(each, -1) for each in people], dtype=np.int64)[places]
             part = slice(read, read + len(places))
             planned = plan.stays[part]
@@ -90,7 +92,7 @@ class VisitsSource:
         before: dict[str, list[pd.Series]] = {name: [] for name in visits.previous}
         wanted = list(dict.fromkeys([visits.person, visits.by, *visits.previous]))
         for batch in self.inner.batches(wanted):
-            found, places = people_in(batch.columns[visits.person])
+            found, places = people_in(batch.columns[visits.person], self._is_whole)
             known = [people.setdefault(each, len(people)) for each in found]
             whose.append(np.array(known, dtype=np.int64)[places])
             read, missing = encoder.read(batch.columns[visits.by])

@@ -20,7 +20,7 @@ from sdv_privpgd.privacy import boundary, weighing
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.units import units_of
 from sdv_privpgd.releases.measuring import Measuring
-from sdv_privpgd.sources import visits
+from sdv_privpgd.sources import people, visits
 from sdv_privpgd.sources.people import PeopleSource
 
 COLUMNS = {"ill": Boolean(), "ward": Categorical(["A", "B", "C"])}
@@ -105,6 +105,16 @@ def test_weights_that_are_off_by_one_row(weights, found, plant):
     for module in (weighing, boundary):
         plant(module, "weights_of", weights)
     assert {found, "people"} <= failed(weigh_people=True)
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [lambda cell, _: repr(cell), pytest.param(lambda cell, _: str(cell), marks=pytest.mark.slow)],
+    ids=["1 and '1' are two", "1 and 1.0 are two"],
+)
+def test_one_person_in_two_spellings_taken_for_two(spelled, plant):
+    plant(people, "person_of", spelled)
+    assert {"changes", "people"} <= failed()
 
 
 @pytest.mark.slow

@@ -9,8 +9,11 @@ from same_rows import observed
 from test_sources import SOURCES, of_duckdb, of_ibis
 
 from sdv_privpgd import Boolean, Categorical, fit_table
+from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.visits import Visits
+from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.sources import arrow, frames, people
-from sdv_privpgd.sources.opening import of_people, open_source
+from sdv_privpgd.sources.opening import of_people, of_visits, open_source
 
 COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Boolean(), "town": Categorical()}
 
@@ -123,3 +126,71 @@ def test_rows_of_a_database_in_any_order_are_chosen_by_what_they_say():
             found.append(sorted(map(int, rows)))
     assert all(each == found[0] for each in found)
     assert len(found[0]) == frame["who"].value_counts().clip(upper=2).sum()
+
+
+SPELLINGS = (str, "{}.0".format, "{:03}".format, " {} ".format, "{}e0".format)
+
+
+@pytest.mark.parametrize("weigh_people", [False, True])
+@pytest.mark.parametrize("made", [*SOURCES, of_csv])
+def test_one_person_in_several_spellings_is_one(made, weigh_people, tmp_path):
+    frame = table()
+    people = frame["who"]
+    written = [SPELLINGS[row % len(SPELLINGS)](who) for row, who in enumerate(people.tolist())]
+    source = of_people(
+        open_source(made(frame.assign(who=written), tmp_path)), "who", 2, weigh_people
+    )
+    numbers = people.value_counts().clip(upper=2)
+    assert source.num_rows() == numbers.sum()
+    if source.numbered is not None:
+        for batch in source.batches(["row", source.numbered.name]):
+            told = dict(zip(map(int, batch.columns["row"]), batch.columns["number"], strict=True))
+            assert told == {row: numbers[people[row]] for row in told}
+
+
+def test_rows_in_order_are_of_one_person_in_several_spellings():
+    day = describe("row", {"sdtype": "numerical", "range_min": 0, "range_max": 700})
+    cells = [7, "7", 7.0, "07", b"7", " 7.0"]
+    frame = pd.DataFrame({"who": pd.Series(cells, dtype=object), "row": range(6)})
+    source = of_visits(open_source(frame), Visits(person="who", most=2, by="row"), day)
+    (batch,) = source.batches(["row", "rows of the person"])
+    assert np.diff(batch.columns["row"]).tolist() == [1]  # two that follow each other
+    assert batch.columns["rows of the person"].tolist() == [2, 2]
+
+
+def written(frame, path):
+    frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(path)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_whole_numbers_of_a_file_are_floats_in_another_that_has_one_missing(kind, tmp_path):
+    ids = pd.DataFrame({"who": [2**60 + 1, 1, 2, 3], "ill": [True] * 4})
+    for name, frame in (("a", ids), ("b", ids.assign(who=ids["who"].mask(ids["who"] == 3)))):
+        written(frame, tmp_path / f"{name}.{kind}")
+    facts = {"ill": {"sdtype": "boolean"}}
+    source = of_people(open_source(f"{tmp_path}/*.{kind}", facts, "who"), "who", 1)
+    assert source.num_rows() == 5  # three people, the one who was written with fewer digits, nobody
+
+
+def test_a_column_of_people_has_one_type_in_all_files(tmp_path):
+    ids = pd.DataFrame({"who": [1, 2], "ill": [True, False]})
+    ids.to_parquet(tmp_path / "a.parquet")
+    ids.astype({"who": str}).to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match=r"'who' is not in .*b\.parquet, or is of another"):
+        PrivateTable.opened(
+            f"{tmp_path}/*.parquet", {"ill": {"sdtype": "boolean"}}, {}, has_others=True,
+            people=("who", 1, False),
+        )  # fmt: skip
+
+
+def test_whole_numbers_alone_keep_all_their_digits():
+    frame = pd.DataFrame({"who": np.arange(50) + 2**62})
+    assert of_people(open_source(frame), "who", 1).num_rows() == 50
+    assert of_people(open_source(frame.astype(object)), "who", 1).num_rows() < 50  # as floats
+
+
+@pytest.mark.parametrize("zone", [None, "Asia/Tokyo"])
+def test_dates_tell_no_people_apart(zone):
+    frame = pd.DataFrame({"who": pd.to_datetime(["2024-01-31"] * 2).tz_localize(zone)})
+    with pytest.raises(ValueError, match="'who' has moments, which are no ids"):
+        of_people(open_source(frame), "who", 1)

@@ -404,6 +404,20 @@ def test_no_more_than_so_many_rows_of_a_person_are_read(spark, most):
     assert other.total(["x"], Cells())["x"] != which  # another key
 
 
+@pytest.mark.parametrize("kind", ["text", "whole numbers", "floats"])
+def test_workers_spell_people_as_everybody_does(spark, kind):
+    whose = np.arange(60) % 20
+    spelled = [str, "0{}".format, "{}.0 ".format]
+    texts = [spelled[row // 20](who) for row, who in enumerate(whose.tolist())]
+    who = {"text": texts, "whole numbers": whose + 2**60, "floats": whose / 2}[kind]
+    frame = pd.DataFrame({"who": who, "x": range(60)})
+    source = of_people(open_source(spark.createDataFrame(frame).repartition(4)), "who", 2, True)
+    assert source.num_rows() == 40
+    assert source.total(["number"], Cells())["number"] == {"2": 40}
+    assert "x" in source.names
+    assert len(source.names) == 2
+
+
 @pytest.mark.parametrize("who", ["who", "some"])
 def test_rows_of_a_person_count_as_one_in_spark(spark, who):
     rng = np.random.default_rng(0)

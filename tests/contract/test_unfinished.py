@@ -4,6 +4,8 @@ import contextlib
 import copy
 import sys
 import warnings
+from dataclasses import replace
+from types import MappingProxyType
 
 import cloudpickle
 import numpy as np
@@ -18,6 +20,7 @@ from sdv_privpgd import (
     ParticleGradientDescent,
     PrivPGDSynthesizer,
     ProtectedThreshold,
+    fit_table,
 )
 from sdv_privpgd.discovery.transcript import Asker
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -221,6 +224,84 @@ class TestWhatIsPaidForIsKept:
         synthesizer.public_domain = domain
         synthesizer.finish()
         assert synthesizer.sample(50)["x"].dropna().between(0, 9).all()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+class TestOtherPeople:
+    """Whom the books protect is not changed under them, and no row is read where it would be."""
+
+    table = pd.DataFrame(
+        {"who": np.arange(400) // 10, "other": np.arange(400) // 5, "day": np.arange(400) % 9}
+    ).join(TABLE)
+    metadata = sdv_tables.metadata_of(
+        {
+            "who": {"sdtype": "id"}, "other": {"sdtype": "id"}, "day": {"sdtype": "numerical"},
+            **{name: {"sdtype": "boolean"} for name in "abc"},
+        }
+    )  # fmt: skip
+    told = MappingProxyType(
+        {
+            "adjacency": "add_remove", "person_column": "who", "rows_per_person": 3,
+            "public_domain": {"day": {"range_min": 0, "range_max": 8, "decimal_places": 0}},
+        }
+    )  # fmt: skip
+    changed = pytest.mark.parametrize(
+        ("changes", "said"),
+        [
+            ({"rows_per_person": 10}, "rows_per_person was 3 and is 10"),
+            ({"person_column": None}, "person_column was 'who' and is None"),
+            ({"person_column": "other"}, "person_column was 'who' and is 'other'"),
+            ({"weigh_people": True}, "weigh_people was False and is True"),
+            (
+                {"adjacency": "replace_one", "person_column": None},
+                "adjacency was 'add_remove' and is 'replace_one'; person_column was",
+            ),
+            ({"sequence_by": "day"}, "sequence_by, previous or per_person"),
+        ],
+    )
+
+    def refused(self, synthesizer, changes, said, monkeypatch, doing):
+        before, books = {name: getattr(synthesizer, name) for name in changes}, synthesizer.ledger
+        with monkeypatch.context() as patch:
+            patch.setattr(PrivateTable, "opened", None)  # no table is
+            for name, value in changes.items():
+                setattr(synthesizer, name, value)
+            with pytest.raises(ValueError, match=said):
+                doing(self.table)
+        assert synthesizer.ledger == books
+        for name, value in before.items():
+            setattr(synthesizer, name, value)
+
+    @changed
+    def test_between_a_fit_that_stopped_and_its_end(self, changes, said, monkeypatch):
+        synthesizer = AIMSynthesizer(self.metadata, 5.0, **self.told)
+        failed(synthesizer, self.table, monkeypatch, KeyboardInterrupt(), after=1)
+        self.refused(synthesizer, changes, said, monkeypatch, synthesizer.finish)
+        synthesizer.finish(self.table)
+        assert abs(synthesizer.estimated_num_rows - 120) < 60  # and not 400
+
+    @pytest.fixture(scope="class")
+    def fitted(self):
+        synthesizer = MSTSynthesizer(self.metadata, 2.0, **self.told)
+        synthesizer.fit(self.table)
+        return synthesizer
+
+    @changed
+    def test_between_a_fit_and_its_refinement(self, changes, said, fitted, monkeypatch):
+        refine = lambda table: fitted.refine(table, epsilon=3.0)
+        self.refused(fitted, changes, said, monkeypatch, refine)
+
+    def test_as_it_was_it_is_refined(self, fitted):
+        fitted.refine(self.table, epsilon=8.0)
+        assert abs(fitted.estimated_num_rows - 120) < 60
+
+    def test_in_a_fit_of_the_door(self):
+        columns = {name: {"sdtype": "boolean"} for name in "abc"}
+        told = {name: self.told[name] for name in self.told if name != "public_domain"}
+        fitted = fit_table(self.table, columns, 2.0, engine="pgm", **told)
+        other = replace(fitted.fitted.settings, rows_per_person=10)
+        with pytest.raises(ValueError, match="rows_per_person was 3 and is 10"):
+            replace(fitted, fitted=replace(fitted.fitted, settings=other)).refine(self.table, 1.0)
 
 
 class TestAnotherTable:

@@ -28,6 +28,10 @@ def one_text(frame):
     return frame.assign(patient=frame["patient"].astype(object).mask(frame.index == 3, "CANARY"))
 
 
+def spelled(frame):
+    return frame.assign(patient=frame["patient"].map(" 0{}.0".format))
+
+
 def one_person(frame):
     return frame.assign(patient=7)
 
@@ -47,7 +51,7 @@ def nobody(frame):
 @pytest.mark.parametrize(
     ("weigh_people", "strategy", "changes"),
     [
-        (False, "independent", [one_text, one_person]),
+        (False, "independent", [one_text, spelled, one_person]),
         (True, "independent", [one_missing, all_missing, nobody]),
         (True, "mwem", [other_people]),
     ],

@@ -1,5 +1,11 @@
 """At most so many rows of a person are read, and a whole person changes no more than they can."""
 
+import ast
+import datetime
+from decimal import Decimal
+from itertools import cycle
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,23 +14,45 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sdv.errors import SynthesizerInputError
 
+import sdv_privpgd
 from sdv_privpgd import Boolean, Categorical, MSTSynthesizer, combine, fit_table, measure
+from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.columns.visits import Visits
+from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 from sdv_privpgd.sources import frames
 from sdv_privpgd.sources.frames import FrameSource
+from sdv_privpgd.sources.opening import of_people, of_visits
 from sdv_privpgd.sources.people import PeopleSource
 from sdv_privpgd.sources.source import SourceError
 
-WHO = st.one_of(st.none(), st.integers(0, 4), st.sampled_from(["A", "1"]), st.just(True))
+SPELLED = {
+    "nobody": (None, np.nan, pd.NA, pd.NaT, "", " ", "nan", "None", "\u00a0", Decimal("NaN"),
+               object()),
+    "one": (1, 1.0, True, "1", "01", " 1", "1.0", "+1", "1e0", "\uff11", "\ufeff1", b"1", "true",
+            Decimal("1.00"), np.uint8(1), np.float32(1)),
+    "none at all": (0, -0.0, "0", "-0.0", False),
+    "large": (10**17 + 1, 1e17, "100000000000000001", "1e+17", Decimal(10**17)),
+    "part": (1.5, "1.50", Decimal("1.5")),
+    "day": (datetime.date(2024, 1, 31), pd.Timestamp("2024-01-31"), "2024-01-31 00:00:00"),
+    "accented": ("Zo\u00e9", "Zoe\u0301", " Zo\u00e9\x00"),
+    "A": ("A", "A ", b"A", "\tA"),
+    "a": ("a",),
+    "hexadecimal": ("12e4567",),
+    "another": ("12e4568",),
+}  # fmt: skip
+"""Cells that name a person, of some people."""
+
+PERSON = {id(cell): who for who, spelled in SPELLED.items() for cell in spelled}
+WHO = st.sampled_from([cell for spelled in SPELLED.values() for cell in spelled])
 ROWS = st.lists(st.tuples(WHO, st.integers(0, 2)), max_size=40)
 
 
 def source_of(rows, most, block):
     frames._BLOCK = block
-    who = pd.Series([row[0] for row in rows], dtype=object)
+    who = pd.Series(np.fromiter((row[0] for row in rows), dtype=object), dtype=object)
     held = PeopleSource(
         FrameSource({"who": who, "x": pd.Series([row[1] for row in rows], dtype=object)}),
         "who",
@@ -40,7 +68,8 @@ def kept(source):
 
 
 def name(who):
-    return type(who), who
+    """Whose a cell is, by the list above, which has the very object."""
+    return PERSON[id(who)]
 
 
 @pytest.fixture(autouse=True)
@@ -61,14 +90,15 @@ def test_each_person_has_as_many_rows_as_may_be(rows, most, block):
 
 @given(rows=ROWS, others=ROWS, most=st.integers(1, 4), block=st.integers(1, 50), data=st.data())
 def test_a_whole_person_changes_their_own_rows_alone(rows, others, most, block, data):
-    """One person's rows, any number of them, are put among those of all others."""
-    rows = [row for row in rows if row[0] != "A"]
-    mine = [("A", x) for _, x in others]
+    """One person's rows, any number of them in all spellings, are put among those of all others."""
+    who = data.draw(st.sampled_from(list(SPELLED)))
+    rows = [row for row in rows if name(row[0]) != who]
+    mine = [(cell, x) for cell, (_, x) in zip(cycle(SPELLED[who]), others, strict=False)]
     mixed = list(rows)
     for row in mine:
         mixed.insert(data.draw(st.integers(0, len(mixed))), row)
     without, with_all = (kept(source_of(each, most, block)) for each in (rows, mixed))
-    assert [row for row in with_all if row[0] != "A"] == without
+    assert [row for row in with_all if name(row[0]) != who] == without
     assert len(with_all) - len(without) <= most
 
 
@@ -77,8 +107,9 @@ def test_no_person_changes_counts_by_more_than_is_charged_for(rows, others, most
     facts = {"x": {"sdtype": "categorical", "range_values": [0, 1, 2]}}
     schema = Schema.from_sdv(facts)
     tables = []
-    rows = [row for row in rows if row[0] != "A"]
-    for each in (rows, [*rows, *(("A", x) for _, x in others)]):
+    rows = [row for row in rows if name(row[0]) != "one"]
+    mine = [(cell, x) for cell, (_, x) in zip(cycle(SPELLED["one"]), others, strict=False)]
+    for each in (rows, [*rows, *mine]):
         books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, most, people="who"))
         curator = PrivateTable(source_of(each, most, 7)).curator(schema, books)
         tables.append(curator._dataset.counts(("x",)))
@@ -97,6 +128,68 @@ def test_each_row_of_a_person_is_as_likely():
         counts[[row[1] for row in kept(source)]] += 1
     # Six standard deviations of 2,000 draws with a chance of .3.
     assert (np.abs(counts / 2_000 - 0.3) < 6 * np.sqrt(0.3 * 0.7 / 2_000)).all()
+
+
+class Unreadable(FrameSource):
+    """Rows that nobody may read."""
+
+    def batches(self, names):
+        raise AssertionError(f"{names} were read.")
+
+
+BOUNDS = [None, ("who", 2, False), ("who", 3, False), ("who", 2, True), ("x", 2, False), "visits"]
+
+
+@pytest.mark.parametrize("read", BOUNDS)
+@pytest.mark.parametrize("said", BOUNDS[:-1])
+def test_no_row_is_read_for_books_that_say_another_bound(read, said):
+    """Whichever of them is the stricter one."""
+    source = Unreadable({"who": pd.Series([1]), "x": pd.Series([1])})
+    day = describe("x", {"sdtype": "numerical", "range_min": 0, "range_max": 9})
+    bounded = (
+        source
+        if read is None
+        else of_visits(source, Visits(person="who", most=2, by="x"), day)
+        if read == "visits"
+        else of_people(source, *read)
+    )
+    person, most, weighed = said or (None, 2, False)
+    ledger = PrivacyLedger.open(
+        1.0, 1e-5, Adjacency.ADD_REMOVE, most, people=person, weighed=weighed
+    )
+    schema, table = Schema.from_sdv({"x": {"sdtype": "boolean"}}), PrivateTable(bounded)
+    are_one = read == said or (read == "visits" and said == ("who", 2, False))
+    error, words = (
+        (AssertionError, "were read") if are_one else (ValueError, "is not what its books say")
+    )
+    for looked in (
+        lambda: table.curator(schema, Books(ledger)),
+        lambda: table.first_look([], Books(ledger)),
+    ):
+        if are_one and read is None:
+            continue  # a frame is read as it is
+        with pytest.raises(error, match=words):
+            looked()
+
+
+def test_codes_are_asked_about_with_the_bound_that_their_owner_says():
+    schema = Schema.from_sdv({"x": {"sdtype": "boolean"}})
+    books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 2, people="who"))
+    with pytest.raises(ValueError, match=r"= None is not what its books say, \('who', 2, False\)"):
+        EncodedTable(pd.DataFrame({"x": [0]})).curator(schema, books)
+
+
+def test_nobody_but_the_boundary_makes_curators():
+    """In a fit: audits and benchmarks make their own, of rows that are nobody's."""
+    package = Path(sdv_privpgd.__file__).parent
+    made = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "Curator"
+    }
+    outside = {path for path in made if not path.startswith(("audit/", "benchmark/"))}
+    assert outside == {"privacy/boundary.py"}
 
 
 COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Boolean()}

@@ -13,6 +13,9 @@ from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Grouping
 from sdv_privpgd.privacy.boundary import PrivateTable
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.dataset import Records
+from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import (
@@ -23,8 +26,10 @@ from sdv_privpgd.privacy.queries import (
     MarginalQuery,
     ModelErrorQuery,
     SigmoidSumQuery,
+    answers,
 )
 from sdv_privpgd.privacy.units import MOST, units_of, weights_of
+from sdv_privpgd.privacy.weighing import WeighedRecords
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import PeopleSource
 
@@ -125,4 +130,55 @@ def test_each_row_weighs_as_much_as_any_other_of_its_person():
 def test_no_person_weighs_more_than_one_row_and_hardly_less(most):
     for number, weight in enumerate(weights_of(most), start=1):
         assert units_of(most) * (1 - Fraction(1, 2_520)) <= number * weight <= units_of(most)
-    assert units_of(most) * 2**20 * 2**20 < 2**63  # a million people, in units of 2^-20
+    assert units_of(most) * 2**44 + 2**46 < 2**63  # the noise is no larger than 2^46
+
+
+class Crowd(Records):
+    """So many times the records, of which one more has come."""
+
+    def __init__(self, inner, times):
+        super().__init__(inner.domain)
+        self.inner, self.times, self.one_more = inner, times, 0
+
+    def total(self, tally):
+        found = self.inner.total(tally)
+        if not self.one_more:
+            return [[table * self.times for table in own] for own in found]
+        return [[table * self.times + table for table in own] for own in found]
+
+
+@pytest.mark.parametrize(
+    ("query", "times"),
+    [
+        (SigmoidSumQuery.of({"x": 1.0, "y": -0.5}, b=-9.0, slope=8.0), 35_000_000),  # 1 of each
+        (SigmoidSumQuery.of({"x": 1.0, "y": -0.5}, b=0.2, slope=8.0), 2**40),
+        (
+            EmbeddingQuery(
+                coordinates=(("x", (0.1, 0.5, 0.9, None)),), bandwidth=0.5, num_features=5, seed=0,
+                label="y",
+            ),
+            2**40,
+        ),
+        (MarginalQuery(("x", "y")), 2**40),
+        (QUERIES[-1], 2**40),
+        (CountQuery(), 2**40),
+    ],
+)  # fmt: skip
+def test_sums_over_a_crowd_do_not_wrap_around(query, times):
+    """A million million of a person, and one more: the difference is one, and answers are right."""
+    books = Books(ledger(MOST))
+    alone = table([("A", 2, "a")], MOST).curator(SCHEMA, books)._dataset
+    (one,) = answers([query], alone)
+    crowd = Crowd(alone._inner, times)
+    many = WeighedRecords(crowd, alone.domain)
+    (before,) = answers([query], many)
+    crowd.one_more = 1
+    (after,) = answers([query], many)
+    assert (after - before).tolist() == one.tolist()
+    assert before.tolist() == (one.astype(object) * times).tolist()
+    (noisy,) = Curator(many, books).measure([query], books.ledger.budget, what="a crowd")
+    assert noisy.answer.dtype == np.float64
+    expected = (one.astype(object) * (times + 1) / units_of(MOST)).astype(float)
+    assert (
+        np.abs(noisy.answer - expected).max() <= 10 * noisy.stddev + 1e-9 * np.abs(expected).max()
+    )

@@ -58,7 +58,7 @@ def test_the_whole_is_an_evening():
     lines = [number(each) for _, each in LISTED]
     core = sum(number(each) for name, each in LISTED[: LISTED.index(FIRST_OTHER)])
     assert (number(said), number(others)) == (core, sum(lines) - core)
-    assert core <= 2_860
+    assert core <= 2_908
 
 
 def test_lines_of_code_are_what_is_run(tmp_path):
