@@ -48,7 +48,7 @@ def _name_apart(compiled: Any) -> None:
 
 def num_threads() -> int:
     """The number of threads that compiled loops may use: all cores, or ``NUMBA_NUM_THREADS``."""
-    return config.NUMBA_NUM_THREADS
+    return config.NUMBA_NUM_THREADS  # pyright: ignore[reportAttributeAccessIssue]: set late
 
 
 class Threads(ThreadPoolExecutor):

@@ -104,7 +104,7 @@ def descend(
     work = _Work.of(positions, targets, first, num_bins)
     with Threads() as threads:
         segment = _Segment.of([first], targets, threads)
-        work.follow(segment, work.max_parts, threads)  # compiles; not timed
+        work.follow(segment, 1, threads)  # compiles what all parts use; not timed
         most_steps = min(_SEGMENT_CELLS // segment.heights.size + 1, _SEGMENT_STEPS)
         seconds: dict[int, float] = {}  # of a step, by the number of parts
         for index in count():
