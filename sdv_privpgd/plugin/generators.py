@@ -20,6 +20,7 @@ from sdv_privpgd.columns.dtypes import cast, categories_in, is_whole
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.plugin.transformers import ColumnTransformer, transformer_for
+from sdv_privpgd.sampling.stream import MOVING
 
 _STAND_INS = {
     "numerical": {"range_min": 0, "range_max": 1},
@@ -103,12 +104,12 @@ def fit(
 ) -> None:
     """Makes the generators ready."""
     assign(processor, described, transformers, dtypes)
-    with warnings.catch_warnings():
+    with MOVING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         processor.update_transformers(dict(transformers))  # there may have been stand-ins
         processor._fit_hyper_transformer(public_frame(described, transformers))
-    processor.fitted = True
-    restart(processor)
+        processor.fitted = True
+        restart(processor)
 
 
 def restart(processor: DataProcessor) -> None:

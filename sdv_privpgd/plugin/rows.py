@@ -29,6 +29,7 @@ from sdv_privpgd.plugin.arguments import (
 )
 from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.sampling.conditions import is_wanted
+from sdv_privpgd.sampling.stream import MOVING
 from sdv_privpgd.sampling.unmet import why_not
 
 # SDV's methods have no types; ours give back the kind of table that was fitted.
@@ -68,9 +69,10 @@ class SampledRows(FittedState):
         >>> synthesizer.sample(5).equals(first)
         True
         """
-        generators.restart(self._data_processor)
-        if self._sampler is not None:
-            self._sampler.restart()
+        with MOVING:
+            generators.restart(self._data_processor)
+            if self._sampler is not None:
+                self._sampler.restart()
 
     def sample(
         self,
@@ -203,7 +205,10 @@ class SampledRows(FittedState):
 
     @contextmanager
     def _written(self, num_rows: int, title: str, folder: Any) -> Iterator[Any]:
-        """What takes tables: to a bar, if it is to be seen, and to a file in a folder."""
+        """What takes tables: to a bar, if it is to be seen, and to a file in a folder.
+
+        Until it is done no other thread's rows come between.
+        """
         (path,) = validate_folder_path_with_table_names(folder, [self._table_name]) or [None]
         has_begun = False
 
@@ -214,7 +219,7 @@ class SampledRows(FittedState):
                 has_begun = True
             bar.update(len(table))
 
-        with tqdm(total=num_rows, desc=title, disable=not self.verbose) as bar:
+        with MOVING, tqdm(total=num_rows, desc=title, disable=not self.verbose) as bar:
             try:
                 yield written
             except BaseException as error:

@@ -15,7 +15,7 @@ from sdv_privpgd.constraints.rules import Rule
 from sdv_privpgd.sampling.conditioning import ConditionalRows
 from sdv_privpgd.sampling.conditions import Wanted, put
 from sdv_privpgd.sampling.filling import Filled
-from sdv_privpgd.sampling.stream import RowStream
+from sdv_privpgd.sampling.stream import MOVING, RowStream
 from sdv_privpgd.synthesize.engine import Model
 
 
@@ -125,8 +125,10 @@ class Sampler:
         possible = np.all([np.ones(len(conditions), bool), *(w.possible for w in wanted)], axis=0)
         if not possible.all():
             wanted = self._wanted(conditions.loc[possible])
-        codes, positions = self._rows.take(int(np.count_nonzero(possible)))
-        codes = self._drawn(codes, wanted)
+        with MOVING:
+            codes, positions = self._rows.take(int(np.count_nonzero(possible)))
+            place = (self._rows.seed, self._rows.taken)
+        codes = self._drawn(codes, wanted, np.random.default_rng(place))
         decoded = self._decoded(codes, positions)
         axes = self._rows.model.domain.axes(each.name for each in wanted)
         for axis, each in zip(axes, wanted, strict=True):
@@ -137,7 +139,10 @@ class Sampler:
                 holds_missing=each.name in self._with_missing,
             )
         if self._repair is not None:
-            decoded, obeys = self._obeying(decoded, codes, positions, wanted, self._repair)
+            generator = np.random.default_rng((*place, 1))
+            decoded, obeys = self._obeying(
+                decoded, codes, positions, wanted, self._repair, generator
+            )
             possible[possible] = obeys
         return decoded, possible
 
@@ -148,6 +153,7 @@ class Sampler:
         positions: np.ndarray,
         wanted: Sequence[Wanted],
         repair: Repair,
+        generator: np.random.Generator,
     ) -> tuple[dict[str, pd.Series], np.ndarray]:
         """The rows that obey, repaired in columns without a condition, and which ones do."""
         names = list(self._encoders)
@@ -159,7 +165,6 @@ class Sampler:
             codes[rows, axis], positions[rows, axis] = self._encoders[each.name].encode(values)
         if self._donors is None:
             self._donors = self._from_start().block(0)
-        generator = np.random.default_rng((self._rows.seed, self._rows.taken, 1))
         obeys = np.ones(len(codes), dtype=bool)
         patterns, which = np.unique(held, axis=0, return_inverse=True)
         for index, pattern in enumerate(patterns):
@@ -189,7 +194,9 @@ class Sampler:
             if name in self._encoders
         ]
 
-    def _drawn(self, codes: np.ndarray, wanted: Sequence[Wanted]) -> np.ndarray:
+    def _drawn(
+        self, codes: np.ndarray, wanted: Sequence[Wanted], generator: np.random.Generator
+    ) -> np.ndarray:
         """Codes of rows that fit the conditions; the given ones for rows without a condition.
 
         Rows for equal conditions are drawn together.
@@ -207,7 +214,6 @@ class Sampler:
             self._rows.seed,
             {each.name: each.num_values if each.is_ordered else 0 for each in self.attributes},
         )
-        generator = np.random.default_rng((self._rows.seed, self._rows.taken))
         drawn = codes.copy()
         for group in groups:
             wishes = {each.name: int(each.wishes[group[0]]) for each in wanted}

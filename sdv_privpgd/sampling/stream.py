@@ -1,11 +1,25 @@
 """An endless, repeatable sequence of rows from a fitted model."""
 
+import os
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from sdv_privpgd.synthesize.engine import Model
+
+MOVING = threading.RLock()
+"""Held while a stream of rows or of generated values moves on: threads get them one after another.
+
+There is one of it, because RDT's generators share NumPy's global state, and so that no pickle and
+no copy has one. A fork waits for it: no child finds it held for ever, or a stream between two rows.
+"""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=MOVING.acquire, after_in_parent=MOVING.release, after_in_child=MOVING.release
+    )
 
 
 @dataclass(kw_only=True)
@@ -41,13 +55,14 @@ class RowStream:
         """The next rows: codes of shape (row, attribute) and positions in [0, 1) in their cells."""
         size = self.model.block
         codes, positions = [], []
-        start, stop = self.taken, self.taken + num_rows
-        for index in range(start // size, -(-stop // size)):
-            block_codes, block_positions = self.block(index)
-            part = slice(max(start - index * size, 0), min(stop - index * size, size))
-            codes.append(block_codes[part])
-            positions.append(block_positions[part])
-        self.taken = stop
+        with MOVING:
+            start, stop = self.taken, self.taken + num_rows
+            for index in range(start // size, -(-stop // size)):
+                block_codes, block_positions = self.block(index)
+                part = slice(max(start - index * size, 0), min(stop - index * size, size))
+                codes.append(block_codes[part])
+                positions.append(block_positions[part])
+            self.taken = stop
         if not codes:
             empty = np.empty((0, len(self.model.domain)))
             return empty.astype(np.int64), empty

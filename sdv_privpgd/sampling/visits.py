@@ -8,6 +8,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.visits import Visits, time_after
 from sdv_privpgd.sampling.sampler import Sampler
+from sdv_privpgd.sampling.stream import MOVING
 
 _ENOUGH = 10
 """If fewer rows of the model agree in all that is asked, less is asked."""
@@ -66,8 +67,9 @@ class VisitSampler:
 
     def restart(self) -> None:
         """Starts the sequence of persons again."""
-        self._place = _Place()
-        self._sampler.restart()
+        with MOVING:
+            self._place = _Place()
+            self._sampler.restart()
 
     def first(self, num_rows: int) -> dict[str, pd.Series]:
         """The first rows of the sequence, wherever the sequence stands."""
@@ -75,6 +77,18 @@ class VisitSampler:
 
     def take(self, num_rows: int) -> dict[str, pd.Series]:
         """The next rows of the sequence, with a number for each person, from 1 on."""
+        with MOVING:
+            parts = self._parts(num_rows)
+        codes, positions = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("codes", "positions")
+        )
+        people = pd.Series(np.concatenate([part.whose for part in parts]) + 1)
+        rows = self._own(self._sampler.decoded(codes, positions))
+        return {self._visits.person: people.rename(self._visits.person), **rows}
+
+    def _parts(self, num_rows: int) -> list[_Made]:
+        """The next rows, in the parts that lie in one block each; moves the place on."""
         parts: list[_Made] = []
         while num_rows or not parts:
             made, place = self._block(self._place.block), self._place
@@ -86,13 +100,7 @@ class VisitSampler:
             if self._place.row == len(made.whose):
                 people = place.people + int(made.whose.max(initial=-1)) + 1
                 self._place = _Place(block=place.block + 1, people=people)
-        codes, positions = (
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("codes", "positions")
-        )
-        people = pd.Series(np.concatenate([part.whose for part in parts]) + 1)
-        rows = self._own(self._sampler.decoded(codes, positions))
-        return {self._visits.person: people.rename(self._visits.person), **rows}
+        return parts
 
     def meeting(self, conditions: pd.DataFrame) -> tuple[dict[str, pd.Series], np.ndarray]:
         """A row for each condition that can be met, and which ones can; bool.

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sdv_privpgd.columns.bins import Interval, Ticks
+from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.plugin.transformers import transformer_for
@@ -282,6 +282,12 @@ WHOLE = ["int64", "Int64", "int64[pyarrow]", "category", "Sparse[int64]", "str",
 REAL = ["float64", "Float64", "double[pyarrow]", "category", "Sparse[float64]"]
 TEXT = ["string", "string[pyarrow]", "category"]
 MOMENT = ["M8[ns]", "M8[us]", "M8[s]", "timestamp[us][pyarrow]", "category", "M8[us, UTC]"]
+ZONED = ["M8[ns, UTC]", "M8[us, UTC]", "timestamp[us, tz=UTC][pyarrow]", "category"]
+
+
+seconds = st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(2200, 1, 1)).map(
+    lambda moment: moment.replace(microsecond=0)
+)
 
 
 @st.composite
@@ -295,12 +301,11 @@ def typed(draw):
                 (REAL, st.floats(allow_nan=False)),
                 (["bool", "boolean", "bool[pyarrow]", "category", "int8"], st.booleans()),
                 (TEXT, st.text(string.printable, max_size=5) | st.dates().map(str)),
-                (MOMENT, st.datetimes(datetime.datetime(1700, 1, 1),
-                                      datetime.datetime(2200, 1, 1)).map(
-                                          lambda moment: moment.replace(microsecond=0))),
+                (MOMENT, seconds),
+                (ZONED, seconds.map(lambda moment: moment.replace(tzinfo=datetime.timezone.utc))),
             ]
         )
-    )  # fmt: skip
+    )
     return draw(st.lists(each, min_size=1, max_size=8)), draw(st.sampled_from(family))
 
 
@@ -310,6 +315,9 @@ def test_a_cell_has_the_same_code_in_every_dtype(column, typed_cells):
     as_objects = series_of(cells)
     # What str and string make of a number is text, which dates and categories tell apart.
     assume(dtype not in ("str", "string") or column.column.sdtype == "numerical")
+    # A zone makes a moment another category: one that cannot be declared, and is missing.
+    gets_zone = dtype in ZONED and dtype != "category" and cells[0].tzinfo is None
+    assume(not (gets_zone and isinstance(column.column.cells, Categories)))
     codes = column.encode(as_objects)[0].tolist()
     assert column.encode(as_objects.astype(dtype))[0].tolist() == codes
 

@@ -40,9 +40,11 @@ WITHOUT = {
     "plugin/generators.py": ("assign", "fit", "generate", "restart"),
     "synthesize/particles/pulls.py": ("advance_by_pulls",),
     # What numba compiles, and what says so.
-    "synthesize/particles/compiled_exchange.py": ("sweep_blocks",),
-    "synthesize/particles/compiler.py": ("is_compiled", "njit"),
-    "synthesize/particles/kernels/numba_kernels.py": ("follow", "sort_cells"),
+    "synthesize/particles/compiled_exchange.py": ("propose", "sweep_blocks", "take_proposals"),
+    "synthesize/particles/compiler.py": ("Threads", "is_compiled", "njit", "num_threads"),
+    "synthesize/particles/kernels/numba_kernels.py": (
+        "follow", "pass_part", "set_goals", "sort_cells",
+    ),
     "synthesize/particles/primal_dual.py": ("improve",),
     "synthesize/particles/published/adam_kernel.py": ("adam_step",),
     "synthesize/particles/published/softmax_descent.py": ("descend",),

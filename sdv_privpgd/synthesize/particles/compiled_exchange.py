@@ -5,15 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, no_type_check
 
 import numpy as np
-from numba import prange
 
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.interactions import GroupedTargets
-from sdv_privpgd.synthesize.particles.compiler import njit
+from sdv_privpgd.synthesize.particles.compiler import Threads, njit, num_threads
 from sdv_privpgd.synthesize.particles.layouts import Levels, Table, tables_of
-
-_NUM_CHUNKS = 32
-"""Parts of a block for the threads. The result does not depend on it."""
 
 _STRETCHES = 50
 """Parts of a sweep. Progress is told after each; a part is at least a block."""
@@ -127,20 +123,28 @@ class Residuals(NamedTuple):
 
         After some blocks it yields the share of the sweep that is done and the number of moves.
         """
-        scores = np.zeros((_NUM_CHUNKS, 2, self.maps.shape[2]), dtype=np.float32)
-        proposals = np.zeros(block, dtype=np.int32)
+        word, proposals = np.uint64(key), np.zeros(block, dtype=np.int32)
         num_levels, num_axes = self.widths.shape
         owners = np.repeat(np.arange(num_axes * num_levels), np.diff(self.first_view))
         read = float((self.widths.T.ravel()[owners] + _ROW).sum())
         number = self.codes.shape[1]
-        in_parallel = number * read >= _PARALLEL_FROM
+        num_parts = num_threads() if number * read >= _PARALLEL_FROM else 1
+        scores = np.zeros((num_parts, 2, self.maps.shape[2]), dtype=np.float32)
         stretch = block * -(-number // (block * _STRETCHES))
-        for start in range(0, number, stretch):
-            stop = min(number, start + stretch)
-            moved = sweep_blocks(
-                order, np.uint64(key), scores, proposals, in_parallel, start, stop, *self
-            )
-            yield stop / number, int(moved)
+        with Threads() as threads:
+            for start in range(0, number, stretch):
+                stop = min(number, start + stretch)
+                if num_parts == 1:
+                    moved = sweep_blocks(start, stop, order, word, scores, proposals, self)
+                else:
+                    moved = 0
+                    for first in range(start, stop, block):
+                        last = min(stop, first + block)
+                        for axis in order:
+                            own = first, last, axis
+                            threads.run(propose, num_parts, *own, word, scores, proposals, self)
+                            moved += take_proposals(*own, proposals, self)
+                yield stop / number, int(moved)
 
 
 def _lacks(table: Table, codes: np.ndarray, num_attributes: int) -> np.ndarray:
@@ -153,84 +157,71 @@ def _lacks(table: Table, codes: np.ndarray, num_attributes: int) -> np.ndarray:
 
 @njit()
 @no_type_check
-def sweep_blocks(
-    order,
-    key,
-    scores,
-    proposals,
-    in_parallel,
-    start,
-    stop,
-    codes,
-    maps,
-    widths,
-    values,
-    first_view,
-    offsets,
-    weights,
-    levels,
-    axes,
-    strides,
-    own_axes,
-    first_sibling,
-    siblings,
-    own_strides,
-):
-    """Sweeps a stretch of the particles, block by block, with the attributes in this order."""
+def sweep_blocks(start, stop, order, key, scores, proposals, held):
+    """Sweeps a stretch of the particles in one thread, block by block, attribute by attribute."""
     num_moved = 0
-    num_levels, num_axes, _ = maps.shape
-    places = (offsets, axes, strides)
-    views = (first_view, weights, maps, widths)
     for first in range(start, stop, len(proposals)):
         last = min(stop, first + len(proposals))
         for axis in order:
-            block = (first, last, axis)
-            if in_parallel:
-                _score_in_parallel(codes, values, places, views, key, block, scores, proposals)
-            else:
-                _score(codes, values, places, views, key, block, first, last, scores[0], proposals)
-            begin, end = first_view[axis * num_levels], first_view[(axis + 1) * num_levels]
-            for i in range(first, last):
-                new = proposals[i - first]
-                if new < 0:
-                    continue
-                old = codes[axis, i]
-                gain = np.float32(0)
-                for t in range(begin, end):
-                    there = np.uint64(maps[levels[t], axis, new])
-                    here = np.uint64(maps[levels[t], axis, old])
-                    if there != here:
-                        row = _row(codes, i, t, places)
-                        gain += values[row + there] - values[row + here] - weights[t]
-                if gain <= 0:
-                    continue
-                num_moved += 1
-                for t in range(begin, end):
-                    there = np.uint64(maps[levels[t], axis, new])
-                    here = np.uint64(maps[levels[t], axis, old])
-                    if there == here:
-                        continue
-                    for place in range(first_sibling[t], first_sibling[t + 1]):
-                        sibling, stride = siblings[place], own_strides[place]
-                        at = _row(codes, i, sibling, places)
-                        at += np.uint64(codes[own_axes[sibling], i])
-                        values[at] += weights[t]
-                        values[at + there * stride - here * stride] -= weights[t]
-                for level in range(num_levels):
-                    codes[level * num_axes + axis, i] = maps[level, axis, new]
+            part, num_parts = np.int64(0), np.int64(1)
+            propose(part, num_parts, first, last, axis, key, scores, proposals, held)
+            num_moved += take_proposals(first, last, axis, proposals, held)
     return num_moved
 
 
-@njit(parallel=True)
+@njit()
 @no_type_check
-def _score_in_parallel(codes, values, places, views, key, block, scores, proposals):
-    """Scores a block whose particles are split between the threads."""
-    first, last = block[0], block[1]
-    chunk = -(-(last - first) // len(scores))
-    for part in prange(len(scores)):
-        start = min(last, first + part * chunk)
-        stop = min(last, start + chunk)
-        _score(codes, values, places, views, key, block, start, stop, scores[part], proposals)
+def propose(part, num_parts, first, last, axis, key, scores, proposals, held):
+    """Proposes codes of an attribute for a part of a block's particles."""
+    chunk = -(-(last - first) // num_parts)
+    start = min(last, first + part * chunk)
+    stop = min(last, start + chunk)
+    places = (held.offsets, held.axes, held.strides)
+    views = (held.first_view, held.weights, held.maps, held.widths)
+    block = (first, last, axis)
+    _score(held.codes, held.values, places, views, key, block, start, stop, scores[part], proposals)
+
+
+@njit()
+@no_type_check
+def take_proposals(first, last, axis, proposals, held):
+    """Tries a block's proposals one by one against the present residuals."""
+    codes, values, maps, weights, levels = (
+        held.codes, held.values, held.maps, held.weights, held.levels
+    )  # fmt: skip
+    num_moved = 0
+    num_levels, num_axes, _ = maps.shape
+    places = (held.offsets, held.axes, held.strides)
+    begin, end = held.first_view[axis * num_levels], held.first_view[(axis + 1) * num_levels]
+    for i in range(first, last):
+        new = proposals[i - first]
+        if new < 0:
+            continue
+        old = codes[axis, i]
+        gain = np.float32(0)
+        for t in range(begin, end):
+            there = np.uint64(maps[levels[t], axis, new])
+            here = np.uint64(maps[levels[t], axis, old])
+            if there != here:
+                row = _row(codes, i, t, places)
+                gain += values[row + there] - values[row + here] - weights[t]
+        if gain <= 0:
+            continue
+        num_moved += 1
+        for t in range(begin, end):
+            there = np.uint64(maps[levels[t], axis, new])
+            here = np.uint64(maps[levels[t], axis, old])
+            if there == here:
+                continue
+            for place in range(held.first_sibling[t], held.first_sibling[t + 1]):
+                sibling, stride = held.siblings[place], held.own_strides[place]
+                at = _row(codes, i, sibling, places)
+                at += np.uint64(codes[held.own_axes[sibling], i])
+                values[at] += weights[t]
+                values[at + there * stride - here * stride] -= weights[t]
+        for level in range(num_levels):
+            codes[level * num_axes + axis, i] = maps[level, axis, new]
+    return num_moved
 
 
 @njit()

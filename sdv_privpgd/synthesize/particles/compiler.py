@@ -1,30 +1,34 @@
-"""Compiles by numba and keeps the compiled code on disk, where there is a place for it."""
+"""Compiles by numba, keeps the code on disk where there is a place, and runs it in threads."""
 
 import hashlib
 import pickle
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba import config
 from numba.core.caching import IndexDataCacheFile
 
 
 def njit(**settings: Any) -> Callable[[Callable], Any]:
     """A decorator that compiles a function at its first call and keeps it for later processes.
 
+    The code releases the interpreter's lock, so that ``Threads`` can run it. It has no threads of
+    numba's own: a forked process would wait for them, or be ended.
     Where neither the package's folder nor the user's cache can be written to, each process
     compiles anew, and one warning says how to change that.
     """
 
     def decorated(function: Callable) -> Any:
         try:
-            compiled: Any = numba.njit(cache=True, **settings)(function)
+            compiled: Any = numba.njit(cache=True, nogil=True, **settings)(function)
         except RuntimeError:  # numba finds no folder
             _warn_of_no_folder()
-            return numba.njit(**settings)(function)
+            return numba.njit(nogil=True, **settings)(function)
         file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
         if type(file) is IndexDataCacheFile:  # numba has no public way to name another kind
             file.__class__ = _CheckedFile
@@ -71,6 +75,28 @@ def _is_whole(path: Path, head: bytes = b"") -> bool:
     size = hashlib.sha256().digest_size
     content, digest = content[:-size], content[-size:]
     return content.startswith(head) and hashlib.sha256(content[len(head) :]).digest() == digest
+
+
+def num_threads() -> int:
+    """The number of threads that compiled loops may use: all cores, or ``NUMBA_NUM_THREADS``."""
+    return config.NUMBA_NUM_THREADS  # pyright: ignore[reportAttributeAccessIssue]: set late
+
+
+class Threads(ThreadPoolExecutor):
+    """Threads that run compiled loops, for as long as a ``with`` statement lasts.
+
+    A process that is forked before or after has no threads that it would wait for.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(num_threads())
+
+    def run(self, loop: Callable, num_parts: int, *arguments: Any) -> None:
+        """Calls a loop for each of its parts, the first one in this thread."""
+        others = [self.submit(loop, part, num_parts, *arguments) for part in range(1, num_parts)]
+        loop(0, num_parts, *arguments)
+        for other in others:
+            other.result()
 
 
 @cache

@@ -106,7 +106,7 @@ class CompiledProjection(CertifiedSolver):
 
 # These are loops rather than numpy's functions, and each argument has one type: anything else
 # costs seconds of compiling on every new machine.
-@njit(nogil=True)
+@njit()
 @no_type_check
 def improve(
     signed, order, gaps, narrow, primal_step, dual_steps, max_steps, tolerance, precision,
@@ -156,7 +156,7 @@ def improve(
     return distance, lower_bound
 
 
-@njit(nogil=True)
+@njit()
 @no_type_check
 def _to_simplex(values, out):
     """The nearest probability vector in L2: values minus a threshold, clipped at 0.
@@ -181,7 +181,7 @@ def _to_simplex(values, out):
         out[i] = max(values[i] - threshold, 0.0)
 
 
-@njit(nogil=True)
+@njit()
 @no_type_check
 def _adjoint(y, order, gaps, sums, pull):
     """Writes K^T y into pull: for each cell, the sum of the steps from its place on."""
@@ -195,7 +195,7 @@ def _adjoint(y, order, gaps, sums, pull):
             pull[order[j, s]] += sums[s]
 
 
-@njit(nogil=True)
+@njit()
 @no_type_check
 def _distance(first, second, order, gaps):
     """|K (first - second)|_1."""
@@ -209,7 +209,7 @@ def _distance(first, second, order, gaps):
     return distance
 
 
-@njit(nogil=True)
+@njit()
 @no_type_check
 def _lower_bound(y, signed, order, gaps):
     """min_i (K^T y)_i - <K^T y, signed> for y clipped to [-1, 1]."""
@@ -225,7 +225,7 @@ def _lower_bound(y, signed, order, gaps):
     return least - product
 
 
-@njit(nogil=True)
+@njit()
 @no_type_check
 def _norm(order, gaps):
     """The largest singular value of K on measures of mass 0, by 20 power iterations, plus 2 %."""
@@ -255,7 +255,7 @@ def _norm(order, gaps):
     return 1.02 * math.sqrt(length)
 
 
-@njit(nogil=True)
+@njit()
 @no_type_check
 def _center(vector):
     mean = 0.0

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
@@ -148,8 +147,7 @@ def solved_in_threads(
 ) -> list[Solved]:
     """Calls ``solve`` for each table and what was drawn for it, each table in one thread.
 
-    Compiled code that releases the interpreter's lock runs in parallel this way. With threads of
-    its own, numba would compile the same loops twice, which takes seconds.
+    Compiled code that releases the interpreter's lock runs in parallel this way.
 
     >>> from sdv_privpgd.progress import silent
     >>> table = SignedTable(torch.tensor([[0.25], [0.75]]), torch.tensor([1.2, -0.2]))
@@ -157,11 +155,13 @@ def solved_in_threads(
     [7]
     """
     # Here, because its compiler need not be installed where CUDA does this work.
-    from numba import get_num_threads
+    from sdv_privpgd.synthesize.particles.compiler import Threads
 
     largest_first = sorted(range(len(tables)), key=lambda place: -len(tables[place].values))
-    with ThreadPoolExecutor(get_num_threads()) as pool:
-        found = {place: pool.submit(solve, tables[place], drawn[place]) for place in largest_first}
+    with Threads() as threads:
+        found = {
+            place: threads.submit(solve, tables[place], drawn[place]) for place in largest_first
+        }
         shares, done = Shares(progress, "project"), 0
         total = sum(len(table.values) for table in tables)
         for place in largest_first:

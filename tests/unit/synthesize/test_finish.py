@@ -1,13 +1,12 @@
 from itertools import pairwise, product
 
-import numba
 import numpy as np
 import pytest
 from answers import margin
 
 from sdv_privpgd.domain import Domain, Grouping
 from sdv_privpgd.estimate.interactions import GroupedTarget
-from sdv_privpgd.synthesize.particles import compiled_exchange
+from sdv_privpgd.synthesize.particles import compiled_exchange, compiler
 from sdv_privpgd.synthesize.particles.compiled_exchange import Residuals
 from sdv_privpgd.synthesize.particles.finish import ExchangeFinish, nearest
 
@@ -202,15 +201,11 @@ def test_the_same_seed_gives_the_same_codes_and_the_argument_is_left_alone():
 
 def test_the_number_of_threads_does_not_matter(monkeypatch):
     targets, codes = marginals(joint(), MIXED), independent(20_000)
-    before = numba.get_num_threads()
     found = [ExchangeFinish(sweeps=3)(codes, DOMAIN, targets, 0)]
     monkeypatch.setattr(compiled_exchange, "_PARALLEL_FROM", 0)
-    try:
-        for threads in range(1, before + 1):
-            numba.set_num_threads(threads)
-            found.append(ExchangeFinish(sweeps=3)(codes, DOMAIN, targets, 0))
-    finally:
-        numba.set_num_threads(before)
+    for threads in (1, 2, 3):
+        monkeypatch.setattr(compiler.config, "NUMBA_NUM_THREADS", threads)
+        found.append(ExchangeFinish(sweeps=3)(codes, DOMAIN, targets, 0))
     for other in found:
         np.testing.assert_array_equal(other, found[0])
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 from generators import seeded
 
+from sdv_privpgd.synthesize.particles import compiler
 from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.kernels import choose_kernel, cpu
@@ -205,12 +206,11 @@ def test_a_descent_takes_the_displacements_one_by_one(kernel, batch, num_slices)
 
 
 def test_the_bits_do_not_depend_on_the_number_of_threads(monkeypatch):
-    # The number of parts is what threads could change; how many run them is up to the machine.
     monkeypatch.setattr(cpu, "_THREAD_WORK", 1)
     start, targets = torch.rand(4, 9000, generator=seeded()), random_targets()
     found = []
     for num_threads in (1, 2, 3):
-        monkeypatch.setattr(cpu, "get_num_threads", lambda n=num_threads: n)
+        monkeypatch.setattr(compiler.config, "NUMBA_NUM_THREADS", num_threads)
         total, losses = cpu.displacement(
             start, targets, torch.tensor([2, 1]), random_directions([2, 1], 2)
         )

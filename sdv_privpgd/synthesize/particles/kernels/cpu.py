@@ -27,10 +27,16 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Float32, Float64, Int64
-from numba import get_num_threads
 from torch import Tensor
 
-from sdv_privpgd.synthesize.particles.kernels.numba_kernels import CHUNK, follow, sort_cells
+from sdv_privpgd.synthesize.particles.compiler import Threads, num_threads
+from sdv_privpgd.synthesize.particles.kernels.numba_kernels import (
+    CHUNK,
+    follow,
+    pass_part,
+    set_goals,
+    sort_cells,
+)
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
 
 NUM_BINS = 4096
@@ -66,7 +72,8 @@ def displacement(
     """
     visit = Visit(tables, directions, torch.empty(0))
     work = _Work.of(positions, targets, visit, num_bins)
-    work.follow(_Segment.of([visit], targets), work.max_parts)
+    with Threads() as threads:
+        work.follow(_Segment.of([visit], targets, threads), work.max_parts, threads)
     losses = work.squares.sum(axis=0) / (positions.shape[1] * directions.shape[1])
     return torch.from_numpy(work.total), torch.from_numpy(losses)
 
@@ -95,21 +102,22 @@ def descend(
     if first is None:
         return positions
     work = _Work.of(positions, targets, first, num_bins)
-    segment = _Segment.of([first], targets)
-    work.follow(segment, work.max_parts)  # compiles; not timed
-    most_steps = min(_SEGMENT_CELLS // segment.heights.size + 1, _SEGMENT_STEPS)
-    seconds: dict[int, float] = {}  # of a step, by the number of parts
-    for index in count():
-        trial = index % _TRY_EVERY
-        steps = list(islice(visits, min(_TRIAL_STEPS, most_steps) if trial < 2 else most_steps))
-        if not steps:
-            break
-        fastest = min(seconds, key=seconds.__getitem__, default=1)
-        num_parts = {0: work.max_parts, 1: 1}.get(trial, fastest)
-        segment = _Segment.of(steps, targets)
-        started = perf_counter()
-        work.follow(segment, num_parts)
-        seconds[num_parts] = (perf_counter() - started) / len(steps)
+    with Threads() as threads:
+        segment = _Segment.of([first], targets, threads)
+        work.follow(segment, 1, threads)  # compiles what all parts use; not timed
+        most_steps = min(_SEGMENT_CELLS // segment.heights.size + 1, _SEGMENT_STEPS)
+        seconds: dict[int, float] = {}  # of a step, by the number of parts
+        for index in count():
+            trial = index % _TRY_EVERY
+            steps = list(islice(visits, min(_TRIAL_STEPS, most_steps) if trial < 2 else most_steps))
+            if not steps:
+                break
+            fastest = min(seconds, key=seconds.__getitem__, default=1)
+            num_parts = {0: work.max_parts, 1: 1}.get(trial, fastest)
+            segment = _Segment.of(steps, targets, threads)
+            started = perf_counter()
+            work.follow(segment, num_parts, threads)
+            seconds[num_parts] = (perf_counter() - started) / len(steps)
     return positions
 
 
@@ -126,13 +134,15 @@ class _Segment(NamedTuple):
     levels: np.ndarray
 
     @classmethod
-    def of(cls, visits: Sequence[Visit], targets: PackedTargets) -> "_Segment":
+    def of(cls, visits: Sequence[Visit], targets: PackedTargets, threads: Threads) -> "_Segment":
         tables, directions, rates = (
             torch.stack(part).numpy() for part in zip(*visits, strict=True)
         )
         most_cells = int(targets.offsets.diff().max())
         stairs = np.empty((2, *directions.shape[:3], most_cells))
-        sort_cells(
+        threads.run(
+            sort_cells,
+            num_threads(),
             targets.dims.numpy(),
             targets.offsets.numpy(),
             targets.centers.contiguous().numpy(),
@@ -166,7 +176,7 @@ class _Work(NamedTuple):
         num_rows = batch * num_slices
         num_chunks = -(-num_particles // CHUNK)
         paying = num_particles * num_rows // _THREAD_WORK
-        num_parts = min(max(paying, 1), num_chunks, get_num_threads())
+        num_parts = min(max(paying, 1), num_chunks, num_threads())
         return cls(
             positions.contiguous().numpy(),
             targets.axes.contiguous().numpy(),
@@ -185,6 +195,14 @@ class _Work(NamedTuple):
         """The number of threads that there is memory for."""
         return len(self.lines)
 
-    def follow(self, segment: _Segment, num_parts: int) -> None:
-        """Takes all steps of a segment, the particles shared out in so many parts."""
-        follow(num_parts, *self, _SHIFTS, *segment)
+    def follow(self, segment: _Segment, num_parts: int, threads: Threads) -> None:
+        """Takes all steps of a segment, the particles shared out in so many parts.
+
+        Each pass moves particles for the last visit and counts them for the next.
+        """
+        if num_parts == 1:
+            follow(self, _SHIFTS, segment)
+            return
+        for step in range(len(segment.tables) + 1):
+            threads.run(pass_part, num_parts, step, self, _SHIFTS, segment)
+            set_goals(num_parts, step, self, segment)

@@ -9,7 +9,6 @@ type each, or numba would compile a function again.
 from typing import no_type_check
 
 import numpy as np
-from numba import prange
 
 from sdv_privpgd.synthesize.particles.compiler import njit
 
@@ -19,16 +18,18 @@ CHUNK = 2048
 _KEY_BITS = 22
 
 
-@njit(parallel=True)
+@njit()
 @no_type_check
-def sort_cells(dims, offsets, centers, weights, tables, directions, heights, levels):
-    """The quantile function of each slice of each visit's tables.
+def sort_cells(
+    part, num_parts, dims, offsets, centers, weights, tables, directions, heights, levels
+):
+    """The quantile function of each slice of a part of the visits' tables.
 
     Cells whose projections differ by less than 2^-22 of their range, which is what a float32
     position tells apart, may change places: keys of 22 bits are sorted in linear time.
     """
     num_steps, batch = tables.shape
-    for item in prange(num_steps * batch):
+    for item in range(part, num_steps * batch, num_parts):
         step, place = item // batch, item % batch
         _sort_table(
             tables[step, place], dims, offsets, centers, weights,
@@ -87,59 +88,31 @@ def _sort_digit(keys, shift, order, into):
 
 @njit()
 @no_type_check
-def follow(
-    num_parts, positions, axes, dims, offsets, counts, goals, lines, bins, total, squares,
-    shifts, tables, directions, rates, heights, levels,
-):  # fmt: skip
-    """Visit by visit: each pass moves particles for the last one and counts for the next."""
-    num_steps, batch = tables.shape
-    for step in range(num_steps + 1):
-        last, here = max(step - 1, 0), min(step, num_steps - 1)
-        move, count = batch * (step > 0), batch * (step < num_steps)
-        if num_parts == 1:
-            _pass_part(
-                num_parts - 1, num_parts, positions, axes, dims, counts, goals, lines, bins, total,
-                squares, shifts, tables[last, :move], directions[last], rates[last],
-                tables[here, :count], directions[here],
-            )  # fmt: skip
-        else:
-            _pass(
-                num_parts, positions, axes, dims, counts, goals, lines, bins, total, squares,
-                shifts, tables[last, :move], directions[last], rates[last],
-                tables[here, :count], directions[here],
-            )  # fmt: skip
-        _set_goals(
-            offsets, tables[here, :count], heights[here], levels[here],
-            num_parts, counts, positions.shape[1], goals,
-        )  # fmt: skip
-
-
-@njit(parallel=True)
-@no_type_check
-def _pass(
-    num_parts, positions, axes, dims, counts, goals, lines, bins, total, squares, shifts,
-    tables, directions, rates, next_tables, next_directions,
-):  # fmt: skip
-    for part in prange(num_parts):
-        _pass_part(
-            np.int64(part), num_parts, positions, axes, dims, counts, goals, lines, bins, total,
-            squares, shifts, tables, directions, rates, next_tables, next_directions,
-        )  # fmt: skip
+def follow(work, shifts, segment):
+    """All passes over all particles, in one thread."""
+    for step in range(len(segment.tables) + 1):
+        part, num_parts = np.int64(0), np.int64(1)
+        pass_part(part, num_parts, step, work, shifts, segment)
+        set_goals(num_parts, step, work, segment)
 
 
 @njit()
 @no_type_check
-def _pass_part(
-    part, num_parts, positions, axes, dims, counts, goals, lines, bins, total, squares, shifts,
-    tables, directions, rates, next_tables, next_directions,
-):  # fmt: skip
-    """Moves a part of the particles for the visit, and counts them for the next.
+def pass_part(part, num_parts, step, work, shifts, segment):
+    """Moves a part of the particles for the last visit, and counts them for the one of this step.
 
     The mean over slices of (goal - <theta, z>) theta is the mean of goal * theta less M z, where
     M is the mean of theta theta^T: the projections are needed for the bins alone.
     ``total`` comes with zeros. Where there are no rates it keeps its sums, and ``squares`` are
     added up.
     """
+    positions, axes, dims, _, counts, goals, lines, bins, total, squares = work
+    num_steps, batch = segment.tables.shape
+    last, here = max(step - 1, 0), min(step, num_steps - 1)
+    tables = segment.tables[last, : batch * (step > 0)]
+    directions, rates = segment.directions[last], segment.rates[last]
+    next_tables = segment.tables[here, : batch * (step < num_steps)]
+    next_directions = segment.directions[here]
     num_particles = positions.shape[1]
     num_chunks, num_bins = len(squares), goals.shape[1]
     for row in range(len(counts)):
@@ -188,10 +161,14 @@ def _pass_part(
 
 @njit()
 @no_type_check
-def _set_goals(offsets, tables, heights, levels, num_parts, counts, num_particles, goals):
-    for place in range(len(tables)):
-        table = tables[place]
-        num_slices = heights.shape[1]
+def set_goals(num_parts, step, work, segment):
+    """The goals of each bin for a step's visit, from the counts of all parts."""
+    counts, offsets = work.counts, work.offsets
+    heights, levels = segment.heights, segment.levels
+    num_steps, batch = segment.tables.shape
+    for place in range(batch if step < num_steps else 0):
+        table = segment.tables[step, place]
+        num_slices = heights.shape[2]
         for slice_ in range(num_slices if table >= 0 else 0):
             row = place * num_slices + slice_
             for part in range(1, num_parts):
@@ -199,10 +176,10 @@ def _set_goals(offsets, tables, heights, levels, num_parts, counts, num_particle
             num_cells = offsets[table + 1] - offsets[table]
             _set_means(
                 counts[row, 0],
-                heights[place, slice_, :num_cells],
-                levels[place, slice_, :num_cells],
-                num_particles,
-                goals[row],
+                heights[step, place, slice_, :num_cells],
+                levels[step, place, slice_, :num_cells],
+                work.positions.shape[1],
+                work.goals[row],
             )
 
 

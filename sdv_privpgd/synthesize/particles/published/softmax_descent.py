@@ -13,7 +13,7 @@ _MEAN_DECAY, _SQUARE_DECAY, _EPS = 0.9, 0.999, 1e-8
 _DIGIT_BITS, _NUM_DIGITS = 8, 3
 
 
-@njit(nogil=True)
+@njit()
 @no_type_check
 def descend(centers, signed, directions, num_before, rates, logits, moments):
     """Takes one step for each set of directions, the first of them number ``num_before``."""
@@ -45,7 +45,7 @@ def descend(centers, signed, directions, num_before, rates, logits, moments):
             logits[i] -= rates[step] * moments[0, i] * unbias / scale
 
 
-@njit(nogil=True)
+@njit()
 @no_type_check
 def _softmax(logits, weights):
     largest, total = logits[0], 0.0
@@ -58,7 +58,7 @@ def _softmax(logits, weights):
         weights[i] /= total
 
 
-@njit(nogil=True)
+@njit()
 @no_type_check
 def _project(centers, direction, places):
     for i in range(len(places)):
@@ -69,7 +69,7 @@ def _project(centers, direction, places):
             places[i] += theta * centers[dim, i]
 
 
-@njit(nogil=True)
+@njit()
 @no_type_check
 def _sort(places, order, spare, starts):
     """Sorts the cells by their places into the lower halves of the order's words (radix sort).
@@ -105,7 +105,7 @@ def _sort(places, order, spare, starts):
             starts[digit, value] += 1
 
 
-@njit(nogil=True)
+@njit()
 @no_type_check
 def _add_gradient(lacks, places, order, gradient):
     """Adds the gradient of the sum of |partial sums of lacks| * gaps, up to a constant.
