@@ -153,11 +153,7 @@ def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
     limit = false_alarms / (2 * len(named))
     faults = []
     for what, stddev, noise, slack in named:
-        second = moments(stddev)[0]
-        # An answer's own rounding: half a row on either side.
-        least = chi2.cdf(np.sum((np.abs(noise) + slack) ** 2) / second, noise.size)
-        most = chi2.sf(np.sum(np.maximum(np.abs(noise) - slack, 0) ** 2) / second, noise.size)
-        if min(least, most) < limit:
+        if unlikely_noise(noise, stddev, slack) < 2 * limit:
             size = math.sqrt(float(np.mean(np.square(noise, dtype=float))))
             faults.append(
                 f"An answer to {what!r} has noise of {size:.4g}, and {stddev:.4g} was charged for."
@@ -209,6 +205,23 @@ def choice_check(ledger: PrivacyLedger, schema: Schema, false_alarms: float) -> 
         false_alarms,
         {"taken": better / _CHOICES, "expected": odds},
     )
+
+
+def unlikely_noise(noise: np.ndarray, stddev: float, slack: float) -> float:
+    """How likely draws of this deviation are so small, or so large, by chance.
+
+    Args:
+        noise: The draws.
+        stddev: What is promised.
+        slack: By how much each may have been rounded afterwards.
+
+    >>> unlikely_noise(np.zeros(50), 10.0, 0.5) < 1e-9
+    True
+    """
+    second = moments(stddev)[0]
+    least = chi2.cdf(np.sum((np.abs(noise) + slack) ** 2) / second, noise.size)
+    most = chi2.sf(np.sum(np.maximum(np.abs(noise) - slack, 0) ** 2) / second, noise.size)
+    return 2 * float(min(least, most))
 
 
 def moments(stddev: float) -> tuple[float, float]:

@@ -24,6 +24,11 @@ _WHAT = {
     "claim.",
     "what nobody declared": "Values that a column has are found by noisy counts over a threshold. "
     "A value of one person must not come out.",
+    "a training": "The real curator has trained on made-up records whose gradients are far longer "
+    "than the clip. Each noisy sum must be one clip for each record in the sample, and the noise "
+    "that was charged for; samples must be drawn anew, at the rate that was charged for.",
+    "a second accountant": "The losses of all questions of the recorded fit were added up "
+    "numerically, without the ledger's proofs.",
     "the fitted object": "A model was made anew of the noisy answers that the fitted object keeps, "
     "without any table. What the object holds beyond that would come from the table.",
 }
