@@ -137,9 +137,11 @@ def steps_of(
             if charge.threshold is not None:
                 deltas += chance_of(event, charge, settings)
             if event.kind == "train":
-                query, (_, stddev) = event.queries[0], event.result
+                query, ((_, stddev),) = event.queries[0], event.result
                 noise, rows = stddev / query.GRID, settings.rows_per_person
-                steps[Pair.sampled(float(query.rate), noise, rows, settings.adjacency)] += event.steps
+                steps[Pair.sampled(float(query.rate), noise, rows, settings.adjacency)] += (
+                    event.steps
+                )
             elif charge.temperature is not None:
                 steps[Choice(2 * size / float(charge.temperature))] += 1
             elif charge.stddev:

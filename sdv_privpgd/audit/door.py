@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_privpgd.audit.accountant import accountant_check
+from sdv_privpgd.audit.alone import alone_checks
 from sdv_privpgd.audit.attack import attacked
 from sdv_privpgd.audit.bounds import attack_checks
 from sdv_privpgd.audit.checks import Check
@@ -14,6 +15,8 @@ from sdv_privpgd.audit.noise import (
     answer_checks,
     choice_check,
     law_checks,
+    mechanism_checks,
+    split_check,
 )
 from sdv_privpgd.audit.page import audit_report
 from sdv_privpgd.audit.replay_checks import replay_checks
@@ -161,7 +164,14 @@ def _checks(subject: Subject, runs: int, chance: float, seed: int) -> list[Check
     with FreshProcesses() as processes:
         recording = recorded(subject, seed)
         events = recording.tape.events
-        checks = [*replay_checks(recording), *answer_checks(events, chance)]
+        checks = [
+            *replay_checks(recording),
+            *alone_checks(recording.tape, subject.description.ordered),
+            *answer_checks(events, chance),
+            *mechanism_checks(events),
+        ]
+        if any(event.kind == "split" for event in events):
+            checks.append(split_check(settings.ledger(), chance))
         schema, attack = _attackable(recording.tape.schema), None
         ledger = settings.ledger()
         if schema is not None:

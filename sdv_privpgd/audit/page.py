@@ -16,6 +16,8 @@ _WHAT = {
     "the same answers, other tables": "A fit to a made-up table was recorded and repeated on "
     "others, with the same noisy answers: on neighbors, on missing cells, odd cells, other dtypes "
     "and values that one row has. What is not the same to the byte would tell the tables apart.",
+    "each cell and row alone": "Cells were read in a crowd of equal ones and alone, and rows in "
+    "order with and without the rows after them: what becomes of one may not depend on those.",
     "the noise": "The noise must have the standard deviation that the ledger says, lie on whole "
     "numbers, and be new each time.",
     "an attacker who knows all but one person": "The attacker knows the whole table but for one "

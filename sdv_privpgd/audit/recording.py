@@ -59,7 +59,7 @@ class Event:
         stddevs: What the answers say of their noise.
         units: Of a count of one. All numbers are in them.
         steps: How many noisy sums a training was given.
-        result: What was given out.
+        result: What was given out: of a measurement and a training each answer and its noise.
 
     >>> event = Event(("measure",), "measure")
     >>> event.given
@@ -305,12 +305,12 @@ class _Recorded(Curator):
         self._tape.events.append(event)
         everybody = GradientSums(replace(query, rate=Fraction(1)), learner, bytes)
         event.exact = [by_cell(each) for each in self._dataset.total(everybody)]
-        counted = _Counted(learner)
+        counted = _Counted(learner, query, is_idle=self._tape.frozen(event) is not None)
         trained = super().train(query, counted, mu_squared, delta, progress=progress)
         event.charges = self.ledger.charges[charges:]
         event.steps = counted.steps
-        event.result = trained.answer, trained.stddev
-        answer, stddev = self._tape.frozen(event)
+        event.result = [(trained.answer, trained.stddev)]
+        ((answer, stddev),) = self._tape.frozen(event)
         given = replace(trained, answer=answer.copy(), stddev=stddev)
         self._measurements = (*self._measurements[:known], given)
         return given
@@ -329,17 +329,20 @@ class _Recorded(Curator):
 
 
 class _Counted:
-    """A learner whose steps are counted."""
+    """A learner whose steps are counted; an idle one learns nothing, where others' weights come."""
 
-    def __init__(self, learner: Learner) -> None:
-        self.steps = 0
-        self.gradient, self.weights, self._update = (
-            learner.gradient, learner.weights, learner.update,
-        )  # fmt: skip
+    def __init__(self, learner: Learner, query: TrainingQuery, *, is_idle: bool) -> None:
+        self.steps, self.weights = 0, learner.weights
+        self._learner, self._is_idle = learner, is_idle
+        self._none = np.zeros(query.num_weights)
+
+    def gradient(self, codes: np.ndarray) -> np.ndarray:
+        return self._none if self._is_idle else self._learner.gradient(codes)
 
     def update(self, gradient: np.ndarray) -> None:
         self.steps += 1
-        self._update(gradient)
+        if not self._is_idle:
+            self._learner.update(gradient)
 
 
 def in_units(answer: np.ndarray, units: int) -> np.ndarray:
@@ -354,6 +357,15 @@ def in_units(answer: np.ndarray, units: int) -> np.ndarray:
     nearest = np.rint(scaled)
     are_whole = bool((np.abs(scaled - nearest) <= 1e-9 * np.maximum(np.abs(scaled), 1)).all())
     return nearest.astype(np.int64) if are_whole else scaled
+
+
+def comparable(answer: np.ndarray) -> tuple:
+    """The shape and the numbers of an answer, as one that compares.
+
+    >>> comparable(np.array([3])) == comparable(np.array([3.0]))
+    True
+    """
+    return answer.shape, answer.astype(float).tobytes()
 
 
 def by_cell(answer: np.ndarray) -> dict:

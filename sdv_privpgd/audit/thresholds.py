@@ -144,7 +144,10 @@ def _released(settings: Settings, runs: int, false_alarms: float) -> list[Check]
     rows, runs = settings.rows_per_person, min(runs, _MOST_RUNS)
     own = 1 if settings.weigh_people else rows
     true = {"often": 5_000, None: 40}
-    cells = [*(value for value, number in true.items() for _ in range(number)), *["a person's"] * own]
+    cells = [
+        *(value for value, number in true.items() for _ in range(number)),
+        *["a person's"] * own,
+    ]
     grid = SignedPowers()
     reading = Reading(
         name="job", asks=frozenset(["categories"]), cells=grid, groups=(0,) * len(grid)

@@ -104,7 +104,7 @@ def _watched(settings: Settings) -> Watched:
     trained = Curator(dataset, books).train(query, learner, part, ledger.reserved)
     event = Event(
         ("train", query.describe()), "train", (query,), charges=books.ledger.charges,
-        result=(trained.answer, trained.stddev), steps=len(learner.sums),
+        result=[(trained.answer, trained.stddev)], steps=len(learner.sums),
     )  # fmt: skip
     samples = np.zeros((len(learner.sums), _RECORDS), dtype=int)
     del learner.calls[0][:tried]
@@ -152,7 +152,7 @@ def _spread_chance(numbers: np.ndarray, tries: int, rate: float) -> float:
 
 def _sums(seen: Watched, false_alarms: float) -> list[Check]:
     """Each sum is one clip a record in the sample, and noise as said, which is new each time."""
-    noise = seen.event.result[1] / TrainingQuery.GRID
+    noise = seen.event.result[0][1] / TrainingQuery.GRID
     ahead = np.full(_WEIGHTS, 1 / math.sqrt(_WEIGHTS))
     left = seen.sums - seen.samples.sum(axis=1)[:, None] * ahead
     along = left @ ahead
@@ -164,11 +164,9 @@ def _sums(seen: Watched, false_alarms: float) -> list[Check]:
     freedom = across.size - len(across)
     score = float((across**2).sum()) / noise**2
     chance = 2 * float(min(chi2.cdf(score, freedom), chi2.sf(score, freedom)))
-    faults = []
-    if chance < false_alarms / 2:
-        faults.append(
-            f"The noise is {noise * math.sqrt(score / freedom):.4g} clips, and {noise:.4g} is said."
-        )
+    measured = noise * math.sqrt(score / max(freedom, 1))
+    told = f"The noise is {measured:.4g} clips, and {noise:.4g} is said."
+    faults = [told] if chance < false_alarms / 2 else []
     again = abs(float((across[1:] * across[:-1]).sum())) / noise**2
     if again / math.sqrt(max(freedom, 1)) > float(norm.isf(false_alarms / 4)):
         faults.append("Two steps have noise that is alike.")
@@ -184,7 +182,7 @@ def _sums(seen: Watched, false_alarms: float) -> list[Check]:
             "training noise",
             f"{across.size:,} draws in {len(across)} steps",
             faults,
-            f"The noise is {noise * math.sqrt(score / freedom):.4g} clips, and {noise:.4g} is said.",
+            told,
             false_alarms,
         ),
     ]

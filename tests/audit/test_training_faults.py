@@ -70,9 +70,7 @@ def test_more_steps_than_were_charged(monkeypatch):
     [
         lambda stddev, size, words: rounded_gaussian(stddev / 2, size, words),
         lambda stddev, size, words: rounded_gaussian(0.9 * stddev, size, words),
-        lambda stddev, size, words: rounded_gaussian(
-            stddev, size, np.random.default_rng(0).bytes
-        ),
+        lambda stddev, size, words: rounded_gaussian(stddev, size, np.random.default_rng(0).bytes),
     ],
     ids=["half of it", "nine tenths of it", "the same in each step"],
 )
@@ -138,7 +136,7 @@ def test_samples_that_are_not_drawn_anew(chosen, monkeypatch):
 def test_an_audit_watches_trainings(monkeypatch):
     monkeypatch.setattr(door, "FreshProcesses", NoProcesses)
     columns = {"ill": Boolean(), "ward": Categorical(["A", "B", "C"])}
-    asked = {"strategy": PrivateGradients(steps=5), "engine": DiffusionNetwork(width=4)}
+    asked = {"strategy": PrivateGradients(steps=2), "engine": DiffusionNetwork(width=4)}
     verdicts = {
         each["name"]: each["verdict"]
         for each in audit_fit(
