@@ -66,13 +66,12 @@ class Pair:
 
         def log_density(mixture: tuple[tuple[float, float], ...]) -> np.ndarray:
             parts = [math.log(chance) - (middle - mean) ** 2 / 2 for chance, mean in mixture]
-            return logsumexp(parts, axis=0)
+            return np.asarray(logsumexp(parts, axis=0))
 
-        of_p, of_q = (
-            sum(chance * np.diff(ndtr(ends - mean)) for chance, mean in each)
-            for each in (self.p, self.q)
-        )
-        return log_density(self.p) - log_density(self.q), np.asarray(of_p), np.asarray(of_q)
+        def mass(mixture: tuple[tuple[float, float], ...]) -> np.ndarray:
+            return np.sum([chance * np.diff(ndtr(ends - mean)) for chance, mean in mixture], axis=0)
+
+        return log_density(self.p) - log_density(self.q), mass(self.p), mass(self.q)
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,11 @@ class Choice:
 
 
 def delta_of(steps: Mapping[Pair | Choice, int], epsilon: float) -> float:
-    """The smallest delta at this epsilon of all steps together, each so many times."""
+    """The smallest delta at this epsilon of all steps together, each so many times.
+
+    >>> round(delta_of({Pair.normal(0.025): 100}, 1.0), 8)
+    2.92e-06
+    """
     losses = [(*pair.losses(), times) for pair, times in steps.items()]
     orders = [
         [(loss, of_p, times) for loss, of_p, _, times in losses],
@@ -128,7 +131,12 @@ def _delta_of(order: Sequence[tuple[np.ndarray, np.ndarray, int]], epsilon: floa
 def steps_of(
     events: Sequence[Event], settings: Settings
 ) -> tuple[Counter[Pair | Choice], float, list[str]]:
-    """What all questions are at worst, what thresholds add to delta, and what cannot be added."""
+    """What all questions are at worst, what thresholds add to delta, and what cannot be added.
+
+    >>> from sdv_privpgd import Independent, PrivatePGM
+    >>> steps_of([], Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM()))
+    (Counter(), 0.0, [])
+    """
     steps: Counter[Pair | Choice] = Counter()
     deltas, unknown = 0.0, []
     for event in events:

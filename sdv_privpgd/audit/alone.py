@@ -6,7 +6,7 @@ other people leave: what is added to other rows must stay. Chance decides neithe
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,14 @@ import pandas as pd
 
 from sdv_privpgd.audit.checks import Check, check_of
 from sdv_privpgd.audit.recording import Tape
-from sdv_privpgd.audit.tables import ODD
-from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.encoders import encoder_for
-from sdv_privpgd.columns.visits import Ordered
+from sdv_privpgd.audit.tables import ODD, pool_of
+from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.opening import opened
+from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.sources.opening import of_visits, open_source
 
 LAYER = "each cell and row alone"
 
@@ -31,33 +30,34 @@ _FAR = -(10**9), 10**9
 _PEOPLE, _ROWS = 6, 4
 
 
-def alone_checks(tape: Tape, ordered: Ordered | None) -> list[Check]:
+def alone_checks(tape: Tape, description: Description, settings: Settings) -> list[Check]:
     """Whether cells are read alone, and rows in order are told of earlier rows alone.
 
     Args:
         tape: Of a recorded fit: what was read of its columns.
-        ordered: How a person's rows are put in order, if they are.
+        description: Of the columns, and of the order of a person's rows.
+        settings: Of the fit.
 
-    >>> [check.verdict for check in alone_checks(Tape(), None)]
+    >>> from sdv_privpgd import Independent, PrivatePGM
+    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
+    >>> [check.verdict for check in alone_checks(Tape(), Description(columns={}), settings)]
     ['not looked at', 'not looked at']
     """
-    return [_cells(tape), _rows(tape, ordered)]
+    return [_cells(tape, description), _rows(description, settings)]
 
 
-def _cells(tape: Tape) -> Check:
+def _cells(tape: Tape, description: Description) -> Check:
     name, schema = "cells", tape.schema
     if schema is None or not schema.columns:
         return _unseen(name, "No column has codes.")
-    ends = [end for each in schema.differences for end in (each.low, each.high)]
-    columns = {each.name: each for each in (*schema.columns, *ends)}
-    read = [each for each in tape.readings if each.name in columns]
+    read = [each for each in tape.readings if each.name in schema.read]
     books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE))
 
     def counted(cells: Mapping[str, pd.Series]) -> Counter[tuple]:
         table = PrivateTable(cells)
         return _counts(table.curator(schema, books)) + _counts(table.first_look(read, books))
 
-    usual = {each: _values(column) for each, column in columns.items()}
+    usual = _usual(schema.read, description)
     pool = {each: [*values, *ODD, *_FAR] for each, values in usual.items()}
     faults = []
     looked = 0
@@ -86,7 +86,7 @@ def _cells(tape: Tape) -> Check:
     return check_of(
         LAYER,
         name,
-        f"{looked:,} cells of {len(columns)} columns, beside crowds of {_CROWD} and alone",
+        f"{looked:,} cells of {len(usual)} columns, beside crowds of {_CROWD} and alone",
         faults,
         "Each cell is read as it is alone.",
     )
@@ -103,10 +103,21 @@ def _counts(curator: Curator) -> Counter[tuple]:
     return found
 
 
-def _values(column: Column) -> list[Any]:
-    """A value of each of some codes of a column, from the first to the last."""
-    codes = np.unique(np.linspace(0, column.num_values - 1, _VALUES).astype(int))
-    return encoder_for(column).decode(codes, np.full(len(codes), 0.5)).tolist()
+def _usual(names: Iterable[str], description: Description) -> dict[str, list[Any]]:
+    """Values of columns, from the first to the last; also of those that an order adds."""
+    facts = {
+        name: {**own, **description.public_domain.get(name, {})}
+        for name, own in description.columns.items()
+    }
+    visits = description.visits
+    own = {} if visits is None else {visits.before(name): name for name in visits.previous}
+    found = {}
+    for name in names:
+        known = facts.get(own.get(name, name))
+        values = [*range(_ROWS)] if known is None else list(dict.fromkeys(pool_of(known)))
+        places = np.unique(np.linspace(0, len(values) - 1, _VALUES).astype(int))
+        found[name] = [values[place] for place in places]
+    return found
 
 
 def _series(cells: Sequence[Any]) -> pd.Series:
@@ -115,14 +126,13 @@ def _series(cells: Sequence[Any]) -> pd.Series:
     return pd.Series(own, dtype=object)
 
 
-def _rows(tape: Tape, ordered: Ordered | None) -> Check:
-    name, schema = "rows in order", tape.schema
-    if ordered is None or schema is None:
+def _rows(description: Description, settings: Settings) -> Check:
+    name, visits = "rows in order", description.visits
+    if visits is None:
         return _unseen(name, "No column says in which order rows are.")
-    visits, clock = ordered
-    times = _values(clock)
+    own = _usual([visits.by, *visits.previous], description)
+    times = own[visits.by]
     most = min(visits.most, len(times), _ROWS)
-    own = {column.name: _values(column) for column in schema.columns}
     people = np.repeat(np.arange(_PEOPLE), most)
     ranks = np.tile(np.arange(most), _PEOPLE)
     order = np.random.default_rng(0).permutation(len(people))  # of the rows in the table
@@ -134,15 +144,14 @@ def _rows(tape: Tape, ordered: Ordered | None) -> Check:
         """What is added to the rows that stay, where the last ones of all people are changed."""
         at = np.minimum(ranks + later * last, len(times) - 1)
         had = people + ranks + shift * last
-        frame: dict[str, list[Any]] = {
-            visits.person: [f"person {each}" for each in people],
-            visits.by: [times[each] for each in at],
-        }
+        frame: dict[str, list[Any]] = {each: [None] * len(people) for each in description.columns}
+        frame[visits.person] = [f"person {each}" for each in people]
+        frame[visits.by] = [times[each] for each in at]
         for each in visits.previous:
             values = [*own[each], None]
             frame[each] = [values[place % len(values)] for place in had]
         table = pd.DataFrame({each: _series(cells)[stays] for each, cells in frame.items()})
-        source = of_visits(open_source(table), visits, clock)
+        source = opened(table, description, settings.people)._source
         parts = [batch.columns for batch in source.batches(list(visits.added))]
         whole = {each: [cell for part in parts for cell in part[each]] for each in visits.added}
         return list(zip(*(map(repr, cells) for cells in whole.values()), strict=True))

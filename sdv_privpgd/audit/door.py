@@ -166,7 +166,7 @@ def _checks(subject: Subject, runs: int, chance: float, seed: int) -> list[Check
         events = recording.tape.events
         checks = [
             *replay_checks(recording),
-            *alone_checks(recording.tape, subject.description.ordered),
+            *alone_checks(recording.tape, subject.description, settings),
             *answer_checks(events, chance),
             *mechanism_checks(events),
         ]

@@ -25,7 +25,7 @@ _WHAT = {
     "release is stronger. The bounds are what the attacker could prove; they must stay below the "
     "claim.",
     "what nobody declared": "Values that a column has are found by noisy counts over a threshold. "
-    "A value of one person must not come out.",
+    "A value of one person must not come out, and numbers that do must have noise.",
     "a training": "The real curator has trained on made-up records whose gradients are far longer "
     "than the clip. Each noisy sum must be one clip for each record in the sample, and the noise "
     "that was charged for; samples must be drawn anew, at the rate that was charged for.",

@@ -70,7 +70,7 @@ class ReleaseFit:
     >>> subject = ReleaseFit(*questions(columns, epsilon=1.0))
     >>> outcome = subject.fit(made_up(columns, {}, num_rows=50), lambda table: table)
     >>> outcome.error is None, sorted(outcome.seen)[:3]
-    (True, ['books', 'file', 'messages'])
+    (True, ['answers', 'books', 'file'])
     """
 
     settings: Settings

@@ -92,7 +92,7 @@ class TableFit:
     >>> subject = TableFit(settings, Description(columns=columns))
     >>> outcome = subject.fit(made_up(columns, {}, num_rows=50), lambda table: table)
     >>> outcome.error is None, sorted(outcome.seen)[:3]
-    (True, ['books', 'discovered domain', 'dtypes'])
+    (True, ['answers', 'books', 'discovered domain'])
     """
 
     settings: Settings

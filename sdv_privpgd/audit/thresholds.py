@@ -33,7 +33,8 @@ _MISSING = (type(None), None)
 _LARGE = Fraction(1, 20)
 """A delta that shows in some thousand runs."""
 
-_MOST_RUNS = 3_000
+_MOST_RUNS, _RARE = 3_000, 60
+"""Of a made-up column, and values in it that one row has: they must not show in other numbers."""
 
 
 def threshold_checks(
@@ -144,7 +145,9 @@ def _released(settings: Settings, runs: int, false_alarms: float) -> list[Check]
     rows, runs = settings.rows_per_person, min(runs, _MOST_RUNS)
     own = 1 if settings.weigh_people else rows
     true = {"often": 5_000, None: 40}
+    rare = [f"rare {number}" for number in range(_RARE)]
     cells = [
+        *rare,
         *(value for value, number in true.items() for _ in range(number)),
         *["a person's"] * own,
     ]

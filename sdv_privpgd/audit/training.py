@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 from scipy.stats import binomtest, chi2, norm
 
 from sdv_privpgd.audit.accountant import accountant_check
 from sdv_privpgd.audit.checks import Check, first_of
 from sdv_privpgd.audit.recording import Event
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.boundary import EncodedTable
 from sdv_privpgd.privacy.gradients import TrainingQuery
 from sdv_privpgd.privacy.ledger import Books
 
@@ -32,7 +32,7 @@ _LONG = 1e6
 
 
 @dataclass(frozen=True, eq=False)
-class Watched:
+class _Watched:
     """What was seen of a training.
 
     Attributes:
@@ -88,20 +88,22 @@ class _Pushing:
         return np.zeros(_WEIGHTS)
 
 
-def _watched(settings: Settings) -> Watched:
+def _watched(settings: Settings) -> _Watched:
     """A training with samples, whatever the settings' own would be on a table of made-up size."""
     query = TrainingQuery(
         network="made up", num_weights=_WEIGHTS, clip=1.0, rate=_RATE, steps=_STEPS
     )
-    domain = Domain(("who",), (_RECORDS,))
-    dataset = Dataset(domain, np.arange(_RECORDS)[:, None])
+    codes = np.arange(_RECORDS)
+    facts = {"who": {"range_values": codes.tolist()}}
+    schema = Schema.from_sdv({"who": {"sdtype": "categorical"}}, public_domain=facts)
     ledger, learner = settings.ledger(settings.own_delta), _Pushing()
-    query.tried(learner, domain)  # as the curator does before the first step
+    query.tried(learner, schema.domain())  # as the curator does before the first step
     tried = len(learner.calls.pop())
     learner.calls.append([])
     books = Books(ledger)
+    curator = EncodedTable(pd.DataFrame({"who": codes})).curator(schema, books)
     part = ledger.budget / 4  # a fit has less than all of it for a training
-    trained = Curator(dataset, books).train(query, learner, part, ledger.reserved)
+    trained = curator.train(query, learner, part, ledger.reserved)
     event = Event(
         ("train", query.describe()), "train", (query,), charges=books.ledger.charges,
         result=[(trained.answer, trained.stddev)], steps=len(learner.sums),
@@ -110,10 +112,10 @@ def _watched(settings: Settings) -> Watched:
     del learner.calls[0][:tried]
     for step, calls in zip(samples, learner.calls, strict=False):
         np.add.at(step, calls, 1)
-    return Watched(event, books.ledger.to_json(), samples, np.array(learner.sums))
+    return _Watched(event, books.ledger.to_json(), samples, np.array(learner.sums))
 
 
-def _samples(seen: Watched, false_alarms: float) -> Check:
+def _samples(seen: _Watched, false_alarms: float) -> Check:
     """Samples have the rate that was charged for, and each is drawn anew of each record alone."""
     rate, samples = float(_RATE), seen.samples
     chance = float(binomtest(min(int(samples.sum()), samples.size), samples.size, rate).pvalue)
@@ -150,7 +152,7 @@ def _spread_chance(numbers: np.ndarray, tries: int, rate: float) -> float:
     return 2 * float(min(least, most))
 
 
-def _sums(seen: Watched, false_alarms: float) -> list[Check]:
+def _sums(seen: _Watched, false_alarms: float) -> list[Check]:
     """Each sum is one clip a record in the sample, and noise as said, which is new each time."""
     noise = seen.event.result[0][1] / TrainingQuery.GRID
     ahead = np.full(_WEIGHTS, 1 / math.sqrt(_WEIGHTS))
@@ -188,7 +190,7 @@ def _sums(seen: Watched, false_alarms: float) -> list[Check]:
     ]
 
 
-def _charge(seen: Watched, settings: Settings) -> Check:
+def _charge(seen: _Watched, settings: Settings) -> Check:
     """The second accountant on what was seen: the steps that were taken, all of the same noise."""
     found = accountant_check([seen.event], seen.books, settings)
     return _check(

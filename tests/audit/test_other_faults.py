@@ -111,6 +111,25 @@ class TestDiscovery:
         plant(Curator, "discover", discover)
         assert self.found(*honest) == {"counts released"}
 
+    def test_rare_values_in_the_number_of_missing_cells(self, plant, honest):
+        """As the true rest of all rows, with the noise of missing cells."""
+        real = Curator.discover
+
+        def discover(self, mu_squared, delta, *, what, names=None):
+            found = real(self, mu_squared, delta, what=what, names=names)
+            given = {name: {value for value, _ in values} for name, values in found.items()}
+            rest = {
+                name: sum(n for value, n in self._values.counts(name).pairs() if value not in own)
+                for name, own in given.items()
+            }
+            return {
+                name: [*values[:-1], (None, values[-1][1] + rest[name])]
+                for name, values in found.items()
+            }
+
+        plant(Curator, "discover", discover)
+        assert self.found(*honest) == {"counts released"}
+
     def test_noise_that_is_too_small(self, plant, honest):
         plant(curating, "rounded_gaussian", lambda s, n, words: rounded_gaussian(0.7 * s, n, words))
         assert "counts released" in self.found(*honest)
@@ -160,29 +179,32 @@ def clipped_at_its_own_quantile(read):
     return own
 
 
+CELLS = {**DECLARED, "dose": Numerical(0.0, 1.0), "town": Categorical(list("ABC"))}
+
+
 class TestCells:
     @pytest.fixture(scope="class")
     @staticmethod
-    def tape():
-        columns = {**DECLARED, "dose": Numerical(0.0, 1.0), "town": Categorical(list("ABC"))}
+    def own():
         grid = SignedPowers()
         readings = [
             Reading(name=name, asks=frozenset(asks), cells=grid, groups=(0,) * len(grid))
             for name, asks in (("town", ["categories"]), ("dose", ["coarse", "grid", "numbers"]))
         ]
-        schema = subject(columns, discovery_share=0).description.attributes
-        return Tape(schema=schema, readings=readings)
+        own = subject(CELLS, discovery_share=0)
+        tape = Tape(schema=own.description.attributes, readings=readings)
+        return tape, own.description, own.settings
 
-    def test_nothing_is_found_where_all_is_right(self, tape):
-        assert failed_of(alone_checks(tape, None)) == []
+    def test_nothing_is_found_where_all_is_right(self, own):
+        assert failed_of(alone_checks(*own)) == []
 
     @pytest.mark.parametrize("kind", ["DecimalEncoder", "RealEncoder"])
-    def test_numbers_that_are_clipped_at_the_columns_own_quantile(self, kind, tape, plant):
+    def test_numbers_that_are_clipped_at_the_columns_own_quantile(self, kind, own, plant):
         encoder = getattr(encoders, kind)
         plant(encoder, "_read", clipped_at_its_own_quantile(encoder._read))
-        assert failed_of(alone_checks(tape, None)) == ["cells"]
+        assert failed_of(alone_checks(*own)) == ["cells"]
 
-    def test_missing_cells_that_become_the_most_frequent_one(self, tape, plant):
+    def test_missing_cells_that_become_the_most_frequent_one(self, own, plant):
         real = boundary.encode_table
 
         def encoded(columns, schema, *rest):
@@ -192,9 +214,9 @@ class TestCells:
             return codes
 
         plant(boundary, "encode_table", encoded)
-        assert failed_of(alone_checks(tape, None)) == ["cells"]
+        assert failed_of(alone_checks(*own)) == ["cells"]
 
-    def test_a_first_look_at_numbers_on_a_scale_of_their_own(self, tape, plant):
+    def test_a_first_look_at_numbers_on_a_scale_of_their_own(self, own, plant):
         real = looking.finite_numbers
 
         def scaled(series):
@@ -202,7 +224,7 @@ class TestCells:
             return numbers - np.nanmean(numbers) if np.isfinite(numbers).any() else numbers
 
         plant(looking, "finite_numbers", scaled)
-        assert failed_of(alone_checks(tape, None)) == ["cells"]
+        assert failed_of(alone_checks(*own)) == ["cells"]
 
     def test_an_audit_looks_at_cells(self, plant):
         encoder = encoders.DecimalEncoder
@@ -215,7 +237,7 @@ class TestRowsInOrder:
     @staticmethod
     def own():
         made = subject(IN_ORDER, discovery_share=0, **ORDER)
-        return Tape(schema=made.description.attributes), made.description.ordered
+        return Tape(schema=made.description.attributes), made.description, made.settings
 
     def test_nothing_is_found_where_all_is_right(self, own):
         assert failed_of(alone_checks(*own)) == []
