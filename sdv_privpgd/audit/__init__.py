@@ -3,10 +3,11 @@
 ``tables`` makes worst-case tables of a schema. ``recording`` has a curator that writes down what is
 asked and answered, and can give the answers of an earlier run; ``observing`` collects everything
 that a fit lets out; ``subjects`` says what can be audited. On these stand the layers:
-``replaying`` and ``replay_checks`` (neighbors under the same noisy answers), ``noise`` and
-``freshness``, ``attack`` and ``bounds`` (what an attacker gains who knows everything but one
-person), ``thresholds`` (what nobody declared), ``kept_file`` and ``leaves``. Each gives ``Check``s
-of ``checks``; ``page`` shows them.
+``replaying`` and ``replay_checks`` (neighbors under the same noisy answers), ``alone`` (cells and
+rows without the others), ``noise`` and ``freshness``, ``attack`` and ``bounds`` (what an attacker
+gains who knows everything but one person), ``thresholds`` (what nobody declared), ``training``,
+``accountant`` (a second one), ``kept_file`` and ``leaves``. Each gives ``Check``s of ``checks``;
+``page`` shows them.
 ``door`` is the whole for users: ``audit_fit``.
 
 Frozen answers cannot reach a real fit. They are given by ``recording.AuditedTable`` alone, which

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sdv_privpgd.audit.accountant import accountant_check
+from sdv_privpgd.audit.alone import alone_checks
 from sdv_privpgd.audit.attack import attacked
 from sdv_privpgd.audit.bounds import attack_checks
 from sdv_privpgd.audit.checks import Check
@@ -13,12 +15,15 @@ from sdv_privpgd.audit.noise import (
     answer_checks,
     choice_check,
     law_checks,
+    mechanism_checks,
+    split_check,
 )
 from sdv_privpgd.audit.page import audit_report
 from sdv_privpgd.audit.replay_checks import replay_checks
 from sdv_privpgd.audit.replaying import recorded
 from sdv_privpgd.audit.subjects import KeptTable, Subject, TableFit
 from sdv_privpgd.audit.thresholds import threshold_checks
+from sdv_privpgd.audit.training import training_checks
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.door import FittedTable
@@ -28,7 +33,7 @@ from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
-_CHANCES = 10
+_CHANCES = 15
 """Checks that can fail by chance; each gets as large a part of what is allowed."""
 
 
@@ -159,7 +164,14 @@ def _checks(subject: Subject, runs: int, chance: float, seed: int) -> list[Check
     with FreshProcesses() as processes:
         recording = recorded(subject, seed)
         events = recording.tape.events
-        checks = [*replay_checks(recording), *answer_checks(events, chance)]
+        checks = [
+            *replay_checks(recording),
+            *alone_checks(recording.tape, subject.description, settings),
+            *answer_checks(events, chance),
+            *mechanism_checks(events),
+        ]
+        if any(event.kind == "split" for event in events):
+            checks.append(split_check(settings.ledger(), chance))
         schema, attack = _attackable(recording.tape.schema), None
         ledger = settings.ledger()
         if schema is not None:
@@ -170,7 +182,12 @@ def _checks(subject: Subject, runs: int, chance: float, seed: int) -> list[Check
         checks.append(fresh_check(ledger, processes))
     if attack is not None:
         checks += attack_checks(attack, ledger, chance)
-    return [*checks, *threshold_checks(events, ledger, runs, chance)]
+    return [
+        *checks,
+        *threshold_checks(events, settings, runs, chance),
+        *training_checks(events, settings, chance),
+        accountant_check(events, recording.outcome.seen.get("books"), settings),
+    ]
 
 
 def _attackable(schema: Schema | None) -> Schema | None:

@@ -7,6 +7,7 @@ noise comes again.
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -23,8 +24,10 @@ from sdv_privpgd.inference.rounding import rounded_variance
 from sdv_privpgd.privacy.accounting import range_epsilon_of
 from sdv_privpgd.privacy.boundary import EncodedTable
 from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.gradients import SAMPLED
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-from sdv_privpgd.privacy.queries import ModelErrorQuery
+from sdv_privpgd.privacy.queries import Adjacency, ModelErrorQuery
+from sdv_privpgd.privacy.splitting import COST
 
 LAYER = "the noise"
 
@@ -41,6 +44,12 @@ _SAME = 1e-12
 """How likely two answers may be to begin with the same noise by chance."""
 
 _CHOICES = 3_000
+
+_KNOWN = {
+    "Gaussian, rounded", "exact (public)", "Gaussian, rounded, over a threshold", "exponential",
+    "PrivTree", SAMPLED,
+}  # fmt: skip
+"""The mechanisms, in the ledger's words, that checks look at."""
 
 
 def law_checks(attack: Attack, false_alarms: float) -> list[Check]:
@@ -153,11 +162,7 @@ def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
     limit = false_alarms / (2 * len(named))
     faults = []
     for what, stddev, noise, slack in named:
-        second = moments(stddev)[0]
-        # An answer's own rounding: half a row on either side.
-        least = chi2.cdf(np.sum((np.abs(noise) + slack) ** 2) / second, noise.size)
-        most = chi2.sf(np.sum(np.maximum(np.abs(noise) - slack, 0) ** 2) / second, noise.size)
-        if min(least, most) < limit:
+        if unlikely_noise(noise, stddev, slack) < 2 * limit:
             size = math.sqrt(float(np.mean(np.square(noise, dtype=float))))
             faults.append(
                 f"An answer to {what!r} has noise of {size:.4g}, and {stddev:.4g} was charged for."
@@ -198,17 +203,73 @@ def choice_check(ledger: PrivacyLedger, schema: Schema, false_alarms: float) -> 
         Curator(dataset, Books(ledger)).select(scores, ledger.budget, what="one of two")
         for _ in range(_CHOICES)
     )
-    odds = 1 / (1 + math.exp(-gap / temperature))
-    chance = float(binomtest(better, _CHOICES, odds).pvalue)
+    return _chosen("choices", "choices between two", better, gap / temperature, false_alarms)
+
+
+def split_check(ledger: PrivacyLedger, false_alarms: float) -> Check:
+    """How often PrivTree halves a part of two codes.
+
+    >>> from sdv_privpgd.privacy.queries import Adjacency
+    >>> split_check(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE), 1e-9).passed
+    True
+    """
+    rows = 2 if ledger.adjacency is Adjacency.REPLACE_ONE else 1
+    alike = 2 * rows * ledger.rows_counted / float(range_epsilon_of(ledger.budget))
+    temperature = alike * float(COST) / 2
+    number = max(round(temperature), 1)
+    facts = {"code": {"range_values": ["first", "second"]}}
+    schema = Schema.from_sdv({"code": {"sdtype": "categorical"}}, public_domain=facts)
+    dataset = made_up_curator(schema, ledger, number)._dataset
+    halved = sum(
+        len(Curator(dataset, Books(ledger)).split("code", 2, ledger.budget, what="two codes")) - 1
+        for _ in range(_CHOICES)
+    )
+    return _chosen("halvings", "parts of two codes", halved, number / temperature, false_alarms)
+
+
+def _chosen(name: str, what: str, taken: int, score: float, false_alarms: float) -> Check:
+    """Whether the one with the larger score was taken as often as it should be."""
+    odds = 1 / (1 + math.exp(-score))
     return noise_check(
-        "choices",
-        f"{_CHOICES:,} choices between two",
-        chance >= false_alarms,
-        f"The better one was taken in {100 * better / _CHOICES:.1f} % and should be in "
+        name,
+        f"{_CHOICES:,} {what}",
+        float(binomtest(taken, _CHOICES, odds).pvalue) >= false_alarms,
+        f"The better one was taken in {100 * taken / _CHOICES:.1f} % and should be in "
         f"{100 * odds:.1f} %.",
         false_alarms,
-        {"taken": better / _CHOICES, "expected": odds},
+        {"taken": taken / _CHOICES, "expected": odds},
     )
+
+
+def mechanism_checks(events: Sequence[Event]) -> list[Check]:
+    """A word for each mechanism that was charged and whose law no check looks at.
+
+    >>> mechanism_checks([])
+    []
+    """
+    used = dict.fromkeys(charge.mechanism for event in events for charge in event.charges)
+    return [
+        replace(_not_looked_at(mechanism), found="No check knows the law of this mechanism.")
+        for mechanism in used
+        if mechanism not in _KNOWN
+    ]
+
+
+def unlikely_noise(noise: np.ndarray, stddev: float, slack: float) -> float:
+    """How likely draws of this deviation are so small, or so large, by chance.
+
+    Args:
+        noise: The draws.
+        stddev: What is promised.
+        slack: By how much each may have been rounded afterwards.
+
+    >>> unlikely_noise(np.zeros(50), 10.0, 0.5) < 1e-9
+    True
+    """
+    second = moments(stddev)[0]
+    least = chi2.cdf(np.sum((np.abs(noise) + slack) ** 2) / second, noise.size)
+    most = chi2.sf(np.sum(np.maximum(np.abs(noise) - slack, 0) ** 2) / second, noise.size)
+    return 2 * float(min(least, most))
 
 
 def moments(stddev: float) -> tuple[float, float]:
@@ -299,8 +360,8 @@ def _twice(named: Sequence[tuple[float, np.ndarray]]) -> Check:
     )
 
 
-def made_up_curator(schema: Schema, ledger: PrivacyLedger) -> Curator:
-    """A real curator with empty books, of five made-up rows.
+def made_up_curator(schema: Schema, ledger: PrivacyLedger, number: int = 5) -> Curator:
+    """A real curator with empty books, of so many made-up rows, all with the first codes.
 
     >>> from sdv_privpgd.privacy.queries import Adjacency
     >>> schema = Schema.from_sdv({"ill": {"sdtype": "boolean"}})
@@ -308,5 +369,5 @@ def made_up_curator(schema: Schema, ledger: PrivacyLedger) -> Curator:
     Domain(attributes=('ill',), sizes=(3,))
     """
     names = list(schema.domain().attributes)
-    codes = pd.DataFrame(np.zeros((5, len(names)), dtype=int), columns=pd.Index(names))
+    codes = pd.DataFrame(np.zeros((number, len(names)), dtype=int), columns=pd.Index(names))
     return EncodedTable(codes, bound=ledger.bound).curator(schema, Books(ledger))

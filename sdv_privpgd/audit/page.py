@@ -16,6 +16,8 @@ _WHAT = {
     "the same answers, other tables": "A fit to a made-up table was recorded and repeated on "
     "others, with the same noisy answers: on neighbors, on missing cells, odd cells, other dtypes "
     "and values that one row has. What is not the same to the byte would tell the tables apart.",
+    "each cell and row alone": "Cells were read in a crowd of equal ones and alone, and rows in "
+    "order with and without the rows after them: what becomes of one may not depend on those.",
     "the noise": "The noise must have the standard deviation that the ledger says, lie on whole "
     "numbers, and be new each time.",
     "an attacker who knows all but one person": "The attacker knows the whole table but for one "
@@ -23,7 +25,12 @@ _WHAT = {
     "release is stronger. The bounds are what the attacker could prove; they must stay below the "
     "claim.",
     "what nobody declared": "Values that a column has are found by noisy counts over a threshold. "
-    "A value of one person must not come out.",
+    "A value of one person must not come out, and numbers that do must have noise.",
+    "a training": "The real curator has trained on made-up records whose gradients are far longer "
+    "than the clip. Each noisy sum must be one clip for each record in the sample, and the noise "
+    "that was charged for; samples must be drawn anew, at the rate that was charged for.",
+    "a second accountant": "The losses of all questions of the recorded fit were added up "
+    "numerically, without the ledger's proofs.",
     "the fitted object": "A model was made anew of the noisy answers that the fitted object keeps, "
     "without any table. What the object holds beyond that would come from the table.",
 }

@@ -19,13 +19,21 @@ from typing import Any
 import numpy as np
 
 from sdv_privpgd.audit.tables import MadeUp
+from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.gradients import GradientSums, Learner, TrainingQuery
 from sdv_privpgd.privacy.ledger import Books, Charge
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import ModelErrorQuery, Query, ValueCountsQuery, answers
+from sdv_privpgd.privacy.queries import (
+    Adjacency,
+    MarginalQuery,
+    ModelErrorQuery,
+    Query,
+    ValueCountsQuery,
+    answers,
+)
 from sdv_privpgd.progress import Progress, silent
 
 _KEY = b"of no private table"
@@ -40,7 +48,7 @@ class Event:
 
     Attributes:
         asked: The question, in a form that compares.
-        kind: ``measure``, ``discover``, ``select`` or ``train``.
+        kind: ``measure``, ``discover``, ``select``, ``split`` or ``train``.
         queries: Those that were measured or scored.
         required: The squared sensitivity that the queries declare, for one person.
         mu_squared: What it was to cost.
@@ -50,6 +58,8 @@ class Event:
         given: For each answer the same of what was given out; for a choice the index.
         stddevs: What the answers say of their noise.
         units: Of a count of one. All numbers are in them.
+        steps: How many noisy sums a training was given.
+        result: What was given out: of a measurement and a training each answer and its noise.
 
     >>> event = Event(("measure",), "measure")
     >>> event.given
@@ -66,6 +76,7 @@ class Event:
     given: list[dict] = field(default_factory=list)
     stddevs: list[float] = field(default_factory=list)
     units: int = 1
+    steps: int = 0
     result: Any = None
 
     def residuals(self) -> list[np.ndarray]:
@@ -86,6 +97,7 @@ class Tape:
         events: What was asked and answered.
         answers: The tape whose answers are given in place of the own ones.
         schema: Of the codes that were asked about last.
+        readings: Of the first look.
 
     >>> Tape().events
     []
@@ -94,6 +106,7 @@ class Tape:
     events: list[Event] = field(default_factory=list)
     answers: "Tape | None" = None
     schema: Schema | None = None
+    readings: Sequence[Reading] = ()
 
     def frozen(self, event: Event) -> Any:
         """What is to be given out: of the other tape if it was asked the same, else its own."""
@@ -141,7 +154,10 @@ class AuditedTable(PrivateTable):
         real = super().curator(schema, books, known=known, progress=progress)
         return _Recorded(real, books, self._tape)
 
-    def first_look(self, readings: Any, books: Books, progress: Progress = silent) -> Curator:
+    def first_look(
+        self, readings: Sequence[Reading], books: Books, progress: Progress = silent
+    ) -> Curator:
+        self._tape.readings = readings
         return _Recorded(super().first_look(readings, books, progress), books, self._tape)
 
 
@@ -252,6 +268,23 @@ class _Recorded(Curator):
         event.charges = self.ledger.charges[charges:]
         return self._tape.frozen(event)
 
+    def split(self, name: str, num_codes: int, mu_squared: Fraction, *, what: str) -> list[int]:
+        queries = (MarginalQuery((name,)),)
+        event = Event(
+            ("split", name, num_codes, Fraction(mu_squared), what),
+            "split",
+            queries,
+            self._squared([1 if self._adjacency is Adjacency.ADD_REMOVE else 4]),
+            Fraction(mu_squared),
+        )
+        charges = len(self.ledger.charges)
+        self._tape.events.append(event)
+        event.result = super().split(name, num_codes, mu_squared, what=what)
+        event.units = self.ledger.units
+        event.exact = [by_cell(self._dataset.counts((name,))[:num_codes])]
+        event.charges = self.ledger.charges[charges:]
+        return list(self._tape.frozen(event))
+
     def train(
         self,
         query: TrainingQuery,
@@ -272,10 +305,12 @@ class _Recorded(Curator):
         self._tape.events.append(event)
         everybody = GradientSums(replace(query, rate=Fraction(1)), learner, bytes)
         event.exact = [by_cell(each) for each in self._dataset.total(everybody)]
-        trained = super().train(query, learner, mu_squared, delta, progress=progress)
+        counted = _Counted(learner, query, is_idle=self._tape.frozen(event) is not None)
+        trained = super().train(query, counted, mu_squared, delta, progress=progress)
         event.charges = self.ledger.charges[charges:]
-        event.result = trained.answer, trained.stddev
-        answer, stddev = self._tape.frozen(event)
+        event.steps = counted.steps
+        event.result = [(trained.answer, trained.stddev)]
+        ((answer, stddev),) = self._tape.frozen(event)
         given = replace(trained, answer=answer.copy(), stddev=stddev)
         self._measurements = (*self._measurements[:known], given)
         return given
@@ -293,6 +328,23 @@ class _Recorded(Curator):
         return type(query).__qualname__, query.describe(), tuple(sorted(own.items()))
 
 
+class _Counted:
+    """A learner whose steps are counted; an idle one learns nothing, where others' weights come."""
+
+    def __init__(self, learner: Learner, query: TrainingQuery, *, is_idle: bool) -> None:
+        self.steps, self.weights = 0, learner.weights
+        self._learner, self._is_idle = learner, is_idle
+        self._none = np.zeros(query.num_weights)
+
+    def gradient(self, codes: np.ndarray) -> np.ndarray:
+        return self._none if self._is_idle else self._learner.gradient(codes)
+
+    def update(self, gradient: np.ndarray) -> None:
+        self.steps += 1
+        if not self._is_idle:
+            self._learner.update(gradient)
+
+
 def in_units(answer: np.ndarray, units: int) -> np.ndarray:
     """An answer in units: whole numbers, if it is made of them.
 
@@ -305,6 +357,15 @@ def in_units(answer: np.ndarray, units: int) -> np.ndarray:
     nearest = np.rint(scaled)
     are_whole = bool((np.abs(scaled - nearest) <= 1e-9 * np.maximum(np.abs(scaled), 1)).all())
     return nearest.astype(np.int64) if are_whole else scaled
+
+
+def comparable(answer: np.ndarray) -> tuple:
+    """The shape and the numbers of an answer, as one that compares.
+
+    >>> comparable(np.array([3])) == comparable(np.array([3.0]))
+    True
+    """
+    return answer.shape, answer.astype(float).tobytes()
 
 
 def by_cell(answer: np.ndarray) -> dict:

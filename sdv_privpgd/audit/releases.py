@@ -9,12 +9,13 @@ from typing import Any
 
 from sdv_privpgd.audit.door import audited
 from sdv_privpgd.audit.observing import listening
-from sdv_privpgd.audit.subjects import Outcome, Through, finished
+from sdv_privpgd.audit.subjects import Outcome, Through, finished, of_answers
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.releases.measured import Measured
 from sdv_privpgd.releases.measuring import Measuring, questions
 from sdv_privpgd.report.document import Report
 from sdv_privpgd.select.strategy import Strategy
@@ -69,7 +70,7 @@ class ReleaseFit:
     >>> subject = ReleaseFit(*questions(columns, epsilon=1.0))
     >>> outcome = subject.fit(made_up(columns, {}, num_rows=50), lambda table: table)
     >>> outcome.error is None, sorted(outcome.seen)[:3]
-    (True, ['books', 'file', 'messages'])
+    (True, ['answers', 'books', 'file'])
     """
 
     settings: Settings
@@ -90,7 +91,11 @@ class ReleaseFit:
             )
             release = replace(measuring.run(said.steps, stops=False), date="")
             with TemporaryDirectory() as folder:
-                seen["file"] = release.save(Path(folder) / "release.zip").read_bytes()
+                path = release.save(Path(folder) / "release.zip")
+                seen["file"], seen["answers"] = (
+                    path.read_bytes(),
+                    of_answers(Measured.load(path).answers),
+                )
             seen["file"] += pickle.dumps(release)
             seen["books"] = release.ledger.to_json()
             seen["pages"] = "\n".join((repr(release), release.privacy_report(), *release.warnings))

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from sdv_privpgd.audit.checks import Check, check_of
 from sdv_privpgd.audit.people import people_check
-from sdv_privpgd.audit.recording import Event, changed
+from sdv_privpgd.audit.recording import Event, changed, comparable
 from sdv_privpgd.audit.replaying import Recording, Replay
 from sdv_privpgd.privacy.ledger import Charge
 from sdv_privpgd.privacy.queries import Adjacency
@@ -55,6 +55,7 @@ def replay_checks(recording: Recording) -> list[Check]:
             recording.subject.settings,
         ),
         _books(recording.tape.events, recording.adjacency),
+        _kept(recording),
         *(_the_same(recording, rest, name, unsteady) for name in COMPARED),
     ]
 
@@ -142,6 +143,30 @@ def _books(events: Sequence[Event], adjacency: Adjacency) -> Check:
         faults,
         f"{paid} charges, each for all that was asked, at the noise that was added.",
     )
+
+
+def _kept(recording: Recording) -> Check:
+    """Each number that is kept or written to a file is one of a noisy answer."""
+    kept = recording.outcome.seen.get("answers", [])
+    given = {
+        comparable(answer)
+        for event in recording.tape.events
+        if event.kind in ("measure", "train")
+        for answer, _ in event.result
+    }
+    faults = [
+        f"Answer {place} is kept with other numbers than the noisy ones that were given out."
+        for place, numbers in enumerate(kept, 1)
+        if numbers not in given
+    ]
+    made = check_of(
+        LAYER,
+        "answers kept",
+        f"the numbers of {len(kept)} answers that are kept, or written to a file",
+        faults,
+        "All are noisy answers that were given out, or public.",
+    )
+    return made if kept else replace(made, passed=None, found="No answer is kept.")
 
 
 def _book_faults(event: Event, adjacency: Adjacency) -> list[str]:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from sdv_privpgd.audit.leaves import Leaf, leaves
 from sdv_privpgd.audit.observing import Said, Steps, listening
+from sdv_privpgd.audit.recording import comparable
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import FittedTable, fit_opened
@@ -91,7 +92,7 @@ class TableFit:
     >>> subject = TableFit(settings, Description(columns=columns))
     >>> outcome = subject.fit(made_up(columns, {}, num_rows=50), lambda table: table)
     >>> outcome.error is None, sorted(outcome.seen)[:3]
-    (True, ['books', 'discovered domain', 'dtypes'])
+    (True, ['answers', 'books', 'discovered domain'])
     """
 
     settings: Settings
@@ -108,6 +109,7 @@ class TableFit:
             seen["file"] = pickle.dumps(fitted)
             rows = fitted.sample(ROWS)
             seen |= of_rows(rows)
+            seen["answers"] = of_answers(fitted.fitted.release)
             seen["books"] = fitted.ledger.to_json()
             seen["discovered domain"] = repr(fitted.domain)
             seen["pages"] = repr(fitted.report().to_dict())
@@ -182,6 +184,16 @@ def _restarted(fitted: FittedTable) -> FittedTable:
     own.sample(1)
     own.reset_sampling()
     return own
+
+
+def of_answers(release: Any) -> list[Any]:
+    """What can be compared of the numbers of all answers that are kept.
+
+    >>> of_answers(None)
+    []
+    """
+    answers = () if release is None else getattr(release, "measurements", release)
+    return [comparable(each.answer) for each in answers]
 
 
 def of_rows(rows: pd.DataFrame) -> dict[str, Any]:

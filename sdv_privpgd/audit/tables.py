@@ -193,7 +193,7 @@ def _inferred(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _usual(facts: Mapping, rng: np.random.Generator, num_rows: int, missing: float) -> list[Any]:
     """Cells of one column: frequent ones, a few that are missing, a few that are rare."""
-    pool = _pool(facts)
+    pool = pool_of(facts)
     # Squared, so that some are frequent whatever the pool.
     places = (len(pool) * rng.random(num_rows) ** 2).astype(int)
     cells: list[Any] = [pool[place] for place in places]
@@ -207,7 +207,12 @@ def _usual(facts: Mapping, rng: np.random.Generator, num_rows: int, missing: flo
     return cells
 
 
-def _pool(facts: Mapping) -> list[Any]:
+def pool_of(facts: Mapping) -> list[Any]:
+    """Values of a column, from the lower end to the upper.
+
+    >>> pool_of({"sdtype": "boolean"})
+    [True, False]
+    """
     kind = facts["sdtype"]
     if kind == "boolean":
         return [True, False]
@@ -227,7 +232,7 @@ def _pool(facts: Mapping) -> list[Any]:
 
 def _ends(facts: Mapping) -> tuple[Any, Any]:
     """The lower and the upper end of a column."""
-    pool = _pool(facts)
+    pool = pool_of(facts)
     if facts["sdtype"] == "boolean":
         return False, True
     return pool[0], pool[-1]

@@ -5,20 +5,25 @@ is stands in the ledger, as a part of delta, and is far too rare to be seen: it 
 the same curator is watched with a delta that is large enough to be counted.
 """
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy.stats import binom, norm
 
 from sdv_privpgd.audit.checks import Check, first_of
+from sdv_privpgd.audit.noise import unlikely_noise
 from sdv_privpgd.audit.recording import Event
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.readings import Reading
+from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyLedger
+from sdv_privpgd.privacy.ledger import Books, Charge
 from sdv_privpgd.privacy.queries import Adjacency
 
 LAYER = "what nobody declared"
@@ -28,22 +33,24 @@ _MISSING = (type(None), None)
 _LARGE = Fraction(1, 20)
 """A delta that shows in some thousand runs."""
 
-_MOST_RUNS = 3_000
+_MOST_RUNS, _RARE = 3_000, 60
+"""Of a made-up column, and values in it that one row has: they must not show in other numbers."""
 
 
 def threshold_checks(
-    events: Sequence[Event], ledger: PrivacyLedger, runs: int, false_alarms: float
+    events: Sequence[Event], settings: Settings, runs: int, false_alarms: float
 ) -> list[Check]:
     """Whether rare values stay hidden.
 
     Args:
         events: Of the recorded fit.
-        ledger: The empty ledger of a fit.
+        settings: Of the fit.
         runs: How often a rare value may come out.
-        false_alarms: How likely the last check may be to fail although all is right.
+        false_alarms: How likely each of the last two checks may be to fail although all is right.
 
-    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    >>> [check.verdict for check in threshold_checks([], ledger, 100, 1e-6)]
+    >>> from sdv_privpgd import Independent, PrivatePGM
+    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
+    >>> [check.verdict for check in threshold_checks([], settings, 100, 1e-6)]
     ['not looked at']
     """
     events = [event for event in events if event.kind == "discover" and event.charges]
@@ -58,15 +65,19 @@ def threshold_checks(
                 "threshold.",
             )
         ]
-    return [_promised(events, ledger), _rare(events, ledger), _released(ledger, runs, false_alarms)]
+    return [
+        _promised(events, settings),
+        _rare(events, settings),
+        *_released(settings, runs, false_alarms),
+    ]
 
 
-def _promised(events: Sequence[Event], ledger: PrivacyLedger) -> Check:
+def _promised(events: Sequence[Event], settings: Settings) -> Check:
     """The thresholds of the ledger hide a person's values as its deltas say."""
     faults = []
     for event in events:
         for charge in event.charges:
-            chance = _chance(charge, ledger)
+            chance = chance_of(event, charge, settings)
             if chance > float(charge.delta) * (1 + 1e-9):
                 faults.append(
                     f"{charge.what!r} has a threshold of {charge.threshold}, which lets a person's "
@@ -85,22 +96,34 @@ def _promised(events: Sequence[Event], ledger: PrivacyLedger) -> Check:
         found=first_of(
             faults,
             f"A value of one person comes out with probability {total:.2g} at most, which is part "
-            f"of delta, {ledger.delta:g}.",
+            f"of delta, {settings.delta:g}.",
         ),
         facts={"delta_of_thresholds": total},
     )
 
 
-def _chance(charge: Charge, ledger: PrivacyLedger) -> float:
-    """How likely a person's own values come out of one question, by the Gaussian's tail."""
-    rows, whole = ledger.rows_per_person, ledger.rows_counted * ledger.units
+def chance_of(event: Event, charge: Charge, settings: Settings) -> float:
+    """How likely a person's own values come out of one question, by the Gaussian's tail.
+
+    >>> from sdv_privpgd import Independent, PrivatePGM
+    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
+    >>> charge = Charge(
+    ...     mechanism="", what="", num_queries=1, num_values=0, sensitivity_squared=(), stddev=5.0,
+    ...     mu_squared=Fraction(0), delta=Fraction(0), threshold=26,
+    ... )
+    >>> chance_of(Event((), "discover", ("job",)), charge, settings) < 1e-6
+    True
+    """
+    rows = settings.rows_per_person
+    whole = event.units * (1 if settings.weigh_people else rows)
     beyond = ((charge.threshold or 0) - whole - 0.5) / charge.stddev
-    one = charge.num_queries * rows * float(norm.sf(beyond))
-    return one + (one / (1 - one) if ledger.adjacency is Adjacency.REPLACE_ONE else 0.0)
+    one = len(event.queries) * rows * float(norm.sf(beyond))
+    return one + (one / (1 - one) if settings.adjacency is Adjacency.REPLACE_ONE else 0.0)
 
 
-def _rare(events: Sequence[Event], ledger: PrivacyLedger) -> Check:
+def _rare(events: Sequence[Event], settings: Settings) -> Check:
     """Of many values that one row has, none came out of the recorded fit."""
+    ledger = settings.ledger()
     whole = ledger.rows_counted * ledger.units
     rare = [value for event in events for value in _rare_and_given(event, whole)]
     asked = sum(
@@ -117,44 +140,63 @@ def _rare(events: Sequence[Event], ledger: PrivacyLedger) -> Check:
     )
 
 
-def _released(ledger: PrivacyLedger, runs: int, false_alarms: float) -> Check:
-    """How often a person's value comes out at a delta that can be counted."""
-    rows, runs = ledger.rows_per_person, min(runs, _MOST_RUNS)
-    cells = ["often"] * 5_000 + ["a person's"] * ledger.rows_counted
+def _released(settings: Settings, runs: int, false_alarms: float) -> list[Check]:
+    """How often a person's value comes out at a delta that can be counted, and how noisy others."""
+    rows, runs = settings.rows_per_person, min(runs, _MOST_RUNS)
+    own = 1 if settings.weigh_people else rows
+    true = {"often": 5_000, None: 40}
+    rare = [f"rare {number}" for number in range(_RARE)]
+    cells = [
+        *rare,
+        *(value for value, number in true.items() for _ in range(number)),
+        *["a person's"] * own,
+    ]
     grid = SignedPowers()
     reading = Reading(
         name="job", asks=frozenset(["categories"]), cells=grid, groups=(0,) * len(grid)
     )
-    wide = PrivacyLedger.open(
-        ledger.epsilon,
-        0.5,
-        ledger.adjacency,
-        rows,
-        reserved=Fraction(1, 4),
-        people=ledger.people,
-        weighed=ledger.weighed,
-    )
-    table = PrivateTable({"job": pd.Series(cells, dtype=object)}, bound=ledger.bound)
+    wide = replace(settings, delta=0.5).ledger(Fraction(1, 4))
+    table = PrivateTable({"job": pd.Series(cells, dtype=object)}, bound=wide.bound)
     first = table.first_look([reading], Books(wide))
     dataset, values = first._dataset, first._values
-    came_out = 0
-    for _ in range(runs):
-        curator = Curator(dataset, Books(wide), values=values)
-        found = curator.discover(wide.budget / 100, _LARGE, what="a made-up column")
-        came_out += any(value == "a person's" for value, _ in found["job"])
-    sides = 2 if ledger.adjacency is Adjacency.REPLACE_ONE else 1
+    came_out, noise, stddev = 0, {value: np.zeros(runs) for value in true}, 1.0
+    for run in range(runs):
+        books = Books(wide)
+        curator = Curator(dataset, books, values=values)
+        found = dict(curator.discover(wide.budget / 100, _LARGE, what="a made-up column")["job"])
+        came_out += "a person's" in found
+        for value, number in true.items():
+            noise[value][run] = (found.get(value, 0) - number) * wide.units
+        stddev = books.ledger.charges[-1].stddev
+    sides = 2 if settings.adjacency is Adjacency.REPLACE_ONE else 1
     most = float(_LARGE) / sides / rows
     chance = float(binom.sf(came_out - 1, runs, most))
-    return Check(
-        layer=LAYER,
-        name="values released",
-        looked_at=f"a person's value in {runs:,} runs at a delta of {float(_LARGE):g}",
-        passed=chance >= false_alarms,
-        found=f"It came out in {100 * came_out / runs:.2f} % of the runs, and {100 * most:.2f} % "
-        "is allowed.",
-        false_alarms=false_alarms,
-        facts={"came_out": came_out, "runs": runs, "allowed": most},
-    )
+    faults = [
+        f"The number of {'missing cells' if value is None else 'a frequent value'} has noise of "
+        f"{math.sqrt(np.mean(draws**2)):.4g}, and {stddev:.4g} was charged for."
+        for value, draws in noise.items()
+        if unlikely_noise(draws, stddev, (wide.units + (wide.units > 1)) / 2) < false_alarms / 2
+    ]
+    return [
+        Check(
+            layer=LAYER,
+            name="values released",
+            looked_at=f"a person's value in {runs:,} runs at a delta of {float(_LARGE):g}",
+            passed=chance >= false_alarms,
+            found=f"It came out in {100 * came_out / runs:.2f} % of the runs, and {100 * most:.2f} "
+            "% is allowed.",
+            false_alarms=false_alarms,
+            facts={"came_out": came_out, "runs": runs, "allowed": most},
+        ),
+        Check(
+            layer=LAYER,
+            name="counts released",
+            looked_at=f"numbers of a frequent value and of missing cells in {runs:,} runs",
+            passed=not faults,
+            found=first_of(faults, "Both have the noise that was charged for."),
+            false_alarms=false_alarms,
+        ),
+    ]
 
 
 def _rare_and_given(event: Event, whole: int) -> list[Any]:

@@ -14,7 +14,7 @@ from sdv_privpgd.audit.door import audited
 from sdv_privpgd.audit.kept_file import file_checks
 from sdv_privpgd.audit.leaves import Leaf, leaves
 from sdv_privpgd.audit.observing import Steps, listening
-from sdv_privpgd.audit.subjects import ROWS, Outcome, Through, finished, of_rows, small
+from sdv_privpgd.audit.subjects import ROWS, Outcome, Through, finished, of_answers, of_rows, small
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
@@ -144,6 +144,7 @@ class SynthesizerFit:
             seen |= of_rows(rows)
             own.reset_sampling()
             seen["file"] += cloudpickle.dumps(own)
+            seen["answers"] = of_answers(own._release)
             seen["books"] = own.ledger.to_json()
             seen["discovered domain"] = repr(own.discovered_domain())
             seen["pages"] = repr((own.report().to_dict(), own.get_info(), own.warnings_))

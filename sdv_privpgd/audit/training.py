@@ -1,0 +1,215 @@
+"""Layer: a training by noisy sums of gradients, watched by records that push as far as they can.
+
+The real curator trains on made-up records whose gradients are far longer than the clip and all
+point one way. What is seen of each step is what any training by DP-SGD shows: which records were in
+its sample, and the noisy sum. That must be the number of records in the sample, times the clip,
+and noise; samples must have the rate that was charged for, and be drawn anew.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binomtest, chi2, norm
+
+from sdv_privpgd.audit.accountant import accountant_check
+from sdv_privpgd.audit.checks import Check, first_of
+from sdv_privpgd.audit.recording import Event
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.privacy.boundary import EncodedTable
+from sdv_privpgd.privacy.gradients import TrainingQuery
+from sdv_privpgd.privacy.ledger import Books
+
+LAYER = "a training"
+
+_RECORDS, _STEPS, _WEIGHTS, _RATE = 400, 128, 64, Fraction(1, 4)
+_LONG = 1e6
+"""How much longer a gradient is than the clip."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Watched:
+    """What was seen of a training.
+
+    Attributes:
+        event: What was asked, charged and said.
+        books: The ledger afterwards, as JSON.
+        samples: How often each record was in each step's sample: (step, record).
+        sums: Each step's noisy sum in units of the clip: (step, weight).
+    """
+
+    event: Event
+    books: str
+    samples: np.ndarray
+    sums: np.ndarray
+
+
+def training_checks(
+    events: Sequence[Event], settings: Settings, false_alarms: float
+) -> list[Check]:
+    """Whether trainings do what was charged for. Each of three checks has the chance of an alarm.
+
+    >>> from sdv_privpgd import Independent, PrivatePGM
+    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
+    >>> [check.verdict for check in training_checks([], settings, 1e-6)]
+    ['not looked at']
+    """
+    if not any(event.kind == "train" for event in events):
+        return [
+            Check(
+                layer=LAYER, name="training", looked_at="", passed=None,
+                found="No network is trained by private gradients.",
+            )
+        ]  # fmt: skip
+    seen = _watched(settings)
+    return [_samples(seen, false_alarms), *_sums(seen, false_alarms), _charge(seen, settings)]
+
+
+class _Pushing:
+    """A learner all of whose records have the same long gradient; it writes down all it sees."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[int]] = [[]]
+        self.sums: list[np.ndarray] = []
+
+    def gradient(self, codes: np.ndarray) -> np.ndarray:
+        self.calls[-1].append(int(codes[0]))
+        return np.full(_WEIGHTS, _LONG)
+
+    def update(self, gradient: np.ndarray) -> None:
+        self.sums.append(np.array(gradient))
+        self.calls.append([])
+
+    def weights(self) -> np.ndarray:
+        return np.zeros(_WEIGHTS)
+
+
+def _watched(settings: Settings) -> _Watched:
+    """A training with samples, whatever the settings' own would be on a table of made-up size."""
+    query = TrainingQuery(
+        network="made up", num_weights=_WEIGHTS, clip=1.0, rate=_RATE, steps=_STEPS
+    )
+    codes = np.arange(_RECORDS)
+    facts = {"who": {"range_values": codes.tolist()}}
+    schema = Schema.from_sdv({"who": {"sdtype": "categorical"}}, public_domain=facts)
+    ledger, learner = settings.ledger(settings.own_delta), _Pushing()
+    query.tried(learner, schema.domain())  # as the curator does before the first step
+    tried = len(learner.calls.pop())
+    learner.calls.append([])
+    books = Books(ledger)
+    curator = EncodedTable(pd.DataFrame({"who": codes})).curator(schema, books)
+    part = ledger.budget / 4  # a fit has less than all of it for a training
+    trained = curator.train(query, learner, part, ledger.reserved)
+    event = Event(
+        ("train", query.describe()), "train", (query,), charges=books.ledger.charges,
+        result=[(trained.answer, trained.stddev)], steps=len(learner.sums),
+    )  # fmt: skip
+    samples = np.zeros((len(learner.sums), _RECORDS), dtype=int)
+    del learner.calls[0][:tried]
+    for step, calls in zip(samples, learner.calls, strict=False):
+        np.add.at(step, calls, 1)
+    return _Watched(event, books.ledger.to_json(), samples, np.array(learner.sums))
+
+
+def _samples(seen: _Watched, false_alarms: float) -> Check:
+    """Samples have the rate that was charged for, and each is drawn anew of each record alone."""
+    rate, samples = float(_RATE), seen.samples
+    chance = float(binomtest(min(int(samples.sum()), samples.size), samples.size, rate).pvalue)
+    faults = []
+    if chance < false_alarms / 3:
+        faults.append(
+            f"A record is in a sample in {100 * samples.mean():.2f} %, and {100 * rate:.2f} % was "
+            "charged for."
+        )
+    # Records of a fresh sample are in so many, and samples so large, as coins say: neither all
+    # alike (an epoch, a fixed size) nor some in all (a sample that is not drawn anew).
+    for whose, axis in (("records", 0), ("samples", 1)):
+        if _spread_chance(samples.sum(axis=axis), samples.shape[axis], rate) < false_alarms / 3:
+            faults.append(f"Numbers of {whose} are not those of samples that are drawn anew.")
+    if samples.max(initial=0) > 1:
+        faults.append("A record is in one sample more than once.")
+    return _check(
+        "training samples",
+        f"{len(samples)} samples of {_RECORDS} records",
+        faults,
+        f"A record is in a sample in {100 * samples.mean():.2f} %; {100 * rate:.2f} % is right.",
+        false_alarms,
+    )
+
+
+def _spread_chance(numbers: np.ndarray, tries: int, rate: float) -> float:
+    """How likely binomial numbers are spread so unusually, on both sides, by two moments."""
+    variance = tries * rate * (1 - rate)
+    fourth = 3 * variance**2 + variance * (1 - 6 * rate * (1 - rate))
+    score = float(np.mean((numbers - tries * rate) ** 2))
+    # A multiple of a chi-square number has the mean and the variance of the score.
+    freedom = 2 * variance**2 * len(numbers) / (fourth - variance**2)
+    least, most = (each(score / variance * freedom, freedom) for each in (chi2.cdf, chi2.sf))
+    return 2 * float(min(least, most))
+
+
+def _sums(seen: _Watched, false_alarms: float) -> list[Check]:
+    """Each sum is one clip a record in the sample, and noise as said, which is new each time."""
+    noise = seen.event.result[0][1] / TrainingQuery.GRID
+    ahead = np.full(_WEIGHTS, 1 / math.sqrt(_WEIGHTS))
+    left = seen.sums - seen.samples.sum(axis=1)[:, None] * ahead
+    along = left @ ahead
+    clipped = abs(float(along.sum())) / (noise * math.sqrt(len(along)))
+    number = seen.samples.sum() or 1
+    added = 1 + float(along.sum()) / number
+    far = float(norm.isf(false_alarms / 2))
+    across = left - along[:, None] * ahead
+    freedom = across.size - len(across)
+    score = float((across**2).sum()) / noise**2
+    chance = 2 * float(min(chi2.cdf(score, freedom), chi2.sf(score, freedom)))
+    measured = noise * math.sqrt(score / max(freedom, 1))
+    told = f"The noise is {measured:.4g} clips, and {noise:.4g} is said."
+    faults = [told] if chance < false_alarms / 2 else []
+    again = abs(float((across[1:] * across[:-1]).sum())) / noise**2
+    if again / math.sqrt(max(freedom, 1)) > float(norm.isf(false_alarms / 4)):
+        faults.append("Two steps have noise that is alike.")
+    return [
+        _check(
+            "training clip",
+            f"{number:,} gradients that are {_LONG:g} clips long in each of {_WEIGHTS} weights",
+            [f"A record adds {added:.4g} clips to a sum."] if clipped > far else [],
+            f"A record adds {added:.4g} clips to a sum; 1 is right.",
+            false_alarms,
+        ),
+        _check(
+            "training noise",
+            f"{across.size:,} draws in {len(across)} steps",
+            faults,
+            told,
+            false_alarms,
+        ),
+    ]
+
+
+def _charge(seen: _Watched, settings: Settings) -> Check:
+    """The second accountant on what was seen: the steps that were taken, all of the same noise."""
+    found = accountant_check([seen.event], seen.books, settings)
+    return _check(
+        "training charge",
+        f"{seen.event.steps} steps, added up numerically",
+        [] if found.passed else [found.found],
+        found.found,
+        0.0,
+    )
+
+
+def _check(
+    name: str, looked_at: str, faults: Sequence[str], otherwise: str, false_alarms: float
+) -> Check:
+    return Check(
+        layer=LAYER,
+        name=name,
+        looked_at=looked_at,
+        passed=not faults,
+        found=first_of(faults, otherwise),
+        false_alarms=false_alarms,
+    )
