@@ -33,10 +33,6 @@ class Arm:
         share: Part of the budget for a preprocessing that asks.
         num_particles: Of the particles; ``None`` takes the engine's own number.
         max_megabytes: The largest model of a strategy that has such a limit.
-
-    >>> arm = Arm(preprocess="privtree", select="mst", synthesize="pgm")
-    >>> arm.name, type(arm.strategy()).__name__
-    ('privtree / mst / pgm', 'MST')
     """
 
     preprocess: str
@@ -101,20 +97,12 @@ class Arm:
 
 
 def is_arm(method: str) -> bool:
-    """Whether the name of a method is that of an arm.
-
-    >>> is_arm("privtree / mst / pgm"), is_arm("MST")
-    (True, False)
-    """
+    """Whether the name of a method is that of an arm."""
     return len(parts_of(method)) == 3
 
 
 def parts_of(method: str) -> list[str]:
-    """The names of an arm's parts, of which there are three.
-
-    >>> parts_of("privtree / mst / pgm")
-    ['privtree', 'mst', 'pgm']
-    """
+    """The names of an arm's parts, of which there are three."""
     return method.split(_BETWEEN)
 
 
@@ -123,11 +111,7 @@ def names_of(
     select: Sequence[str] | None,
     synthesize: Sequence[str] | None,
 ) -> list[str]:
-    """The names of all arms of these parts; none if no part is named.
-
-    >>> names_of(None, ["mst", "aim"], ["pgm"])
-    ['equal_width+rare / mst / pgm', 'equal_width+rare / aim / pgm']
-    """
+    """The names of all arms of these parts; none if no part is named."""
     named = (preprocess, select, synthesize)
     if not any(named):
         return []

@@ -17,7 +17,6 @@ from sdv_privpgd.benchmark.fits import columns_of, fit_dataset
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
 from sdv_privpgd.benchmark.methods import Method
 from sdv_privpgd.benchmark.preprocessing import decode
-from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.benchmark.tables import SPLIT_SEED, Table, load, load_own
 from sdv_privpgd.benchmark.values import useful_scores, value_scores
 from sdv_privpgd.columns.schema import Schema
@@ -127,12 +126,12 @@ def _fit(
 def table_of(arguments: argparse.Namespace, num_rows: int | None = None) -> Table:
     """The table that the arguments name, or ``num_rows`` of its rows."""
     if arguments.metadata is None:
-        table = load(arguments.table, arguments.data, arguments.cells)
+        table = load(arguments.table, Path(arguments.data), arguments.cells)
     else:
         table = load_own(
             Path(arguments.table),
-            arguments.metadata,
-            arguments.domain,
+            Path(arguments.metadata),
+            None if arguments.domain is None else Path(arguments.domain),
             arguments.label,
             arguments.cells,
         )
@@ -182,4 +181,5 @@ def _compile() -> None:
     from sdv_privpgd import ParticleGradientDescent
 
     engine = ParticleGradientDescent(num_particles=1_000, epochs=2)
-    fit_dataset(Dataset(*simulated_table(1_000, 3)), 1.0, engine)
+    codes = np.random.default_rng(0).integers(0, 32, (1_000, 3))
+    fit_dataset(Dataset(Domain(("a", "b", "c"), (32, 32, 32)), codes), 1.0, engine)
