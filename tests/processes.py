@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 
 def python(*arguments, cwd=None, **environment) -> subprocess.CompletedProcess:
@@ -27,8 +26,3 @@ def python_says(*arguments, **options) -> str:
 
 def benchmark(*arguments) -> str:
     return python_says("-m", "sdv_privpgd.benchmark", *arguments)
-
-
-def experiment(*arguments, **environment) -> str:
-    """What one of ``tests/benchmarks`` printed."""
-    return python_says(Path(__file__).parent / "benchmarks", *arguments, **environment)

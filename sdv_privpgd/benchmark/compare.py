@@ -13,7 +13,7 @@ The metrics ``decoded_*`` are on values (see ``values``); those of models, of th
 tails are beside the other 20 %, where "Real" is a fresh real sample of the same size. A seed is
 that of the engine, the sample and the metrics; the noise comes from the operating system and
 differs in every run. With ``--preprocess``, ``--select`` or ``--synthesize`` the methods are all
-arms of these parts (see ``arms`` and ``preprocessing``), whose values are put into the same cells;
+arms of these parts (``methods``, ``preprocessing``), whose values are put into the same cells;
 of an arm whose parts do not go together the reason is recorded, and its seconds have those of
 encoding in them. Runs that the file holds are skipped, so an interrupted comparison goes on
 where it was. Most of a run's time are the papers' models on codes, which ``--no-code-models``
@@ -32,10 +32,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from sdv_privpgd.benchmark.arms import Arm, is_arm, names_of, parts_of
 from sdv_privpgd.benchmark.declarations import TABLES, check_names
 from sdv_privpgd.benchmark.fits import FOLDER
-from sdv_privpgd.benchmark.methods import METHODS, Method
+from sdv_privpgd.benchmark.methods import METHODS, Method, names_of
 from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, SHARE
 from sdv_privpgd.benchmark.records import Run, append, canonical, held
 from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES
@@ -175,20 +174,11 @@ def _run_of(
     )
 
 
-def method_of(arguments: argparse.Namespace, name: str) -> Method | Arm:
+def method_of(arguments: argparse.Namespace, name: str) -> Method:
     """The method or arm of that name with the settings that the arguments name."""
-    if is_arm(name):
-        preprocess, select, synthesize = parts_of(name)
-        return Arm(
-            preprocess=preprocess,
-            select=select,
-            synthesize=synthesize,
-            share=arguments.share,
-            num_particles=arguments.num_particles,
-            max_megabytes=arguments.max_megabytes,
-        )
     return Method(
         name=name,
+        share=arguments.share,
         num_particles=arguments.num_particles,
         published_epochs=arguments.published_epochs,
         max_megabytes=arguments.max_megabytes,

@@ -17,7 +17,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdv_privpgd.benchmark.arms import is_arm, parts_of
+from sdv_privpgd.benchmark.methods import is_arm, parts_of
 from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS
 from sdv_privpgd.benchmark.show import in_order, page, said, summarize
 from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES, engine_of, strategy_of

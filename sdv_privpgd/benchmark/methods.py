@@ -6,15 +6,21 @@ strategy with its authors' engine. "RAP-AllPairs", "GEM-AllPairs" and "Private-G
 pairs with equal noise. In this comparison "RAP++" has the cells of all others. "RAP++" and
 "DP-MERF" are told the column that classifiers are to predict, as published; no other method is.
 "PrivPGD-without-x" is the default without one of its parts (``ABLATIONS``).
+
+An arm of the exchange is named by its parts, a preprocessing, a strategy and an engine:
+``equal_width+rare / mst / pgm``. Strategies and engines are those of ``strategy=`` and ``engine=``
+elsewhere, with their own settings.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
-from sdv_privpgd.fitting.methods import engine_of, strategy_of
+from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, SHARE, Preprocessing
+from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES, engine_of, strategy_of
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.select.importance import importance_of
@@ -65,25 +71,47 @@ METHODS: Mapping[str, tuple[str, str]] = {
 """The strategy and the engine of each."""
 
 
+_BETWEEN = " / "
+
+USUAL = ("equal_width+rare", "aim", "pgm")
+"""The parts of an arm that are not named: the benchmark paper's preprocessing, and the engine that
+it holds fast while it exchanges strategies, with the best of them."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """One of ``METHODS`` with its settings.
+    """One of ``METHODS``, or an arm of the exchange, with its settings.
 
     Attributes:
         name: Its name.
+        share: Part of the budget for an arm's preprocessing, if that asks.
         num_particles: The number of particles; ``None`` takes the configuration's own number.
         published_epochs: The epochs of the published configuration; ``None`` takes 1,000.
-        max_megabytes: The largest size of AIM's model; the paper has 80.
+        max_megabytes: The largest size of AIM's model, and of any in an arm; the paper has 80.
     """
 
     name: str
+    share: Fraction = SHARE
     num_particles: int | None = None
     published_epochs: int | None = None
     max_megabytes: float = 80.0
 
     def __post_init__(self) -> None:
-        if self.name not in METHODS:
+        if is_arm(self.name):
+            choices = (PREPROCESSINGS, tuple(STRATEGIES), tuple(ENGINES))
+            for named, choice in zip(parts_of(self.name), choices, strict=True):
+                if named not in choice:
+                    raise ValueError(f"There is no {named!r}: choose from {choice!r}.")
+        elif self.name not in METHODS:
             raise ValueError(f"There is no method {self.name!r}: choose from {tuple(METHODS)!r}.")
+
+    @property
+    def _parts(self) -> tuple[str, str]:
+        """The names of its strategy and its engine."""
+        if not is_arm(self.name):
+            return METHODS[self.name]
+        _, select, synthesize = parts_of(self.name)
+        return select, synthesize
 
     @property
     def _is_published(self) -> bool:
@@ -92,18 +120,34 @@ class Method:
     @property
     def has_particles(self) -> bool:
         """Whether its engine is the particles."""
-        return METHODS[self.name][1] == "particles"
+        return self._parts[1] == "particles"
+
+    @property
+    def preprocessing(self) -> Preprocessing | None:
+        """What makes an arm's codes of the table. Others have those of the table itself."""
+        if not is_arm(self.name):
+            return None
+        return Preprocessing(name=parts_of(self.name)[0], share=self.share)
 
     def settings(self) -> dict[str, float]:
         """The settings that this method reads and that differ from its default."""
-        read = {}
+        read: dict[str, float | None] = {}
+        if self.preprocessing is not None and self.preprocessing.name != "equal_width":
+            read["share"] = float(self.share)
         if self.has_particles:
             read["num_particles"] = self.num_particles
         if self._is_published:
             read["published_epochs"] = self.published_epochs
-        if METHODS[self.name][0] == "aim":
+        if self._is_capped:
             read["max_megabytes"] = self.max_megabytes
         return {key: value for key, value in read.items() if value is not None}
+
+    @property
+    def _is_capped(self) -> bool:
+        """Whether ``max_megabytes`` is told to its strategy. Other methods keep their own limit."""
+        name = self._parts[0]
+        has_limit = is_arm(self.name) and hasattr(STRATEGIES[name], "max_megabytes")
+        return has_limit or name == "aim"
 
     def spends(self, epsilon: float, delta: float) -> float:
         """The epsilon that its noise spends where its authors would claim ``epsilon``."""
@@ -117,12 +161,11 @@ class Method:
             nominal: The attributes whose codes have no order.
             label: The class, of a method that was published for tables with one.
         """
-        name = METHODS[self.name][0]
+        name = self._parts[0]
         if name == _PAIRS:
             return AllKWay(degree=2)
-        strategy: Any = strategy_of(
-            name, max_megabytes=self.max_megabytes if name == "aim" else None
-        )
+        cap = self.max_megabytes if self._is_capped else None
+        strategy: Any = strategy_of(name, max_megabytes=cap)
         if name in ("half_spaces", "mean_embedding"):
             return replace(strategy, nominal=nominal, importance=importance_of(label, None))
         changes, _ = ABLATIONS.get(self.name, ({}, {}))
@@ -131,7 +174,7 @@ class Method:
     def engine(self, seed: int) -> Engine:
         """The engine that makes rows of the measurements."""
         if not self.has_particles:
-            return engine_of(METHODS[self.name][1], seed=seed)
+            return engine_of(self._parts[1], seed=seed)
         _, changes = ABLATIONS.get(self.name, ({}, {}))
         if self.num_particles is not None:
             changes = {**changes, "num_particles": self.num_particles}
@@ -142,6 +185,29 @@ class Method:
         if self.published_epochs is not None:
             changes = {**changes, "epochs": self.published_epochs}
         return ParticleGradientDescent.as_published(seed=seed, **changes)
+
+
+def is_arm(method: str) -> bool:
+    """Whether the name of a method is that of an arm."""
+    return len(parts_of(method)) == 3
+
+
+def parts_of(method: str) -> list[str]:
+    """The names of an arm's parts, in the order in which they work."""
+    return method.split(_BETWEEN)
+
+
+def names_of(
+    preprocess: Sequence[str] | None,
+    select: Sequence[str] | None,
+    synthesize: Sequence[str] | None,
+) -> list[str]:
+    """The names of all arms of these parts; none if no part is named."""
+    named = (preprocess, select, synthesize)
+    if not any(named):
+        return []
+    parts = [each or [usual] for each, usual in zip(named, USUAL, strict=True)]
+    return [_BETWEEN.join(each) for each in product(*parts)]
 
 
 def published_epsilon(epsilon: float, delta: float) -> float:

@@ -7,6 +7,7 @@ of its table. Its docstring says what is measured; ``--help`` prints it.
 import argparse
 import csv
 import json
+import logging
 import subprocess
 import sys
 import time
@@ -112,10 +113,14 @@ def means(runs: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the warnings of fits, which say that rows are few or that little is declared."""
+    """Without the warnings and logs of fits, which say that rows are few or little is declared."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        yield
+        logging.disable(logging.WARNING)
+        try:
+            yield
+        finally:
+            logging.disable(logging.NOTSET)
 
 
 def parts_of(facts: Mapping[str, Mapping]) -> tuple[dict[str, dict], dict[str, dict]]:

@@ -8,7 +8,6 @@ with less than 60 % or more than 140 % of them. Medians, but for ``missed``. Not
 nobody's.
 """
 
-import logging
 import math
 from typing import NamedTuple
 
@@ -52,7 +51,6 @@ SHAPES = {
     engine="particles",  # pgm is faster with few columns
 )
 def rows(given):
-    logging.disable(logging.WARNING)
     for name in given.shapes:
         with quiet():
             runs = [_run(SHAPES[name], seed, given) for seed in range(given.fits)]

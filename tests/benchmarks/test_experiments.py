@@ -7,9 +7,8 @@ from importlib import import_module
 import numpy as np
 import pandas as pd
 import pytest
-from processes import experiment
 
-from benchmarks.experiment import HERE, NAMES, main, means
+from benchmarks.experiment import HERE, NAMES, main, means, quiet
 from benchmarks.simulated import mixed_table, simulated_table
 
 FEW = ["--num-particles", "100", "--seeds", "1"]
@@ -106,14 +105,17 @@ def tables(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, run in RUNS.items() if run])
-def test_an_experiment_prints_a_line_for_each_of_its_runs(name, tables, tmp_path):
+def test_an_experiment_prints_a_line_for_each_of_its_runs(
+    name, tables, tmp_path, monkeypatch, capsys
+):
     small, number = RUNS[name]
-    where = ["--data", tables, "--out", tmp_path]
-    printed = experiment(*name.split(), *small, *where, cwd=tmp_path).splitlines()
+    monkeypatch.chdir(tmp_path)
+    with quiet():
+        main([*name.split(), *small, "--data", str(tables), "--out", "."])
     (written,) = tmp_path.glob("*.csv")
     with written.open() as file:
         lines = list(csv.DictReader(file))
-    assert len(lines) == number < len(printed)
+    assert len(lines) == number < len(capsys.readouterr().out.splitlines())
 
 
 @pytest.mark.parametrize("name", NAMES)
