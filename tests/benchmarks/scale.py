@@ -7,6 +7,7 @@ cores. ``--from-frame`` fits and samples through PrivPGDSynthesizer. ``--from-fi
 the way from rows to counts by source, of 12 columns in files that it makes in this folder.
 """
 
+import time
 from pathlib import Path
 
 from benchmarks import reading
@@ -69,10 +70,11 @@ def from_frame(rows, columns, epsilon, num_particles):
     warm.fit(few)
     warm.sample(10)
     synthesizer, table = new(rows, columns)
-    memory, watch = PeakMemory(), Stopwatch()
+    memory, watch, cpu = PeakMemory(), Stopwatch(), Stopwatch(time.process_time)
     synthesizer.fit(table)
     watch.lap("fit")
-    found = {**watch.seconds, "peak_MiB": memory.mebibytes()}
+    cpu.lap("cpu")
+    found = {**watch.seconds, **cpu.seconds, "peak_MiB": memory.mebibytes()}
     return {**found, **_sampled(synthesizer.sample, rows)}
 
 
