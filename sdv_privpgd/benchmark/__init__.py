@@ -1,4 +1,5 @@
-"""Benchmarks, run by ``python -m sdv_privpgd.benchmark``. Nothing else in the package uses them.
+"""Compares methods on real tables: ``python -m sdv_privpgd.benchmark``.
 
-They read real tables without protection, so what they print is not private.
+It reads the tables without protection, so what it prints is not private. Nothing else in the
+package uses it. Experiments of one question each are in ``tests/benchmarks`` of a checkout.
 """

@@ -13,7 +13,7 @@ The metrics ``decoded_*`` are on values (see ``values``); those of models, of th
 tails are beside the other 20 %, where "Real" is a fresh real sample of the same size. A seed is
 that of the engine, the sample and the metrics; the noise comes from the operating system and
 differs in every run. With ``--preprocess``, ``--select`` or ``--synthesize`` the methods are all
-arms of these parts (see ``arms`` and ``preprocessing``), whose values are put into the same cells;
+arms of these parts (``methods``, ``preprocessing``), whose values are put into the same cells;
 of an arm whose parts do not go together the reason is recorded, and its seconds have those of
 encoding in them. Runs that the file holds are skipped, so an interrupted comparison goes on
 where it was. Most of a run's time are the papers' models on codes, which ``--no-code-models``
@@ -30,12 +30,11 @@ import traceback
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
-from sdv_privpgd.benchmark.arms import Arm, is_arm, names_of, parts_of
 from sdv_privpgd.benchmark.declarations import TABLES, check_names
 from sdv_privpgd.benchmark.fits import FOLDER
-from sdv_privpgd.benchmark.meters import in_fresh_process
-from sdv_privpgd.benchmark.methods import METHODS, Method
+from sdv_privpgd.benchmark.methods import METHODS, Method, names_of
 from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, SHARE
 from sdv_privpgd.benchmark.records import Run, append, canonical, held
 from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES
@@ -74,28 +73,25 @@ def add_command(commands) -> None:
     compare.add_argument("--seeds", type=int, help="repetitions with fresh noise")
     compare.add_argument("--out", type=Path, required=True, help="the Parquet file of results")
     compare.add_argument("--retry", action="store_true", help="run again what failed")
+    add_table_arguments(compare)
+    compare.add_argument("--rows", type=int, help="so many rows of the table, at random")
+    compare.add_argument("--delta", type=float, default=1e-5)
+    compare.add_argument("--num-particles", type=int, help="instead of a method's own number")
+    compare.add_argument("--published-epochs", type=int, help="instead of 1,000")
+    compare.add_argument("--max-megabytes", type=float, default=80.0, help="of AIM's model")
+    compare.add_argument(
+        "--share", type=Fraction, default=SHARE, help="of the budget, for preprocessing"
+    )
+    compare.add_argument(
+        "--no-code-models",
+        action="store_true",
+        help="leave out models that learn codes, most of the time; those of values stay",
+    )
+    compare.add_argument("--most-seconds", type=int, default=0, help="of a run; 0: no limit")
     compare.set_defaults(run=_compare)
     once = commands.add_parser("compare-once", help="one run of compare; prints JSON")
-    once.add_argument("--method", required=True)
-    once.add_argument("--epsilon", type=float, required=True)
-    once.add_argument("--seed", type=int, required=True)
+    once.add_argument("options", type=json.loads, help="those of compare, and of the run, as JSON")
     once.set_defaults(run=_once)
-    for parser in (compare, once):
-        add_table_arguments(parser)
-        parser.add_argument("--rows", type=int, help="so many rows of the table, at random")
-        parser.add_argument("--delta", type=float, default=1e-5)
-        parser.add_argument("--num-particles", type=int, help="instead of a method's own number")
-        parser.add_argument("--published-epochs", type=int, help="instead of 1,000")
-        parser.add_argument("--max-megabytes", type=float, default=80.0, help="of AIM's model")
-        parser.add_argument(
-            "--share", type=Fraction, default=SHARE, help="of the budget, for preprocessing"
-        )
-        parser.add_argument(
-            "--no-code-models",
-            action="store_true",
-            help="leave out models that learn codes, most of the time; those of values stay",
-        )
-        parser.add_argument("--most-seconds", type=int, default=0, help="of a run; 0: no limit")
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
@@ -117,11 +113,7 @@ def _settings(arguments: argparse.Namespace) -> dict:
 
 
 def name_of(arguments: argparse.Namespace, table: str) -> str:
-    """The name of a table in the results.
-
-    >>> name_of(argparse.Namespace(metadata=None), "adult")
-    'adult'
-    """
+    """The name of a table in the results."""
     return table if arguments.metadata is None else Path(table).stem
 
 
@@ -158,7 +150,7 @@ def _compare(arguments: argparse.Namespace) -> None:
             bar.set_postfix_str(f"{method} {each.table} epsilon {epsilon:g} seed {seed}")
             chosen = {"method": method, "table": table, "epsilon": epsilon, "seed": seed}
             try:
-                found = in_fresh_process(["compare-once", *_passed({**vars(arguments), **chosen})])
+                found = _in_fresh_process(arguments, **chosen)
             except subprocess.CalledProcessError as failure:
                 found = {"facts": _error_of(failure), "scores": {}}
                 num_failed += "reason" not in found["facts"]
@@ -182,39 +174,24 @@ def _run_of(
     )
 
 
-def method_of(arguments: argparse.Namespace, name: str) -> Method | Arm:
+def method_of(arguments: argparse.Namespace, name: str) -> Method:
     """The method or arm of that name with the settings that the arguments name."""
-    if is_arm(name):
-        preprocess, select, synthesize = parts_of(name)
-        return Arm(
-            preprocess=preprocess,
-            select=select,
-            synthesize=synthesize,
-            share=arguments.share,
-            num_particles=arguments.num_particles,
-            max_megabytes=arguments.max_megabytes,
-        )
     return Method(
         name=name,
+        share=arguments.share,
         num_particles=arguments.num_particles,
         published_epochs=arguments.published_epochs,
         max_megabytes=arguments.max_megabytes,
     )
 
 
-def _passed(facts: dict) -> list[str]:
-    """The command line of ``compare-once`` with the same options."""
-    keys = (
-        "method", "table", "epsilon", "seed", "metadata", "domain", "label", "data", "cells",
-        "rows", "delta", "num_particles", "published_epochs", "max_megabytes", "most_seconds",
-        "share",
-    )  # fmt: skip
-    flags = ("all_metrics", "no_code_models")
-    passed = [f"--{flag.replace('_', '-')}" for flag in flags if facts[flag]]
-    for key in keys:
-        if facts[key] is not None:
-            passed += [f"--{key.replace('_', '-')}", str(facts[key])]
-    return passed
+def _in_fresh_process(arguments: argparse.Namespace, **chosen: Any) -> dict:
+    """The JSON that ``compare-once`` prints as its last line, run by a new interpreter."""
+    given = {key: each for key, each in vars(arguments).items() if key not in ("run", "out")}
+    options = json.dumps({**given, **chosen}, default=str)
+    command = [sys.executable, "-m", "sdv_privpgd.benchmark", "compare-once", options]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def _error_of(failure: subprocess.CalledProcessError) -> dict[str, str]:
@@ -232,7 +209,8 @@ def _once(arguments: argparse.Namespace) -> None:
     sys.excepthook = _say_error
     from sdv_privpgd.benchmark.single import run_once  # imports pandas, and may fail itself
 
-    run_once(arguments)
+    options = {**arguments.options, "share": Fraction(arguments.options["share"])}
+    run_once(argparse.Namespace(**options))
 
 
 def _say_error(kind: type[BaseException], error: BaseException, trace) -> None:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sdv_privpgd.benchmark import acs, adult
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -27,9 +25,6 @@ class Declaration:
         orders: Ordinal columns and their categories.
         facts: Facts on columns in SDV's words. Facts with an sdtype replace all others.
         prepare: The function that first turns the rows into those of a published task.
-
-    >>> Declaration(file="adult", label="income").dropped
-    ()
     """
 
     file: str
@@ -119,8 +114,74 @@ def _acs_income(file: str) -> Declaration:
     return Declaration(
         file=file,
         label="PINCP",
-        facts={name: {**acs.COLUMNS[name], **acs.PUBLIC_DOMAIN[name]} for name in acs.COLUMNS},
+        facts=_ranges(_ACS_RANGES) | {"PINCP": {"sdtype": "boolean", "range_is_nullable": False}},
     )
+
+
+_SCHOOL = [
+    "Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "HS-grad",
+    "Some-college", "Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate",
+]  # fmt: skip
+_COUNTRIES = [
+    "Cambodia", "Canada", "China", "Columbia", "Cuba", "Dominican-Republic", "Ecuador",
+    "El-Salvador", "England", "France", "Germany", "Greece", "Guatemala", "Haiti",
+    "Holand-Netherlands", "Honduras", "Hong", "Hungary", "India", "Iran", "Ireland", "Italy",
+    "Jamaica", "Japan", "Laos", "Mexico", "Nicaragua", "Outlying-US(Guam-USVI-etc)", "Peru",
+    "Philippines", "Poland", "Portugal", "Puerto-Rico", "Scotland", "South", "Taiwan", "Thailand",
+    "Trinadad&Tobago", "United-States", "Vietnam", "Yugoslavia",
+]  # fmt: skip
+_ADULT_CATEGORIES = {  # from the table's codebook (UCI "adult.names"); "?" there means missing
+    "workclass": [
+        "Private", "Self-emp-not-inc", "Self-emp-inc", "Federal-gov", "Local-gov", "State-gov",
+        "Without-pay", "Never-worked",
+    ],
+    "education": _SCHOOL,
+    "marital-status": [
+        "Married-civ-spouse", "Divorced", "Never-married", "Separated", "Widowed",
+        "Married-spouse-absent", "Married-AF-spouse",
+    ],
+    "occupation": [
+        "Tech-support", "Craft-repair", "Other-service", "Sales", "Exec-managerial",
+        "Prof-specialty", "Handlers-cleaners", "Machine-op-inspct", "Adm-clerical",
+        "Farming-fishing", "Transport-moving", "Priv-house-serv", "Protective-serv",
+        "Armed-Forces",
+    ],
+    "relationship": [
+        "Wife", "Own-child", "Husband", "Not-in-family", "Other-relative", "Unmarried",
+    ],
+    "race": ["White", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other", "Black"],
+    "sex": ["Female", "Male"],
+    "native-country": _COUNTRIES,
+    "income": ["<=50K", ">50K"],
+}  # fmt: skip
+_ADULT_RANGES = {
+    "age": (17, 90),
+    "education-num": (1, 16),
+    "capital-gain": (0, 99_999),
+    "capital-loss": (0, 5_000),
+    "hours-per-week": (1, 99),
+}
+_ACS_RANGES = {  # from the codebook "2018 ACS PUMS data dictionary"
+    "AGEP": (17, 99),  # the task leaves out people under 17
+    "COW": (1, 9),
+    "SCHL": (1, 24),
+    "MAR": (1, 5),
+    "OCCP": (10, 9920),
+    "POBP": (1, 554),
+    "RELP": (0, 17),
+    "WKHP": (1, 99),
+    "SEX": (1, 2),
+    "RAC1P": (1, 9),
+}
+
+
+def _ranges(ranges: Mapping[str, tuple[int, int]], **facts: int) -> dict[str, dict]:
+    """Numbers in these ranges, none of them missing."""
+    return {
+        name: {"sdtype": "numerical", "range_min": low, "range_max": high, **facts}
+        | {"range_is_nullable": False}
+        for name, (low, high) in ranges.items()
+    }
 
 
 TABLES: dict[str, Declaration] = {
@@ -140,9 +201,11 @@ TABLES: dict[str, Declaration] = {
         label="income",
         dropped=("fnlwgt",),
         facts={
-            name: {**facts, **adult.PUBLIC_DOMAIN[name]}
-            for name, facts in adult.columns(adult.PUBLIC_DOMAIN).items()
-        },
+            name: {"sdtype": "ordinal" if name == "education" else "categorical"}
+            | {"range_values": values}
+            for name, values in _ADULT_CATEGORIES.items()
+        }
+        | _ranges(_ADULT_RANGES, decimal_places=0),
     ),
     "bank": Declaration(
         file="bank_marketing_full",
@@ -189,10 +252,7 @@ TABLES: dict[str, Declaration] = {
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raises ``ValueError`` unless all are names of ``TABLES``.
-
-    >>> check_names([next(iter(TABLES))])
-    """
+    """Raises ``ValueError`` unless all are names of ``TABLES``."""
     unknown = [name for name in names if name not in TABLES]
     if unknown:
         raise ValueError(f"There are no tables {unknown!r}: choose from {list(TABLES)!r}.")

@@ -17,7 +17,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdv_privpgd.benchmark.arms import is_arm, parts_of
+from sdv_privpgd.benchmark.methods import is_arm, parts_of
 from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS
 from sdv_privpgd.benchmark.show import in_order, page, said, summarize
 from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES, engine_of, strategy_of
@@ -40,14 +40,7 @@ _COSTS = ("fit_seconds", "peak_mebibytes")
 
 
 def arms_of(rows: "pd.DataFrame") -> "pd.DataFrame":
-    """The rows of arms, with a column for each of ``KINDS``, and their costs among the metrics.
-
-    >>> import pandas as pd
-    >>> rows = pd.DataFrame({"method": ["MST", "privtree / mst / pgm"], "metric": ["l1", "l1"]})
-    >>> rows = rows.assign(table="adult", epsilon=1.0, seed=0, value=0.1, fit_seconds=2.0)
-    >>> arms_of(rows.assign(peak_mebibytes=9.0))[["select", "metric", "value"]].values.tolist()
-    [['mst', 'l1', 0.1], ['mst', 'fit_seconds', 2.0], ['mst', 'peak_mebibytes', 9.0]]
-    """
+    """The rows of arms, with a column for each of ``KINDS``, and their costs among the metrics."""
     import pandas as pd
 
     own: Any = rows[rows["method"].map(is_arm)]
@@ -67,12 +60,6 @@ def of_parts(arms: "pd.DataFrame", kind: str) -> "pd.DataFrame":
     Only arms count whose other two parts went with all parts of the kind, so that no part is better
     for the company that it keeps. If there are no such arms, all count. ``attrs["others"]`` is the
     number of combinations of other parts that count.
-
-    >>> import pandas as pd
-    >>> rows = pd.DataFrame({"select": ["mst", "aim", "mst"], "synthesize": ["pgm", "pgm", "gum"]})
-    >>> rows = rows.assign(preprocess="privtree", metric="l1", value=[0.2, 0.1, 0.9])
-    >>> of_parts(rows, "select")["l1"].to_dict()
-    {'aim': 0.1, 'mst': 0.2}
     """
     others = [each for each in KINDS if each != kind]
     scored = arms.dropna(subset=["metric"])
@@ -89,13 +76,6 @@ def table_of_arms(arms: "pd.DataFrame", metric: str) -> "pd.DataFrame":
     """The mean and standard error of a metric: preprocessings and strategies by engines.
 
     A dash stands for parts that do not go together or did not finish, nothing for no run.
-
-    >>> import pandas as pd
-    >>> rows = pd.DataFrame({"select": ["mst", "all_pairs"], "metric": ["l1", None]})
-    >>> rows = rows.assign(preprocess="privtree", synthesize="pgm", value=[0.25, None])
-    >>> rows = rows.assign(table="adult", epsilon=1.0, error=[None, "MatchError"], method="")
-    >>> table_of_arms(rows, "l1")["pgm"].to_dict()
-    {('privtree', 'all_pairs'): '–', ('privtree', 'mst'): '0.25'}
     """
     import pandas as pd
 
@@ -110,12 +90,7 @@ def table_of_arms(arms: "pd.DataFrame", metric: str) -> "pd.DataFrame":
 
 
 def settings_of_parts() -> "pd.DataFrame":
-    """The settings of all strategies and engines: their defaults, which are those of an arm.
-
-    >>> found = settings_of_parts()
-    >>> found[(found["part"] == "aim") & (found["setting"] == "max_megabytes")]["value"].tolist()
-    ['80.0']
-    """
+    """The settings of all strategies and engines: their defaults, which are those of an arm."""
     import pandas as pd
 
     parts = {
@@ -142,15 +117,6 @@ def write_exchange(rows: "pd.DataFrame", folder: Path) -> list[Path]:
     """Writes the figures, the CSV files and the page ``exchange.html``, and returns their paths.
 
     Raises ``ValueError`` if the rows have no arm.
-
-    >>> import pandas as pd
-    >>> from tempfile import TemporaryDirectory
-    >>> rows = pd.DataFrame({"method": ["privtree / mst / pgm"], "metric": "l1", "value": 0.1})
-    >>> rows = rows.assign(table="adult", epsilon=1.0, seed=0, error=None, reason=None)
-    >>> with TemporaryDirectory() as folder:
-    ...     written = write_exchange(rows.assign(fit_seconds=2.0, peak_mebibytes=9.0), Path(folder))
-    >>> written[0].name, written[-1].name
-    ('exchange_adult_epsilon_1.png', 'exchange.html')
     """
     import pandas as pd
 
@@ -194,11 +160,7 @@ def write_exchange(rows: "pd.DataFrame", folder: Path) -> list[Path]:
 
 
 def in_rank(kind: str, names: Sequence[str]) -> list[str]:
-    """The names of parts of a kind, in the order of the registries.
-
-    >>> in_rank("select", ["mst", "all_pairs"])
-    ['all_pairs', 'mst']
-    """
+    """The names of parts of a kind, in the order of the registries."""
     known = {
         "preprocess": PREPROCESSINGS, "select": tuple(STRATEGIES), "synthesize": tuple(ENGINES)
     }[kind]  # fmt: skip

@@ -55,7 +55,7 @@ def _split(arguments: argparse.Namespace) -> None:
 def _score(arguments: argparse.Namespace) -> None:
     from sdv_privpgd.benchmark.single import scores_of, table_of  # imports pandas
     from sdv_privpgd.benchmark.tables import read_rows
-    from sdv_privpgd.benchmark.values import useful_scores, value_scores
+    from sdv_privpgd.benchmark.values import decoded_scores
 
     table = table_of(arguments)
     watch = Stopwatch()
@@ -72,8 +72,7 @@ def _score(arguments: argparse.Namespace) -> None:
         seed=arguments.seed,
         all_metrics=arguments.all_metrics,
     )
-    found |= value_scores(table, real[arguments.split], rows)
-    found |= useful_scores(table, real["test"], rows, seed=arguments.seed)
+    found |= decoded_scores(table, real[arguments.split], real["test"], rows, seed=arguments.seed)
     watch.lap("score")
     settings = {"delta": arguments.delta, "cells": arguments.cells, "split": arguments.split}
     each = Run(

@@ -1,4 +1,4 @@
-"""The figures of the comparison: errors over a baseline's or a weight, and of exchanged parts."""
+"""The figures of the comparison: errors over a baseline's, and of exchanged parts."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,11 +21,6 @@ def log_ratios(rows: pd.DataFrame, baseline: str) -> pd.DataFrame:
 
     The mean is that of the same table, epsilon and metric. Rows without such a mean, and errors
     of 0, are left out.
-
-    >>> rows = pd.DataFrame({"method": ["PrivPGD", "MST"], "value": [0.1, 0.2]})
-    >>> rows = rows.assign(table="adult", epsilon=1.0, metric="L1")
-    >>> log_ratios(rows, "PrivPGD")["ratio"].tolist()
-    [0.0, 1.0]
     """
     keys = ["table", "epsilon", "metric"]
     means: Any = rows[rows["method"] == baseline].groupby(keys)["value"].mean()
@@ -39,13 +34,6 @@ def draw_ratios(rows: pd.DataFrame, metrics: Sequence[str], baseline: str, path:
 
     Each metric has a panel with the mean and standard deviation of the log2 ratio over runs.
     Methods beyond the cut are named above it, the smallest ratio first.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> rows = pd.DataFrame({"method": ["PrivPGD", "MST"], "value": [0.1, 0.2]})
-    >>> rows = rows.assign(table="adult", epsilon=1.0, metric="L1")
-    >>> with TemporaryDirectory() as folder:
-    ...     draw_ratios(rows, ["L1"], "PrivPGD", Path(folder, "ratios.png"))
-    True
     """
     ratios = log_ratios(rows, baseline)
     panels_of = [name for name in metrics if (ratios["metric"] == name).any()]
@@ -92,31 +80,6 @@ def draw_ratios(rows: pd.DataFrame, metrics: Sequence[str], baseline: str, path:
     return True
 
 
-def draw_protection(rows: pd.DataFrame, labels: Mapping[str, str], path: Path) -> None:
-    """Draws Figure 3 of Donhauser et al. 2024, with a panel over ``weight`` for each label.
-
-    It shows means and standard deviations over runs; dashed lines are without a penalty (weight 0).
-
-    >>> from tempfile import TemporaryDirectory
-    >>> rows = pd.DataFrame({"weight": [0.0, 0.1, 1.0], "error": [0.3, 0.2, 0.1]})
-    >>> with TemporaryDirectory() as folder:
-    ...     draw_protection(rows, {"error": "Error"}, Path(folder, "protection.png"))
-    """
-    figure, panels = plt.subplots(
-        1, len(labels), figsize=(3.6 * len(labels), 3.4), squeeze=False, layout="constrained"
-    )
-    for panel, (name, title) in zip(panels[0], labels.items(), strict=True):
-        found: Any = rows.groupby("weight")[name]
-        mean, deviation = found.mean(), found.std().fillna(0.0)
-        weights = mean.index[mean.index > 0]
-        panel.errorbar(weights, mean[weights], yerr=deviation[weights], marker="o", capsize=2)
-        if 0 in mean.index:
-            panel.axhline(mean[0], color="gray", linestyle="--", linewidth=0.8)
-        panel.set(title=title, xlabel="weight λ", xscale="log", ylim=(0, None))
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
-
-
 def draw_parts(
     means: Mapping[str, pd.DataFrame],
     real: Mapping[str, float],
@@ -135,12 +98,6 @@ def draw_parts(
         labels: The metrics to draw, and what their rows are called.
         title: Of the figure.
         path: Of the PNG file.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> means = {"select": pd.DataFrame({"l1": [0.2, 0.1]}, index=["mst", "aim"])}
-    >>> with TemporaryDirectory() as folder:
-    ...     draw_parts(means, {}, {"l1": "L1"}, "adult", Path(folder, "parts.png"))
-    True
     """
     drawn = [metric for metric in labels if any(metric in found for found in means.values())]
     if not drawn:

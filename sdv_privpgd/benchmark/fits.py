@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
 
 def columns_of(frame: "pd.DataFrame") -> dict[str, "pd.Series"]:
-    """The columns of a table under their names.
-
-    >>> import pandas as pd
-    >>> columns_of(pd.DataFrame({"age": [34, 71]}))["age"].tolist()
-    [34, 71]
-    """
+    """The columns of a table under their names."""
     return {str(name): column for name, column in frame.items()}
 
 
@@ -38,14 +33,6 @@ def fit_dataset(
     *,
     progress: Progress = silent,
 ) -> Release:
-    """A release at delta 1e-5, by default of all pairs, without SDV around it.
-
-    >>> import numpy as np
-    >>> from sdv_privpgd import PrivatePGM
-    >>> from sdv_privpgd.domain import Domain
-    >>> table = Dataset(Domain(("a", "b"), (2, 3)), np.array([[0, 2], [1, 1]] * 500))
-    >>> fit_dataset(table, 1.0, PrivatePGM()).model.sample(5, seed=0).shape
-    (5, 2)
-    """
+    """A release at delta 1e-5, by default of all pairs, without SDV around it."""
     ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
     return run(Curator(dataset, Books(ledger)), strategy or AllPairs(), engine, progress=progress)

@@ -1,9 +1,6 @@
 """Meters of a run's seconds per stage and peak memory. Each run has a process of its own."""
 
-import csv
-import json
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -23,12 +20,6 @@ class Stopwatch:
     """Measures seconds per stage. Pass it as the ``progress`` of a pipeline.
 
     Seconds are those of the wall clock unless another clock is given.
-
-    >>> ticks = iter([0.0, 1.5])
-    >>> watch = Stopwatch(lambda: next(ticks))
-    >>> watch.lap("read")
-    >>> watch.seconds
-    {'read': 1.5}
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -50,11 +41,7 @@ class Stopwatch:
 
 
 class PeakMemory:
-    """The largest resident memory of this process above what it held when this was made.
-
-    >>> PeakMemory().mebibytes() >= 0
-    True
-    """
+    """The largest resident memory of this process above what it held when this was made."""
 
     def __init__(self) -> None:
         try:
@@ -82,40 +69,8 @@ def _status(key: str) -> int:
     return int(line.split()[1])
 
 
-def in_fresh_process(arguments: Sequence[str]) -> dict:
-    """The JSON that a subcommand prints as its last line, run by a new interpreter."""
-    done = subprocess.run(
-        [sys.executable, "-m", "sdv_privpgd.benchmark", *arguments],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def write_csv(rows: Sequence[dict], path: Path) -> None:
-    """Writes rows with the same entries to a file, over any old one, and makes its folder.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     write_csv([{"rows": 100, "seconds": 0.5}], Path(folder, "scale.csv"))
-    ...     Path(folder, "scale.csv").read_text().split()
-    ['rows,seconds', '100,0.5']
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-
-
 def print_table(rows: Sequence[dict], *, header: bool) -> None:
-    """Prints rows under the names of the first one's entries; numbers to three digits.
-
-    >>> print_table([{"rows": 100, "seconds": 0.5}], header=True)
-              rows       seconds
-               100           0.5
-    """
+    """Prints rows under the names of the first one's entries; numbers to three digits."""
     if header:
         print("".join(f" {name:>13}" for name in rows[0]))
     for row in rows:

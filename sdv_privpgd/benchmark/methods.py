@@ -1,74 +1,117 @@
 """The methods of the comparison: their strategies, engines, and the epsilon that they spend.
 
 "published" means the paper's configuration of the particles (Donhauser et al. 2024, section 4.1).
-"PrivPGD" measures all pairs, coarse triples and, where the noise is loud, all columns. A name like
-"PrivPGD-AIM" is another strategy with our particles. A strategy's name alone is that strategy with
-its authors' engine: GUM for PrivSyn, Private-PGM for all others. "RAP" and "GEM" select adaptively,
-each with its engine; "RAP-AllPairs", "GEM-AllPairs" and "Private-GSD" measure all pairs with equal
-noise. "RAP++" is ``HalfSpaces`` with ``AnnealedProjection``, in
-this comparison it has the cells of all others. "DP-MERF" is ``MeanEmbedding`` with
-``GeneratorNetwork``; as published, both are told the column that classifiers are to predict, which
-no other method is told. "DP-Diffusion" and "DP-CTGAN" are ``PrivateGradients`` with
-``DiffusionNetwork`` and ``AdversarialNetwork``. "PrivPGD-without-x" is the default without one of
-its parts (``ABLATIONS``).
+"PrivPGD-AIM" and its like are another strategy with our particles. A strategy's name alone is that
+strategy with its authors' engine. "RAP-AllPairs", "GEM-AllPairs" and "Private-GSD" measure all
+pairs with equal noise. In this comparison "RAP++" has the cells of all others. "RAP++" and
+"DP-MERF" are told the column that classifiers are to predict, as published; no other method is.
+"PrivPGD-without-x" is the default without one of its parts (``ABLATIONS``).
+
+An arm of the exchange is named by its parts, a preprocessing, a strategy and an engine:
+``equal_width+rare / mst / pgm``. Strategies and engines are those of ``strategy=`` and ``engine=``
+elsewhere, with their own settings.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
+from typing import Any
 
+from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, SHARE, Preprocessing
+from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES, engine_of, strategy_of
 from sdv_privpgd.privacy.accounting import epsilon_of
+from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.select.importance import importance_of
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 
-ABLATIONS: dict[str, dict] = {
-    "PrivPGD-without-denoising": {"targets": "consistent"},
-    "PrivPGD-without-consistency": {"targets": "raw"},
-    "PrivPGD-without-descent": {"epochs": 0},
-    "PrivPGD-with-100-epochs": {"epochs": 100},
-    "PrivPGD-without-finish": {"finish": None},
-    "PrivPGD-without-columns": {},
-    "PrivPGD-without-second-round": {},
-    "PrivPGD-without-triples": {},
+ABLATIONS: Mapping[str, tuple[dict, dict]] = {
+    "PrivPGD-without-denoising": ({}, {"targets": "consistent"}),
+    "PrivPGD-without-consistency": ({}, {"targets": "raw"}),
+    "PrivPGD-without-descent": ({}, {"epochs": 0}),
+    "PrivPGD-with-100-epochs": ({}, {"epochs": 100}),
+    "PrivPGD-without-finish": ({}, {"finish": None}),
+    "PrivPGD-without-columns": ({"columns": False}, {}),
+    "PrivPGD-without-second-round": ({"first_share": Fraction(1)}, {}),
+    "PrivPGD-without-triples": ({"triples": Fraction(0)}, {}),
 }
-"""The changes of the default's engine. "columns" (questions about one column alone), the second
-round of pairs and the triples belong to the strategy."""
+"""What is changed in the default's strategy, and in its engine."""
 
-METHODS = (
-    "PrivPGD", "PrivPGD-published", "PrivPGD-published-noise",
-    "Independent", "MST", "AIM", "MWEM", "PrivSyn", "PrivMRF", "DP-MERF",
-    "RAP++", "DP-Diffusion", "DP-CTGAN",
-    "RAP", "GEM", "Private-GSD", "RAP-AllPairs", "GEM-AllPairs",
-    "PrivPGD-Independent", "PrivPGD-MST", "PrivPGD-AIM", "PrivPGD-MWEM", "PrivPGD-PrivSyn",
-    "PrivPGD-PrivMRF", *ABLATIONS,
-)  # fmt: skip
+_PAIRS = "pairs with equal noise"
 
-_PARTICLES, _NOISE = "PrivPGD", "PrivPGD-published-noise"
+METHODS: Mapping[str, tuple[str, str]] = {
+    "PrivPGD": ("all_pairs", "particles"),
+    "PrivPGD-published": (_PAIRS, "particles"),
+    "PrivPGD-published-noise": (_PAIRS, "particles"),
+    "Independent": ("independent", "pgm"),
+    "MST": ("mst", "pgm"),
+    "AIM": ("aim", "pgm"),
+    "MWEM": ("mwem", "pgm"),
+    "PrivSyn": ("privsyn", "gum"),
+    "PrivMRF": ("privmrf", "pgm"),
+    "DP-MERF": ("mean_embedding", "generator"),
+    "RAP++": ("half_spaces", "rap++"),
+    "DP-Diffusion": ("private_gradients", "diffusion"),
+    "DP-CTGAN": ("private_gradients", "gan"),
+    "RAP": ("adaptive", "rap"),
+    "GEM": ("adaptive", "gem"),
+    "Private-GSD": (_PAIRS, "private_gsd"),
+    "RAP-AllPairs": (_PAIRS, "rap"),
+    "GEM-AllPairs": (_PAIRS, "gem"),
+    "PrivPGD-Independent": ("independent", "particles"),
+    "PrivPGD-MST": ("mst", "particles"),
+    "PrivPGD-AIM": ("aim", "particles"),
+    "PrivPGD-MWEM": ("mwem", "particles"),
+    "PrivPGD-PrivSyn": ("privsyn", "particles"),
+    "PrivPGD-PrivMRF": ("privmrf", "particles"),
+    **dict.fromkeys(ABLATIONS, ("all_pairs", "particles")),
+}
+"""The strategy and the engine of each."""
+
+
+_BETWEEN = " / "
+
+USUAL = ("equal_width+rare", "aim", "pgm")
+"""The parts of an arm that are not named: the benchmark paper's preprocessing, and the engine that
+it holds fast while it exchanges strategies, with the best of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """One of ``METHODS`` with its settings.
+    """One of ``METHODS``, or an arm of the exchange, with its settings.
 
     Attributes:
         name: Its name.
+        share: Part of the budget for an arm's preprocessing, if that asks.
         num_particles: The number of particles; ``None`` takes the configuration's own number.
         published_epochs: The epochs of the published configuration; ``None`` takes 1,000.
-        max_megabytes: The largest size of AIM's model; the paper has 80.
-
-    >>> method = Method(name="MST")
-    >>> method.has_particles, type(method.strategy()).__name__
-    (False, 'MST')
+        max_megabytes: The largest size of AIM's model, and of any in an arm; the paper has 80.
     """
 
     name: str
+    share: Fraction = SHARE
     num_particles: int | None = None
     published_epochs: int | None = None
     max_megabytes: float = 80.0
 
     def __post_init__(self) -> None:
-        if self.name not in METHODS:
-            raise ValueError(f"There is no method {self.name!r}: choose from {METHODS!r}.")
+        if is_arm(self.name):
+            choices = (PREPROCESSINGS, tuple(STRATEGIES), tuple(ENGINES))
+            for named, choice in zip(parts_of(self.name), choices, strict=True):
+                if named not in choice:
+                    raise ValueError(f"There is no {named!r}: choose from {choice!r}.")
+        elif self.name not in METHODS:
+            raise ValueError(f"There is no method {self.name!r}: choose from {tuple(METHODS)!r}.")
+
+    @property
+    def _parts(self) -> tuple[str, str]:
+        """The names of its strategy and its engine."""
+        if not is_arm(self.name):
+            return METHODS[self.name]
+        _, select, synthesize = parts_of(self.name)
+        return select, synthesize
 
     @property
     def _is_published(self) -> bool:
@@ -77,22 +120,39 @@ class Method:
     @property
     def has_particles(self) -> bool:
         """Whether its engine is the particles."""
-        return self.name.startswith(_PARTICLES)
+        return self._parts[1] == "particles"
+
+    @property
+    def preprocessing(self) -> Preprocessing | None:
+        """What makes an arm's codes of the table. Others have those of the table itself."""
+        if not is_arm(self.name):
+            return None
+        return Preprocessing(name=parts_of(self.name)[0], share=self.share)
 
     def settings(self) -> dict[str, float]:
         """The settings that this method reads and that differ from its default."""
-        read = {}
+        read: dict[str, float | None] = {}
+        if self.preprocessing is not None and self.preprocessing.name != "equal_width":
+            read["share"] = float(self.share)
         if self.has_particles:
             read["num_particles"] = self.num_particles
         if self._is_published:
             read["published_epochs"] = self.published_epochs
-        if self.name.endswith("AIM"):
+        if self._is_capped:
             read["max_megabytes"] = self.max_megabytes
         return {key: value for key, value in read.items() if value is not None}
 
+    @property
+    def _is_capped(self) -> bool:
+        """Whether ``max_megabytes`` is told to its strategy. Other methods keep their own limit."""
+        name = self._parts[0]
+        has_limit = is_arm(self.name) and hasattr(STRATEGIES[name], "max_megabytes")
+        return has_limit or name == "aim"
+
     def spends(self, epsilon: float, delta: float) -> float:
         """The epsilon that its noise spends where its authors would claim ``epsilon``."""
-        return published_epsilon(epsilon, delta) if self.name == _NOISE else epsilon
+        is_noisier = self.name == "PrivPGD-published-noise"
+        return published_epsilon(epsilon, delta) if is_noisier else epsilon
 
     def strategy(self, nominal: tuple[str, ...] = (), label: str | None = None) -> Strategy:
         """The strategy that measures.
@@ -101,111 +161,53 @@ class Method:
             nominal: The attributes whose codes have no order.
             label: The class, of a method that was published for tables with one.
         """
-        # Imported here, so that a method needs only what it uses.
-        match self.name.removeprefix(f"{_PARTICLES}-"):
-            case "Independent":
-                from sdv_privpgd.select.independent import Independent
-
-                return Independent()
-            case "MST":
-                from sdv_privpgd.select.mst import MST
-
-                return MST()
-            case "AIM":
-                from sdv_privpgd.select.aim import AIM
-
-                return AIM(max_megabytes=self.max_megabytes)
-            case "DP-MERF":
-                from sdv_privpgd.select.importance import importance_of
-                from sdv_privpgd.select.mean_embedding import MeanEmbedding
-
-                return MeanEmbedding(nominal=nominal, importance=importance_of(label, None))
-            case "DP-Diffusion" | "DP-CTGAN":
-                from sdv_privpgd.select.private_gradients import PrivateGradients
-
-                return PrivateGradients()
-            case "MWEM":
-                from sdv_privpgd.select.mwem import MWEM
-
-                return MWEM()
-            case "PrivSyn":
-                from sdv_privpgd.select.privsyn import PrivSyn
-
-                return PrivSyn()
-            case "PrivMRF":
-                from sdv_privpgd.select.privmrf import PrivMRF
-
-                return PrivMRF()
-            case "RAP++":
-                from sdv_privpgd.select.half_spaces import HalfSpaces
-                from sdv_privpgd.select.importance import importance_of
-
-                return HalfSpaces(nominal=nominal, importance=importance_of(label, None))
-            case "RAP" | "GEM":
-                from sdv_privpgd.select.adaptive import Adaptive
-
-                return Adaptive()
-            case "published" | "published-noise" | "Private-GSD" | "RAP-AllPairs" | "GEM-AllPairs":
-                from sdv_privpgd.select.fixed import AllKWay
-
-                return AllKWay(degree=2)
-        from sdv_privpgd.select.all_pairs import AllPairs
-
-        return AllPairs(
-            columns=self.name != "PrivPGD-without-columns",
-            first_share=Fraction(1 if self.name == "PrivPGD-without-second-round" else "2/3"),
-            triples=Fraction(0 if self.name == "PrivPGD-without-triples" else "1/10"),
-        )
+        name = self._parts[0]
+        if name == _PAIRS:
+            return AllKWay(degree=2)
+        cap = self.max_megabytes if self._is_capped else None
+        strategy: Any = strategy_of(name, max_megabytes=cap)
+        if name in ("half_spaces", "mean_embedding"):
+            return replace(strategy, nominal=nominal, importance=importance_of(label, None))
+        changes, _ = ABLATIONS.get(self.name, ({}, {}))
+        return replace(strategy, **changes) if changes else strategy
 
     def engine(self, seed: int) -> Engine:
         """The engine that makes rows of the measurements."""
-        if self.name == "DP-MERF":
-            from sdv_privpgd.synthesize.generator import GeneratorNetwork
-
-            return GeneratorNetwork(seed=seed)
-        match self.name.removesuffix("-AllPairs"):
-            case "DP-Diffusion":
-                from sdv_privpgd.synthesize.diffusion import DiffusionNetwork
-
-                return DiffusionNetwork(seed=seed)
-            case "DP-CTGAN":
-                from sdv_privpgd.synthesize.adversarial import AdversarialNetwork
-
-                return AdversarialNetwork(seed=seed)
-            case "PrivSyn":
-                from sdv_privpgd.synthesize.gum import GUM
-
-                return GUM(seed=seed)
-            case "RAP":
-                from sdv_privpgd.synthesize.rap import RelaxedProjection
-
-                return RelaxedProjection(seed=seed)
-            case "RAP++":
-                from sdv_privpgd.synthesize.annealed import AnnealedProjection
-
-                return AnnealedProjection(seed=seed)
-            case "GEM":
-                from sdv_privpgd.synthesize.gem import GenerativeNetwork
-
-                return GenerativeNetwork(seed=seed)
-            case "Private-GSD":
-                from sdv_privpgd.synthesize.private_gsd import PrivateGSD
-
-                return PrivateGSD(seed=seed)
         if not self.has_particles:
-            from sdv_privpgd.synthesize.pgm import PrivatePGM
-
-            return PrivatePGM()
+            return engine_of(self._parts[1], seed=seed)
+        _, changes = ABLATIONS.get(self.name, ({}, {}))
+        if self.num_particles is not None:
+            changes = {**changes, "num_particles": self.num_particles}
+        if not self._is_published:
+            return engine_of("particles", seed=seed, **changes)
         from sdv_privpgd import ParticleGradientDescent
 
-        changes = {"seed": seed, **ABLATIONS.get(self.name, {})}
-        if self.num_particles is not None:
-            changes["num_particles"] = self.num_particles
-        if not self._is_published:
-            return ParticleGradientDescent(**changes)
         if self.published_epochs is not None:
-            changes["epochs"] = self.published_epochs
-        return ParticleGradientDescent.as_published(**changes)
+            changes = {**changes, "epochs": self.published_epochs}
+        return ParticleGradientDescent.as_published(seed=seed, **changes)
+
+
+def is_arm(method: str) -> bool:
+    """Whether the name of a method is that of an arm."""
+    return len(parts_of(method)) == 3
+
+
+def parts_of(method: str) -> list[str]:
+    """The names of an arm's parts, in the order in which they work."""
+    return method.split(_BETWEEN)
+
+
+def names_of(
+    preprocess: Sequence[str] | None,
+    select: Sequence[str] | None,
+    synthesize: Sequence[str] | None,
+) -> list[str]:
+    """The names of all arms of these parts; none if no part is named."""
+    named = (preprocess, select, synthesize)
+    if not any(named):
+        return []
+    parts = [each or [usual] for each, usual in zip(named, USUAL, strict=True)]
+    return [_BETWEEN.join(each) for each in product(*parts)]
 
 
 def published_epsilon(epsilon: float, delta: float) -> float:
@@ -214,9 +216,6 @@ def published_epsilon(epsilon: float, delta: float) -> float:
     Its code calibrates through epsilon = rho + 2 sqrt(rho log(1/delta)) (Bun & Steinke 2016,
     Proposition 1.3), which asks for 1.24 to 1.48 times the noise that suffices at the paper's
     budgets. A Gaussian of rho-zCDP has mu^2 = 2 rho, whose epsilon is known exactly.
-
-    >>> published_epsilon(1.0, 1e-5) < 1.0
-    True
     """
     log = math.log(1 / delta)
     root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))  # of rho, without cancelling

@@ -51,9 +51,6 @@ class Preprocessing:
     Attributes:
         name: Its name.
         share: Part of the budget, for all columns that it looks into together.
-
-    >>> Preprocessing(name="privtree+rare").numbers
-    'privtree'
     """
 
     name: str
@@ -154,12 +151,7 @@ def _neighbors(column: Column, most: int) -> Column:
 
 
 def decode(schema: Schema, codes: np.ndarray, seed: int) -> "pd.DataFrame":
-    """Rows of codes of a schema as values, which are drawn in each code as its frequencies say.
-
-    >>> schema = Schema.from_sdv({"ill": {"sdtype": "boolean", "range_is_nullable": False}})
-    >>> decode(schema, np.array([[1], [0]]), seed=0)["ill"].tolist()
-    [True, False]
-    """
+    """Rows of codes of a schema as values, which are drawn in each code as its frequencies say."""
     import pandas as pd
 
     from sdv_privpgd.columns.encoders import encoder_for  # imports RDT

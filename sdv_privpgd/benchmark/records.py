@@ -49,12 +49,7 @@ _PACKAGES = ("sdv-privpgd", "numpy", "scipy", "torch", "numba", "scikit-learn")
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """The identity of a run. ``settings`` is JSON with sorted keys.
-
-    >>> run = Run(method="MST", table="adult", epsilon=1.0, seed=0, settings=canonical({}))
-    >>> run.settings
-    '{}'
-    """
+    """The identity of a run. ``settings`` is JSON with sorted keys."""
 
     method: str
     table: str
@@ -64,35 +59,19 @@ class Run:
 
 
 def canonical(settings: Mapping) -> str:
-    """Settings as JSON. The same settings always give the same text.
-
-    >>> canonical({"rows": 100, "cells": 32})
-    '{"cells": 32, "rows": 100}'
-    """
+    """Settings as JSON. The same settings always give the same text."""
     return json.dumps(settings, sort_keys=True)
 
 
 def read(path: Path) -> "pd.DataFrame":
-    """All rows of a file.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> run = Run(method="MST", table="adult", epsilon=1.0, seed=0, settings=canonical({}))
-    >>> with TemporaryDirectory() as folder:
-    ...     append(Path(folder, "runs.parquet"), run, {}, {"L1": 0.1})
-    ...     read(Path(folder, "runs.parquet"))["value"].tolist()
-    [0.1]
-    """
+    """All rows of a file."""
     import pandas as pd
 
     return pd.read_parquet(path)
 
 
 def held(path: Path, *, failed: bool = True) -> set[Run]:
-    """The runs that a file holds, with or without those that failed.
-
-    >>> held(Path("none.parquet"))
-    set()
-    """
+    """The runs that a file holds, with or without those that failed."""
     return {_run(row) for row in _rows(path) if failed or row["error"] is None}
 
 
@@ -101,13 +80,6 @@ def append(path: Path, run: Run, facts: Mapping, scores: Mapping[str, float]) ->
 
     A reader sees the file before or after, never half of it. Only one process may write at a time,
     because the file is read and replaced.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> run = Run(method="MST", table="adult", epsilon=1.0, seed=0, settings=canonical({}))
-    >>> with TemporaryDirectory() as folder:
-    ...     append(Path(folder, "runs.parquet"), run, {}, {"L1": 0.1})
-    ...     held(Path(folder, "runs.parquet")) == {run}
-    True
     """
     import pyarrow as pa
     from pyarrow import parquet

@@ -13,9 +13,6 @@ without imports.
 The budget is rho of zero-concentrated privacy, as all of them count it: noise of standard deviation
 1 / sqrt(2 rho) on a table, and a choice with epsilon sqrt(8 rho). It replaces what each makes of
 its epsilon and delta, so all spend alike. Everything else is as published, defaults included.
-
->>> sorted(REFERENCES)[:2]
-['dpmm AIM', 'dpmm Independent']
 """
 
 import importlib.util
@@ -38,11 +35,7 @@ _DELTA = 1e-5
 
 @dataclass(frozen=True)
 class Call:
-    """A budget and limits for a reference.
-
-    >>> Call(rho=0.04).max_megabytes
-    80.0
-    """
+    """A budget and limits for a reference."""
 
     rho: float
     max_megabytes: float = 80.0

@@ -78,22 +78,12 @@ def add_command(commands) -> None:
 
 
 def rho_of(epsilon: float, delta: float) -> float:
-    """The rho whose Gaussian noise is exactly (epsilon, delta)-private: half of mu^2.
-
-    >>> round(rho_of(1.0, 1e-5), 4)
-    0.0359
-    """
+    """The rho whose Gaussian noise is exactly (epsilon, delta)-private: half of mu^2."""
     return float(mu_squared_of(epsilon, delta)) / 2
 
 
 def errors(domain: Domain, real: np.ndarray, synthetic: np.ndarray) -> dict[str, float]:
-    """Half the L1 of all pairs and of all triples, and sliced W1 of pairs. Not private.
-
-    >>> domain = Domain(("a", "b", "c"), (2, 2, 2))
-    >>> rows = np.random.default_rng(0).integers(0, 2, (100, 3))
-    >>> errors(domain, rows, rows)
-    {'half_l1': 0.0, 'half_l1_of_triples': 0.0, 'sw1': 0.0}
-    """
+    """Half the L1 of all pairs and of all triples, and sliced W1 of pairs. Not private."""
     ours, theirs = columns(domain, real), columns(domain, synthetic)
     triples = [
         float(np.abs(differences(domain, triple, ours, theirs)[1]).sum()) / 2
@@ -215,16 +205,7 @@ def _rows_of(domain: Domain, codes: np.ndarray, call: Mapping) -> np.ndarray:
 
 
 def summary(results: "pd.DataFrame", methods: tuple[str, ...], settings: str) -> list[dict]:
-    """One row a method and epsilon: means with standard errors, of the runs with these settings.
-
-    >>> import pandas as pd
-    >>> run = {"method": "MST", "settings": "{}", "epsilon": 1.0, "metric": "half_l1"}
-    >>> facts = {"fit_seconds": 1.0, "peak_mebibytes": 10.0}
-    >>> runs = [{**run, **facts, "seed": seed, "value": 0.1 * seed} for seed in (0, 1)]
-    >>> found = summary(pd.DataFrame(runs), ("MST",), "{}")
-    >>> found[0]["half_l1"], round(found[0]["+-"], 3)
-    (0.05, 0.05)
-    """
+    """One row a method and epsilon: means with standard errors, of the runs with these settings."""
     own: Any = results[(results["settings"] == settings) & results["method"].isin(methods)]
     rows = []
     for (epsilon, method), runs in own.groupby(["epsilon", "method"]):

@@ -36,13 +36,7 @@ def add_command(commands) -> None:
 
 
 def labeled(rows: "pd.DataFrame") -> "pd.DataFrame":
-    """The rows, with settings in the method's name where a table has scores of several settings.
-
-    >>> import pandas as pd
-    >>> rows = pd.DataFrame({"settings": ['{"size": 1}', '{"size": 80}'], "value": [0.1, 0.2]})
-    >>> labeled(rows.assign(table="adult", method="AIM", metric="L1"))["method"].tolist()
-    ['AIM (size 1)', 'AIM (size 80)']
-    """
+    """The rows, with settings in the method's name where a table has scores of several settings."""
     rows = rows.copy()
     for _, same in rows.dropna(subset=["metric"]).groupby(["table", "method"]):
         several = {text: json.loads(text) for text in same["settings"].unique()}
@@ -62,12 +56,6 @@ def summarize(rows: "pd.DataFrame") -> "pd.DataFrame":
     """The mean, standard deviation, standard error and number of runs of each metric.
 
     Indexed by table, epsilon, method and metric; the error of one run's mean is not a number.
-
-    >>> import pandas as pd
-    >>> rows = pd.DataFrame({"value": [0.25, 0.75]})
-    >>> rows = rows.assign(table="adult", epsilon=1.0, method="MST", metric="L1")
-    >>> summarize(rows)["mean"].tolist()
-    [0.5]
     """
     groups = rows.dropna(subset=["metric"]).groupby(["table", "epsilon", "method", "metric"])
     found: Any = groups["value"].agg(["mean", "std", "sem", "count"])
@@ -75,22 +63,14 @@ def summarize(rows: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def said(mean: float, error: float) -> str:
-    """A mean with its standard error, to the digits that the error leaves.
-
-    >>> said(0.12345, 0.01), said(0.12345, math.nan)
-    ('0.123 ± 0.01', '0.123')
-    """
+    """A mean with its standard error, to the digits that the error leaves."""
     if math.isnan(mean):
         return ""
     return f"{mean:.3g}" if math.isnan(error) else f"{mean:.3g} ± {error:.1g}"
 
 
 def in_order(metrics: Sequence[str]) -> list[str]:
-    """The paper's metrics first, then others by name.
-
-    >>> in_order(["zeal", "accuracy"])
-    ['accuracy', 'zeal']
-    """
+    """The paper's metrics first, then others by name."""
     return sorted(metrics, key=lambda name: (ORDER.index(name) if name in ORDER else 99, name))
 
 
@@ -170,11 +150,7 @@ def _write(
 
 
 def page(body: str) -> str:
-    """A page of a comparison, of the HTML of its parts.
-
-    >>> "<h2>adult</h2>" in page("<h2>adult</h2>")
-    True
-    """
+    """A page of a comparison, of the HTML of its parts."""
     return _PAGE.format(body=body)
 
 

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdv_privpgd.benchmark.arms import Arm
 from sdv_privpgd.benchmark.compare import REAL, method_of
 from sdv_privpgd.benchmark.fits import columns_of, fit_dataset
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
 from sdv_privpgd.benchmark.methods import Method
 from sdv_privpgd.benchmark.preprocessing import decode
-from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.benchmark.tables import SPLIT_SEED, Table, load, load_own
-from sdv_privpgd.benchmark.values import useful_scores, value_scores
+from sdv_privpgd.benchmark.values import decoded_scores
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.matching import require_match
@@ -87,39 +85,35 @@ def run_once(arguments: argparse.Namespace) -> None:
         all_metrics=arguments.all_metrics,
         models=not arguments.no_code_models,
     )
-    found |= value_scores(table, rows, decoded)
-    found |= useful_scores(table, test_rows, decoded, seed=seed)
+    found |= decoded_scores(table, rows, test_rows, decoded, seed=seed)
     watch.lap("score")
     facts["score_seconds"] = watch.seconds["score"]
     print(json.dumps({"facts": facts, "scores": found}))
 
 
 def _fit(
-    method: Method | Arm,
+    method: Method,
     table: Table,
     rows: "pd.DataFrame",
     codes: np.ndarray,
     arguments: argparse.Namespace,
 ) -> tuple[Release, Schema | None]:
     """Fits a method to the table's codes, or an arm to its own codes, with their columns."""
-    if isinstance(method, Arm):
-        strategy = method.strategy()
-    else:
+    preprocessing, engine = method.preprocessing, method.engine(arguments.seed)
+    epsilon, delta = method.spends(arguments.epsilon, arguments.delta), arguments.delta
+    if preprocessing is None:
         nominal = tuple(each.name for each in table.schema.columns if not each.is_ordered)
         label = table.label if table.task == "classification" else None
         strategy = method.strategy(nominal, label)
-    engine = method.engine(arguments.seed)
-    epsilon, delta = method.spends(arguments.epsilon, arguments.delta), arguments.delta
-    if not isinstance(method, Arm):
-        own = Fraction(delta) * getattr(strategy, "own_delta", Fraction(0))
-        ledger = PrivacyLedger.open(epsilon, delta, Adjacency.REPLACE_ONE, reserved=own)
-        curator = Curator(Dataset(table.domain, codes), Books(ledger))
-        return run(curator, strategy, engine), None
-    small = (min(size, _SEVERAL) for size in table.domain.sizes)
-    require_match(strategy, engine, Domain(table.domain.attributes, tuple(small)))
-    preprocessing = method.preprocessing()
-    reserved = preprocessing.reserved(table, delta)
+        reserved = Fraction(delta) * getattr(strategy, "own_delta", Fraction(0))
+    else:
+        strategy = method.strategy()
+        small = (min(size, _SEVERAL) for size in table.domain.sizes)
+        require_match(strategy, engine, Domain(table.domain.attributes, tuple(small)))
+        reserved = preprocessing.reserved(table, delta)
     books = Books(PrivacyLedger.open(epsilon, delta, Adjacency.REPLACE_ONE, reserved=reserved))
+    if preprocessing is None:
+        return run(Curator(Dataset(table.domain, codes), books), strategy, engine), None
     schema = preprocessing.schema(table, rows, books, strategy)
     return run(PrivateTable(columns_of(rows)).curator(schema, books), strategy, engine), schema
 
@@ -127,12 +121,12 @@ def _fit(
 def table_of(arguments: argparse.Namespace, num_rows: int | None = None) -> Table:
     """The table that the arguments name, or ``num_rows`` of its rows."""
     if arguments.metadata is None:
-        table = load(arguments.table, arguments.data, arguments.cells)
+        table = load(arguments.table, Path(arguments.data), arguments.cells)
     else:
         table = load_own(
             Path(arguments.table),
-            arguments.metadata,
-            arguments.domain,
+            Path(arguments.metadata),
+            None if arguments.domain is None else Path(arguments.domain),
             arguments.label,
             arguments.cells,
         )
@@ -182,4 +176,5 @@ def _compile() -> None:
     from sdv_privpgd import ParticleGradientDescent
 
     engine = ParticleGradientDescent(num_particles=1_000, epochs=2)
-    fit_dataset(Dataset(*simulated_table(1_000, 3)), 1.0, engine)
+    codes = np.random.default_rng(0).integers(0, 32, (1_000, 3))
+    fit_dataset(Dataset(Domain(("a", "b", "c"), (32, 32, 32)), codes), 1.0, engine)

@@ -31,13 +31,6 @@ class Table:
 
     Numbers are cut into cells of equal width over their range. If there are more categories than
     ``cells``, neighbors in their declared order share a cell. Missing has a cell of its own.
-
-    >>> import pandas as pd
-    >>> schema = Schema.from_sdv({"ill": {"sdtype": "boolean"}, "old": {"sdtype": "boolean"}})
-    >>> frame = pd.DataFrame({"ill": [True, False] * 50, "old": [True] * 100})
-    >>> table = Table(name="own", frame=frame, schema=schema, cells=32, label="ill")
-    >>> [len(rows) for rows in table.split()], table.task
-    ([80, 20], 'classification')
     """
 
     name: str
@@ -171,15 +164,6 @@ def load_own(
     """A user's table from Parquet or CSV, with its SDV metadata and a public domain.
 
     Ranges in the metadata count as declared. ``domain`` maps columns to facts that replace them.
-
-    >>> import pandas as pd
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     rows, metadata = Path(folder, "own.csv"), Path(folder, "metadata.json")
-    ...     pd.DataFrame({"ill": [True, False]}).to_csv(rows, index=False)
-    ...     _ = metadata.write_text('{"columns": {"ill": {"sdtype": "boolean"}}}')
-    ...     load_own(rows, metadata, None, None, 32).domain.sizes
-    (3,)
     """
     described = json.loads(metadata.read_text())
     if "tables" in described:

@@ -41,17 +41,23 @@ def value_scores(table: Table, real: "pd.DataFrame", synthetic: "pd.DataFrame") 
     return found | ({"decoded_w1": _mean(far)} if far else {})
 
 
-def useful_scores(
-    table: Table, held_out: "pd.DataFrame", synthetic: "pd.DataFrame", *, seed: int
+def decoded_scores(
+    table: Table,
+    real: "pd.DataFrame",
+    held_out: "pd.DataFrame",
+    synthetic: "pd.DataFrame",
+    *,
+    seed: int,
 ) -> dict[str, float]:
-    """What synthetic rows are good for, beside rows that no fit has seen: ``metrics.usefulness``.
+    """``value_scores``, and what the rows are good for beside rows that no fit has seen.
 
-    Under their names in a file of results: ``decoded_auroc``, ``decoded_linear_auroc``,
+    The latter are those of ``metrics.usefulness``: ``decoded_auroc``, ``decoded_linear_auroc``,
     ``decoded_tv3`` and so on. Those of the fitted real rows are what a fresh real sample has.
     """
     columns = [Described.of(column) for column in table.schema.columns]
     found = usefulness(columns, columns_of(synthetic), columns_of(held_out), table.label, seed=seed)
-    return {f"decoded_{name}": value for name, value in found.items()}
+    useful = {f"decoded_{name}": value for name, value in found.items()}
+    return value_scores(table, real, synthetic) | useful
 
 
 def clipped(table: Table) -> list[str]:

@@ -18,7 +18,7 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery
 
 _PARTS = 8
-"""So many parts a range has: see ``benchmark shapes``. With 16, small clusters are missed."""
+"""A range has so many parts: ``tests/benchmarks shapes``. With 16, small clusters are missed."""
 
 PARTS_SHARE = Fraction(1, 2)
 """Of the budget of a column's fine grid, for its even parts."""

@@ -20,7 +20,7 @@ _LEAST = 16
 _SHARPNESS = 0.8
 """The number of codes is this many times the square root of the rows beside one standard deviation
 of a cell's noise. On seven tables of 6,902 to 39,073 rows, 16 codes are as good at epsilon 1 as 22
-and 32 within noise, and better than 32 at 0.2 (``benchmark learning --bins``)."""
+and 32 within noise, and better than 32 at 0.2 (``tests/benchmarks learning --bins``)."""
 
 
 def codes_paid_for(

@@ -56,7 +56,7 @@ its cells, which are known of all pairs."""
 
 _UNEVEN = 1.1
 """Pairs' noise is so many times that of equal budgets, on average, where a second round favors some
-(0.98 to 1.22 in fits to four real tables at epsilon 0.2, 1 and 2.5, ``benchmark forecast``)."""
+(0.98 to 1.22 in fits to four real tables at epsilon 0.2, 1, 2.5: ``tests/benchmarks forecast``)."""
 
 _EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 

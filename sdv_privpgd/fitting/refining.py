@@ -47,8 +47,8 @@ class Refinable:
         Privacy: one ledger. Its epsilon grows by ``epsilon`` at the same delta, and all that was
         ever released of the table is within it: 0.5 and 0.5 more spend exactly what 1 does.
         Answers to the same question are averaged by inverse variance, so that errors fall as if
-        all had been asked at once (``benchmark holders --refine``). Nothing is discovered anew,
-        and the new model starts from this one.
+        all had been asked at once (``tests/benchmarks holders --refine``). Nothing is discovered
+        anew, and the new model starts from this one.
 
         Args:
             table: The table that was fitted, with the same rows, as ``fit`` takes it. For a table

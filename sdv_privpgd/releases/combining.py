@@ -95,8 +95,8 @@ def combine(
 
     The counts of all holders are added up, and so are the variances of their noise: K holders that
     spend epsilon each give the errors that one table of all rows would have with a K-th of the
-    mu^2 (about epsilon / sqrt(K)). ``benchmark holders`` compares. It is post-processing: free, and
-    no release has to be trusted more than its holder trusts it.
+    mu^2 (about epsilon / sqrt(K)). ``tests/benchmarks holders`` compares. It is post-processing:
+    free, and no release has to be trusted more than its holder trusts it.
 
     Args:
         releases: What ``measure`` gave, or the paths of its files.

@@ -17,8 +17,8 @@ noise has standard deviations: half the mean size of Gaussian noise, times the c
 _ROWS_POWER, _ROWS_LEAST, _ROWS_MOST = 0.65, 0.07, 0.18
 """Synthetic rows are between ``_ROWS_LEAST`` and ``_ROWS_MOST`` times this power of what noise
 displaces from the table, on average over pairs. So it was in default fits at epsilon 0.2, 1 and 2.5
-of four real tables (factors of 0.078 to 0.159, ``benchmark forecast --rows``) and at 1 of twelve
-simulated ones of 1,000 to 50,000 rows (0.099 to 0.178)."""
+of four real tables (factors of 0.078 to 0.159, ``tests/benchmarks forecast --rows``) and at 1 of
+twelve simulated ones of 1,000 to 50,000 rows (0.099 to 0.178)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ class ConditionalRows:
     over the wished attributes. Many fitting rows are used alone. If they are few, they say little
     about the other attributes, and the nearest rows join them, moved: these get wished codes and
     keep their other codes. A moved row weighs exp(-1 - distance) for each moved attribute; the
-    distance is that of the codes divided by their number. ``python -m sdv_privpgd.benchmark
+    distance is that of the codes divided by their number. ``tests/benchmarks
     conditions`` measures the errors.
 
     Args:

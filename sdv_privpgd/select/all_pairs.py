@@ -46,7 +46,7 @@ and some attributes are in no other table."""
 
 MOST_PAIRS = 1_225
 """The pairs of 50 columns. At epsilon 1 and 100,000 simulated rows the errors of 50 columns are the
-same either way; those of 100 are lower where pairs are chosen (``benchmark columns``)."""
+same either way; those of 100 are lower where pairs are chosen (``tests/benchmarks columns``)."""
 
 _LEVELS = (0.0, *(2.0**power for power in range(12)))
 """A pair may get one of these multiples of its first budget again. None lies between 0 and 1, so
@@ -76,7 +76,7 @@ class AllPairs:
     for each attribute. Triples are those of such pairs. All of it is decided by public facts
     and noisy answers. On 100,000 simulated rows at epsilon 1 the L1 error of pairs is 0.167 instead
     of 0.195 with 100 attributes, and 0.199 instead of 0.253 with 200, in half the time and less
-    than half the memory (``benchmark columns``).
+    than half the memory (``tests/benchmarks columns``).
 
     When to use it: unless you have a reason not to. On seven public tables of 21,688 to 274,391
     rows it has, with particles, the lowest L1 error of pairs of all strategies at epsilon 0.2, 1

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sdv.metadata import Metadata
+from benchmarks.experiment import metadata_of, parts_of
 
 from sdv_privpgd import ParticleGradientDescent, PrivPGDSynthesizer
-from sdv_privpgd.benchmark import adult
+from sdv_privpgd.benchmark.declarations import TABLES
 from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
@@ -19,10 +19,9 @@ def test_private_rows_of_adult_beat_independent_columns(shared_data):
     """At epsilon 1, on the columns with the strongest dependence, after a short descent."""
     names = ["age", "education-num", "marital-status", "relationship", "sex", "income"]
     real = pd.read_parquet(shared_data / "adult.parquet")[names]
-    described = adult.columns(names)
-    domain_facts = {name: adult.PUBLIC_DOMAIN[name] for name in names}
-    metadata = Metadata.load_from_dict({"tables": {"adult": {"columns": described}}})
-    synthesizer = PrivPGDSynthesizer(metadata, 1.0, public_domain=domain_facts, num_particles=5_000)
+    described, domain_facts = parts_of({name: TABLES["adult"].facts[name] for name in names})
+    settings = {"public_domain": domain_facts, "num_particles": 5_000}
+    synthesizer = PrivPGDSynthesizer(metadata_of(described), 1.0, **settings)
     synthesizer.fit(real)
     rows = synthesizer.sample(len(real))
 

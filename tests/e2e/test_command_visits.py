@@ -1,12 +1,10 @@
-"""Rows in order on the command line, and what the benchmark of them prints."""
+"""Rows in order on the command line."""
 
 import json
 
-import numpy as np
 import pandas as pd
 import pytest
 from commands import run
-from processes import benchmark
 from visiting import COLUMNS, visits
 
 ORDER = (
@@ -72,30 +70,3 @@ def test_what_cannot_be_meant_is_said_in_options(folder, more, said, capsys):
     out = ("--out", folder / "out.csv", "--method", "mst")
     assert asked(folder, "synthesize", *more, *order, *out) == 1
     assert said in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_sequences_prints_what_an_order_gives(tmp_path):
-    pytest.importorskip("pyarrow")
-    rng = np.random.default_rng(0)
-    number = 1_500
-    pd.DataFrame(
-        {
-            "encounter_id": np.arange(number),
-            "patient_nbr": rng.integers(0, 700, number),
-            "readmitted": rng.choice(["NO", "<30", ">30"], number),
-            "gender": rng.choice(["F", "M"], number),
-            "race": rng.choice(["A", "B"], number),
-            "insulin": rng.choice(["No", "Up"], number),
-            "diag_1": rng.choice(["250.8", "401", "V45"], number),
-            "time_in_hospital": rng.integers(1, 15, number),
-            "age": rng.choice(["[0-10)", "[10-20)"], number),
-        }
-    ).to_parquet(tmp_path / "diabetes_130us.parquet")
-    sizes = ["--bounds", "2", "--seeds", "1", "--num-particles", "500", "--epsilon", "9"]
-    header, *lines = benchmark("sequences", "--data", str(tmp_path), *sizes).splitlines()
-    assert header.split() == ["k", "rows", "insulin", "illness", "days", "pairs"]
-    found = {" ".join(line.split()[1:-4]): list(map(float, line.split()[-4:])) for line in lines}
-    assert list(found) == ["real, bounded", "alone", "in order"]
-    assert np.isnan(found["alone"][2])
-    assert all(0 <= error < 0.5 for error in found["in order"])

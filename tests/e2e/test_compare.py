@@ -137,13 +137,3 @@ def test_arms_are_compared_and_those_that_do_not_go_together_have_the_reason(own
     said = benchmark("show", str(results), "--exchange", "--out", str(shown))
     assert "exchange.html" in said
     assert (shown / "exchange_people_epsilon_1.png").stat().st_size > 0
-
-
-@pytest.mark.slow
-def test_protection_is_measured_over_the_penaltys_weight(own, tmp_path):
-    small = ["--weights", "0", "0.1", "--num-particles", "100"]
-    benchmark("protect", *own, *small, "--out", str(tmp_path))
-    rows = pd.read_csv(tmp_path / "protect.csv")
-    assert rows["weight"].tolist() == [0, 0.1]
-    assert (rows[["protected", "downstream", "counting", "threshold"]] >= 0).all(axis=None)
-    assert (tmp_path / "protect.png").stat().st_size > 0

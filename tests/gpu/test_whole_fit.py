@@ -5,10 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
+from benchmarks.simulated import simulated_table
 from interpreted import INTERPRETED, needs_triton
 
 from sdv_privpgd import ParticleGradientDescent
-from sdv_privpgd.benchmark.simulated import simulated_table
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger

@@ -17,9 +17,7 @@ MODULES = sorted(
     for path in ROOT.rglob("*.py")
     if ">>> " in path.read_text()
 )
-DOCUMENTED = sorted(ROOT.rglob("*.py"))
-COMMANDS = ("add_command", "add_once", "main", "read_all", "run_once")
-"""Functions of the benchmark that are called from a shell: ``--help`` says how."""
+DOCUMENTED = sorted(path for path in ROOT.rglob("*.py") if path.parent.name != "benchmark")
 WITHOUT = {
     # Commands, and what they are made of: ``cli.program.main`` has an example.
     "cli/auditing.py": ("audit",),
@@ -51,7 +49,6 @@ WITHOUT = {
     "synthesize/generations.py": ("change", "evolve", "replace"),
     "synthesize/particles/warmup.py": ("compile_all",),
     # These need a device, or several processes.
-    "benchmark/gpu.py": ("stage_seconds", "step_bytes", "step_costs"),
     "synthesize/particles/cuda/batched_finish.py": ("BatchedFinish",),
     "synthesize/particles/cuda/check.py": ("displaces_and_descends", "exchanges", "faults"),
     "synthesize/particles/cuda/displacement.py": ("descend", "displacement"),
@@ -63,19 +60,6 @@ WITHOUT = {
     "synthesize/particles/cuda/triton_kernels.py": (
         "QuantileStairs", "launch_displacement", "launch_goals", "launch_transport",
     ),
-    # Parts of a run of the benchmark, which needs tables that are downloaded.
-    "benchmark/compare.py": ("add_table_arguments", "method_of"),
-    "benchmark/learning.py": ("task_of",),
-    "benchmark/meters.py": ("in_fresh_process",),
-    "benchmark/private_models.py": ("scores_of_dp_ebm",),
-    # These need other people's packages.
-    "benchmark/reference_codes.py": (
-        "Reference", "dpmm_aim", "dpmm_independent", "dpmm_mst", "private_pgm_mwem",
-        "smartnoise_aim", "smartnoise_mst",
-    ),
-    "benchmark/single.py": ("scores_of", "table_of"),
-    "benchmark/tables.py": ("load", "read_rows", "rows_and_facts"),
-    "benchmark/values.py": ("clipped", "useful_scores", "value_scores"),
 }  # fmt: skip
 """All public classes and functions without an example, by file."""
 PUBLIC_HOMES = {
@@ -117,6 +101,4 @@ def test_each_public_class_and_function_has_an_example(path):
     ]
     lacking = {each.name for each in public if ">>> " not in (ast.get_docstring(each) or "")}
     name = str(path.relative_to(ROOT))
-    if name.startswith("benchmark/"):
-        lacking -= {*COMMANDS}
     assert lacking == {*WITHOUT.get(name, ())}

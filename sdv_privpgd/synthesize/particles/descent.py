@@ -55,7 +55,7 @@ class ParticleGradientDescent:
 
     The defaults are meant to be kept. All pairs of 10 columns of 32 cells take about 3 seconds of
     one core, of 20 columns 6 and of 50 columns 19, with 50, 70 and 180 MB of memory, for 100,000
-    as for 10,000,000 rows (``benchmark scale``).
+    as for 10,000,000 rows (``tests/benchmarks scale``).
 
     Attributes:
         num_particles: Points of the cloud. ``None`` takes between 5,000 and 100,000, a part of the

@@ -44,7 +44,7 @@ class CompiledProjection(CertifiedSolver):
         num_slices: Directions per table, fixed while it is solved.
         max_steps: The largest number of steps. The largest tables get fewer (``MOST_WORK``).
             After 1,000 steps the distance is within 1 % of the reference's after 5,000
-            (``python -m sdv_privpgd.benchmark projection``). The smallest distances need the most.
+            (``python tests/benchmarks projection``). The smallest distances need the most.
         tolerance: Relative duality gap to stop at.
         precision: Absolute gap to stop at. The noise of a table is hundreds of times larger.
 

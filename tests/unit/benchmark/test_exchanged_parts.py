@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd.benchmark.arms import Arm, is_arm, names_of, parts_of
 from sdv_privpgd.benchmark.exchanged import (
     KINDS,
     arms_of,
@@ -16,6 +15,7 @@ from sdv_privpgd.benchmark.exchanged import (
     table_of_arms,
     write_exchange,
 )
+from sdv_privpgd.benchmark.methods import Method, is_arm, names_of, parts_of
 from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, Preprocessing, decode
 from sdv_privpgd.benchmark.tables import Table
 from sdv_privpgd.columns.parsing import read_table
@@ -100,7 +100,7 @@ def test_names_and_shares_that_say_nothing_are_refused():
     with pytest.raises(ValueError, match="share"):
         Preprocessing(name="privtree", share=Fraction(1))
     with pytest.raises(ValueError, match="There is no 'dawa'"):
-        Arm(preprocess="dawa", select="mst", synthesize="pgm")
+        Method(name="dawa / mst / pgm")
 
 
 def test_all_registered_parts_make_arms_and_have_their_names():
@@ -109,8 +109,8 @@ def test_all_registered_parts_make_arms_and_have_their_names():
     for name in names:
         assert is_arm(name)
         preprocess, select, synthesize = parts_of(name)
-        arm = Arm(preprocess=preprocess, select=select, synthesize=synthesize)
-        assert arm.name == name
+        arm = Method(name=name)
+        assert arm.preprocessing == Preprocessing(name=preprocess)
         assert type(arm.strategy()) is STRATEGIES[select]
         assert type(arm.engine(3)) is type(engine_of(synthesize, seed=3))
     assert names_of(None, None, None) == []
@@ -118,14 +118,12 @@ def test_all_registered_parts_make_arms_and_have_their_names():
 
 
 def test_an_arm_passes_its_settings_on():
-    arm = Arm(
-        preprocess="privtree", select="aim", synthesize="particles", num_particles=70,
-        max_megabytes=3.0,
-    )  # fmt: skip
+    arm = Method(name="privtree / aim / particles", num_particles=70, max_megabytes=3.0)
     assert arm.engine(5).num_particles == 70
     assert arm.engine(5).seed == 5
     assert arm.strategy() == strategy_of("aim", max_megabytes=3.0)
     assert arm.settings() == {"share": 0.1, "num_particles": 70, "max_megabytes": 3.0}
+    assert Method(name="equal_width / mwem / pgm", max_megabytes=3.0).strategy().max_megabytes == 3
 
 
 def results(left_out=()):

@@ -250,7 +250,7 @@ def test_no_budget_is_left_out_where_the_engine_takes_no_triples():
 @pytest.mark.skipif(not TABLES.exists(), reason="the real tables are not here")
 @pytest.mark.parametrize("name", ["adult", "bank", "diamonds", "acs_income_ne_2018"])
 def test_on_real_tables_the_forecast_is_right_within_a_fifth(name):
-    from sdv_privpgd.benchmark.forecast import compared, declared_table
+    from benchmarks.forecast import compared, declared_table
 
     frame, facts = declared_table(name, TABLES)
     for epsilon in (0.2, 1.0, 2.5):

@@ -1,0 +1,152 @@
+"""Rows under conditions: the errors of the other columns, and the seconds of a thousand conditions.
+
+It fits a simulated table. For conditions on 1 to 4 attributes it compares the distribution of each
+other attribute with that in the whole population under the same condition. The error is half the L1
+distance, averaged over the attributes, the conditions and the seeds. ``ours`` draws 20,000 rows
+under each condition, ``100 rows`` draws 100. ``nearest`` takes only the particles that fit or, if
+there are none, the nearest ones; ``all`` takes all particles. No particle fits an absent condition.
+Then it times ``--timed`` conditions of 100 rows each, written in several ways, of a fit of mixed
+columns to ``--timed-rows``.
+"""
+
+import numpy as np
+
+from benchmarks.experiment import metadata_of, options
+from benchmarks.simulated import MIXED_COLUMNS, MIXED_DOMAIN, mixed_table, simulated_table
+from sdv_privpgd import Between, ParticleGradientDescent, PrivPGDSynthesizer
+from sdv_privpgd.benchmark.fits import fit_dataset
+from sdv_privpgd.benchmark.meters import Stopwatch
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.sampling.conditioning import ConditionalRows
+
+_BANDS = {"10 %": 0.1, "1 %": 0.01, "0.1 %": 0.001, "absent": 0.0}
+_MANY, _FEW = 20_000, 100
+_FEWEST_KNOWN = 300
+"""Fewest rows of the population that a condition may have, so that the truth is known well."""
+
+
+@options(
+    rows=50_000,
+    columns=10,
+    cells=16,
+    population=3_000_000,
+    epsilon=1.0,
+    conditions=20,
+    seeds=3,
+    timed=1_000,
+    timed_rows=50_000,
+)
+def rows(given):
+    found = {band: [] for band in _BANDS}
+    for seed in range(given.seeds):
+        number = given.rows + given.population
+        domain, codes = simulated_table(number, given.columns, num_cells=given.cells, seed=seed)
+        fitted, population = np.asfortranarray(codes[: given.rows]), codes[given.rows :].T
+        fitted.setflags(write=False)
+        engine = ParticleGradientDescent(seed=seed)
+        particles = fit_dataset(Dataset(domain, fitted), given.epsilon, engine).model
+        rng = np.random.default_rng(seed)
+        for band, share in _BANDS.items():
+            tried = _examples(population, particles.codes.T, share, given.conditions, rng)
+            found[band] += [_errors(particles, population, values, rng) for values in tried]
+    for band, errors in found.items():
+        if errors:
+            mean = {key: float(np.mean([each[key] for each in errors])) for key in errors[0]}
+            yield {"frequency": band, "conditions": len(errors), **mean}
+    yield from _seconds(given.timed, given.timed_rows)
+
+
+def _examples(population, particles, share, number, rng):
+    """At most ``number`` conditions of about one frequency, taken from rows of the population."""
+    found = 0
+    for _ in range(1_000 * number):
+        if found == number:
+            return
+        most = 3 if share else 4
+        axes = rng.choice(len(population), rng.integers(1, most + 1), replace=False).tolist()
+        row = rng.integers(population.shape[1])
+        values = {axis: int(population[axis, row]) for axis in axes}
+        fitting = _fitting(particles, values).mean()
+        # Particles are counted first, which is quick; the population only for likely conditions.
+        if not (share / 4 <= fitting <= share * 4):
+            continue
+        known = _fitting(population, values)
+        if share / 2 <= known.mean() <= (share * 2 or 1) and known.sum() >= _FEWEST_KNOWN:
+            found += 1
+            yield values
+
+
+def _fitting(codes, values):
+    """True for rows with the values, given codes of shape (attribute, row)."""
+    return np.all([codes[axis] == code for axis, code in values.items()], axis=0)
+
+
+def _errors(particles, population, values, rng):
+    """The number of particles that fit, and each method's mean error of the other attributes."""
+    domain, pool = particles.domain, particles.codes.T
+    truth = population[:, _fitting(population, values)]
+    costs = sum(
+        (pool[axis] != code) + np.abs(pool[axis].astype(int) - code) / domain.sizes[axis]
+        for axis, code in values.items()
+    )
+    ordered = dict(zip(domain.attributes, domain.sizes, strict=True))
+    rows = ConditionalRows(particles, 0, ordered)
+    wish = {
+        domain.attributes[axis]: (np.arange(domain.sizes[axis]) == code).astype(np.float64)
+        for axis, code in values.items()
+    }
+    drawn = {
+        "ours": rows.draw(wish, _MANY, rng).T,
+        "nearest": pool[:, costs == np.min(costs)],
+        "all": pool,
+        "100 rows": rows.draw(wish, _FEW, rng).T,
+        "nearest 100": pool[:, rng.choice(np.flatnonzero(costs == np.min(costs)), _FEW)],
+    }
+    others = [axis for axis in range(len(domain)) if axis not in values]
+    errors = {
+        way: np.mean([_distance(codes[axis], truth[axis], domain.sizes[axis]) for axis in others])
+        for way, codes in drawn.items()
+    }
+    return {"particles": float(_fitting(pool, values).sum()), **errors}
+
+
+def _distance(ours, theirs, size):
+    """The total variation distance of two columns of codes."""
+    counts = [np.bincount(codes, minlength=size) / len(codes) for codes in (ours, theirs)]
+    return float(np.abs(counts[0] - counts[1]).sum() / 2)
+
+
+def _seconds(number, num_rows):
+    """How long so many conditions of 100 rows each take, written in each way."""
+    from sdv.sampling import Condition, DataFrameCondition
+
+    metadata = metadata_of(MIXED_COLUMNS, primary_key="key")
+    synthesizer = PrivPGDSynthesizer(metadata, 1.0, public_domain=MIXED_DOMAIN)
+    synthesizer.fit(mixed_table(num_rows))
+    rng = np.random.default_rng(0)
+    known = mixed_table(number, seed=1).drop(columns="key")
+    three = known[["year", "city", "member"]]
+    repeated = three.loc[three.index.repeat(100)].reset_index(drop=True)
+    sets = [rng.choice(known.columns, rng.integers(1, 5), replace=False) for _ in range(number)]
+    lows = rng.integers(1900, 2016, number).tolist()
+    wanted = {
+        "one set": [Condition(dict(row), num_rows=100) for _, row in three.iterrows()],
+        "many sets": [
+            Condition(dict(known.loc[row, names]), num_rows=100) for row, names in enumerate(sets)
+        ],
+        "ranges": [
+            Condition({"year": Between(low, low + 10), "price": Between(None, 100)}, num_rows=100)
+            for low in lows
+        ],
+        "DataFrame": [DataFrameCondition(repeated)],
+    }
+    ways = {
+        way: lambda each=each: synthesizer.sample_from_conditions(each)
+        for way, each in wanted.items()
+    }
+    ways["remaining"] = lambda: synthesizer.sample_remaining_columns(repeated)
+    for way, sample in ways.items():
+        watch = Stopwatch()
+        sampled = len(sample())
+        watch.lap("seconds")
+        yield {"way": way, "conditions": number, "rows": sampled, **watch.seconds}

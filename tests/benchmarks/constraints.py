@@ -1,0 +1,193 @@
+"""Constraints: the errors with and without them, and the rows that break them. Not private.
+
+Real tables (the rows that meet a constraint, which are nearly all) and a simulated one are fitted
+with and without it. The error is half the mean L1 distance over all pairs of columns, on the cells
+of the fit without it. Columns in order have another error, in values: the mean distance of the
+quantiles of their differences from the real ones, divided by the real mean. The settings are those
+of the synthesizers (``--methods``: PrivPGD, MST or AIM), and every fit has new noise. ``--checked``
+is the number of sampled rows.
+"""
+
+import time
+
+import numpy as np
+import pandas as pd
+
+import sdv_privpgd
+from benchmarks.experiment import metadata_of, options
+from sdv_privpgd.benchmark.declarations import TABLES
+from sdv_privpgd.benchmark.fits import columns_of
+from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.encoding import encode_table
+from sdv_privpgd.columns.ordered import differences_of
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.metrics.pairs import mean_l1
+from sdv_privpgd.plugin.constraint_facts import ordered_pairs
+from sdv_privpgd.plugin.constraints import valid_rows
+
+_NAMES = (
+    "Inequality: bedrooms, rooms", "Inequality: z, x", "Range: three dates",
+    "FixedIncrements: income", "OneHotEncoding: relationship", "FixedCombinations: education",
+    "programmable: z, x and y",
+)  # fmt: skip
+"""One case for each kind of constraint."""
+
+
+@options(cases=_NAMES, methods=["PrivPGD"], epsilon=1.0, seeds=3, rows=int, checked=100_000)
+def rows(given):
+    for name in given.cases:
+        table, facts, constraint = _case(name, given.data)
+        if given.rows is not None and given.rows < len(table):
+            table = table.sample(given.rows, random_state=0)
+        table = table.reset_index(drop=True)
+        columns = _described(table, facts)
+        for method in given.methods:
+            found = _measured(table, columns, constraint, method, given)
+            yield {"case": name, "method": method, **found}
+
+
+def _measured(table, columns, constraint, method, given):
+    """The errors without and with the constraint, seconds, and rows that break it."""
+    metadata = metadata_of(columns)
+    table = table.loc[valid_rows(constraint, table, metadata)].reset_index(drop=True)
+    schema = Schema.from_sdv(columns)
+    real = encode_table(columns_of(table), schema)
+    between = _differences(constraint, schema, table)
+    found, apart, broken = {"without": [], "with": [], "fit": [], "sample": []}, {}, 0
+    for _ in range(given.seeds):
+        for kind in ("without", "with"):
+            made = getattr(sdv_privpgd, f"{method}Synthesizer")
+            synthesizer = made(metadata, given.epsilon, public_metadata=True)
+            if kind == "with":
+                synthesizer.add_constraints([constraint])
+            start = time.perf_counter()
+            synthesizer.fit(table)
+            fitted = time.perf_counter()
+            rows = synthesizer.sample(given.checked)
+            if kind == "with":
+                found["fit"].append(fitted - start)
+                found["sample"].append(time.perf_counter() - fitted)
+                broken += int((~valid_rows(constraint, rows, metadata)).sum())
+            codes = encode_table(columns_of(rows), schema)
+            found[kind].append(mean_l1(schema.domain(), real, codes) / 2)
+            for pair in zip(between, _differences(constraint, schema, rows), strict=True):
+                apart.setdefault(f"between, {kind}", []).append(_quantile_error(*pair))
+    mean = {kind: float(np.mean(each)) for kind, each in {**found, **apart}.items()}
+    return {**mean, "ratio": mean["with"] / mean["without"], "broken": broken}
+
+
+def _differences(constraint, schema, rows):
+    """The differences between columns in order, in their own steps, for each pair."""
+    pairs, found = ordered_pairs([constraint]), []
+    for each in differences_of(pairs, schema.columns, num_bins=32, shapes={}):
+        (low, no_low), (high, no_high) = (
+            encoder_for(column).read(rows.loc[:, column.name]) for column in (each.low, each.high)
+        )
+        found.append(each.between(low, high)[~(no_low | no_high)])
+    return found
+
+
+def _quantile_error(real, synthetic):
+    """The mean distance of the quantiles from the real ones, divided by the real mean."""
+    levels = np.linspace(0.005, 0.995, 100)
+    apart = np.abs(np.quantile(real, levels) - np.quantile(synthetic, levels))
+    return float(apart.mean() / real.mean())
+
+
+def _described(frame, facts):
+    """SDV's facts: numbers in these ranges, integers as such, categories as they occur."""
+    found = {}
+    for name, column in frame.items():
+        if isinstance(facts.get(name), dict):
+            found[name] = dict(facts[name])
+        elif name in facts:
+            low, high = facts[name]
+            found[name] = {"sdtype": "numerical", "range_min": low, "range_max": high}
+            if column.dtype.kind in "iu":
+                found[name]["decimal_places"] = 0
+        else:
+            values = sorted(column.dropna().astype(str).unique())
+            found[name] = {"sdtype": "categorical", "range_values": values}
+        found[name]["range_is_nullable"] = bool(column.isna().any())
+    return found
+
+
+_HOUSING = {
+    "longitude": (-124.5, -114), "latitude": (32.5, 42), "housing_median_age": (0, 52),
+    "total_rooms": (0, 40_000), "total_bedrooms": (0, 7_000), "population": (0, 40_000),
+    "households": (0, 7_000), "median_income": (0, 15.0001), "median_house_value": (0, 500_001),
+}  # fmt: skip
+_DIAMONDS = {
+    "carat": (0, 6), "depth": (40, 80), "table": (40, 100), "x": (0, 15), "y": (0, 60),
+    "z": (0, 40), "price": (0, 20_000),
+}  # fmt: skip
+_ADULT = {
+    "age": (17, 90), "capital-gain": (0, 99_999), "capital-loss": (0, 5_000),
+    "hours-per-week": (1, 99),
+}  # fmt: skip
+_WORKERS = {"Income": (0, 1_500_000), "Age": (16, 99), "Travel time to work": (0, 200)}
+_STAYS = {
+    name: {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}
+    | {"range_min": "2020-01-01", "range_max": "2022-12-31"}
+    for name in ("admitted", "treated", "left")
+}
+
+
+def _case(name, folder):
+    """The table, the facts and the constraint of a case; a pair of numbers is a range."""
+    from sdv import cag
+
+    def read(file, columns=None):
+        return pd.read_parquet(folder / f"{file}.parquet", columns=columns)
+
+    if name == "Inequality: bedrooms, rooms":
+        return read("california_housing"), _HOUSING, cag.Inequality("total_bedrooms", "total_rooms")
+    if name == "Inequality: z, x":
+        return read("diamonds"), _DIAMONDS, cag.Inequality("z", "x")
+    if name == "Range: three dates":
+        ordered = cag.Range(*_STAYS, strict_boundaries=False)
+        return _simulated_stays(), {"age": (18, 95), **_STAYS}, ordered
+    if name == "FixedIncrements: income":
+        workers = read(
+            "acs_workers_us_2018", [*_WORKERS, "Education", "Gender", "Workclass", "Race"]
+        )
+        return workers, _WORKERS, cag.FixedIncrements("Income", 10)
+    if name == "programmable: z, x and y":
+        return read("diamonds"), _DIAMONDS, _flat()
+    adult = read("adult").drop(columns="fnlwgt")
+    if name == "FixedCombinations: education":
+        adult["education-num"] = adult["education-num"].astype(str)
+        schools = TABLES["adult"].facts["education"]["range_values"]
+        pairs = [(school, str(number)) for number, school in enumerate(schools, start=1)]
+        names = ["education", "education-num"]
+        return adult, _ADULT, sdv_privpgd.FixedCombinations(names, pairs)
+    # Adult's six relationships in six columns.
+    hot = pd.get_dummies(adult.pop("relationship"), prefix="is", dtype=int)
+    table = adult.drop(columns="education-num").join(hot)
+    return table, _ADULT | dict.fromkeys(hot, (0, 1)), cag.OneHotEncoding(list(hot))
+
+
+def _simulated_stays():
+    """Simulated stays in a hospital: three dates in order, which depend on a ward and an age."""
+    generator, count = np.random.default_rng(0), 50_000
+    age, ward = generator.integers(18, 95, count), generator.integers(0, 6, count)
+    waits = generator.gamma(1.5, 3.0 + 2.0 * ward)
+    stays = generator.gamma(2.0, 2.0 + age / 10)
+    start = generator.integers(0, 900, count)
+    days = np.stack([start, start + waits, start + waits + stays]).astype(int)
+    dates = np.datetime64("2020-01-01") + np.minimum(days, 1_095).astype("m8[D]")
+    columns = {name: pd.Series(own.astype(str)) for name, own in zip(_STAYS, dates, strict=True)}
+    return pd.DataFrame({**columns, "ward": ward.astype(str), "age": age})
+
+
+def _flat():
+    from sdv.cag import SingleTableProgrammableConstraint
+
+    class Flat(SingleTableProgrammableConstraint):
+        """A diamond is at most three quarters as high as it is long and wide on average."""
+
+        def is_valid(self, synthetic_data):
+            rows = synthetic_data
+            return rows["z"] <= 0.375 * (rows["x"] + rows["y"])
+
+    return Flat()

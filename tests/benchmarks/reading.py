@@ -1,0 +1,118 @@
+"""Time and memory from rows to the exact tables of all pairs, by source and number of rows.
+
+A part of ``scale``. Public rows of a simulator are counted; no noise is timed, for it does not grow
+with the rows.
+"""
+
+import time
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+
+from benchmarks.experiment import apart
+from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
+
+SOURCES = ("parquet", "duckdb", "polars", "arrow", "csv", "frame", "tuples")
+"""Files of Parquet, a DuckDB relation and a lazy Polars frame of them, an Arrow table, a file of
+CSV, a frame of pandas; and a tuple for each row and pair, as dpsynth's pipeline makes them."""
+
+_LARGEST = {"arrow": 10**7, "csv": 10**7, "frame": 10**7, "tuples": 10**6}
+"""Rows of sources that are in memory or slow."""
+
+
+def lines(folder, numbers, sources):
+    """One line for each source and number of rows, in fresh processes."""
+    for number in numbers:
+        for source in sources:
+            if number <= _LARGEST.get(source, number):
+                size = {"source": source, "rows": number}
+                yield {**size, **apart(once, **size, folder=folder)}
+
+
+def once(source, rows, folder):
+    from benchmarks.visits import COLUMNS, write_visits
+
+    folder = write_visits(Path(folder), rows)
+    count = _tuples if source == "tuples" else _counted
+    opened = _table(source, folder)
+    wall, cpu, memory = Stopwatch(), Stopwatch(time.process_time), PeakMemory()
+    for name in count(opened):
+        wall.lap(name)
+        cpu.lap(name)
+    used, pairs = sum(cpu.seconds.values()), len(COLUMNS) * (len(COLUMNS) - 1) // 2 * rows
+    return {
+        **{f"{name}_s": wall.seconds.get(name, 0.0) for name in ("look", "encode", "count")},
+        "Mrows_per_s": rows / sum(wall.seconds.values()) / 1e6,
+        "cpu_s": used,
+        # From rows to counts: a look is for what is not declared.
+        "Mpairs/core_s": pairs / (used - cpu.seconds.get("look", 0.0)) / 1e6,
+        "peak_MiB": memory.mebibytes(),
+    }
+
+
+def _table(source, folder):
+    """What a user of the source has."""
+    if source in ("parquet", "tuples"):
+        return folder
+    if source == "duckdb":
+        import duckdb
+
+        return duckdb.connect().sql(f"select * from '{folder}/*.parquet'")
+    if source == "polars":
+        import polars
+
+        return polars.scan_parquet(f"{folder}/*.parquet")
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    if source == "csv":
+        path = folder.with_suffix(".csv")
+        if not path.exists():
+            pyarrow.csv.write_csv(pyarrow.parquet.read_table(folder), path)
+        return path
+    table = pyarrow.parquet.read_table(folder)
+    return table.to_pandas() if source == "frame" else table
+
+
+def _counted(table):
+    """Looks, encodes and counts all pairs; gives the name of each stage when it has ended."""
+    from benchmarks.visits import COLUMNS
+    from sdv_privpgd.columns.bins import SignedPowers
+    from sdv_privpgd.columns.readings import Reading
+    from sdv_privpgd.columns.schema import Schema
+    from sdv_privpgd.privacy.boundary import PrivateTable
+    from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+    from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
+
+    schema = Schema.from_sdv(COLUMNS)
+    books = Books(PrivacyLedger.open(1.0, 1e-9, Adjacency.REPLACE_ONE))
+    opened, errors = PrivateTable.opened(table, COLUMNS, COLUMNS)
+    if errors:
+        raise ValueError(" ".join(errors))
+    cells = SignedPowers()
+    grid = {"cells": cells, "groups": (0,) * len(cells)}
+    kinds = {name: ["coarse", "numbers"] for name in ("age", "stay", "visits", "bmi")}
+    kinds |= {name: ["categories"] for name in ("ward", "diagnosis", "region")}
+    asked = [Reading(name=name, asks=frozenset(asks), **grid) for name, asks in kinds.items()]
+    opened.first_look(asked, books)
+    yield "look"
+    curator = opened.curator(schema, books)
+    yield "encode"
+    queries = [MarginalQuery(clique) for clique in schema.domain().cliques(2)]
+    curator.measure(queries, books.ledger.budget / 2, what="all pairs")
+    yield "count"
+
+
+def _tuples(folder):
+    """A tuple for each row and pair of its codes, counted one by one."""
+    from benchmarks.visits import COLUMNS
+    from sdv_privpgd.columns.encoding import encode_table
+    from sdv_privpgd.columns.schema import Schema
+    from sdv_privpgd.sources.opening import open_source
+
+    schema, found = Schema.from_sdv(COLUMNS), Counter()
+    pairs = list(combinations(range(len(COLUMNS)), 2))
+    for batch in open_source(folder).batches(list(COLUMNS)):
+        for row in encode_table(batch.columns, schema).tolist():
+            found.update((a, b, row[a], row[b]) for a, b in pairs)
+    yield "count"

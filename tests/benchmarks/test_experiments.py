@@ -1,0 +1,144 @@
+"""Each experiment says what it measures, and runs on tiny tables."""
+
+import csv
+import json
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.experiment import HERE, NAMES, main, means, quiet
+from benchmarks.simulated import mixed_table, simulated_table
+
+FEW = ["--num-particles", "100", "--seeds", "1"]
+RUNS = {  # options that make it small, and how many lines it has at least
+    "acs": (["--num-particles", "100"], 1),
+    "adult": (FEW, 4),
+    "columns": (["--columns", "4", "--rows", "2000"], 1),
+    "conclusions": (["--tables", "acs_income", "--rows", "300", "--repetitions", "2",
+                     "--processes", "1", "--num-particles", "100"], 1),
+    "conclusions --regression": (["--fits", "1", "--num-particles", "100"], 1),
+    "conditions": (["--rows", "2000", "--columns", "4", "--cells", "8", "--population", "30000",
+                    "--seeds", "1", "--conditions", "2", "--timed", "5", "--timed-rows", "500"], 7),
+    "constraints": (["--cases", "Range: three dates", "--rows", "500", "--checked", "2000",
+                     "--seeds", "1"], 1),
+    "curves": (["--num-particles", "100", "--epochs", "0", "1", "3", "--sweeps", "1",
+                "--targets", "true"], 20),
+    "declaring": ([*FEW, "--arms", "undeclared", "declared", "--by-column"], 10),
+    "diabetes": (["--num-particles", "100"], 1),
+    "discovery": ([*FEW, "--tables", "diabetes", "--epsilons", "9", "--by-column"], 8),
+    "forecast": (["--tables", "diabetes", "--epsilons", "1", "--fits", "1"], 1),
+    "gpu": None,  # tests/gpu
+    "half_spaces": (["--tables", "adult", "--arms", "PGM", "Real"], 2),
+    "holders": ([*FEW, "--holders", "2", "--alone", "1"], 2),
+    "holders --refine": (FEW, 2),
+    "intervals": (["--tables", "diabetes", "--epsilons", "9", "--fits", "3", "--questions", "12"],
+                  1),
+    "kernels": (["--num-particles", "500", "--repetitions", "1", "--steps", "64"], 6),
+    "kernels --first-calls": ([], 2),
+    "learning": ([*FEW, "--arms", "target", "Real", "DP-EBM"], 3),
+    "people": ([*FEW, "--bounds", "2", "--columns", "2"], 4),
+    "projection": (["--rows", "500", "--columns", "3", "--cells", "4", "--repetitions", "1",
+                    "--compared", "1", "--steps", "50", "--epsilon", "0.2"], 2),
+    "protect": ([*FEW, "--table", "acs_income", "--weights", "0", "0.1"], 2),
+    "scale": (["--rows", "300", "--columns", "2", "3", "--num-particles", "100"], 2),
+    "scale --from-frame": (["--rows", "300", "--columns", "2", "--num-particles", "100"], 1),
+    "scale --from-files .": (["--rows", "2000", "--sources", "parquet", "tuples"], 2),
+    "sequences": ([*FEW, "--bounds", "2", "--epsilon", "9"], 3),
+    "shapes": (["--shapes", "far", "--fits", "1", "--rows", "300", "--engine", "pgm",
+                "--strategy", "mst"], 1),
+    "stages": (["--share", "0.0001", "--repetitions", "1"], 7),
+    "undeclared": (["--tables", "mixed", "--rows", "300", "--num-particles", "100"], 1),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """A folder of miniatures of the tables that are not simulated, with the facts beside them."""
+    folder, rng, number = tmp_path_factory.mktemp("tables"), np.random.default_rng(0), 400
+
+    def write(name, bounds=(), **columns):
+        table = pd.DataFrame(columns)
+        facts = {
+            "sdtypes": dict.fromkeys(table.columns, "categorical")
+            | dict.fromkeys(bounds, "numerical"),
+            "dtypes": {column: str(kind) for column, kind in table.dtypes.items()},
+            "public_bounds": {column: [0, 99] for column in bounds},
+            "missing": {},
+        }
+        (folder / f"{name}.json").write_text(json.dumps(facts))
+        table.to_parquet(folder / f"{name}.parquet")
+
+    rich = rng.random(number) < 0.4
+    age = rng.integers(17, 90, number) // (1 + rich) + 17
+    education = rng.integers(1, 17, number)
+    write(
+        "adult",
+        ["age", "education-num", "hours-per-week"],
+        age=age.clip(17, 90),
+        fnlwgt=age,
+        **{"education-num": education, "hours-per-week": rng.integers(1, 99, number)},
+        education=rng.choice(["Masters", "Bachelors"], number),
+        sex=rng.choice(["Female", "Male"], number),
+        income=np.where(rich, ">50K", "<=50K"),
+    )
+    write("acs_income_xx", AGEP=age.clip(17, 99), SEX=rng.integers(1, 3, number), PINCP=rich)
+    write(
+        "diabetes_130us",
+        ["time_in_hospital"],
+        encounter_id=np.arange(number),
+        patient_nbr=rng.integers(0, number // 2, number),
+        readmitted=rng.choice(["NO", "<30", ">30"], number),
+        gender=rng.choice(["F", "M"], number),
+        race=rng.choice(["A", "B"], number),
+        insulin=rng.choice(["No", "Up"], number),
+        diag_1=rng.choice(["250.8", "401", "V45"], number),
+        time_in_hospital=rng.integers(1, 15, number),
+        age=rng.choice(["[0-10)", "[10-20)"], number),
+    )
+    mixed_table(number).assign(key=[f"key-{row}" for row in range(number)]).to_parquet(
+        folder / "mixed.parquet"
+    )
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, run in RUNS.items() if run])
+def test_an_experiment_prints_a_line_for_each_of_its_runs(
+    name, tables, tmp_path, monkeypatch, capsys
+):
+    small, number = RUNS[name]
+    monkeypatch.chdir(tmp_path)
+    with quiet():
+        main([*name.split(), *small, "--data", str(tables), "--out", "."])
+    (written,) = tmp_path.glob("*.csv")
+    with written.open() as file:
+        lines = list(csv.DictReader(file))
+    assert number <= len(lines) < len(capsys.readouterr().out.splitlines())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_experiment_says_what_it_measures_and_is_listed(name, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main([name, "--help"])
+    assert import_module(f"benchmarks.{name}").__doc__.strip() in capsys.readouterr().out
+    assert f"`{name}`" in (HERE / "RESULTS.md").read_text()
+    assert name in {run.split()[0] for run in RUNS}
+
+
+def test_means_have_the_standard_error_of_the_first_score():
+    assert means([{"l1": 1.0, "s": 5.0}]) == {"l1": 1.0, "s": 5.0}
+    assert means([{"l1": 1.0, "s": 5.0}, {"l1": 3.0, "s": 5.0}]) == {"l1": 2.0, "s": 5.0, "+-": 1.0}
+
+
+def test_simulated_tables_repeat_and_have_dependent_columns_in_all_cells():
+    domain, codes = simulated_table(20_000, 6)
+    again = simulated_table(20_000, 6)[1]
+    np.testing.assert_array_equal(codes, again)
+    assert codes.dtype == np.uint8
+    assert domain.sizes == (32,) * 6
+    assert (codes.min(axis=0) == 0).all()
+    assert (codes.max(axis=0) == 31).all()
+    correlations = np.corrcoef(codes, rowvar=False)[np.triu_indices(6, 1)]
+    assert np.abs(correlations).max() > 0.3
