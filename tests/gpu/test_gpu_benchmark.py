@@ -46,7 +46,7 @@ def test_a_small_run_has_all_stages_and_a_step_that_takes_time():
     assert list(stages)[2:-2] == [
         "measure", "consistency", "project", "start", "descend", "finish",
     ]  # fmt: skip
-    kernel = choose_kernel("reference", enable_gpu=False)
+    kernel = choose_kernel("torch", enable_gpu=False)
     targets = gpu.simulated_targets(dataset)
     costs = gpu.step_costs(kernel, kernel, targets, 3, 300, (1, 1), repetitions=1, bandwidth=4.8e12)
     assert costs["GB/s"] == pytest.approx(costs["MB"] * 1e6 / costs["us"] / 1e3)

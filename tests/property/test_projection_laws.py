@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.projection import balanced, simplex_projection
-from sdv_privpgd.synthesize.particles.references.primal_dual import PrimalDualProjection
+from references.primal_dual import PrimalDualProjection
 
 F64 = torch.float64
 values_of = lambda size: st.lists(st.floats(-2, 2), min_size=size, max_size=size).map(

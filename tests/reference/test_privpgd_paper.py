@@ -14,7 +14,7 @@ from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.optimizers import Pull
 from sdv_privpgd.synthesize.particles.published.adam import AdamStep
 from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
-from sdv_privpgd.synthesize.particles.references.wasserstein import sliced_w1
+from references.wasserstein import sliced_w1
 
 
 def measured(table, num_records=1_000_000):

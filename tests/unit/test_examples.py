@@ -50,16 +50,9 @@ WITHOUT = {
     "synthesize/particles/warmup.py": ("compile_all",),
     # These need a device, or several processes.
     "benchmark/gpu.py": ("stage_seconds", "step_bytes", "step_costs"),
-    "synthesize/particles/cuda/batched_finish.py": ("BatchedFinish",),
-    "synthesize/particles/cuda/check.py": ("displaces_and_descends", "exchanges", "faults"),
-    "synthesize/particles/cuda/displacement.py": ("descend", "displacement"),
-    "synthesize/particles/cuda/distributed.py": (
-        "SharedDisplacement", "from_first_process", "require_same_answers",
-    ),
-    "synthesize/particles/cuda/exchange_kernels.py": ("crowd", "join", "move", "propose", "weigh"),
-    "synthesize/particles/cuda/triton_exchange.py": ("Buffers", "View", "launch_batch"),
-    "synthesize/particles/cuda/triton_kernels.py": (
-        "QuantileStairs", "launch_displacement", "launch_goals", "launch_transport",
+    "synthesize/particles/batched_finish.py": ("BatchedFinish",),
+    "synthesize/particles/kernels/exact.py": (
+        "descend", "displacement", "displacement_to_targets", "quantile_targets",
     ),
     # Parts of a run of the benchmark, which needs tables that are downloaded.
     "benchmark/compare.py": ("add_table_arguments", "method_of"),

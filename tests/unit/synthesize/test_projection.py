@@ -12,8 +12,8 @@ from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
 from sdv_privpgd.synthesize.particles.projection import SignedTable, balanced, simplex_projection
 from sdv_privpgd.synthesize.particles.published.directions import independent_directions
 from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
-from sdv_privpgd.synthesize.particles.references.primal_dual import PrimalDualProjection
-from sdv_privpgd.synthesize.particles.references.wasserstein import sliced_w1
+from references.primal_dual import PrimalDualProjection
+from references.wasserstein import sliced_w1
 
 F64 = torch.float64
 BOTH = pytest.mark.parametrize(

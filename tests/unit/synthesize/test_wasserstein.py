@@ -14,7 +14,7 @@ from sdv_privpgd.synthesize.particles.embedding import (
     nearest_codes,
 )
 from sdv_privpgd.synthesize.particles.published.directions import independent_directions
-from sdv_privpgd.synthesize.particles.references.wasserstein import (
+from references.wasserstein import (
     displacement_to_targets,
     quantile_targets,
     sliced_w1,
