@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import torch
 from devices import DEVICES, needs_numba, seeded, skip_without
+from references.primal_dual import PrimalDualProjection
+from references.wasserstein import sliced_w1
 
 from sdv_privpgd.synthesize.particles import batched_projection
 from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
 from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.projection import SignedTable, balanced
-from references.primal_dual import PrimalDualProjection
-from references.wasserstein import sliced_w1
 
 F64 = torch.float64
 ON_DEVICES = pytest.mark.parametrize("device", DEVICES)

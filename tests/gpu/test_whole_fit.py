@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from devices import DEVICES, skip_without
+from references.wasserstein import sliced_w1
 
 from sdv_privpgd import ParticleGradientDescent
 from sdv_privpgd.benchmark.simulated import simulated_table
@@ -18,7 +19,6 @@ from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
 from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
 from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
-from references.wasserstein import sliced_w1
 
 
 def errors(model, domain, truth):

@@ -3,7 +3,6 @@
 Every function is exact for the directions that it is given.
 """
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import torch
 from generators import seeded
-
-from sdv_privpgd.synthesize.particles.directions import stratified_directions
-from sdv_privpgd.synthesize.particles.embedding import cell_centers
-from sdv_privpgd.synthesize.particles.kernels import choose_kernel, cpu
-from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
-from sdv_privpgd.synthesize.particles.kernels import exact as reference
 from references.wasserstein import (
     quantile_targets,
     sliced_w2_displacement,
 )
+
+from sdv_privpgd.synthesize.particles.directions import stratified_directions
+from sdv_privpgd.synthesize.particles.embedding import cell_centers
+from sdv_privpgd.synthesize.particles.kernels import choose_kernel, cpu
+from sdv_privpgd.synthesize.particles.kernels import exact as reference
+from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
 
 AXES = [[0], [3, 1], [2, 0, 1], [1, 2]]
 CELLS = [3, 20, 33, 1]
