@@ -70,9 +70,7 @@ WITHOUT = {
 }  # fmt: skip
 """All public classes and functions without an example, by file."""
 PUBLIC_HOMES = {
-    "sdv_privpgd.metrics._classes": "sdv_privpgd.metrics",
-    "sdv_privpgd.metrics._on_cells": "sdv_privpgd.metrics",
-    "sdv_privpgd.metrics._on_values": "sdv_privpgd.metrics",
+    "sdv_privpgd.metrics._sdmetrics": "sdv_privpgd.metrics",
     "sdv_privpgd.plugin.synthesizers": "sdv_privpgd.synthesizer",
 }
 """Modules whose classes say that they come from another one, which pickles name."""

@@ -210,14 +210,13 @@ class _Search:
             gains = (weights * (lacks[there] - lacks[here] - _UNIT * leaves)).sum(dim=0)
             active = active & (gains > 0)
             flow = _moved(leaves & active, there, here, torch.zeros_like(lacks))
-            crowd = (weights * leaves * (flow[there] - flow[here] - 2)).sum(
-                dim=0
-            )  # without its own
+            flows = flow[there] - flow[here] - 2  # without its own part of them
+            crowd = (weights * leaves * flows).sum(dim=0)
             loss = (crowd.clamp(min=0) * _UNIT).double()
             drawn = torch.rand(len(old), generator=generator, device=lacks.device)
             share = drawn * loss / gains.clamp(min=1)
             depth = (share[:, None] <= self.factors).sum(dim=1) * active
-            # Those in exactly so many subsets; a subset holds all that are in it and in further ones.
+            # First those in exactly so many subsets: the first subset holds them all.
             arrived = torch.stack(
                 [
                     _moved(leaves & (depth == each + 1), there, here, torch.zeros_like(lacks))
