@@ -8,14 +8,12 @@ import numpy as np
 
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.evidence import surely_held
-from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.forecast import fitting
 from sdv_privpgd.matching import require_match
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Query
-from sdv_privpgd.progress import Progress, Stage, expect, silent
+from sdv_privpgd.privacy.queries import CountQuery, Query
+from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine, Model
 
@@ -193,7 +191,6 @@ def fit(
     array([0.52, 0.48])
     """
     domain, measured = answers.domain, answers.measurements
-    expect(progress, lambda: _left(domain, measured, engine))
     model = engine.fit(domain, measured, warm_start=warm_start, progress=progress)
     held = surely_held(domain, measured)
     if any(measurement.query in answers.statistics for measurement in measured):
@@ -201,11 +198,3 @@ def fit(
     return Release(
         domain=domain, ledger=answers.ledger, measurements=measured, model=model, held=held
     )
-
-
-def _left(domain: Domain, answers: Sequence[Measurement], engine: Engine) -> list[Stage]:
-    """The stages that a fit to these answers is expected to take."""
-    cliques = [each.query.clique for each in answers if isinstance(each.query, MarginalQuery)]
-    coarse = [each.query.clique for each in answers if isinstance(each.query, GroupedMarginalQuery)]
-    total = estimate_total(domain, answers).value
-    return fitting(domain, total, list(dict.fromkeys(cliques)), engine, coarse)

@@ -1,8 +1,8 @@
 """Progress of long work, reported stage by stage."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 Item = TypeVar("Item")
 
@@ -35,43 +35,6 @@ def silent(items: Sequence[Item], stage: str) -> Iterable[Item]:
     """
     del stage
     return items
-
-
-class Stage(NamedTuple):
-    """A part of the work, and the seconds that public facts forecast for it.
-
-    >>> Stage("encode", 0.5).seconds
-    0.5
-    """
-
-    name: str
-    seconds: float
-
-
-@runtime_checkable
-class Planned(Protocol):
-    """A ``Progress`` that shows the whole of the work, and therefore needs to know what is to come.
-
-    >>> isinstance(silent, Planned)
-    False
-    """
-
-    def expect(self, stages: Sequence[Stage]) -> None:
-        """Takes these stages, in this order, as all that is left."""
-        ...
-
-
-def expect(progress: Progress, foretold: Callable[[], Sequence[Stage]]) -> None:
-    """Tells a ``Planned`` progress what is left; computes nothing for any other.
-
-    Args:
-        progress: The progress to tell.
-        foretold: Returns the stages to come, which must be public.
-
-    >>> expect(silent, lambda: [Stage("encode", 0.5)])
-    """
-    if isinstance(progress, Planned):
-        progress.expect(foretold())
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from sdv_privpgd.progress import Item, Stage
+from sdv_privpgd.progress import Item
 
 _CLOCK = "TIMESTAMP"
 """What SDV's log records have that no two runs share."""
@@ -68,10 +68,6 @@ class Steps:
                 done += 1
         finally:
             self.told.append(f"{stage}: {done} done")
-
-    def expect(self, stages: Sequence[Stage]) -> None:
-        """Takes the stages that are to come."""
-        self.told.append(f"expects {[(stage.name, stage.seconds) for stage in stages]!r}")
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.progress import Progress, expect, silent
+from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.document import Report
 from sdv_privpgd.report.noise_advice import on_large_delta
@@ -304,11 +304,9 @@ def _fitted(
     fit: Fit, table: PrivateTable, progress: Progress, known: Sequence[Measurement], *, stops: bool
 ) -> Fitted:
     """The steps of a fit in order."""
-    num_rows = fit.settings.foretold_rows(table)
-    begin(progress, fit.settings.engine, lambda: fit.stages(num_rows))
+    begin(progress, fit.settings.engine)
     if not fit.has_discovered:
         fit.discover(table, progress)
-    expect(progress, lambda: fit.stages(num_rows))
     fit.ask(table, progress, known=known, stops=stops)
     return fit.model(progress)
 

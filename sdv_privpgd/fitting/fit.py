@@ -9,15 +9,14 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from sdv_privpgd import forecast, pipeline
-from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, without_domain
+from sdv_privpgd import pipeline
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.outside import Beyond
 from sdv_privpgd.discovery.plan import Discovery, discover, reserved_delta
 from sdv_privpgd.discovery.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.discovery.transcript import Answered, Transcript
 from sdv_privpgd.discovery.unseen import SPREAD, rows_unseen
-from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.fitting.description import Description
@@ -32,7 +31,7 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.progress import Progress, Stage, silent
+from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.report.advice import advice
 from sdv_privpgd.report.known_facts import Facts
 from sdv_privpgd.sampling.visits import RowMaker
@@ -302,34 +301,6 @@ class Fit:
         kinds = MarginalQuery | GroupedMarginalQuery
         answers = () if self.curator is None else self.curator.measurements
         return [answer for answer in answers if isinstance(answer.query, kinds)]
-
-    def stages(self, num_rows: int) -> list[Stage]:
-        """What is still to come, for a progress bar, at about so many rows."""
-        description = self.description
-        undeclared = {} if self.has_discovered else description.undeclared
-        lacking = without_domain(undeclared)
-        known = description.declared_schema if lacking else description.schema
-        sizes = {column.name: column.size for column in known.columns}
-        for name in lacking:
-            sizes[name] = forecast.usual_size(undeclared[name], description.most_bins)
-        domain = Domain(tuple(sizes), tuple(sizes.values()))
-        strategy, engine = self.settings.strategy, self.settings.engine
-        return [
-            *forecast.looking(
-                num_rows,
-                len(undeclared),
-                0 if self.has_discovered else len(description.short_ranges),
-            ),
-            *forecast.encoding(num_rows, [description.measured[name] for name in sizes]),
-            *forecast.asking(domain, num_rows, strategy, engine),
-            *forecast.fitting(
-                domain,
-                num_rows,
-                forecast.cliques_of(domain, strategy),
-                engine,
-                forecast.coarse_cliques_of(domain, strategy),
-            ),
-        ]
 
     @property
     def _engine(self) -> Engine:

@@ -205,8 +205,7 @@ def asked_again(
     ["('ill',)", "('ill',)"]
     """
     assert fitted.release is not None
-    num_rows = fit.settings.foretold_rows(table)
-    begin(progress, fit.settings.engine, lambda: fit.stages(num_rows))
+    begin(progress, fit.settings.engine)
     known = fitted.release.measurements
     fit.ask(table, progress, known=known, again=True)
     starts = (*fitted.starts, len(known))

@@ -9,7 +9,6 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from sdv_privpgd.fitting.methods import engine_of, strategy_of
-from sdv_privpgd.forecast import USUAL_ROWS
 from sdv_privpgd.matching import require_kind
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
@@ -89,13 +88,6 @@ class Settings:
                 "weigh_people does not go with private gradients: a sample has each row or has it "
                 "not, and none of them in part. Leave it out."
             )
-
-    def foretold_rows(self, table: PrivateTable | EncodedTable | None) -> int:
-        """The number of rows where it is public, else a usual one: a bar must not tell it."""
-        if self.adjacency is Adjacency.ADD_REMOVE:
-            return USUAL_ROWS
-        known = None if table is None else table.known_rows(self.adjacency)
-        return USUAL_ROWS if known is None else known
 
     @property
     def people(self) -> tuple[str, int, bool] | None:

@@ -10,7 +10,7 @@ from typing import Any
 from joblib import Parallel, delayed
 
 from sdv_privpgd.inference.refits import Refit, Refits
-from sdv_privpgd.progress import Progress, Stage, expect, silent
+from sdv_privpgd.progress import Progress, silent
 
 _WORTH_PROCESSES = 20.0
 """Seconds of work from which on other processes are started: each takes a few seconds to start."""
@@ -51,7 +51,7 @@ def repeated(
         numbers: The numbers of the refits.
         seed: Of the simulated rows and noise.
         num_processes: How many processes may be used; ``None`` for as many as there are cores.
-        progress: Told of the steps, and of the seconds that they will take.
+        progress: Told of the steps.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
@@ -66,7 +66,6 @@ def repeated(
     found += [task(number) for number in numbers[1:2]]
     seconds, left = time.perf_counter() - begun, numbers[2:]
     processes = _num_processes(num_processes, len(left), seconds)
-    expect(progress, lambda: [Stage(STAGE, seconds * len(left) / processes)])
     results = _in_processes(task, left, processes) if processes > 1 else map(task, left)
     for _ in progress(left, STAGE):
         found.append(next(results))

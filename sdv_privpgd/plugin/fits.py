@@ -33,7 +33,7 @@ from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.progress import Progress, expect, silent
+from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.document import Report
 from sdv_privpgd.sources.opening import UnknownKindError
@@ -146,10 +146,8 @@ class FitsOfTables(FittedState):
             self._shown() as progress,
             self._account.charged(Fit(settings, description), names) as fit,
         ):
-            num_rows = settings.foretold_rows(table)
-            begin(progress, fit.settings.engine, lambda: fit.stages(num_rows))
+            begin(progress, fit.settings.engine)
             fit.discover(table, progress)
-            expect(progress, lambda: fit.stages(num_rows))
             self._run(fit, names, table, progress, stops=True)
         self._speak_up(description.on_days)
 
@@ -202,8 +200,7 @@ class FitsOfTables(FittedState):
                 answered=kept.looked,
             )
             with self._shown() as progress, self._account.charged(fit, kept.names, goes_on=True):
-                num_rows = kept.known_rows or settings.foretold_rows(table)
-                begin(progress, fit.settings.engine, lambda: fit.stages(num_rows))
+                begin(progress, fit.settings.engine)
                 if not fit.has_discovered and table is not None:
                     fit.discover(table, progress)
                 self._run(fit, kept.names, table, progress, kept.answers)
@@ -251,8 +248,7 @@ class FitsOfTables(FittedState):
         self._require_rows(table)
         fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
         with self._shown() as progress, self._account.charged(fit, names):
-            num_rows = settings.foretold_rows(table)
-            begin(progress, fit.settings.engine, lambda: fit.stages(num_rows))
+            begin(progress, fit.settings.engine)
             self._run(fit, names, table, progress)
         self._speak_up()
 

@@ -81,8 +81,7 @@ class PrivPGDSynthesizer(PrivateSynthesizer, strategy="all_pairs", engine="parti
         num_particles: Synthetic records that the particles engine fits. ``None``: a part of the
             rows, at most 100,000 and fewer for many columns.
         penalties: Penalties of its descent (``ProtectedThreshold``, ``DifferentiablePenalty``).
-        enable_gpu: Whether it uses CUDA when there is one. Its kernels are tested in Triton's
-            interpreter, and have not run on a device.
+        enable_gpu: Whether it uses CUDA when there is one. It has not run on a device yet.
         max_megabytes: The largest model of ``'aim'``, ``'mwem'``, ``'privmrf'`` and
             ``'adaptive'``, in MiB. Larger ones fit more pairs and take longer. ``None`` is 80.
         seed: Of what comes after the noisy answers, the sampled rows above all. The noise and

@@ -107,7 +107,7 @@ def modelled(
         )
     tables = [each.query.clique for each in measurements if isinstance(each.query, MarginalQuery)]
     require_model(own, schema.domain(), tables)
-    begin(progress, own, list)
+    begin(progress, own)
     answers = pipeline.Answers(
         domain=schema.domain(), ledger=ledger, measurements=tuple(measurements), statistics=()
     )

@@ -29,7 +29,6 @@ from sdv_privpgd.audit import door
 from sdv_privpgd.domain import Grouping
 from sdv_privpgd.fitting import door as fitting_door
 from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy import boundary
 from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.accounting import range_epsilon_of, stddev_for
@@ -329,7 +328,13 @@ class TestLeaks:
         assert {"dtypes"} <= failed(nullable) <= {"dtypes", "samples"}
 
     def test_a_bar_that_knows_the_number_of_rows(self, plant):
-        plant(Settings, "foretold_rows", lambda self, table: len(table._source.columns["age"]))
+        real = Fit.discover
+
+        def leaking(self, table, progress):
+            list(progress(range(len(table._source.columns["age"])), "rows"))
+            return real(self, table, progress)
+
+        plant(Fit, "discover", leaking)
         assert failed(adjacency="add_remove") == {"progress"}
 
     def test_a_step_for_each_row(self, plant):

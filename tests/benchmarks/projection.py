@@ -22,8 +22,8 @@ from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.projection import SignedTable
 from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
-from sdv_privpgd.synthesize.particles.references.primal_dual import PrimalDualProjection
-from sdv_privpgd.synthesize.particles.references.wasserstein import sliced_w1
+from references.primal_dual import PrimalDualProjection
+from references.wasserstein import sliced_w1
 from sdv_privpgd.synthesize.particles.targets import goals_of
 
 _FRESH_SLICES = 1_000

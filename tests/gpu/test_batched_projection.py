@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 import torch
-from interpreted import needs_numba, seeded
+from devices import DEVICES, needs_numba, seeded, skip_without
+from references.primal_dual import PrimalDualProjection
+from references.wasserstein import sliced_w1
 
-from sdv_privpgd.synthesize.particles.cuda import batched_projection
-from sdv_privpgd.synthesize.particles.cuda.batched_projection import BatchedProjection
+from sdv_privpgd.synthesize.particles import batched_projection
+from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
 from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.projection import SignedTable, balanced
-from sdv_privpgd.synthesize.particles.references.primal_dual import PrimalDualProjection
-from sdv_privpgd.synthesize.particles.references.wasserstein import sliced_w1
 
 F64 = torch.float64
-DEVICES = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+ON_DEVICES = pytest.mark.parametrize("device", DEVICES)
 
 
 def mixed_tables():
@@ -29,12 +29,7 @@ def mixed_tables():
     return [*tables, SignedTable(cell_centers((5, 6)), ridge / ridge.sum())]
 
 
-def skip_without(device):
-    if device == "cuda" and not torch.cuda.is_available():
-        pytest.skip("needs CUDA")
-
-
-@DEVICES
+@ON_DEVICES
 def test_each_certificate_encloses_what_one_table_alone_reaches(device):
     skip_without(device)
     tables, one_by_one, drawn = mixed_tables(), seeded(), seeded()
@@ -57,7 +52,7 @@ def test_each_certificate_encloses_what_one_table_alone_reaches(device):
 
 
 @needs_numba
-@DEVICES
+@ON_DEVICES
 def test_it_agrees_with_the_compiled_projection(device):
     from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
 

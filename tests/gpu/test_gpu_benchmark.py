@@ -5,7 +5,7 @@ import torch
 from benchmarks.experiment import HERE
 from benchmarks.gpu import stage_seconds
 from benchmarks.simulated import simulated_table
-from interpreted import needs_numba, subprocess_of
+from processes import python
 
 from sdv_privpgd.privacy.dataset import Dataset
 
@@ -18,12 +18,11 @@ def test_without_a_device_it_says_so_in_one_line_and_needs_the_core_alone():
         f"sys.path.insert(0, {str(HERE.parent)!r}); "
         "from benchmarks.experiment import main; main(['gpu'])"
     )
-    done = subprocess_of(["-c", code])
+    done = python("-c", code)
     assert done.returncode == 1, done.stderr
     assert done.stdout == "No CUDA device: torch.cuda.is_available() is false.\n"
 
 
-@needs_numba  # for the finish, which runs on the processor where there is no device
 def test_a_small_run_has_all_stages():
     stages = stage_seconds(Dataset(*simulated_table(500, 3, num_cells=4)), 1.0, 300, 2)
     assert list(stages)[2:-2] == [

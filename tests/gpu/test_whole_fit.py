@@ -1,21 +1,24 @@
 """A whole fit of codes on the device against the same fit on the processor (-m gpu)."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
 from benchmarks.simulated import simulated_table
-from interpreted import INTERPRETED, needs_triton
+from devices import DEVICES, skip_without
+from references.wasserstein import sliced_w1
 
 from sdv_privpgd import ParticleGradientDescent
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
+from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
+from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
 from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
-from sdv_privpgd.synthesize.particles.references.wasserstein import sliced_w1
 
 
 def errors(model, domain, truth):
@@ -31,13 +34,11 @@ def errors(model, domain, truth):
     return np.mean(l1), np.mean(sw1)
 
 
-@needs_triton
-@pytest.mark.gpu
-@pytest.mark.skipif(INTERPRETED, reason="one of these fits takes the interpreter hours")
-def test_a_fit_on_the_device_is_as_near_to_the_table_as_one_on_the_processor():
-    if not torch.cuda.is_available():
-        pytest.skip("needs CUDA")
-    domain, codes = simulated_table(100_000, 6, num_cells=16)
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_fit_in_torch_is_as_near_to_the_table_as_the_compiled_one(device):
+    skip_without(device)
+    number = {"cpu": 3_000, "cuda": 20_000}[device]
+    domain, codes = simulated_table(5 * number, 4, num_cells=8)
     dataset = Dataset(domain, codes)
     cliques = domain.cliques(2)
     curator = Curator(dataset, Books(PrivacyLedger.open(2.0, 1e-5, Adjacency.REPLACE_ONE)))
@@ -45,15 +46,13 @@ def test_a_fit_on_the_device_is_as_near_to_the_table_as_one_on_the_processor():
         [MarginalQuery(clique) for clique in cliques], Fraction(1, 8), what="pairs"
     )
     truth = dict(zip(cliques, dataset.counts_of(cliques), strict=True))
-    device, processor = (
-        errors(
-            ParticleGradientDescent(num_particles=20_000, epochs=30, **changes).fit(
-                domain, measurements
-            ),
-            domain,
-            truth,
-        )
-        for changes in ({"kernel": "triton", "enable_gpu": True}, {"enable_gpu": False})
+    engine = ParticleGradientDescent(num_particles=number, epochs=30)
+    batched = replace(
+        engine, kernel="torch", enable_gpu=device == "cuda",
+        projection=BatchedProjection(max_steps=100), finish=BatchedFinish(),
+    )  # fmt: skip
+    found, expected = (
+        errors(each.fit(domain, measurements), domain, truth) for each in (batched, engine)
     )
-    for found, expected in zip(device, processor, strict=True):
-        assert found < 1.1 * expected
+    for own, other in zip(found, expected, strict=True):
+        assert own < 1.1 * other

@@ -38,7 +38,6 @@ from sdv_privpgd import (
     pipeline,
 )
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.privacy.dataset import Dataset
 
@@ -334,8 +333,14 @@ def test_the_comparison_notices_a_leak(fixed_answers, caplog, capsys, monkeypatc
 def test_the_comparison_notices_a_bar_that_knows_the_number_of_rows(
     fixed_answers, caplog, capsys, monkeypatch
 ):
-    true_rows = lambda self, table: len(table._source.columns["age"])
-    monkeypatch.setattr(Settings, "foretold_rows", true_rows)
+    real = Fit.discover
+
+    def leaking(self, table, progress):
+        for _ in progress(range(len(table._source.columns["age"])), "rows"):
+            pass
+        return real(self, table, progress)
+
+    monkeypatch.setattr(Fit, "discover", leaking)
     synthesizer = PrivPGDSynthesizer(**settings(adjacency="add_remove"))
     first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
     other = observe(synthesizer, sdv_tables.table(30_000), caplog, capsys)

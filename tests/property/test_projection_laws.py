@@ -4,10 +4,10 @@ import torch
 from generators import seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from references.primal_dual import PrimalDualProjection
 
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.projection import balanced, simplex_projection
-from sdv_privpgd.synthesize.particles.references.primal_dual import PrimalDualProjection
 
 F64 = torch.float64
 values_of = lambda size: st.lists(st.floats(-2, 2), min_size=size, max_size=size).map(

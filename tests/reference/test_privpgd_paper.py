@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from answers import margin, noisy_answers, number_of_rows
+from references.wasserstein import sliced_w1
 
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
@@ -14,7 +15,6 @@ from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.optimizers import Pull
 from sdv_privpgd.synthesize.particles.published.adam import AdamStep
 from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
-from sdv_privpgd.synthesize.particles.references.wasserstein import sliced_w1
 
 
 def measured(table, num_records=1_000_000):

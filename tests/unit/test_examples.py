@@ -49,23 +49,14 @@ WITHOUT = {
     "synthesize/generations.py": ("change", "evolve", "replace"),
     "synthesize/particles/warmup.py": ("compile_all",),
     # These need a device, or several processes.
-    "synthesize/particles/cuda/batched_finish.py": ("BatchedFinish",),
-    "synthesize/particles/cuda/check.py": ("displaces_and_descends", "exchanges", "faults"),
-    "synthesize/particles/cuda/displacement.py": ("descend", "displacement"),
-    "synthesize/particles/cuda/distributed.py": (
-        "SharedDisplacement", "from_first_process", "require_same_answers",
-    ),
-    "synthesize/particles/cuda/exchange_kernels.py": ("crowd", "join", "move", "propose", "weigh"),
-    "synthesize/particles/cuda/triton_exchange.py": ("Buffers", "View", "launch_batch"),
-    "synthesize/particles/cuda/triton_kernels.py": (
-        "QuantileStairs", "launch_displacement", "launch_goals", "launch_transport",
+    "synthesize/particles/batched_finish.py": ("BatchedFinish",),
+    "synthesize/particles/kernels/exact.py": (
+        "descend", "displacement", "displacement_to_targets", "quantile_targets",
     ),
 }  # fmt: skip
 """All public classes and functions without an example, by file."""
 PUBLIC_HOMES = {
-    "sdv_privpgd.metrics._classes": "sdv_privpgd.metrics",
-    "sdv_privpgd.metrics._on_cells": "sdv_privpgd.metrics",
-    "sdv_privpgd.metrics._on_values": "sdv_privpgd.metrics",
+    "sdv_privpgd.metrics._sdmetrics": "sdv_privpgd.metrics",
     "sdv_privpgd.plugin.synthesizers": "sdv_privpgd.synthesizer",
 }
 """Modules whose classes say that they come from another one, which pickles name."""

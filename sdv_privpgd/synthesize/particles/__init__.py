@@ -3,6 +3,6 @@
 Read ``descent`` first: its ``fit`` follows Algorithm 3 line by line. ``targets`` and ``projection``
 make probability measures of the noisy tables (line 1), ``mini_batches``, ``kernels`` and
 ``optimizers`` are the descent (lines 3 to 7), and ``finish`` is ours: it settles single cells.
-``published`` has what only the paper's own settings need, ``cuda`` what only a GPU needs, and
-``references`` the plain code that the fast code is checked against.
+``batched_projection`` and ``batched_finish`` do the same in torch, on any device. ``published`` has
+what only the paper's own settings need.
 """

@@ -1,14 +1,13 @@
 """Chooses what computes a fit: the kernel of its descent, its projection and its finish."""
 
-import warnings
 from dataclasses import asdict, replace
 from importlib.util import find_spec
 from typing import NamedTuple
 
 import torch
 
-from sdv_privpgd.synthesize.particles.cuda.batched_finish import BatchedFinish
-from sdv_privpgd.synthesize.particles.cuda.batched_projection import BatchedProjection
+from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
+from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
 from sdv_privpgd.synthesize.particles.finish import ExchangeFinish
 from sdv_privpgd.synthesize.particles.kernels import Kernel, choose_kernel
 from sdv_privpgd.synthesize.particles.projection import Projection
@@ -21,7 +20,7 @@ tables are the same within 0.1 % after 1,000, which take six times as long."""
 class BackEnd(NamedTuple):
     """The code for the three steps of a fit. On a CUDA device all three work in batches.
 
-    >>> back_end = back_end_of("reference", default_projection(), None, enable_gpu=False)
+    >>> back_end = back_end_of("torch", default_projection(), None, enable_gpu=False)
     >>> back_end.kernel.device, back_end.finish
     (device(type='cpu'), None)
     """
@@ -32,35 +31,24 @@ class BackEnd(NamedTuple):
 
 
 def back_end_of(
-    name: str, projection: Projection, finish: ExchangeFinish | None, *, enable_gpu: bool
+    name: str,
+    projection: Projection,
+    finish: ExchangeFinish | BatchedFinish | None,
+    *,
+    enable_gpu: bool,
 ) -> BackEnd:
     """The back end for the kernel of this name.
 
-    Triton's kernels are checked first (``cuda.check``): where they disagree with the reference,
-    one warning says so, and the fit goes on in torch and on the processor.
-
-    >>> back_end_of("reference", default_projection(), None, enable_gpu=False).kernel.is_triton
-    False
+    >>> back_end_of("torch", default_projection(), None, enable_gpu=False).kernel.device.type
+    'cpu'
     """
     kernel = choose_kernel(name, enable_gpu=enable_gpu)
-    exchanges = kernel.device.type == "cuda" and find_spec("triton") is not None
-    if kernel.is_triton:
-        # Here, because Triton need not be installed where there is no device.
-        from sdv_privpgd.synthesize.particles.cuda.check import faults
-
-        found = faults(kernel.device)
-        for fault in found:
-            _warn_of(fault)
-        if "descent" in found:
-            kernel = choose_kernel("reference", enable_gpu=enable_gpu)
-        exchanges = exchanges and "finish" not in found
-    if finish is not None and exchanges:
-        return BackEnd(
-            kernel,
-            projection_on(kernel.device, projection),
-            BatchedFinish(sweeps=finish.sweeps, device=str(kernel.device)),
-        )
-    return BackEnd(kernel, projection_on(kernel.device, projection), finish)
+    device = kernel.device
+    if finish is not None and (
+        isinstance(finish, BatchedFinish) or device.type != "cpu" or find_spec("numba") is None
+    ):
+        finish = BatchedFinish(sweeps=finish.sweeps, device=str(device))
+    return BackEnd(kernel, projection_on(device, projection), finish)
 
 
 def default_projection() -> Projection:
@@ -90,13 +78,3 @@ def projection_on(device: torch.device, projection: Projection) -> Projection:
         if isinstance(projection, CompiledProjection):
             return BatchedProjection(**asdict(projection), device=str(device))
     return projection
-
-
-def _warn_of(step: str) -> None:
-    """A public warning: the check reads no answer of the fit."""
-    warnings.warn(
-        f"Triton's kernels of the {step} fail a check against the reference on this device. The "
-        "fit goes on without them, which is slower. Its rows are right; please report it, with "
-        "the device and the versions of torch and triton.",
-        stacklevel=4,
-    )

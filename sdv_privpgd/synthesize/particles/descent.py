@@ -19,10 +19,7 @@ from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.goals import require_integer, table_megabytes
 from sdv_privpgd.synthesize.particles.back_end import back_end_of, default_projection
-from sdv_privpgd.synthesize.particles.cuda.distributed import (
-    require_same_answers,
-    split_over_processes,
-)
+from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
 from sdv_privpgd.synthesize.particles.embedding import draw_codes, nearest_codes
 from sdv_privpgd.synthesize.particles.finish import ExchangeFinish, emptied_targets
 from sdv_privpgd.synthesize.particles.kernels import KERNELS, Kernel
@@ -83,10 +80,10 @@ class ParticleGradientDescent:
             in the other cells; a few particles may lie there unless they have few other codes.
         stratified: Whether directions cover the sphere evenly or are drawn independently.
         seed: The seed of all random choices here. No private noise depends on it.
-        enable_gpu: Whether to use CUDA where there is a device. The kernels have not run on one
-            yet; a fit checks them first and warns if it goes on without them.
+        enable_gpu: Whether to use CUDA where there is a device: the same code in torch that the
+            tests run on the processor. It has not run on a device yet.
         kernel: The code that computes the ways to the targets: "auto" takes the fastest for this
-            machine; "reference", "numba" and "triton" name one.
+            machine; "torch" and "numba" name one.
 
     >>> import numpy as np
     >>> from sdv_privpgd.domain import Domain
@@ -112,7 +109,7 @@ class ParticleGradientDescent:
     start: str = "marginals"
     targets: str = "denoised"
     projection: Projection = field(default_factory=default_projection)
-    finish: ExchangeFinish | None = field(default_factory=ExchangeFinish)
+    finish: ExchangeFinish | BatchedFinish | None = field(default_factory=ExchangeFinish)
     penalties: tuple[Penalty, ...] = ()
     possible: Possible = field(default_factory=dict, compare=False)
     stratified: bool = True
@@ -195,7 +192,6 @@ class ParticleGradientDescent:
         ``warm_start`` replaces the start.
         """
         generator = torch.Generator().manual_seed(self.seed)
-        require_same_answers(measurements)
         back_end = back_end_of(
             self.kernel, self.projection, self.finish, enable_gpu=self.enable_gpu
         )
@@ -213,9 +209,9 @@ class ParticleGradientDescent:
         if not goals:
             return Particles(domain=domain, codes=_codes(positions, domain))
         # Lines 3 to 7: the descent.
-        kernel = split_over_processes(back_end.kernel)
-        targets = packed(goals, weights)
-        positions, curve = self._descend(positions, targets, losses, kernel, generator, progress)
+        positions, curve = self._descend(
+            positions, packed(goals, weights), losses, back_end.kernel, generator, progress
+        )
         # Line 8: finalization.
         codes = _codes(positions, domain)
         if back_end.finish is not None:

@@ -52,7 +52,7 @@ def mean_loss(
 
     >>> from sdv_privpgd.synthesize.particles.kernels import choose_kernel
     >>> targets = PackedTargets.of([[0]], [torch.tensor([[0.25], [0.75]])], [torch.ones(2)])
-    >>> kernel = choose_kernel("reference", enable_gpu=False)
+    >>> kernel = choose_kernel("torch", enable_gpu=False)
     >>> draws = looks(targets, num_attributes=1, seed=0)
     >>> round(mean_loss(torch.tensor([[0.25, 0.25]]), targets, kernel, draws), 3)
     0.125

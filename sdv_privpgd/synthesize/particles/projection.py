@@ -31,8 +31,8 @@ class SignedTable(NamedTuple):
 class Projection(Protocol):
     """Solves argmin over probabilities w of SW1(w, values) (Donhauser et al. 2024, Eq. 5).
 
-    >>> from sdv_privpgd.synthesize.particles.references.primal_dual import PrimalDualProjection
-    >>> isinstance(PrimalDualProjection(), Projection)
+    >>> from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
+    >>> isinstance(BatchedProjection(), Projection)
     True
     """
 

@@ -23,7 +23,7 @@ def fit(sizes, degree):
     domain = Domain(tuple(f"c{axis}" for axis in range(len(sizes))), sizes)
     codes = np.random.default_rng(0).integers(0, sizes, size=(200, len(sizes)))
     engine = ParticleGradientDescent(
-        num_particles=300, epochs=1, kernel="reference", targets="raw"  # negative: to be projected
+        num_particles=300, epochs=1, kernel="torch", targets="raw"  # negative: to be projected
     )
     fit_dataset(Dataset(domain, codes), 0.1, engine, AllKWay(degree=degree))
     for shape in (sizes[:1], sizes[:2], sizes[:3]):

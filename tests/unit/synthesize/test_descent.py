@@ -100,7 +100,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others():
     assert not np.array_equal(first, other)
 
 
-@pytest.mark.parametrize("kernel", ["reference", "numba"])
+@pytest.mark.parametrize("kernel", ["torch", "numba"])
 @pytest.mark.parametrize("changes", [{}, {"step": AdamStep(), "mask_probability": 0.5}])
 def test_each_kernel_repeats_itself_and_fits_as_well_as_the_other(kernel, changes):
     table = joint()

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 import torch
 from generators import seeded
+from references.wasserstein import (
+    quantile_targets,
+    sliced_w2_displacement,
+)
 
 from sdv_privpgd.synthesize.particles import compiler
 from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.kernels import choose_kernel, cpu
+from sdv_privpgd.synthesize.particles.kernels import exact as reference
 from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets, Visit
-from sdv_privpgd.synthesize.particles.references import displacement as reference
-from sdv_privpgd.synthesize.particles.references.wasserstein import (
-    quantile_targets,
-    sliced_w2_displacement,
-)
 
 AXES = [[0], [3, 1], [2, 0, 1], [1, 2]]
 CELLS = [3, 20, 33, 1]
@@ -235,7 +235,7 @@ def test_weights_need_no_common_scale_and_dimensions_are_padded():
 def test_the_kernel_is_chosen_by_what_there_is(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert choose_kernel("auto", enable_gpu=True).displacement is cpu.displacement
-    assert choose_kernel("reference", enable_gpu=True).displacement is reference.displacement
+    assert choose_kernel("torch", enable_gpu=True).displacement is reference.displacement
     monkeypatch.setattr("sdv_privpgd.synthesize.particles.kernels.find_spec", lambda name: None)
     assert choose_kernel("auto", enable_gpu=True).descend is reference.descend
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 from generators import seeded
+from references.primal_dual import PrimalDualProjection
+from references.wasserstein import sliced_w1
 from scipy.optimize import linprog
 
 from sdv_privpgd.synthesize.particles.directions import stratified_directions
@@ -12,8 +14,6 @@ from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
 from sdv_privpgd.synthesize.particles.projection import SignedTable, balanced, simplex_projection
 from sdv_privpgd.synthesize.particles.published.directions import independent_directions
 from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
-from sdv_privpgd.synthesize.particles.references.primal_dual import PrimalDualProjection
-from sdv_privpgd.synthesize.particles.references.wasserstein import sliced_w1
 
 F64 = torch.float64
 BOTH = pytest.mark.parametrize(

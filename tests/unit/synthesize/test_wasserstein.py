@@ -4,6 +4,13 @@ import numpy as np
 import pytest
 import torch
 from generators import seeded
+from references.wasserstein import (
+    displacement_to_targets,
+    quantile_targets,
+    sliced_w1,
+    sliced_w2_displacement,
+    sliced_w2_squared,
+)
 from scipy.stats import wasserstein_distance
 
 from sdv_privpgd.synthesize.particles.directions import stratified_directions
@@ -14,13 +21,6 @@ from sdv_privpgd.synthesize.particles.embedding import (
     nearest_codes,
 )
 from sdv_privpgd.synthesize.particles.published.directions import independent_directions
-from sdv_privpgd.synthesize.particles.references.wasserstein import (
-    displacement_to_targets,
-    quantile_targets,
-    sliced_w1,
-    sliced_w2_displacement,
-    sliced_w2_squared,
-)
 
 F64 = torch.float64
 

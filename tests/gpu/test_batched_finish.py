@@ -1,22 +1,16 @@
-"""The batched finish: on a device where there is one (-m gpu), and in Triton's interpreter."""
+"""The batched finish: on the processor, and on a device where there is one (-m gpu)."""
 
 import importlib.util
 
 import numpy as np
 import pytest
 import torch
-from interpreted import (
-    INTERPRETED,
-    assert_passes_in_the_interpreter,
-    device_or_skip,
-    needs_triton,
-    subprocess_of,
-)
+from devices import DEVICES, skip_without
 
 from sdv_privpgd.domain import Domain, Grouping
 from sdv_privpgd.estimate.interactions import GroupedTarget
-from sdv_privpgd.synthesize.particles.cuda import batched_finish
-from sdv_privpgd.synthesize.particles.cuda.batched_finish import BatchedFinish
+from sdv_privpgd.synthesize.particles import batched_finish
+from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
 from sdv_privpgd.synthesize.particles.layouts import Levels, tables_of
 
 DOMAIN = Domain(("a", "b", "c"), (3, 4, 5))
@@ -25,9 +19,9 @@ WEIGHT = 0.25
 MIXED = (("b",), ("c", "a"), ("a", "b", "c"))
 
 
-@pytest.fixture
-def device():
-    return device_or_skip()
+@pytest.fixture(params=DEVICES)
+def device(request):
+    return skip_without(request.param)
 
 
 def marginals(cliques, *, noise=0.0, domain=DOMAIN, seed=0):
@@ -77,50 +71,31 @@ def objective(codes, targets, domain=DOMAIN, grouped=None):
     return own
 
 
-@needs_triton
-@pytest.mark.gpu
-def test_no_batch_raises_the_squares_and_the_books_stay_exact(device):
-    from sdv_privpgd.synthesize.particles.cuda.triton_exchange import Buffers, launch_batch
-
+def test_no_batch_raises_the_squares_and_the_lacks_stay_exact(device):
     targets = marginals(MIXED, noise=0.01)
     every = [np.arange(size) for size in DOMAIN.sizes]
     grouped = grouped_of((("a", "b", "c"), ("a", "c")), noise=0.01)
-    levels, tables = (
-        Levels.of(DOMAIN, every, grouped),
-        tables_of(DOMAIN, targets, every, grouped),
-    )
-    codes = torch.from_numpy(levels.codes(independent(200).T)).to(device)
-    lacks, unit = batched_finish._lacks(codes, 3, tables)
-    views = [batched_finish._view(axis, levels, tables, device) for axis in range(3)]
-    buffers = Buffers.of(110, max(len(view.places) for view in views), device)
+    levels = Levels.of(DOMAIN, every, grouped)
+    tables = tables_of(DOMAIN, targets, every, grouped)
+    codes = torch.from_numpy(levels.codes(independent(200).T).astype(np.int64)).to(device)
+    search = batched_finish._Search.of(codes, levels, tables, range(3))
     weights = torch.cat(
         [torch.full((own.values.size,), round(256 * own.weight)) for own in tables]
     ).to(device)
-    squares = [int((weights * lacks.long().square()).sum())]
-    for number, (first, axis) in enumerate([(0, 0), (0, 2), (110, 2), (110, 1)]):
+    generator = torch.Generator(device).manual_seed(0)
+    squares = [int((weights * search.lacks.square()).sum())]
+    for first, axis in [(0, 0), (0, 2), (110, 2), (110, 1)]:
         before = codes.clone()
-        launch_batch(
-            codes,
-            lacks,
-            views[axis],
-            buffers,
-            first=first,
-            count=min(110, 200 - first),
-            unit=unit,
-            seed=16 * number,
-        )
+        block = slice(first, min(first + 110, 200))
+        num_moved = search.move(axis, block, generator)
         np.testing.assert_array_equal(codes.cpu(), levels.codes(codes[:3].cpu().numpy()))
-        recounted, _ = batched_finish._lacks(codes, 3, tables)
-        assert torch.equal(lacks, recounted)
-        squares.append(int((weights * lacks.long().square()).sum()))
+        recounted = torch.cat([batched_finish._lacks(table, codes, 3) for table in tables])
+        assert torch.equal(search.lacks, recounted)
+        squares.append(int((weights * search.lacks.square()).sum()))
         assert squares[-1] < squares[-2]
         moved = (codes != before).cpu()
         assert set(moved.nonzero()[:, 0].tolist()) == {axis, 3 + axis}
-        moved = moved[:3]
-        assert moved[:, first : first + 110].sum() == moved.sum() == int(buffers.moved)
-        assert not buffers.flow.any()
-        assert not buffers.nested.any()
-        buffers.moved.zero_()
+        assert moved[:3, block].sum() == moved[:3].sum() == int(num_moved)
 
 
 def one_by_one(codes, targets, domain, sweeps):
@@ -148,8 +123,6 @@ def one_by_one(codes, targets, domain, sweeps):
     return codes
 
 
-@needs_triton
-@pytest.mark.gpu
 def test_two_sweeps_reach_what_is_reached_one_by_one(device, monkeypatch):
     domain = Domain(("a", "b", "c"), (4, 5, 6))
     targets = marginals(domain.cliques(2), noise=0.01, domain=domain)
@@ -168,8 +141,6 @@ def test_two_sweeps_reach_what_is_reached_one_by_one(device, monkeypatch):
         assert objective(found, targets, domain) < 1.05 * reached
 
 
-@needs_triton
-@pytest.mark.gpu
 def test_tables_over_groups_are_reached_like_those_over_codes(device, monkeypatch):
     monkeypatch.setattr(batched_finish, "_BLOCKS", 3)
     targets, codes = marginals(DOMAIN.cliques(1)), independent(400)
@@ -185,8 +156,6 @@ def test_tables_over_groups_are_reached_like_those_over_codes(device, monkeypatc
         assert objective(found, targets, grouped=grouped) < 0.05 * before
 
 
-@needs_triton
-@pytest.mark.gpu
 def test_what_may_not_move_stays_and_what_must_be_empty_is_emptied(device, monkeypatch):
     monkeypatch.setattr(batched_finish, "_BLOCKS", 2)
     targets = marginals((("a", "b"), ("b", "c")))
@@ -205,8 +174,6 @@ def test_what_may_not_move_stays_and_what_must_be_empty_is_emptied(device, monke
     assert objective(moved, targets) < objective(codes, targets)
 
 
-@needs_triton
-@pytest.mark.gpu
 def test_the_same_seed_gives_the_same_codes(device, monkeypatch):
     monkeypatch.setattr(batched_finish, "_BLOCKS", 2)
     targets, codes = marginals((("a", "c"),)), independent(300)
@@ -216,8 +183,6 @@ def test_the_same_seed_gives_the_same_codes(device, monkeypatch):
     assert (first != other).any()
 
 
-@needs_triton
-@pytest.mark.gpu
 def test_nothing_to_do_changes_nothing(device, monkeypatch):
     monkeypatch.setattr(batched_finish, "_BLOCKS", 1)
     codes, pairs = independent(100), (("a", "b"),)
@@ -230,42 +195,3 @@ def test_nothing_to_do_changes_nothing(device, monkeypatch):
     ):
         finish = BatchedFinish(sweeps=sweeps, device=str(device))
         np.testing.assert_array_equal(finish(codes, DOMAIN, goals, 0, fixed=fixed), codes)
-
-
-@needs_triton
-@pytest.mark.skipif(INTERPRETED, reason="this is the interpreter")
-def test_the_kernels_pass_in_the_interpreter():
-    assert_passes_in_the_interpreter(__file__)
-
-
-COMPILE = """
-import re
-import triton
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
-from sdv_privpgd.synthesize.particles.cuda import exchange_kernels
-
-types = {"changes": "*i64", "seed": "i64"}
-names = "lacks proposals subsets flow nested moved codes starts rows strides maps levels "
-names += "weights cell_weights"
-types |= dict.fromkeys(names.split(), "*i32")
-sizes = {"SUBSETS": 4, "TERMS": 2, "CODES": 32, "BLOCK": 128}
-for name in ("propose", "crowd", "join", "weigh", "move"):
-    kernel = getattr(exchange_kernels, name)
-    constants = {each: sizes[each] for each in kernel.arg_names if each in sizes}
-    signature = {each: types.get(each, "i32") for each in kernel.arg_names}
-    source = ASTSource(kernel, signature | dict.fromkeys(constants, "constexpr"), constants)
-    options = {"enable_fp_fusion": False}
-    ptx = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm["ptx"]
-    assert "fma." not in ptx, name
-    atomics = set(re.findall(r"(?:red|atom)[.]global\\S*[.](?:add)[.](\\w+)", ptx))
-    assert atomics <= {"u32", "s32", "u64"}, "atomics add integers, and do nothing else"
-    assert bool(atomics) == (name != "propose"), name
-"""
-
-
-@needs_triton
-@pytest.mark.skipif(INTERPRETED, reason="needs the compiler")
-def test_the_kernels_compile_where_there_is_no_device():
-    done = subprocess_of(["-c", COMPILE])
-    assert done.returncode == 0, done.stderr

@@ -35,11 +35,6 @@ class PrimalDualProjection:
     distance, or after ``max_steps``; returns the best iterate seen, never worse than the start.
 
     The plain form in torch, one table after the other, is the reference of ``CompiledProjection``.
-
-    >>> centers = torch.tensor([[0.25], [0.75]], dtype=torch.float64)
-    >>> signed = torch.tensor([1.2, -0.2], dtype=torch.float64)
-    >>> PrimalDualProjection()(centers, signed, torch.Generator().manual_seed(0))
-    tensor([1., 0.], dtype=torch.float64)
     """
 
     num_slices: int = 32

@@ -1,0 +1,34 @@
+"""The public names and where they live, which ``__init__`` reads."""
+
+from ._sdmetrics import CategoricalMarginalError as CategoricalMarginalError
+from ._sdmetrics import CountingQueryError as CountingQueryError
+from ._sdmetrics import CovarianceError as CovarianceError
+from ._sdmetrics import DownstreamError as DownstreamError
+from ._sdmetrics import FidelityError as FidelityError
+from ._sdmetrics import LinearThresholdError as LinearThresholdError
+from ._sdmetrics import MixedMarginalError as MixedMarginalError
+from ._sdmetrics import MLEfficiency as MLEfficiency
+from ._sdmetrics import PairwiseSlicedWasserstein as PairwiseSlicedWasserstein
+from ._sdmetrics import PairwiseTotalVariation as PairwiseTotalVariation
+from ._sdmetrics import RangeQueryError as RangeQueryError
+from ._sdmetrics import ThresholdQueryError as ThresholdQueryError
+from .conditional import categorical_marginal_errors as categorical_marginal_errors
+from .conditional import linear_threshold_errors as linear_threshold_errors
+from .conditional import mixed_marginal_errors as mixed_marginal_errors
+from .decoded import fidelity_by_pair as fidelity_by_pair
+from .decoded import fidelity_error as fidelity_error
+from .decoded import range_errors as range_errors
+from .decoded import range_query_error as range_query_error
+from .learning import downstream_error as downstream_error
+from .learning import f1_by_model as f1_by_model
+from .learning import ml_efficiency as ml_efficiency
+from .overview import scores as scores
+from .pairs import covariance_error as covariance_error
+from .pairs import l1_by_pair as l1_by_pair
+from .pairs import mean_l1 as mean_l1
+from .pairs import mean_sw1 as mean_sw1
+from .pairs import sw1_by_pair as sw1_by_pair
+from .queries import counting_errors as counting_errors
+from .queries import counting_query_error as counting_query_error
+from .queries import threshold_errors as threshold_errors
+from .queries import threshold_query_error as threshold_query_error

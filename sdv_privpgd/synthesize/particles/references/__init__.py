@@ -1,1 +1,0 @@
-"""Exact, plain and slow: what the fast code is checked against, by the tests and on a device."""
