@@ -2,7 +2,7 @@
 
 The table is simulated (``hospital.py``), so that the tutorial may compare with it. It has what real
 ones have: several stays of a patient, dates in order, money with a long tail, codes that begin with
-zeros, and empty cells. README gives the reasons for each step.
+zeros, and empty cells. The guide gives the reasons for each step.
 
 The same from the shell, without the order of dates, which --constraints would take as JSON:
 

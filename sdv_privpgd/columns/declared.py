@@ -21,7 +21,7 @@ class Numerical(_Declared):
     """A column of numbers.
 
     What is left out is found privately, with a part of the budget. A wide range costs next to
-    nothing (README, "Ranges and categories"); values outside it are clipped.
+    nothing (guide, "Declaring columns"); values outside it are clipped.
 
     Args:
         range_min: The smallest number that it may hold.
@@ -110,7 +110,7 @@ class Categorical(_Declared):
 
     Categories that are left out are found privately: those that few rows have become ``'other'``.
     Declared ones cost nothing. Name an ``other`` and put rare ones together: they drown in the
-    noise (README, "Ranges and categories").
+    noise (guide, "Declaring columns").
 
     Args:
         values: The categories.

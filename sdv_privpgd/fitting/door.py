@@ -125,7 +125,7 @@ def fit_table(
     """Fits a differentially private model to a table, without SDV.
 
     Privacy: what is returned, warned or raised is (epsilon, delta)-differentially private for one
-    row, or for the ``rows_per_person`` rows of one person (README, "What is guaranteed"). Columns
+    row, or for the ``rows_per_person`` rows of one person (guide, page 12). Columns
     of the table that are not named in ``columns`` are not read. A fit of 50,000 rows and 15 columns
     takes some ten seconds on two cores; it grows with the pairs of columns more than with the rows.
 

@@ -81,7 +81,7 @@ class AllPairs:
     When to use it: unless you have a reason not to. On seven public tables of 21,688 to 274,391
     rows it has, with particles, the lowest L1 error of pairs of all strategies at epsilon 0.2, 1
     and 2.5. These fits take 1 to 9 seconds on one core and at most 52 MiB (``benchmark show``).
-    README lists three tables where another strategy has the lower downstream error at epsilon 0.2.
+    The guide lists three tables where another has the lower downstream error at epsilon 0.2.
 
     Attributes:
         columns: Whether attributes may be measured alone. Leave it where pairs are too many. On

@@ -70,7 +70,7 @@ class HalfSpaces:
     - Each column's own table, by the label, comes first.
 
     When to use it: where thresholds of wide-ranging numbers and a linear model of a label matter
-    more than anything else, and to compare (README has the errors).
+    more than anything else, and to compare (the guide has the errors).
 
     Attributes:
         importance: The columns that it names are the labels; their factors say nothing. Without

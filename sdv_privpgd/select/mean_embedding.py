@@ -38,7 +38,7 @@ class MeanEmbedding:
 
     When to use it: to compare with DP-MERF. On Adult at epsilon 1 the L1 error of pairs is 0.114
     with ``GeneratorNetwork``; that of ``MST`` is 0.092, that of ``AllPairs`` with particles 0.043
-    (README has more). No other engine reads the embedding.
+    (the guide has more). No other engine reads the embedding.
 
     Attributes:
         importance: The column that it names is the label, by whose codes features and tables are

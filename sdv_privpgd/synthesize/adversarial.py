@@ -50,7 +50,7 @@ class AdversarialNetwork:
       takes several steps for one of the generator's (Bie, Kamath & Zhang 2023).
     - Both networks have one hidden layer.
 
-    When to use it: to compare with networks trained by DP-SGD. On the tables of README its pairs
+    When to use it: to compare with networks trained by DP-SGD. On the guide's tables its pairs
     are worse than those of independent columns.
 
     Attributes:

@@ -48,7 +48,7 @@ class DiffusionNetwork:
     - A row's gradient is the mean over eight disturbed copies, as Dockhorn et al. have it (section
       3.1). Steps are hundreds, where they are tens of thousands without privacy.
 
-    When to use it: to compare with networks trained by DP-SGD. On the tables of README it is worse
+    When to use it: to compare with networks trained by DP-SGD. On the guide's tables it is worse
     than PrivPGD and than DP-MERF in nearly everything.
 
     Attributes:

@@ -51,7 +51,7 @@ class GeneratorNetwork(TableEngine):
     - Layers are normalized by row and not by batch.
 
     When to use it: to compare with DP-MERF. On Adult at epsilon 1 the rows of ``MeanEmbedding`` and
-    this engine are further from the real ones than PrivPGD's in every metric that README shows, and
+    this engine are further from the real ones than PrivPGD's in every metric of the guide, and
     than those of ``MST`` in L1. Intervals for the population repeat the whole fit many times.
 
     Attributes:

@@ -42,7 +42,7 @@ def rows(given):
     from sdv_privpgd.synthesize.particles.kernels.cpu import NUM_BINS
 
     fused = choose_kernel("numba", enable_gpu=False)
-    exact = choose_kernel("reference", enable_gpu=False)
+    exact = choose_kernel("torch", enable_gpu=False)
     targets, positions = _simulated(given.num_particles)
     for shape in _SHAPES:
         (visit,) = _visits(targets, shape, 1)

@@ -1,5 +1,6 @@
-"""The one command that writes the API pages, as a contributor runs it."""
+"""The one command that writes README, the guide and the API pages, as a contributor runs it."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.slow
 def test_the_pages_are_written_without_a_warning(pages):
     folder, said = pages
     assert (said.returncode, said.stderr) == (0, "")
-    assert said.stdout.strip() == str(folder / "sdv_privpgd.html")
+    assert said.stdout.strip() == str(folder / "index.html")
 
 
 def test_every_public_name_is_on_the_first_page_with_its_docstring(pages):
@@ -46,3 +47,21 @@ def test_every_wing_has_a_page_and_no_private_name_has(pages):
             assert Path("sdv_privpgd", f"{name}.html") in written, name
     assert not [path for path in written if any(part.startswith("_") for part in path.parts)]
     assert 'id="_second_round"' not in (folder / "sdv_privpgd/select/all_pairs.html").read_text()
+
+
+def test_readme_and_the_guide_are_pages_whose_links_lead_somewhere(pages):
+    folder, _ = pages
+    texts = sorted((COMMAND.parents[1] / "tutorials/guide").glob("*.md"))
+    written = [
+        folder / "index.html",
+        *(folder / "tutorials/guide" / f"{t.stem}.html" for t in texts),
+    ]
+    assert len(written) > 10
+    for page in written:
+        text = page.read_text()
+        assert "<h1" in text
+        for link in re.findall(r'(?:href|src)="(?!\w+:)([^"]*)"', text):
+            place, _, section = link.partition("#")
+            target = (page.parent / place) if place else page
+            assert target.exists(), (page.name, link)
+            assert not section or f'id="{section}"' in target.read_text(), (page.name, link)

@@ -46,12 +46,3 @@ def test_a_tutorial_runs_as_a_newcomer_runs_it(name, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == LEFT[name]
     for path in tmp_path.iterdir():
         assert path.stat().st_size > 100
-
-
-def test_the_examples_in_the_readme_run(tmp_path):
-    readme = (FOLDER.parent / "README.md").read_text()
-    example = "\n".join(block.split("```")[0] for block in readme.split("```python\n")[1:])
-    done = python("-c", example, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "Privacy report" in done.stdout
-    assert (tmp_path / "model.pkl").exists()

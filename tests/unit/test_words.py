@@ -30,6 +30,30 @@ def test_a_retired_word_stays_away(word):
     assert not found, RETIRED[word]
 
 
+PROSE = {
+    r"a (row|column|cell) each|one a row|a cell a row": "for each row",
+    r"fore(tell|told|see|seen|cast)\w*": "predict, plan, expected",
+    r"loud\w*": "large noise",
+    r"holders?": "site",
+    r"outlook|books": "plan, ledger",
+}
+"""What README and the guide, outside of their code, say in other words."""
+
+
+@pytest.mark.parametrize("words", PROSE)
+def test_readme_and_the_guide_use_the_words_of_the_field(words):
+    pages = [ROOT.parent / "README.md", *(ROOT.parent / "tutorials" / "guide").glob("*.md")]
+    assert len(pages) > 10
+    found = [
+        (path.name, match[0])
+        for path in pages
+        for match in re.finditer(
+            rf"\b({words})\b", re.sub(r"```.*?```|`[^`]*`", "", path.read_text(), flags=re.DOTALL)
+        )
+    ]
+    assert not found, PROSE[words]
+
+
 def test_at_most_eight_modules_stand_loose():
     loose = sorted(path.name for path in ROOT.glob("*.py") if path.name != "__main__.py")
     assert len(loose) <= 8, loose

@@ -140,7 +140,7 @@ class ParticleGradientDescent:
         The learning rate falls in 20 phases of equal length, 50 epochs each of the published
         1,000; a shorter run gets shorter phases. It is for comparisons: on ACS Income a fit takes
         360 seconds of one core where the defaults take 3, and the L1 error of pairs, with the
-        paper's noise, is 0.083 instead of 0.014 (README).
+        paper's noise, is 0.083 instead of 0.014 (see the guide).
 
         >>> ParticleGradientDescent.as_published(epochs=200).num_slices
         10
