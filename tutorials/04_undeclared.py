@@ -4,7 +4,8 @@ You have a file and no codebook. SDV detects the types of its columns. The types
 keys are then taken as public. Ranges and categories are not: a part of the budget finds them from
 noisy counts, and values that few rows have become "other". The same from the shell:
 
-    sdv-privpgd synthesize 04_survey.csv --epsilon 1 --out 04_undeclared.csv --report 04_report.html
+    sdv-privpgd synthesize 04_survey.csv --header --epsilon 1 --out 04_undeclared.csv \\
+        --report 04_report.html
 
 ``04_survey.csv`` stands for your own file and is private; ``04_undeclared.csv`` and
 ``04_report.html`` may be shown. At the end the tutorial compares with the rows that a codebook

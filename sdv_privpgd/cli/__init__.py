@@ -1,6 +1,6 @@
 """The command line: a file of rows in, a file of synthetic rows out.
 
-    sdv-privpgd synthesize table.csv --epsilon 1 --out synthetic.csv --report report.html
+    sdv-privpgd synthesize table.csv --header --epsilon 1 --out synthetic.csv --report report.html
     sdv-privpgd sample model.pkl --rows 500 --out more.csv
     sdv-privpgd describe model.pkl
 

@@ -297,7 +297,8 @@ def _table(command: argparse.ArgumentParser, *, is_kept: bool = False) -> None:
         "--header",
         action="store_const",
         const=True,
-        help="the first record is no row, whatever it looks like",
+        help="the first record holds the names, which become public; to be said where nothing else "
+        "declares them all",
     )
     header.add_argument(
         "--no-header", dest="header", action="store_const", const=False, help="it is a row"

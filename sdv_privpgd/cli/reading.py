@@ -18,7 +18,6 @@ from sdv_privpgd.sources.csv import CsvSource, names_in
 from sdv_privpgd.sources.dialect import Facts, Reading
 from sdv_privpgd.sources.files import files_of, open_files
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.headers import missing_words, named
 from sdv_privpgd.sources.parsers import TextFile
 from sdv_privpgd.sources.retyped import Retyped
 from sdv_privpgd.sources.source import Source
@@ -143,7 +142,7 @@ def known_types_in(paths: Sequence[Path], how: Reading) -> dict[str, Any]:
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "table.csv")
     ...     pd.DataFrame({"age": [34]}).to_csv(path, index=False)
-    ...     known_types_in([path], Reading())
+    ...     known_types_in([path], Reading(header=True))
     {'age': None}
     """
     if kind_read(paths[0]).form == "parquet":
@@ -156,7 +155,7 @@ def known_types_in(paths: Sequence[Path], how: Reading) -> dict[str, Any]:
 def _form(paths: Sequence[Path], how: Reading) -> str:
     form = kind_read(paths[0]).form
     if form == "parquet" and (how.names is not None or how.header is not None):
-        raise CommandError("A Parquet file names its columns: leave out --names and --no-header.")
+        raise CommandError("A Parquet file names its columns: leave out --names, --header and --no-header.")
     if form == "parquet" and how.na:
         raise CommandError("A Parquet file has missing cells of its own: --na is for text.")
     if form == "parquet" and how.skip_rows:
@@ -165,8 +164,9 @@ def _form(paths: Sequence[Path], how: Reading) -> str:
 
 
 def _first_names(paths: Sequence[Path], how: Reading) -> list[str]:
+    how.check_header(None)  # before a cell is read
     if kind_read(paths[0]).form == "excel":
-        return named(_first_cells(parsed_sheet(paths[0], how)), how, None)
+        return how.named(_first_cells(parsed_sheet(paths[0], how)), None)
     return names_in([TextFile.at(path, how) for path in paths], how, None)
 
 
@@ -204,7 +204,7 @@ def _inferred(paths: Sequence[Path], how: Reading) -> pd.DataFrame:
     options: dict[str, Any] = {
         "header": 0 if how.has_header else None,
         "names": names,
-        "na_values": {name: missing_words({}, how.na) for name in names},
+        "na_values": {name: texts.missing_words({}, how.na) for name in names},
         "float_precision": "round_trip",
     }
     written = _stacked([file.parsed(dtype=str, **options) for file in files])
@@ -234,13 +234,14 @@ def _stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _read_workbook(paths: Sequence[Path], how: Reading, facts: Facts | None) -> pd.DataFrame:
+    how.check_header(facts)  # before a cell is read
     cells = parsed_sheet(paths[0], how)
-    names = named(_first_cells(cells), how, facts)
+    names = how.named(_first_cells(cells), facts)
     how.check_dtypes(names)
     rows = cells.iloc[1:] if how.has_header else cells
     table: pd.DataFrame = rows.set_axis(names, axis=1).reset_index(drop=True)
     for name in names:
-        absent = missing_words((facts or {}).get(name, {}), how.na)
+        absent = texts.missing_words((facts or {}).get(name, {}), how.na)
         absent = [*absent, *(number for word in how.na if (number := _number(word)) is not None)]
         table[name] = table[name].mask(table[name].isin(absent))
     if facts is None:

@@ -18,7 +18,6 @@ _PACKAGE = Path(__file__).parent.parent
 _OPTIONS = (
     (r"CsvFiles\(dtypes=\{'(.*?)': '(.*?)'\}\)", r"--dtype \1=\2"),
     (r"CsvFiles\(dtypes=\.\.\.\)", "--dtype"),
-    (r"CsvFiles\(header=True, names=\.\.\.\)", "--header --names A,B,..."),
     (r"CsvFiles\(names=\.\.\.\)", "--names A,B,..."),
     (r"CsvFiles\(header=True\)", "--header"),
     (r"CsvFiles\(header=False\)", "--no-header"),

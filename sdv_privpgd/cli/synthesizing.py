@@ -4,6 +4,7 @@ import re
 import warnings
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -216,7 +217,8 @@ def sampled(synthesizer: "PrivateSynthesizer", num_rows: int) -> "pd.DataFrame":
 
 def typed(arguments: Namespace, tables: Sequence[Path]) -> "Metadata":
     """Metadata with types only, for a table that has no metadata. Detection reads all of it."""
-    how, domain = reading(arguments, tables[0]), read_facts(arguments.domain)
+    domain = read_facts(arguments.domain)
+    how = replace(reading(arguments, tables[0]), declared=tuple(domain or ()))
     if arguments.types == "dtypes":
         found = metadata_of_types(types_in(tables, how))
         if kind_read(tables[0]).form != "parquet":

@@ -19,7 +19,7 @@ of a categorical's categories consists of values, so it is never kept.
 """
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, localcontext
 from typing import Any
 
@@ -29,6 +29,9 @@ import pandas as pd
 _INFERRED = tuple(map(np.dtype, ("bool", "int64", "uint64", "float64", "complex128", "object")))
 
 _INFERRED_UNITS = ("ns",) if int(pd.__version__.split(".")[0]) < 3 else ("us", "ns")
+
+_READ_EXTENSIONS = "arrow.json", "arrow.bool8"
+"""Arrow's types of others whose cells are text or numbers."""
 
 _DIGITS = 100
 """Digits of decimals: Arrow's have 76 at most."""
@@ -81,11 +84,57 @@ def facts_of_dtype(dtype: Any) -> dict:
     {'decimal_places': 0, 'range_is_nullable': False}
     """
     facts = {}
-    if dtype.kind in "iu" or (_is_decimal(dtype) and dtype.pyarrow_dtype.scale <= 0):
+    if dtype.kind in "iu" or (is_decimal(dtype) and dtype.pyarrow_dtype.scale <= 0):
         facts["decimal_places"] = 0
     if not holds_missing(dtype):
         facts["range_is_nullable"] = False
     return facts
+
+
+def unread(dtype: Any) -> bool:
+    """Whether no type of column reads what a column of the dtype holds, which is public.
+
+    >>> unread(np.dtype("float64")), unread(np.dtype("timedelta64[ns]"))
+    (False, True)
+    """
+    if isinstance(dtype, pd.CategoricalDtype):
+        return unread(dtype.categories.dtype)
+    if isinstance(dtype, pd.ArrowDtype) and dtype.kind == "O":
+        return _unread_of_arrow(dtype.pyarrow_dtype)
+    return dtype.kind in "mc" or isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype)
+
+
+def _unread_of_arrow(kind: Any) -> bool:
+    from pyarrow import BaseExtensionType, types
+
+    if types.is_dictionary(kind):
+        return _unread_of_arrow(kind.value_type)
+    if isinstance(kind, BaseExtensionType):
+        return kind.extension_name not in _READ_EXTENSIONS
+    return types.is_nested(kind) or types.is_interval(kind)
+
+
+def on_unread(dtypes: Mapping[str, Any]) -> list[str]:
+    """A sentence on the columns that no type of column reads, and how to convert them. Public.
+
+    >>> on_unread({"stay": np.dtype("timedelta64[ns]")})[0][:54]
+    "No type of column reads {'stay': 'timedelta64[ns]'}. C"
+    """
+    found = {name: _written(dtype) for name, dtype in dtypes.items() if unread(dtype)}
+    if not found:
+        return []
+    return [
+        f"No type of column reads {found}. Convert them: timedeltas to numbers with "
+        ".dt.total_seconds(), intervals (as pandas.cut makes them) to text with "
+        ".astype('string'), structs, lists and maps to a column for each part, others to text or "
+        "numbers."
+    ]
+
+
+def _written(dtype: Any) -> str:
+    if isinstance(dtype, pd.CategoricalDtype):
+        return f"category of {_written(dtype.categories.dtype)}"
+    return "intervals" if isinstance(dtype, pd.IntervalDtype) else str(dtype)
 
 
 def holds_missing(dtype: Any) -> bool:
@@ -169,7 +218,7 @@ def cast(series: pd.Series, dtype: Any, places: int | None = None) -> pd.Series:
     >>> cast(pd.Series([1.2, 300.0]), np.dtype("int8")).tolist()
     [1, 127]
     """
-    if dtype is Decimal or _is_decimal(dtype):
+    if dtype is Decimal or is_decimal(dtype):
         return _decimals(series, dtype, places)
     numeric = isinstance(series.dtype, np.dtype | pd.Int64Dtype | pd.UInt64Dtype)
     if dtype.kind in "iuf" and numeric and series.dtype.kind in "iuf":
@@ -264,5 +313,10 @@ def _is_masked(dtype: Any) -> bool:
     return isinstance(dtype, (*kinds, *sized))
 
 
-def _is_decimal(dtype: Any) -> bool:
+def is_decimal(dtype: Any) -> bool:
+    """Whether the dtype is one of Arrow's decimal numbers.
+
+    >>> is_decimal(np.dtype("float64"))
+    False
+    """
     return isinstance(dtype, pd.ArrowDtype) and dtype.type is Decimal

@@ -52,39 +52,6 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def has_sdtype(dtype: Any) -> bool:
-    """Whether SDV has a word for what a column of the dtype holds, which is public.
-
-    >>> has_sdtype(np.dtype("float64")), has_sdtype(np.dtype("timedelta64[ns]"))
-    (True, False)
-    """
-    if isinstance(dtype, pd.CategoricalDtype):
-        return has_sdtype(dtype.categories.dtype)
-    return dtype.kind not in "mc" and not isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype)
-
-
-def without_sdtype(dtypes: Mapping[str, Any]) -> list[str]:
-    """A sentence on the columns for which SDV has no word, and how to convert them. Public.
-
-    >>> without_sdtype({"stay": np.dtype("timedelta64[ns]")})[0][:57]
-    "SDV has no sdtype for the dtypes of the columns {'stay': "
-    """
-    wordless = {name: _kind_of(dtype) for name, dtype in dtypes.items() if not has_sdtype(dtype)}
-    if not wordless:
-        return []
-    return [
-        f"SDV has no sdtype for the dtypes of the columns {wordless}. Convert them: timedeltas "
-        "to numbers with .dt.total_seconds(), intervals (as pandas.cut makes them) to text with "
-        ".astype('string'), others to text or numbers."
-    ]
-
-
-def _kind_of(dtype: Any) -> str:
-    if isinstance(dtype, pd.CategoricalDtype):
-        return f"category of {_kind_of(dtype.categories.dtype)}"
-    return "intervals" if isinstance(dtype, pd.IntervalDtype) else str(dtype)
-
-
 def plain(cell: Any) -> Plain | None:
     """The cell as a string, bytes or a number; ``None`` for missing and for everything else.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.columns.scalars import without_sdtype
+from sdv_privpgd.columns.dtypes import is_decimal, on_unread
 
 if TYPE_CHECKING:
     from sdv.metadata import Metadata
@@ -84,20 +84,11 @@ def sdtype_of(name: str, dtype: Any) -> str:
     """
     if isinstance(dtype, pd.CategoricalDtype):
         return "categorical"
-    for sentence in without_sdtype({name: dtype}):
+    for sentence in on_unread({name: dtype}):
         raise ValueError(sentence)
     if is_decimal(dtype):
         return "numerical"
     return _SDTYPE_OF_KIND.get(dtype.kind, "categorical")
-
-
-def is_decimal(dtype: Any) -> bool:
-    """Whether the dtype is one of Arrow's decimal numbers.
-
-    >>> is_decimal(np.dtype("float64"))
-    False
-    """
-    return isinstance(dtype, pd.ArrowDtype) and str(dtype.pyarrow_dtype).startswith("decimal")
 
 
 def is_whole(dtype: Any) -> bool:

@@ -27,6 +27,7 @@ from sdv_privpgd.fitting.planning import planned
 from sdv_privpgd.fitting.refining import asked_again
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import Unfinished
+from sdv_privpgd.plugin import generators
 from sdv_privpgd.plugin.arguments import log_event, original_names
 from sdv_privpgd.plugin.bar import Bar
 from sdv_privpgd.plugin.state import FittedState
@@ -87,6 +88,8 @@ class FitsOfTables(FittedState):
             raise InvalidDataTypeError(str(error)) from None
         except SourceError as error:
             raise InvalidDataError([str(error)]) from None
+        patterns = generators.patterns_of(self._data_processor, self._described)
+        errors = errors or generators.on_patterns(patterns, self._kept(opened))
         if errors:
             raise InvalidDataError(errors)
         return opened

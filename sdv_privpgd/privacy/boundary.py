@@ -13,11 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sdv_privpgd.columns.dates import is_aware
-from sdv_privpgd.columns.dtypes import chosen, is_of_days, key_dtype
+from sdv_privpgd.columns.dtypes import chosen, is_of_days, key_dtype, on_unread
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.mismatch import mismatches
 from sdv_privpgd.columns.readings import Reading
-from sdv_privpgd.columns.scalars import without_sdtype
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Ordered
 from sdv_privpgd.columns.vocabulary import MODELLED
@@ -126,9 +125,9 @@ class PrivateTable:
         elif people is not None:
             source = of_people(source, *people, columns=columns)
         dtypes = {name: source.dtypes[name] for name in columns}
-        errors = without_sdtype(
-            {name: each for name, each in dtypes.items() if columns[name]["sdtype"] in MODELLED}
-        )
+        read = [name for name in columns if columns[name]["sdtype"] in MODELLED]
+        read += [] if people is None else [people[0]]
+        errors = on_unread({name: source.dtypes[name] for name in read})
         return (cls({}), errors) if errors else (cls(source), mismatches(dtypes, facts))
 
     def __repr__(self) -> str:

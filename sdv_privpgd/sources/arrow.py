@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from sdv_privpgd.columns.dtypes import unread
 from sdv_privpgd.sources.source import Batch
 from sdv_privpgd.sources.withheld import withheld
 
@@ -103,14 +104,21 @@ def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
     >>> dtypes_of(pa.schema({"age": pa.int8(), "name": pa.string()}))["age"]
     Int8Dtype()
     """
-    plain = schema.remove_metadata().empty_table().to_pandas().dtypes
-    known = schema.empty_table().to_pandas().dtypes
+    as_read = schema
+    for place, field in enumerate(schema):
+        if unread(pd.ArrowDtype(field.type)):  # pandas would have objects
+            as_read = as_read.set(place, field.with_type(pa.null()))
+    plain = as_read.remove_metadata().empty_table().to_pandas().dtypes
+    known = as_read.empty_table().to_pandas().dtypes
     written = {each["field_name"]: each["numpy_type"] for each in _of_pandas(schema)}
     found = {}
     for field in schema:
         name = field.name
         if schema.names.count(name) > 1:
             continue  # refused, by name
+        if unread(pd.ArrowDtype(field.type)):
+            found[name] = pd.ArrowDtype(field.type)
+            continue
         dtype = known[name] if name in known else plain[name]
         can_miss = field.nullable and written.get(name) != str(dtype)
         small = isinstance(dtype, np.dtype) and dtype.kind in "iu" and dtype.itemsize < 8

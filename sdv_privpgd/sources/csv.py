@@ -17,7 +17,6 @@ import pandas as pd
 from sdv_privpgd.sources import texts
 from sdv_privpgd.sources.dialect import Facts, Reading
 from sdv_privpgd.sources.files import files_of
-from sdv_privpgd.sources.headers import missing_words, named
 from sdv_privpgd.sources.parsers import EmptyFileError, TextFile
 from sdv_privpgd.sources.retyped import converted, public_dtype
 from sdv_privpgd.sources.source import Batch, SourceError
@@ -103,7 +102,7 @@ class CsvSource:
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         number, read, how = self._number, 0, self._how
-        absent = {name: missing_words(self._facts.get(name, {}), how.na) for name in self.names}
+        absent = {name: texts.missing_words(self._facts.get(name, {}), how.na) for name in self.names}
         for file in self._files:
             for part in self._parts(file, _BLOCK, str, na_values=absent):
                 read += len(part)
@@ -154,15 +153,16 @@ def names_in(files: Sequence[TextFile], how: Reading, facts: Facts | None) -> li
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "table.csv")
     ...     pd.DataFrame({"age": [34], "ward": ["A"]}).to_csv(path, index=False)
-    ...     names_in([TextFile.at(path, Reading())], Reading(), None)
+    ...     names_in([TextFile.at(path, Reading())], Reading(header=True), None)
     ['age', 'ward']
     """
+    how.check_header(facts)
     written = _with_records(files, how, facts)
     if not written:  # there are no rows, and no header
         return list(how.names or facts or ())
     first = written[0].first_record()
     written[0].check_separator(first, is_known=facts is not None)
-    names = named(first, how, facts)
+    names = how.named(first, facts)
     for file in written[1:]:
         record = file.first_record()
         if record != first if how.has_header else len(record) != len(first):

@@ -15,6 +15,12 @@ from sdv_privpgd.words import listed
 Facts = Mapping[str, Mapping]
 """The public facts on each column, in SDV's words, from the metadata and the domain."""
 
+_SAY = (
+    "If it holds the names of the columns, which become public, say CsvFiles(header=True), with "
+    "CsvFiles(names=...) as well for better ones; if it is a row, give the names with "
+    "CsvFiles(names=...), or say CsvFiles(header=False)."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
@@ -26,8 +32,9 @@ class Reading:
         thousands: The sign between groups of three digits; ``None`` allows none.
         encoding: The encoding of text; ``None`` takes the one of the file's first bytes, or UTF-8.
         sheet: The sheet of a workbook; ``None`` takes its only one.
-        header: Whether the first record holds names; ``None`` decides by the record itself.
+        header: Whether the first record holds names; ``None`` asks where nobody declares any.
         names: The names of the columns.
+        declared: Names that are known of columns of which no facts are.
         dtypes: The pandas dtypes of columns, by name.
         na: Words that mean a missing cell, besides the usual ones, in all columns that do not
             declare them as categories.
@@ -45,6 +52,7 @@ class Reading:
     sheet: str | None = None
     header: bool | None = None
     names: tuple[str, ...] | None = None
+    declared: tuple[str, ...] = ()
     dtypes: Mapping[str, Any] = field(default_factory=dict)
     na: tuple[str, ...] = ()
     skip_rows: int = 0
@@ -71,6 +79,67 @@ class Reading:
     def has_header(self) -> bool:
         """Whether the first record is a header and not a row."""
         return self.names is None if self.header is None else self.header
+
+    def check_header(self, facts: Facts | None) -> None:
+        """Raises ``SourceError`` where nobody says whether the first record holds names.
+
+        Nothing about a record itself can tell: a row of words looks like names, and they would be
+        published.
+        """
+        if self.header is None and self.names is None and not (facts or self._declared):
+            raise SourceError(
+                f"Nobody says whether the first record holds names. {_SAY} Nothing was spent."
+            )
+
+    def named(self, record: Sequence[Any], facts: Facts | None) -> list[str]:
+        """The names of the columns, from the user or from the first record.
+
+        Raises ``SourceError``, which quotes no field, if they are not those that are declared.
+
+        >>> Reading(header=True).named(["age", "ward"], None)
+        ['age', 'ward']
+        """
+        self.check_header(facts)
+        if self.names is None and self.has_header:
+            return self._compared(record, facts)
+        if self.names is None and not facts:
+            return [f"column {number}" for number in range(1, len(record) + 1)]
+        source = "CsvFiles(names=...)" if self.names else "The metadata"
+        names = list(self.names or facts or ())
+        if len(names) != len(record):
+            raise SourceError(
+                f"{source} has {len(names)} names, and the first record has {len(record)} fields. "
+                "If the number of fields surprises you, say what separates them with "
+                "CsvFiles(sep=...)."
+            )
+        if not self.has_header and [str(each).strip() for each in record] == names:
+            raise SourceError(
+                "The first record is these names: say CsvFiles(header=True), for it is no row."
+            )
+        return names
+
+    def _compared(self, record: Sequence[Any], facts: Facts | None) -> list[str]:
+        """The first record as names. Where no facts and no user say so, all must be declared."""
+        names = ["" if field is None else str(field).strip() for field in record]
+        declared = list(facts or ([] if self.header else self._declared))
+        missing = [name for name in declared if name not in names]
+        others = 0 if facts or self.header else len(set(names) - set(declared))
+        if missing:
+            problem = f"lacks the columns {missing!r}, which are declared"
+        elif others:
+            problem = f"has {others} fields besides the columns that are declared"
+        elif not all(names) or len(set(names)) < len(names):
+            problem = "has empty or repeated fields, so it cannot name the columns"
+        else:
+            return names
+        raise SourceError(
+            f"The first record {problem}. {_SAY} If lines such as a title are above the names, "
+            "leave them out with CsvFiles(skip_rows=1), or with as many as there are."
+        )
+
+    @property
+    def _declared(self) -> list[str]:
+        return list(dict.fromkeys([*self.declared, *self.dtypes]))
 
     def is_number(self, name: str, facts: Facts) -> bool:
         """Whether a column holds numbers."""

@@ -55,9 +55,15 @@ _ARROW = MappingProxyType(
         # Spark has one unit of time, so it tells nothing of a column: pandas' own.
         "timestamp": pa.timestamp("ns"),
         "timestamp_ntz": pa.timestamp("ns"),
+        **dict.fromkeys(("decimal", "binary", "char", "varchar", "void", "time"), pa.binary()),
+        "array": pa.list_(pa.null()),
+        "map": pa.map_(pa.null(), pa.null()),
+        "daytimeinterval": pa.duration("us"),
+        "yearmonthinterval": pa.month_day_nano_interval(),
     }
 )
-"""Arrow's types by the names of Spark's. All others are objects to pandas."""
+"""Arrow's types by the names of Spark's, binary for what are objects to pandas. All others are
+structs, or of kinds that no type of column reads either."""
 
 
 class SparkSource:
@@ -190,7 +196,7 @@ def _dtypes_of(fields: Sequence[Any]) -> Mapping[str, Any]:
         pa.schema(
             [
                 pa.field(
-                    field.name, _ARROW.get(field.dataType.typeName(), pa.binary()), field.nullable
+                    field.name, _ARROW.get(field.dataType.typeName(), pa.struct([])), field.nullable
                 )
                 for field in fields
             ]

@@ -17,6 +17,12 @@ import pandas as pd
 
 from sdv_privpgd.sources.source import SourceError
 
+MISSING = (
+    "", " ", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+)  # fmt: skip
+"""Texts that stand for a missing cell."""
+
 _TRUTHS = {"true": True, "false": False}
 
 _SPACES = " \u00a0\u202f"
@@ -187,6 +193,18 @@ def texts(column: pd.Series) -> pd.Series:
     ['34', 'A', None]
     """
     return column.map(lambda cell: str(cell) if _is_plain(cell) else cell).astype(object)
+
+
+def missing_words(facts: Mapping, more: Sequence[str] = ()) -> list[str]:
+    """The texts that stand for a missing cell of a column, without its declared categories.
+
+    ``more`` are those that the user names, besides the usual ones.
+
+    >>> "NA" in missing_words({}), "NA" in missing_words({"range_values": ["NA", "Grvl"]})
+    (True, False)
+    """
+    declared = declared_values(facts)
+    return [text for text in (*MISSING, *more) if text not in declared]
 
 
 def declared_values(facts: Mapping) -> list:

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import sdv_tables
+from rdt.transformers import RegexGenerator
 from sdv.cag import Inequality, Range, SingleTableProgrammableConstraint
-from sdv.errors import SynthesizerInputError
+from sdv.errors import InvalidDataError, SynthesizerInputError
 
 from sdv_privpgd import (
     AIM,
@@ -44,8 +45,57 @@ def table(num_rows=600):
     )
 
 
+def keyed(pattern, role):
+    """A synthesizer of a table with a key; the pattern is the metadata's, or a generator's."""
+    facts = {"sdtype": "id", **({"regex_format": pattern} if role != "generator" else {})}
+    metadata = sdv_tables.metadata_of({**COLUMNS.tables["table"].columns, "id": facts})
+    if role == "alternate":
+        metadata.add_alternate_keys(["id"])
+    else:
+        metadata.set_primary_key("id")
+    synthesizer = MSTSynthesizer(metadata, 5.0, strategy="independent")
+    if role == "generator":
+        synthesizer.auto_assign_transformers(table(9).assign(id=[f"{n}" for n in range(9)]))
+        own = RegexGenerator(regex_format=pattern, cardinality_rule="unique")
+        synthesizer.update_transformers({"id": own})
+    return synthesizer
+
+
 def never(*args, **settings):
     raise AssertionError("the table was looked at")
+
+
+class TestPatternsOfKeys:
+    @pytest.mark.parametrize("role", ["primary", "alternate", "generator"])
+    @pytest.mark.parametrize("dtype", ["int64", "Int32", "uint8"])
+    @pytest.mark.parametrize("pattern", ["[0-9]{1,4}", r"\d{1,3}", "([0-9]{1,2})", "0?[1-9]"])
+    def test_one_that_writes_a_number_in_two_ways_is_refused(self, role, dtype, pattern):
+        synthesizer = keyed(pattern, role)
+        rows = table(200).assign(id=np.arange(200)).astype({"id": dtype})
+        synthesizer._fit = never
+        with pytest.raises(InvalidDataError, match="column 'id' has whole numbers, and its regex"):
+            synthesizer.fit(rows)
+        assert synthesizer.ledger is None or not synthesizer.ledger.charges
+        synthesizer.validate(rows.astype({"id": "string"}))
+
+    @pytest.mark.parametrize(
+        ("pattern", "dtype", "kind"),
+        [
+            ("[1-9][0-9]{0,3}", "int64", np.integer), ("0|[1-9][0-9]{0,3}", "Int32", int),
+            ("[1-9]?[0-9]{1}", "int64", np.integer), ("[0-9]{4}", "int64", np.integer),
+            ("[0-9]{1,4}", "string", str), ("[0-9]{1,4}", "float32", str),
+            ("[0-9]{1,4}", "Float64", str), ("[0-9]{1,4}", "float64", str),
+            (r"1(\.0)?", "boolean", str), ("P[0-9]{1,2}", "int64", str),
+        ],
+    )  # fmt: skip
+    def test_keys_of_all_others_are_unique(self, pattern, dtype, kind):
+        synthesizer = keyed(pattern, "primary")
+        number = 90 if dtype != "boolean" else 2
+        rows = table(number).assign(id=np.arange(number)).astype({"id": dtype})
+        synthesizer.fit(rows)
+        ids = synthesizer.sample(number)["id"]
+        assert ids.is_unique
+        assert all(isinstance(each, kind) for each in ids)
 
 
 class TestSettings:

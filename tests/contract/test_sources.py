@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from same_rows import observed, table
 
-from sdv_privpgd import Boolean, fit_table
+from sdv_privpgd import Boolean, Categorical, fit_table, measure
+from sdv_privpgd.columns.dtypes import unread
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.sources import arrow, frames
 from sdv_privpgd.sources.opening import open_source
@@ -64,6 +65,32 @@ def of_ibis(frame, folder):
 
 def of_frames_in_parts(frame, folder):
     return open_source(frame)
+
+
+def of_pandas_arrow(table, folder):
+    return table.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def of_dataset_of(table, folder):
+    return pytest.importorskip("pyarrow.dataset").dataset(table)
+
+
+def of_parquet(table, folder):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(table, folder / "table.parquet")
+    return folder / "table.parquet"
+
+
+def of_polars_of(table, folder):
+    return pytest.importorskip("polars").from_arrow(table)
+
+
+def of_duckdb_of(table, folder):
+    return pytest.importorskip("duckdb").connect().from_arrow(table)
+
+
+def of_ibis_of(table, folder):
+    return pytest.importorskip("ibis").duckdb.connect().create_table("t", table)
 
 
 SOURCES = [
@@ -198,6 +225,80 @@ class TestWhatCannotBeRead:
         (tmp_path / "b.parquet").write_bytes(b"")
         with pytest.raises(SourceError, match="several kinds"):
             open_source(tmp_path)
+
+
+def nested():
+    """Columns of types that no type of column reads, in Arrow's words."""
+    pa = pytest.importorskip("pyarrow")
+    import uuid
+
+    return {
+        "struct": pa.array([{"a": 1}] * 8),
+        "list": pa.array([[1, 2]] * 8),
+        "fixed_size_list": pa.array([[1, 2]] * 8, pa.list_(pa.int8(), 2)),
+        "map": pa.array([[("a", 1)]] * 8, pa.map_(pa.string(), pa.int8())),
+        "dense_union": pa.UnionArray.from_dense(
+            pa.array([0] * 8, pa.int8()), pa.array(range(8), pa.int32()), [pa.array(range(8))]
+        ),
+        "month_day_nano_interval": pa.array([(1, 2, 3)] * 8, pa.month_day_nano_interval()),
+        "duration": pa.array([5] * 8, pa.duration("s")),
+        "extension<arrow.uuid": pa.array([uuid.UUID(int=5).bytes] * 8, pa.uuid()),
+    }
+
+
+NESTED = ["struct", "list", "fixed_size_list", "map", "dense_union", "month_day_nano_interval",
+          "duration", "extension<arrow.uuid"]  # fmt: skip
+
+
+class TestTypesThatNoColumnReads:
+    @pytest.mark.parametrize("kind", NESTED)
+    @pytest.mark.parametrize("role", ["declared", "person"])
+    def test_a_schema_that_states_one_is_refused_by_name(self, kind, role):
+        pa = pytest.importorskip("pyarrow")
+        table = pa.table({"odd": nested()[kind], "ill": pa.array([True, False] * 4)})
+        columns = {"ill": Boolean(), **({"odd": Categorical()} if role == "declared" else {})}
+        people = {"adjacency": "add_remove", "person_column": "odd", "rows_per_person": 2}
+        people = people if role == "person" else {}
+        told = rf"No type of column reads {{'odd': '{kind}.*to a column for each part"
+        for door in (fit_table, measure):
+            more = {"holder": "North"} if door is measure else {}
+            with pytest.raises(ValueError, match=told):
+                door(table, columns, epsilon=1.0, **people, **more)
+        assert fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm").num_rows > 0
+
+    @pytest.mark.parametrize(
+        ("made", "kind"),
+        [
+            (of_pandas_arrow, "struct"), (of_pandas_arrow, "list"), (of_dataset_of, "struct"),
+            (of_parquet, "struct"), (of_parquet, "map"), (of_polars_of, "struct"),
+            (of_polars_of, "list"), (of_duckdb_of, "struct"), (of_duckdb_of, "map"),
+            (of_ibis_of, "struct"),
+        ],
+    )  # fmt: skip
+    def test_every_source_states_it(self, made, kind, tmp_path):
+        pa = pytest.importorskip("pyarrow")
+        table = made(pa.table({"odd": nested()[kind], "ill": pa.array([True, False] * 4)}), tmp_path)
+        with pytest.raises(ValueError, match=r"No type of column reads {'odd'"):
+            fit_table(table, {"odd": Categorical(), "ill": Boolean()}, epsilon=1.0)
+
+    @pytest.mark.parametrize(
+        "odd", [pd.interval_range(0, 8), pd.period_range("2024", periods=8, freq="M")]
+    )
+    def test_frames_of_pandas_state_some(self, odd):
+        table = pd.DataFrame({"odd": odd, "ill": [True, False] * 4})
+        for column in (table["odd"], table["odd"].astype("category")):
+            with pytest.raises(ValueError, match=r"No type of column reads {'odd'"):
+                fit_table(table.assign(odd=column), {"odd": Categorical()}, epsilon=1.0)
+
+    def test_types_of_one_cell_each_are_read(self):
+        pa = pytest.importorskip("pyarrow")
+        cells = {
+            "binary": pa.array([b"x"] * 8), "time": pa.array([3] * 8, pa.time32("s")),
+            "decimal": pa.array([Decimal("1.5")] * 8), "json": pa.array(["{}"] * 8, pa.json_()),
+            "view": pa.array(["x"] * 8, pa.string_view()),
+        }  # fmt: skip
+        source = open_source(pa.table(cells))
+        assert not any(map(unread, source.dtypes.values()))
 
 
 class TestFilesThatLookLikeOthers:

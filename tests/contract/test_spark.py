@@ -21,7 +21,7 @@ import pytest
 from processes import python_says
 from same_rows import COLUMNS, observed, table
 
-from sdv_privpgd import Datetime, Numerical, fit_table
+from sdv_privpgd import Categorical, Datetime, Numerical, fit_table
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
@@ -319,6 +319,15 @@ def test_ctrl_c_stops_the_workers_and_the_next_total_is_right(spark, monkeypatch
     assert len(stopped) == 1
     assert not spark.getTags()
     assert source.total(["id"], Cells())["id"] == {str(number): 1 for number in range(10)}
+
+
+def test_types_that_no_column_reads_are_refused_by_name(spark):
+    kinds = ("struct(id AS a)", "array(id)", "map(id, id)", "make_dt_interval(1)", "binary('x')")
+    table = spark.range(8).selectExpr(*(f"{kind} AS c{n}" for n, kind in enumerate(kinds)))
+    columns = {f"c{n}": Categorical() for n in range(len(kinds))}
+    with pytest.raises(ValueError, match="No type of column reads") as caught:
+        fit_table(table, columns, epsilon=1.0)
+    assert [name for name in columns if f"'{name}'" not in str(caught.value)] == ["c4"]
 
 
 def test_what_is_no_table_is_refused(spark):

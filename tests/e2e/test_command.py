@@ -25,6 +25,7 @@ def test_a_file_in_a_file_out(csv, suffix, capsys, tmp_path):
         real.to_csv(source, index=False)
     page, model = tmp_path / "report.html", tmp_path / "model.pkl"
     method = ["--method", "mst"] if suffix != ".csv" else []
+    method += ["--header"] if suffix != ".parquet" else []
     assert run(
         "synthesize", source, "--epsilon", 2, "--out", out, "--report", page, "--model", model,
         *method,
@@ -91,7 +92,8 @@ def test_the_number_of_rows_is_the_noisy_one_where_it_is_private(csv, tmp_path):
 def test_what_is_wrong_is_said_in_one_line(csv, tmp_path, changes, told, capsys):
     out = tmp_path / "out.csv"
     changes = [csv if change == "{table}" else change for change in changes]
-    assert run("synthesize", csv, "--epsilon", 1, "--out", out, "--quiet", *changes) == 1
+    asked = ("--header", "--epsilon", 1, "--out", out, "--quiet")
+    assert run("synthesize", csv, *asked, *changes) == 1
     *before, line = capsys.readouterr().err.splitlines()
     assert told in line
     assert all("were detected" in each for each in before)
@@ -201,7 +203,8 @@ def test_whatever_ends_it_the_books_are_kept_and_no_half_file_is_left(
 def test_what_others_say_of_a_cell_is_withheld(csv, tmp_path, capsys):
     ragged = tmp_path / "ragged.csv"
     ragged.write_text(f'a,b\n1,2\n1,"{SECRET}')
-    assert run("synthesize", ragged, "--epsilon", 1, "--out", tmp_path / "out.csv") == 1
+    asked = ("--header", "--epsilon", 1, "--out", tmp_path / "out.csv")
+    assert run("synthesize", ragged, *asked) == 1
     said = capsys.readouterr().err
     assert "Cannot read" in said
     assert SECRET not in said

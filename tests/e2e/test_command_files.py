@@ -69,6 +69,7 @@ def test_types_are_those_of_the_schema_or_detected_in_all_files(folder, capsys):
     asked = ["--epsilon", 1, "--rows", 9]
     assert run("plan", f"{folder}/parquet/*", "--types", "dtypes", *asked) == 0
     assert "age     numerical" in capsys.readouterr().out
+    asked.append("--header")
     assert run("plan", f"{folder}/csv/*", "--sep", ";", "--decimal", ".", *asked) == 0
     types_of_files = capsys.readouterr().out.split("\n\n")[0]
     assert run("plan", folder / "table.csv", *asked) == 0

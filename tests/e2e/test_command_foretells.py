@@ -84,7 +84,7 @@ def test_a_declared_format_makes_dates_of_text(tmp_path, capsys, types):
 @pytest.mark.parametrize("command", ["plan", "dry run"])
 def test_a_plan_needs_no_metadata_where_a_fit_needs_none(csv, tmp_path, capsys, command):
     first = ["plan", csv] if command == "plan" else ["synthesize", csv, "--dry-run"]
-    asked = [*first, "--epsilon", 1, "--method", "mst"]
+    asked = [*first, "--header", "--epsilon", 1, "--method", "mst"]
     assert run(*asked) == 0
     said = capsys.readouterr()
     assert "Plan for 2,000 rows: no table was asked, nothing was spent" in said.out

@@ -13,7 +13,7 @@ def test_a_delta_that_is_too_large_for_any_table_is_said_once_and_first(csv, cap
     folder = csv.parent
     (folder / "metadata.json").unlink()  # types are detected: it is said before
     out = ("--out", folder / "out.csv")
-    asked = ("--epsilon", 1, "--delta", 0.1, "--method", "mst", "--quiet")
+    asked = ("--header", "--epsilon", 1, "--delta", 0.1, "--method", "mst", "--quiet")
     assert run("synthesize", csv, *asked, *out) == 0
     said = capsys.readouterr().err
     assert said.count("--delta 0.1 promises next to nothing in a table of any size") == 1
@@ -121,8 +121,8 @@ class TestDatesByDtype:
         return tmp_path / "dates.csv"
 
     def synthesized(self, table, *more):
-        asked = ("--epsilon", 5, "--method", "mst", "--quiet", "--out", table.parent / "rows.csv")
-        status = run("synthesize", table, *asked, *more)
+        asked = ("--header", "--epsilon", 5, "--method", "mst", "--quiet")
+        status = run("synthesize", table, *asked, "--out", table.parent / "rows.csv", *more)
         rows = pd.read_csv(table.parent / "rows.csv", dtype=str) if not status else None
         return status, rows
 

@@ -31,7 +31,7 @@ def table(tmp_path):
 
 def planned(table, domain, *more):
     (table.parent / "domain.json").write_text(json.dumps(domain))
-    asked = ("--epsilon", 1, "--domain", table.parent / "domain.json", "--method", "mst")
+    asked = ("--header", "--epsilon", 1, "--domain", table.parent / "domain.json", "--method", "mst")
     return run("plan", table, *asked, *more)
 
 
@@ -48,7 +48,7 @@ class TestDeclaredTypes:
         assert types(capsys.readouterr().out)["Kinder"][:2] == ["ordinal", "detected"]
         assert planned(table, domain, *more) == 0
         assert types(capsys.readouterr().out)["Kinder"] == ["numerical", "--domain", "declared"]
-        out, asked = table.parent / "out.csv", ("--epsilon", 20, "--method", "mst", "--quiet")
+        out, asked = table.parent / "out.csv", ("--header", "--epsilon", 20, "--method", "mst", "--quiet")
         facts = ("--domain", table.parent / "domain.json")
         assert run("synthesize", table, *asked, *facts, *more, "--out", out) == 0
         rows = pd.read_csv(out)["Kinder"]
@@ -96,7 +96,7 @@ class TestDeclaredTypes:
 
     def test_a_draft_that_was_not_filled_in_says_nothing(self, table, capsys):
         draft, out = table.parent / "draft.json", table.parent / "out.csv"
-        assert run("draft-domain", table, "--out", draft) == 0
+        assert run("draft-domain", table, "--header", "--out", draft) == 0
         asked = ("--epsilon", 5, "--method", "mst", "--quiet", "--domain", draft)
         assert run("synthesize", table, *asked, "--out", out) == 0
         domain = json.loads(draft.read_text())

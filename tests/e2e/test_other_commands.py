@@ -115,7 +115,7 @@ def test_a_header_alone_is_drafted_with_blanks_for_types(csv, tmp_path, capsys):
     header.write_text("age,ward,ill\n")
     draft, metadata = tmp_path / "draft.json", tmp_path / "drafted.json"
     asked = ["--dtype", "ill=boolean", "--metadata-out", metadata]
-    assert run("draft-domain", header, "--out", draft, *asked) == 0
+    assert run("draft-domain", header, "--header", "--out", draft, *asked) == 0
     assert "Their names do not say what 'age', 'ward' hold" in capsys.readouterr().err
     domain, known = sdv_privpgd.read_domain(draft), json.loads(metadata.read_text())
     assert domain["ill"] == {"range_is_nullable": None}
@@ -159,7 +159,7 @@ def test_all_mistakes_of_a_domain_are_named_at_once(csv, tmp_path, capsys):
 
 def test_text_has_no_types_unless_the_user_says_them(csv, tmp_path, capsys):
     draft = ["draft-domain", csv, "--out", tmp_path / "draft.json"]
-    assert run("plan", csv, "--epsilon", 1, "--types", "dtypes") == 1
+    assert run("plan", csv, "--header", "--epsilon", 1, "--types", "dtypes") == 1
     told = capsys.readouterr().err
     assert "Say the types of ['age', 'ward', 'ill'] with --dtype" in told
     types = ["--dtype", "age=Int64", "--dtype", "ward=str", "--dtype", "ill=boolean"]
@@ -167,6 +167,31 @@ def test_text_has_no_types_unless_the_user_says_them(csv, tmp_path, capsys):
     assert list(sdv_privpgd.read_domain(tmp_path / "draft.json")) == ["age", "ward", "ill"]
     assert run("draft-domain", "--out", tmp_path / "draft.json") == 1
     assert run("draft-domain", csv, "--out", tmp_path / "draft.txt") == 1
+
+
+@pytest.mark.parametrize("command", ["synthesize", "plan", "dry run", "draft-domain"])
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_a_first_run_asks_whether_a_record_of_words_holds_names(tmp_path, capsys, command, ending):
+    table, out = tmp_path / f"table.{ending}", tmp_path / "out.json"
+    rows = pd.DataFrame([["M", SECRET, "Lund"], ["F", "flu", "Bonn"]] * 500)
+    write = rows.to_csv if ending == "csv" else rows.to_excel
+    write(table, index=False, header=False)
+    asked = {
+        "synthesize": ["synthesize", table, "--epsilon", 1, "--out", tmp_path / "rows.csv"],
+        "plan": ["plan", table, "--epsilon", 1],
+        "dry run": ["synthesize", table, "--epsilon", 1, "--dry-run"],
+        "draft-domain": ["draft-domain", table, "--out", out],
+    }[command]
+    (tmp_path / "domain.json").write_text(json.dumps({"sex": {"range_values": ["M", "F"]}}))
+    others = [] if command == "draft-domain" else [["--domain", tmp_path / "domain.json"]]
+    for more in ([], ["--dtype", "M=str"], ["--dtype", "sex=str"], *others):
+        assert run(*asked, *more) == 1
+        said = capsys.readouterr()
+        assert "--header" in said.err
+        assert "--names A,B,..." in said.err
+        assert "--no-header" in said.err
+        assert SECRET not in said.out + said.err
+    assert {path.name for path in tmp_path.iterdir()} == {table.name, "domain.json"}
 
 
 def test_types_may_come_from_dtypes_alone(csv, tmp_path, monkeypatch, capsys):
@@ -178,7 +203,7 @@ def test_types_may_come_from_dtypes_alone(csv, tmp_path, monkeypatch, capsys):
     pd.read_csv(csv).to_parquet(tmp_path / "table.parquet")
     fit[1] = tmp_path / "table.parquet"
     assert run(*fit, "--out", tmp_path / "b.csv") == 0
-    assert run(*fit[:1], csv, *fit[2:], "--out", tmp_path / "c.csv") == 1
+    assert run(*fit[:1], csv, *fit[2:], "--header", "--out", tmp_path / "c.csv") == 1
     assert "--dtype COLUMN=TYPE" in capsys.readouterr().err
 
 
@@ -219,7 +244,7 @@ def test_a_model_remembers_how_its_table_was_written(tmp_path, capsys):
     model, out = tmp_path / "model.pkl", tmp_path / "more.csv"
     written = ("--sep", ";", "--decimal", ",", "--encoding", "cp1252")
     assert run(
-        "synthesize", tmp_path / "table.csv", "--epsilon", 20, "--method", "mst", "--quiet",
+        "synthesize", tmp_path / "table.csv", "--header", "--epsilon", 20, "--method", "mst", "--quiet",
         "--out", tmp_path / "out.csv", "--model", model, *written,
     ) == 0  # fmt: skip
 

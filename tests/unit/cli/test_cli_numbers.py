@@ -13,7 +13,7 @@ SECRET = "CANARYTEXT"
 def read(tmp_path, text, facts, **how):
     path = tmp_path / "table.csv"
     path.write_text(text, encoding="utf-8")
-    return read_table(path, Reading(**how), facts)
+    return read_table(path, Reading(**{"header": True, **how}), facts)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ FACTS = {
     "ill": {"sdtype": "boolean"},
     "day": {"sdtype": "datetime"},
 }
+NAMES = Reading(header=True)
 CELLS = st.sampled_from(
     ["", "NA", "1", "01", "1.0", " 2", "-3.5", "1e3", "inf", "nan", "1152921504606846977", "9" * 30]
     + ["word", "True", "false", "a\nb", "a\r\nb", 'say "a"', ", ;", "2020-01-31", "١", "1_0"]
@@ -101,7 +102,7 @@ def test_files_follow_each_other_in_the_order_of_their_names(tmp_path, ending):
 def test_records_are_counted_as_they_are_read(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text('number,free\n1,"a\nb\n\nc"\n\n2,"x ""\n"" y"\r\n3,z')
-    source = CsvSource(path, {})
+    source = CsvSource(path, {}, NAMES)
     assert source.num_rows() == 3
     assert sum(len(b.columns["free"]) for b in source.batches(["free"])) == 3
 
@@ -110,6 +111,7 @@ def test_no_cell_decides_a_dtype(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("age,ward,came,code\n34,A,2020-01-05,7\n")
     how = Reading(
+        header=True,
         dtypes={
             "age": np.dtype("int8"),
             "ward": pd.CategoricalDtype(),
@@ -147,7 +149,7 @@ def test_files_of_semicolons_say_what_stands_before_decimals(tmp_path):
     facts = {"cost": {"sdtype": "numerical"}}
     with pytest.raises(SourceError, match=r"of 'cost': CsvFiles\(decimal=','\)"):
         open_source(CsvFiles(f"{tmp_path}/*.csv", sep=";"), facts)
-    assert open_source(CsvFiles(f"{tmp_path}/*.csv", sep=";")).num_rows() == 1
+    assert open_source(CsvFiles(f"{tmp_path}/*.csv", sep=";", header=True)).num_rows() == 1
 
 
 # What is refused
@@ -177,21 +179,21 @@ def test_a_record_with_too_many_fields_is_found_wherever_parts_begin(
     for size in (1, 2, 3, 5):
         in_parts_of(size)
         for count in (True, False):
-            assert "more fields than there are names" in refused(path, {}, count=count)
+            assert "more fields than there are names" in refused(path, {}, NAMES, count=count)
 
 
 def test_a_separator_at_the_end_of_each_record_is_no_field(tmp_path, in_parts_of):
     path = tmp_path / "table.csv"
     path.write_text("number,free\n" + "1,x,\n" * 5)
     in_parts_of(2)
-    assert cells(path, {})["free"] == ["'x'"] * 5
+    assert cells(path, {}, NAMES)["free"] == ["'x'"] * 5
 
 
 def test_files_have_one_header_and_it_is_not_quoted(tmp_path):
     (tmp_path / "a.csv").write_text("age,ward\n1,x\n")
     for header in (f"age,{TEXT}", f"{TEXT},1,2", "ward,age"):
         (tmp_path / "b.csv").write_text(f"{header}\n1,x\n")
-        told = refused(f"{tmp_path}/*.csv", {})
+        told = refused(f"{tmp_path}/*.csv", {}, NAMES)
         assert f"The header of {tmp_path}/b.csv is not that of {tmp_path}/a.csv" in told
     (tmp_path / "b.csv").write_text(f"1,{TEXT},2\n")
     how = Reading(header=False)
@@ -202,8 +204,10 @@ def test_a_first_record_that_is_a_row_is_not_quoted(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text(f"{TEXT},x,y,z,w\n1,2,3,4,5\n")
     assert "lacks the columns ['number', 'kind', 'free', 'ill', 'day']" in refused(path)
-    path.write_text(f"34,{TEXT}\n1,2\n")
-    assert "looks like data" in refused(path, {})
+    path.write_text(f"M,{TEXT}\n1,2\n")
+    assert "Nobody says whether the first record holds names" in refused(path, {})
+    path.write_text(f",{TEXT}\n1,2\n")
+    assert "empty or repeated fields" in refused(path, {}, NAMES)
 
 
 def test_other_columns_than_those_that_are_known_may_be_there(tmp_path):
@@ -223,7 +227,7 @@ def test_other_columns_than_those_that_are_known_may_be_there(tmp_path):
 )
 def test_what_cannot_be_read_is_told_without_a_cell(tmp_path, text, told):
     (tmp_path / "table.csv").write_bytes(text)
-    assert told in refused(tmp_path / "table.csv", {})
+    assert told in refused(tmp_path / "table.csv", {}, NAMES)
 
 
 def test_a_dtype_that_does_not_fit_is_told_without_a_cell(tmp_path):
@@ -231,7 +235,7 @@ def test_a_dtype_that_does_not_fit_is_told_without_a_cell(tmp_path):
     path.write_text(f"number\n1\n{TEXT}\n")
     how = Reading(dtypes={"number": np.dtype("int8")})
     assert "'number': 'int8'" in refused(path, {"number": FACTS["number"]}, how)
-    assert "does not have" in refused(path, {}, Reading(dtypes={"age": np.dtype("int8")}))
+    assert "does not have" in refused(path, {}, Reading(header=True, dtypes={"age": np.dtype("int8")}))
 
 
 def test_a_file_that_changes_between_two_readings_is_noticed(tmp_path):

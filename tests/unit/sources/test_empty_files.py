@@ -40,7 +40,7 @@ def test_a_header_alone_says_that_there_are_no_rows(tmp_path, header, is_first, 
     files, _ = folder_of(tmp_path, header, is_first=is_first, ending=ending)
     assert rows_of(files, Reading()) == [34, 71]
     for facts in (FACTS, None):
-        assert read_table(files, Reading(), facts)["ward"].tolist() == ["A", "B"]
+        assert read_table(files, Reading(header=True), facts)["ward"].tolist() == ["A", "B"]
 
 
 @pytest.mark.parametrize("empty", NOTHING)
@@ -53,7 +53,7 @@ def test_a_file_that_has_lost_its_header_is_refused_by_name(tmp_path, empty, is_
     assert told in str(caught.value)
     for facts in (FACTS, None):
         with pytest.raises(CommandError) as said:
-            read_table(files, Reading(), facts)
+            read_table(files, Reading(header=True), facts)
         assert told in str(said.value)
 
 
