@@ -32,7 +32,6 @@ from sdv_privpgd.select.privmrf import PrivMRF
 from sdv_privpgd.select.privsyn import PrivSyn
 
 
-
 class Trees(Independent):
     """Cuts two attributes as PrivTree does, before it measures."""
 
@@ -229,9 +228,7 @@ def fitted_undeclared(table, ledger, monkeypatch, answers=None):
 @pytest.mark.filterwarnings("ignore:The ranges or categories")
 @pytest.mark.parametrize("ledger", LEDGERS, ids=lambda ledger: ledger.unit)
 class TestDiscovery:
-    def test_all_that_is_not_noise_depends_on_the_noisy_answers_alone(
-        self, ledger, monkeypatch
-    ):
+    def test_all_that_is_not_noise_depends_on_the_noisy_answers_alone(self, ledger, monkeypatch):
         table = undeclared_table()
         first = fitted_undeclared(table, ledger, monkeypatch)
         others = with_frequent_values_only(table, 3_000 if ledger.adjacency is REPLACE else 700)
@@ -240,9 +237,7 @@ class TestDiscovery:
         asked = [each for each in first.asked if each[0] == "discover"]
         assert len(asked) > 1, "the rare values were not looked for"
 
-    def test_neighbors_differ_by_what_is_charged_and_noise_is_fresh(
-        self, ledger, monkeypatch
-    ):
+    def test_neighbors_differ_by_what_is_charged_and_noise_is_fresh(self, ledger, monkeypatch):
         here, rows = undeclared_table(), ledger.rows_per_person
         here.iloc[:rows] = here[here["ward"] == "A"].iloc[0]
         there = here.copy()

@@ -89,7 +89,9 @@ class Changing:
         return FrameSource(held).batches(names)
 
 
-@given(first=ROWS, second=ROWS, grows=st.booleans(), most=st.integers(1, 4), block=st.integers(1, 9))
+@given(
+    first=ROWS, second=ROWS, grows=st.booleans(), most=st.integers(1, 4), block=st.integers(1, 9)
+)
 def test_a_table_that_changes_between_two_readings_gives_no_person_more_rows(
     first, second, grows, most, block
 ):
@@ -99,7 +101,8 @@ def test_a_table_that_changes_between_two_readings_gives_no_person_more_rows(
     source = PeopleSource(Changing(first, later), "who", most, numbered=True)
     rows, weights = Counter(), Counter()
     for batch in source.batches(["who", "x", source.numbered.name]):
-        for who, number in zip(batch.columns["who"], batch.columns[source.numbered.name]):
+        numbers = batch.columns[source.numbered.name]
+        for who, number in zip(batch.columns["who"], numbers, strict=True):
             rows[name(who)] += 1
             weights[name(who)] += Fraction(1, int(number))
     assert all(number <= most for number in rows.values())

@@ -83,7 +83,11 @@ def test_the_curators_trees_are_as_likely_as_their_price_needs(adjacency):
 
     # The half without rows is cut as well or not: in a tree of the first halving.
     assert p_value(found, law(temperature, decay)) > ALPHA
-    for wrong in (law(temperature * 1.5, decay), law(temperature / 1.5, decay), law(temperature, 0)):
+    for wrong in (
+        law(temperature * 1.5, decay),
+        law(temperature / 1.5, decay),
+        law(temperature, 0),
+    ):
         assert p_value(found, wrong) < ALPHA
 
 

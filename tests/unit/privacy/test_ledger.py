@@ -161,24 +161,6 @@ def test_two_fits_compose_by_adding_budgets_and_keeping_all_charges(ledger):
     assert 1.0 < both.epsilon < 2.0  # better than adding epsilons
 
 
-@pytest.mark.parametrize("reserves", [(0, 0), (4, 0), (0, 4), (3, 4), (4, 9), (5, 5), (7, 7)])
-def test_fits_together_spend_no_more_than_their_ledger_says_with_all_their_deltas(reserves):
-    """Each uses up its budget, and all of delta that is reserved for its events."""
-    fits = [
-        PrivacyLedger.open(1.0, delta, REPLACE, reserved=Fraction(part, 10**6))
-        for part, delta in zip(reserves, (8e-6, 1e-5), strict=True)
-    ]
-    for one, other in (fits, fits[::-1]):
-        used = [each.record(charge(each.budget, delta=each.reserved)) for each in (one, other)]
-        both = used[0].followed_by(used[1])
-        deltas = sum((event.delta for event in both.charges), Fraction(0))
-        assert both.reserved == deltas == Fraction(sum(reserves), 10**6)
-        left = Fraction(both.delta) - deltas
-        assert both.spent() == both.epsilon
-        expected = epsilon_of(both.mu_squared, float(left)) if left > 0 else math.inf
-        assert both.epsilon == expected
-
-
 def test_ten_fits_at_two_and_a_half_spend_what_the_notes_say():
     # privacy.md section 5: ten refits at (2.5, 1e-5) compose to epsilon 9.60.
     one = PrivacyLedger.open(2.5, 1e-5, REPLACE)
