@@ -89,9 +89,7 @@ def imports(package: Path = PACKAGE) -> dict[str, set[str]]:
                 names = [alias.name for alias in node.names]
             else:
                 continue
-            found |= {
-                name.split(".")[1] for name in names if name.startswith(f"{package.name}.")
-            }
+            found |= {name.split(".")[1] for name in names if name.startswith(f"{package.name}.")}
     return {room: (found & rooms.keys()) - {room} for room, found in rooms.items()}
 
 

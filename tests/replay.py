@@ -6,7 +6,7 @@ recording sees as well, must differ by no more than what was charged for.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,15 @@ from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.splitting import COST
 from sdv_privpgd.privacy.value_counts import ValueCounts
 
 _NEVER = -(10**12)
 """The noisy number of rows of a value that the recorded table has not: no threshold lets it by."""
 
+
+KINDS = "measure", "discover", "select", "split"
+"""What a curator is asked."""
 
 _MISSING = type(None), None
 """The one value that is given out whatever its number."""
@@ -40,9 +44,8 @@ class Release:
     stddevs: list[float] = field(default_factory=list)
     drawn: list[np.ndarray] = field(default_factory=list)
     """All noise that was drawn for it."""
-    scores: list[int] = field(default_factory=list)
-    temperature: Any = None
-    choice: int | None = None
+    choices: list[tuple] = field(default_factory=list)
+    """For each choice its scores, its temperature and what was chosen."""
 
 
 @dataclass
@@ -59,7 +62,7 @@ def run(do: Callable[[], Any], monkeypatch, *, answers: Tape | None = None) -> T
     """Records a run; with ``answers``, those of another run take the place of its own."""
     tape, keys = Tape(), []
     words = np.random.default_rng(0).bytes
-    real = {name: getattr(Curator, name) for name in ("measure", "discover", "select")}
+    real = {name: getattr(Curator, name) for name in KINDS}
     record, counts = PrivacyLedger.record, ValueCounts.counts
     noisy, choose, gaussian = (
         getattr(curating, name) for name in ("_noisy", "exponential_choice", "rounded_gaussian")
@@ -99,9 +102,12 @@ def run(do: Callable[[], Any], monkeypatch, *, answers: Tape | None = None) -> T
 
     def chosen(values, temperature, own_words):
         now, other = tape.releases[-1], place()
-        now.scores, now.temperature = list(values), temperature
-        now.choice = choose(values, temperature, words) if other is None else other.choice
-        return now.choice
+        if other is None:
+            choice = choose(values, temperature, words)
+        else:
+            choice = other.choices[len(now.choices)][2]
+        now.choices.append((list(values), temperature, choice))
+        return choice
 
     def measure(self, queries, mu_squared, *, what, **settings):
         queries = tuple(queries)
@@ -121,9 +127,13 @@ def run(do: Callable[[], Any], monkeypatch, *, answers: Tape | None = None) -> T
         return found
 
     def select(self, scores, mu_squared, *, what):
-        known = [(s.clique, s.expected.tobytes(), s.bias, s.weight) for s in scores]
+        known = [(s.clique, s.cuts, s.expected.tobytes(), s.bias, s.weight) for s in scores]
         tape.asked.append(("select", tuple(known), mu_squared, what))
         return real["select"](self, scores, mu_squared, what=what)
+
+    def split(self, name, num_codes, mu_squared, *, what):
+        tape.asked.append(("split", name, num_codes, mu_squared, what))
+        return real["split"](self, name, num_codes, mu_squared, what=what)
 
     with monkeypatch.context() as patch:
         patch.setattr(PrivacyLedger, "record", recorded)
@@ -132,7 +142,7 @@ def run(do: Callable[[], Any], monkeypatch, *, answers: Tape | None = None) -> T
             ("_noisy", noised), ("exponential_choice", chosen), ("rounded_gaussian", drawn)
         ):  # fmt: skip
             patch.setattr(curating, name, own)
-        for name, own in (("measure", measure), ("discover", discover), ("select", select)):
+        for name, own in zip(KINDS, (measure, discover, select, split), strict=True):
             patch.setattr(Curator, name, own)
         tape.result = do()
     return tape
@@ -142,22 +152,44 @@ def _by_cell(answer: np.ndarray) -> dict:
     return dict(zip(np.ndindex(answer.shape), answer.ravel().tolist(), strict=True))
 
 
-def require_fresh_noise_as_charged(tape: Tape, adjacency: Adjacency, rows_per_person: int) -> None:
+def in_units(tape: Tape, units: int) -> Tape:
+    """The same answers, each number so many times as large."""
+    return replace(
+        tape,
+        releases=[
+            replace(
+                release,
+                released=[
+                    {cell: number * units for cell, number in each.items()}
+                    for each in release.released
+                ],
+            )
+            for release in tape.releases
+        ],
+    )
+
+
+def require_fresh_noise_as_charged(tape: Tape, ledger: PrivacyLedger) -> None:
     """Each answer has noise of its own, of the scale in the books, which pays for what they say."""
     used: set[int] = set()
+    adjacency, units = ledger.adjacency, ledger.units
     for release in tape.releases:
         charge = release.charge
         squared = dict(charge.sensitivity_squared)[adjacency]
         assert all(stddev == charge.stddev for stddev in release.stddevs), charge
         if charge.temperature is not None:
-            assert release.temperature == charge.temperature
-            assert len(release.scores) == charge.num_queries
+            assert release.choices, "nothing was chosen by chance"
+            is_tree = charge.mechanism == "PrivTree"  # of many choices, each of them cheaper
+            for scores, temperature, _ in release.choices:
+                assert temperature == charge.temperature * (COST / 2 if is_tree else 1)
+                assert len(scores) == charge.num_queries + is_tree
+            assert is_tree or len(release.choices) == 1
             assert not release.exact, "a choice reveals no number"
             continue
         assert len(release.exact) == len(release.given) == charge.num_queries, charge
         for noisy, given in zip(release.released, release.given, strict=True):
             assert given == {
-                cell: number
+                cell: number / units if charge.threshold is None else round(number / units)
                 for cell, number in noisy.items()
                 if charge.threshold is None or number >= charge.threshold or cell == _MISSING
             }
@@ -173,14 +205,14 @@ def require_fresh_noise_as_charged(tape: Tape, adjacency: Adjacency, rows_per_pe
             assert id(noise) not in used
             used.add(id(noise))
         if charge.threshold is not None:
-            _require_threshold(charge, adjacency, rows_per_person)
+            _require_threshold(charge, ledger)
 
 
-def _require_threshold(charge: Charge, adjacency: Adjacency, rows_per_person: int) -> None:
+def _require_threshold(charge: Charge, ledger: PrivacyLedger) -> None:
     """A value that one neighbor alone has is released as rarely as delta says."""
-    beyond = charge.threshold - rows_per_person - 0.5
-    chance = charge.num_queries * rows_per_person * norm.sf(beyond / charge.stddev)
-    sides = 2 if adjacency is Adjacency.REPLACE_ONE else 1
+    beyond = charge.threshold - ledger.rows_counted * ledger.units - 0.5
+    chance = charge.num_queries * ledger.rows_per_person * norm.sf(beyond / charge.stddev)
+    sides = 2 if ledger.adjacency is Adjacency.REPLACE_ONE else 1
     assert float(charge.delta) >= sides * chance * (1 - 1e-9)
 
 
@@ -203,7 +235,8 @@ def require_no_more_than_charged(one: Tape, other: Tape, adjacency: Adjacency) -
 def changed(here: Release, there: Release) -> int:
     """The squared L2 distance of two tables' answers, or of the score that changes most."""
     if here.charge.temperature is not None:
-        return max((x - y) ** 2 for x, y in zip(here.scores, there.scores, strict=True))
+        pairs = zip(here.choices, there.choices, strict=True)
+        return max((x - y) ** 2 for one, two in pairs for x, y in zip(one[0], two[0], strict=True))
     return sum(
         (x.get(cell, 0) - y.get(cell, 0)) ** 2
         for x, y in zip(here.exact, there.exact, strict=True)

@@ -101,7 +101,9 @@ def _watched(settings: Settings) -> _Watched:
     tried = len(learner.calls.pop())
     learner.calls.append([])
     books = Books(ledger)
-    curator = EncodedTable(pd.DataFrame({"who": codes}), bound=books.ledger.bound).curator(schema, books)
+    curator = EncodedTable(pd.DataFrame({"who": codes}), bound=books.ledger.bound).curator(
+        schema, books
+    )
     part = ledger.budget / 4  # a fit has less than all of it for a training
     trained = curator.train(query, learner, part, ledger.reserved)
     event = Event(

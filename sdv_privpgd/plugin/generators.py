@@ -183,7 +183,9 @@ def _writes_twice(pattern: Any) -> bool:
     kind, given = str(pattern[0][0]), pattern[0][1]
     if len(pattern) == 1 and kind == "SUBPATTERN":
         return _writes_twice(given[-1])
-    return any(map(_is_led_by_zero, given[1] if len(pattern) == 1 and kind == "BRANCH" else [pattern]))
+    return any(
+        map(_is_led_by_zero, given[1] if len(pattern) == 1 and kind == "BRANCH" else [pattern])
+    )
 
 
 def _is_led_by_zero(pattern: Any) -> bool:

@@ -17,8 +17,10 @@ import ast
 import math
 import os
 import pickle
+import re
 import resource
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -27,6 +29,8 @@ from dataclasses import dataclass, replace
 from difflib import unified_diff
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
+from importlib.util import find_spec
+from inspect import unwrap
 from mmap import mmap
 from pathlib import Path
 from time import process_time
@@ -38,16 +42,64 @@ from libcst.metadata import MetadataWrapper
 from mutmut.mutation.mutators import mutation_operators
 
 ROOT = Path(__file__).resolve().parents[2]
-CORE = "accounting noise selection thresholding queries dataset value_counts ledger measurement"
-MODULES = (*CORE.split(), "curator")
-TESTS = (
+PACKAGE = ROOT / "sdv_privpgd"
+LISTED = ast.get_docstring(ast.parse((PACKAGE / "privacy" / "__init__.py").read_text())) or ""
+PATHS = {
+    Path(name).stem: PACKAGE / name
+    for name in re.findall(r"``(\w+/\w+\.py)``", LISTED.partition("\nThese are")[0])
+}
+"""All that the core lists as its own."""
+ACCOUNTING = (
     "tests/unit/privacy",
     "tests/unit/test_core_details.py",
     "tests/unit/test_thresholding.py",
     "tests/property/test_neighbors.py",
     "tests/statistical",
 )
-NOT_CODE = (libcst.Annotation, libcst.Decorator, libcst.Import, libcst.ImportFrom)
+COUNTING = (
+    "tests/unit/privacy/test_dataset.py",
+    "tests/unit/privacy/test_dependence.py",
+    "tests/unit/privacy/test_embedding.py",
+    "tests/unit/privacy/test_half_spaces.py",
+    "tests/unit/privacy/test_queries.py",
+    "tests/unit/test_core_details.py",
+    "tests/property/test_neighbors.py",
+    "tests/property/test_people_weighed.py",
+)
+CELLS = (
+    "tests/unit/columns",
+    "tests/unit/discovery/test_ranges.py",
+    "tests/unit/discovery/test_outside.py",
+    "tests/unit/privacy/test_value_counts.py",
+    "tests/property/test_transformer_laws.py",
+    "tests/property/test_neighbors.py",
+)
+ROWS = (
+    "tests/unit/sources",
+    "tests/contract/test_sources.py",
+    "tests/leak/test_boundary.py",
+    "tests/property/test_people.py",
+    "tests/property/test_people_weighed.py",
+)
+TESTS = {
+    **dict.fromkeys(("half_spaces", "counting", "units", "weighing", "embedding"), COUNTING),
+    "splitting": ("tests/property/test_privtree.py", "tests/unit/test_core_details.py"),
+    "sampled": ("tests/unit/privacy/test_sampled.py", "tests/unit/privacy/test_gradients.py"),
+    "gradients": ("tests/unit/privacy/test_gradients.py",),
+    "composition": ("tests/unit/privacy", "tests/unit/fitting/test_refining.py"),
+    **dict.fromkeys(("looking", "streams"), (*COUNTING, *ROWS)),
+    **dict.fromkeys(("encoders", "encoding", "readings", "scalars", "dates"), CELLS),
+    **dict.fromkeys(("boundary", "source", "frames", "people"), ROWS),
+}
+"""Those that can notice a fault in a module: by default those of the accounting."""
+NOT_CODE = (
+    libcst.Annotation,
+    libcst.Decorator,
+    libcst.Import,
+    libcst.ImportFrom,
+    libcst.Raise,  # its words; the question before it is planted in
+)
+TYPES = ("tuple", "list", "dict", "Callable", "Mapping", "Sequence", "TypeVar")
 SECONDS = 120
 """Of processor time, for all tests. A fault that takes longer is taken to never end: noticed."""
 
@@ -82,7 +134,7 @@ class Planter(libcst.CSTVisitor):
         self._names, self._bodies = [], []
 
     def on_visit(self, node) -> bool:
-        if isinstance(node, NOT_CODE):
+        if isinstance(node, NOT_CODE) or is_type(node):
             return False
         if self._bodies and node is self._bodies[-1][0]:
             self._bodies[-1][1] = True
@@ -103,6 +155,31 @@ class Planter(libcst.CSTVisitor):
             self._bodies.pop()
 
 
+def is_type(node) -> bool:
+    """Whether a name is given to a type, for annotations alone."""
+    if not isinstance(node, libcst.Assign):
+        return False
+    of = getattr(node.value, "func", getattr(node.value, "value", None))
+    return getattr(of, "value", "") in TYPES
+
+
+class Usual(ast.NodeTransformer):
+    """Leaves out arguments that say what is so without them."""
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        node.keywords = [
+            each
+            for each in node.keywords
+            if each.arg not in ("strict", "dtype") or getattr(each.value, "value", True)
+        ]
+        return node
+
+
+def meaning(text: str) -> str:
+    return ast.dump(Usual().visit(ast.parse(text)))
+
+
 def planted_in(part) -> list:
     planter = Planter()
     part.visit(planter)
@@ -110,7 +187,11 @@ def planted_in(part) -> list:
 
 
 def path_of(module: str) -> Path:
-    return ROOT / "sdv_privpgd" / "privacy" / f"{module}.py"
+    return PATHS[module]
+
+
+def name_of(module: str) -> str:
+    return f"sdv_privpgd.{path_of(module).parent.name}.{module}"
 
 
 def faults_of(module: str) -> list[Fault]:
@@ -118,19 +199,19 @@ def faults_of(module: str) -> list[Fault]:
     text = path_of(module).read_text()
     tree = MetadataWrapper(libcst.parse_module(text)).module
     parts = [tree.code_for_node(part) for part in tree.body]
-    faults, known = [], {ast.dump(ast.parse(text))}
+    faults, known = [], {meaning(text)}
     for at, node, new, names, inside in (
         (at, *found) for at, part in enumerate(tree.body) for found in planted_in(part)
     ):
         part = tree.code_for_node(tree.body[at].deep_replace(node, new))
         faulty = "".join((*parts[:at], part, *parts[at + 1 :]))
         try:
-            meaning = ast.dump(ast.parse(faulty))
+            meant = meaning(faulty)
         except SyntaxError:
             continue
-        if meaning in known:
+        if meant in known:
             continue
-        known.add(meaning)
+        known.add(meant)
         lines = [*unified_diff(text.splitlines(), faulty.splitlines(), n=0, lineterm="")][2:]
         was, becomes = (
             " ".join(line[1:].strip() for line in lines if line.startswith(sign)) for sign in "-+"
@@ -141,13 +222,15 @@ def faults_of(module: str) -> list[Fault]:
 
 def function_of(fault: Fault):
     """The live function that holds a fault, and its names within the module."""
-    found, names = import_module(f"sdv_privpgd.privacy.{fault.module}"), []
+    found, names = import_module(name_of(fault.module)), []
     for name in fault.within:
         found = vars(found)[name]
         names.append(name)
         if not isinstance(found, type):
             break
-    return getattr(found, "fget", None) or getattr(found, "__func__", found), names
+    for held in ("fget", "func", "__func__"):  # a property's, a cached one's, a class method's
+        found = getattr(found, held, None) or found
+    return unwrap(found), names
 
 
 def key_of(fault: Fault) -> tuple[str, int]:
@@ -253,7 +336,7 @@ class InFunctions:
         return False
 
 
-def run_tests(*more, plugins=()) -> int:
+def run_tests(module, *more, plugins=()) -> int:
     options = [
         "-q",
         "-x",
@@ -267,8 +350,11 @@ def run_tests(*more, plugins=()) -> int:
         "timeout=0",
     ]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis is imported above
+    if find_spec("pytest_rerunfailures"):
+        options += ["--force-reruns", "0"]
     options += ["-k", "not opacus and not google and not forked"]  # slow, and others tell the same
-    return pytest.main([*options, *more, *(str(ROOT / each) for each in TESTS)], list(plugins))
+    tests = (str(ROOT / each) for each in TESTS.get(module, ACCOUNTING))
+    return pytest.main([*options, *more, *tests], list(plugins))
 
 
 def run_with_file(fault: Fault, *more) -> int:
@@ -276,17 +362,17 @@ def run_with_file(fault: Fault, *more) -> int:
     honest = SourceFileLoader.get_code
 
     def get_code(loader, fullname):
-        if fullname != f"sdv_privpgd.privacy.{fault.module}":
+        if fullname != name_of(fault.module):
             return honest(loader, fullname)
         return compile(fault.text, path_of(fault.module), "exec", dont_inherit=True)
 
     SourceFileLoader.get_code = get_code
-    own = ROOT / "tests" / "unit" / "privacy" / f"test_{fault.module}.py"
-    return run_tests(*more, *([str(own)] if own.exists() else []))
+    own = ROOT / "tests" / "unit" / path_of(fault.module).parent.name / f"test_{fault.module}.py"
+    return run_tests(fault.module, *more, *([str(own)] if own.exists() else []))
 
 
 def run(faults: list[Fault], say) -> None:
-    """Plants each fault, and says of each whether it was noticed."""
+    """Plants each fault of a module, and says of each whether it was noticed."""
     honest = replace(faults[0], text=path_of(faults[0].module).read_text())
     if in_fork(lambda: run_with_file(honest, "--collect-only")):
         sys.exit("The tests cannot be collected.")
@@ -294,15 +380,16 @@ def run(faults: list[Fault], say) -> None:
         if not fault.in_function:
             say(fault, in_fork(lambda fault=fault: run_with_file(fault)) != 0)
     inside = InFunctions([fault for fault in faults if fault.in_function], say)
-    run_tests(plugins=[inside])
+    run_tests(faults[0].module, plugins=[inside])
     if inside.broken is not None:
         sys.exit(f"Without any fault this fails: {inside.broken}")
 
 
-def main(modules: tuple[str, ...]) -> int:
-    """Plants all faults of the modules, and compares what is left with the rows."""
+def main(module: str) -> int:
+    """Plants all faults of a module, and compares what is left with the rows."""
     settings.register_profile(
         "mutants",
+        max_examples=50,  # as in the default run
         deadline=None,
         derandomize=True,
         database=None,
@@ -315,31 +402,34 @@ def main(modules: tuple[str, ...]) -> int:
     for name in ("pandas", "scipy.optimize", "scipy.special", "scipy.stats", "mpmath"):
         import_module(name)  # once, and not in each fork
     table = (Path(__file__).parent / "MUTANTS.md").read_text().splitlines()
-    starts = tuple(f"| {name}{end}" for name in modules for end in (".", " | `"))
+    starts = tuple(f"| {module}{end}" for end in (".", " | `"))
     rows = [row for row in table if row.startswith(starts)]
-    used, lacking, numbers = set(), 0, {name: [0, 0] for name in modules}
+    used, lacking, planted, left = set(), 0, 0, 0
 
     def say(fault, noticed) -> None:
-        nonlocal lacking
-        numbers[fault.module][0] += 1
+        nonlocal lacking, planted, left
+        planted += 1
         if noticed:
             return
-        numbers[fault.module][1] += 1
+        left += 1
         known = {row for row in rows if row.startswith(fault.row())}
         used.update(known)
         if not known:
             lacking += 1
             print(fault.row(), "? |", file=out, flush=True)
 
-    run([fault for module in modules for fault in faults_of(module)], say)
+    run(faults_of(module), say)
     idle = [row for row in rows if row not in used]
     for row in idle:
         print("No such fault, or it is noticed:", row, file=out)
-    for module, (planted, left) in numbers.items():
-        print(f"{module}: {planted} planted, {left} not noticed", file=out)
-    print(f"{lacking} have no row.", file=out, flush=True)
+    print(f"{module}: {planted} planted, {left} not noticed,", file=out)
+    print(f"of which {lacking} have no row.", file=out, flush=True)
     return int(lacking + len(idle) > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main(tuple(sys.argv[1:]) or MODULES))
+    if len(sys.argv) == 2:
+        sys.exit(main(sys.argv[1]))
+    # A process each: whatever a module's tests import, the next one's do not have yet.
+    each = [[sys.executable, __file__, module] for module in sys.argv[1:] or PATHS]
+    sys.exit(max(subprocess.run(command, check=False).returncode for command in each))

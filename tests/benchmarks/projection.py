@@ -9,6 +9,8 @@ and for many new ones.
 
 import numpy as np
 import torch
+from references.primal_dual import PrimalDualProjection
+from references.wasserstein import sliced_w1
 
 from benchmarks.experiment import options
 from benchmarks.simulated import simulated_table
@@ -22,8 +24,6 @@ from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.projection import SignedTable
 from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
-from references.primal_dual import PrimalDualProjection
-from references.wasserstein import sliced_w1
 from sdv_privpgd.synthesize.particles.targets import goals_of
 
 _FRESH_SLICES = 1_000

@@ -277,7 +277,9 @@ class TestTypesThatNoColumnReads:
     )  # fmt: skip
     def test_every_source_states_it(self, made, kind, tmp_path):
         pa = pytest.importorskip("pyarrow")
-        table = made(pa.table({"odd": nested()[kind], "ill": pa.array([True, False] * 4)}), tmp_path)
+        table = made(
+            pa.table({"odd": nested()[kind], "ill": pa.array([True, False] * 4)}), tmp_path
+        )
         with pytest.raises(ValueError, match=r"No type of column reads {'odd'"):
             fit_table(table, {"odd": Categorical(), "ill": Boolean()}, epsilon=1.0)
 

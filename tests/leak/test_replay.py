@@ -11,26 +11,51 @@ import sdv_tables
 from small_engine import MaximumEntropy
 
 from sdv_privpgd import MSTSynthesizer, pipeline
+from sdv_privpgd.discovery.privtree import cut_by_privtree
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.half_spaces import Line
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
+from sdv_privpgd.privacy.weighing import WeighedRecords
 from sdv_privpgd.select.adaptive import Adaptive
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.select.half_spaces import HalfSpaces
 from sdv_privpgd.select.independent import Independent
+from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
 from sdv_privpgd.select.privmrf import PrivMRF
 from sdv_privpgd.select.privsyn import PrivSyn
 
+
+class Trees(Independent):
+    """Cuts two attributes as PrivTree does, before it measures."""
+
+    def run(self, curator, engine, **settings):
+        cut_by_privtree(curator, {"c": 9, "d": 4}, curator.ledger.remaining / 2)
+        return super().run(curator, engine, **settings)
+
+
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+LINES = Line("c", tuple(range(9))), Line("d", (0, 5, 7), nullable=True)
 STRATEGIES = [
     AllPairs(), AllPairs(most_pairs=3), AllKWay(degree=3), Independent(), MST(),
-    AIM(rounds_per_attribute=2), MWEM(), PrivSyn(), PrivMRF(), Adaptive(rounds=2),
+    AIM(rounds_per_attribute=2), MWEM(), PrivSyn(), PrivMRF(), Adaptive(rounds=2), Trees(),
+    HalfSpaces(rounds=2, queries=2, directions=5, lines=LINES),
+    HalfSpaces(rounds=2, queries=2, directions=5, lines=LINES, importance={"a": 6.0}),
+    MeanEmbedding(num_features=20), MeanEmbedding(num_features=20, importance={"a": 6.0}),
 ]  # fmt: skip
+LEDGERS = [
+    PrivacyLedger.open(2.0 * rows, 1e-5, adjacency, rows)
+    for adjacency in Adjacency
+    for rows in (1, 3)
+] + [PrivacyLedger.open(2.0, 1e-5, ADD, 3, people="who", weighed=True)]
+"""At an epsilon that a person of so many rows does not see."""
+ELSEWHERE = "dependence", "embedding"
 SIZES = (2, 3, 9, 4)  # one with more codes than triples have groups
 
 
@@ -43,21 +68,31 @@ def codes(num_rows, seed):
     return table
 
 
-def neighbors(rows, adjacency):
+def neighbors(ledger):
     """Two tables that differ in one person's rows: moved as far as can be, or gone."""
-    here = codes(500, 0)
+    here, rows = codes(500, 0), ledger.rows_per_person
     here[:rows] = 0
     there = here.copy()
     there[:rows] = np.array(SIZES) - 1
-    return here, there if adjacency is REPLACE else here[rows:]
+    return here, there if ledger.adjacency is REPLACE else here[rows:]
 
 
-def recorded(table, strategy, adjacency, rows, monkeypatch, answers=None):
-    """A run over the whole way, at an epsilon that a person of so many rows does not see."""
+def recorded(table, strategy, ledger, monkeypatch, answers=None, of_person=()):
+    """A run over the whole way.
+
+    Where people are weighed, the first rows are of people of so many; the others are of people of
+    one row each.
+    """
 
     def fit():
-        ledger = PrivacyLedger.open(2.0 * rows, 1e-5, adjacency, rows)
-        curator = Curator(Dataset(Domain(tuple("abcd"), SIZES), table), Books(ledger))
+        domain, records = Domain(tuple("abcd"), SIZES), table
+        held = Dataset(domain, records)
+        if ledger.weighed:
+            numbers = np.array([*of_person, *[1] * (len(records) - len(of_person))]) - 1
+            most = ledger.rows_per_person
+            whole = Domain((*"abcd", "number"), (*SIZES, most))
+            held = WeighedRecords(Dataset(whole, np.c_[records, numbers]), domain)
+        curator = Curator(held, Books(ledger))
         release = pipeline.run(curator, strategy, MaximumEntropy(sweeps=3))
         measured = [(m.query, m.answer.tobytes(), m.stddev) for m in release.measurements]
         return pickle.dumps((measured, release.model.table, release.ledger))
@@ -65,46 +100,72 @@ def recorded(table, strategy, adjacency, rows, monkeypatch, answers=None):
     return replay.run(fit, monkeypatch, answers=answers)
 
 
-@pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: type(strategy).__name__)
 class TestStrategies:
+    @pytest.mark.parametrize("ledger", LEDGERS, ids=lambda ledger: ledger.unit)
     def test_all_that_is_not_noise_depends_on_the_noisy_answers_alone(
-        self, strategy, adjacency, rows, monkeypatch
+        self, strategy, ledger, monkeypatch
     ):
-        first = recorded(codes(500, 0), strategy, adjacency, rows, monkeypatch)
+        first = recorded(codes(500, 0), strategy, ledger, monkeypatch)
         for seed in (1, 2):
-            others = 500 if adjacency is REPLACE else [37, 5_000][seed - 1]
-            table = codes(others, seed)
-            again = recorded(table, strategy, adjacency, rows, monkeypatch, answers=first)
+            others = 500 if ledger.adjacency is REPLACE else [37, 5_000][seed - 1]
+            table, people = codes(others, seed), [2, 2, 3, 3, 3]
+            again = recorded(table, strategy, ledger, monkeypatch, first, people)
             replay.require_the_same(first, again)
 
+    @pytest.mark.parametrize("ledger", LEDGERS, ids=lambda ledger: ledger.unit)
     def test_neighbors_differ_by_what_is_charged_and_noise_is_fresh(
-        self, strategy, adjacency, rows, monkeypatch
+        self, strategy, ledger, monkeypatch
     ):
-        here, there = neighbors(rows, adjacency)
-        first = recorded(here, strategy, adjacency, rows, monkeypatch)
-        again = recorded(there, strategy, adjacency, rows, monkeypatch, answers=first)
-        replay.require_fresh_noise_as_charged(first, adjacency, rows)
-        replay.require_no_more_than_charged(first, again, adjacency)
+        (here, there), rows = neighbors(ledger), ledger.rows_per_person
+        first = recorded(here, strategy, ledger, monkeypatch, of_person=[rows] * rows)
+        again = recorded(there, strategy, ledger, monkeypatch, answers=first)
+        replay.require_fresh_noise_as_charged(first, ledger)
+        replay.require_no_more_than_charged(first, again, ledger.adjacency)
         replay.require_the_same(first, again)
         for one, other in zip(first.releases, again.releases, strict=True):
             # What is charged for is attained, so that less would be noticed; that of a dependence
-            # is attained by other tables (tests/unit/privacy/test_dependence.py).
-            if one.exact and "dependence" not in one.charge.what:
-                limit = dict(one.charge.sensitivity_squared)[adjacency]
+            # is attained by other tables (tests/unit/privacy/test_dependence.py), and that of an
+            # embedding, too (tests/property/test_neighbors.py).
+            if one.exact and not any(word in one.charge.what for word in ELSEWHERE):
+                limit = dict(one.charge.sensitivity_squared)[ledger.adjacency]
                 assert replay.changed(one, other) == limit
+
+    def test_people_of_one_row_each_are_counted_and_chosen_by_as_rows_are(
+        self, strategy, monkeypatch
+    ):
+        """All of it in units, but for rounding: exact numbers, scores and temperatures."""
+
+        def in_units(numbers):
+            return pytest.approx([units * each for each in numbers], rel=0.02, abs=units)
+
+        table, (rows, people) = codes(500, 0), (LEDGERS[2], LEDGERS[-1])
+        first = recorded(table, strategy, rows, monkeypatch)
+        units = people.units
+        again = recorded(
+            table, strategy, people, monkeypatch, answers=replay.in_units(first, units)
+        )
+        assert [each[0] for each in first.asked] == [each[0] for each in again.asked]
+        for one, other in zip(first.releases, again.releases, strict=True):
+            assert other.charge.stddev == pytest.approx(units * one.charge.stddev)
+            for here, there in zip(one.exact, other.exact, strict=True):
+                assert [*there.values()] == in_units(here.values())
+            for (scores, heat, _), (others, more, _) in zip(
+                one.choices, other.choices, strict=True
+            ):
+                assert more == units * heat
+                assert others == in_units(scores)
 
 
 def test_the_share_of_the_columns_is_one_that_the_number_of_rows_decides(monkeypatch):
     """Else the test above could not notice who told it."""
-    first = recorded(codes(500, 0), AllPairs(), ADD, 1, monkeypatch)
+    first = recorded(codes(500, 0), AllPairs(), LEDGERS[2], monkeypatch)
     (columns,) = [release.charge for release in first.releases if "1-way" in release.charge.what]
-    budget = PrivacyLedger.open(2.0, 1e-5, ADD).budget
-    assert Fraction(3, 100) < columns.mu_squared / budget < Fraction(13, 100)
+    assert Fraction(3, 100) < columns.mu_squared / LEDGERS[2].budget < Fraction(13, 100)
 
 
 UNDECLARED = {
+    "who": {"sdtype": "id"},
     "ward": {"sdtype": "categorical"},
     "code": {"sdtype": "categorical"},
     "age": {"sdtype": "numerical"},
@@ -121,6 +182,7 @@ def undeclared_table(num_rows=3_000):
     days = pd.Timestamp("2015-01-01") + pd.to_timedelta(rng.integers(0, 900, num_rows), unit="D")
     return pd.DataFrame(
         {
+            "who": np.arange(num_rows),
             "ward": np.where(is_rare, rare, rng.choice(["A", "B", "C"], num_rows)),
             "code": rng.choice([1, 2, 7], num_rows),
             "age": np.where(rng.random(num_rows) < 0.3, 40, rng.integers(20, 60, num_rows)),
@@ -138,15 +200,17 @@ def with_frequent_values_only(table, num_rows):
         kept = numbers.index[numbers >= min(20, numbers.max())].sort_values()
         return pd.Series(np.resize(kept.to_numpy(), num_rows))
 
-    return table.apply(frequent)
+    return table.apply(frequent).assign(who=np.arange(num_rows))
 
 
-def fitted_undeclared(table, adjacency, rows, monkeypatch, answers=None):
+def fitted_undeclared(table, ledger, monkeypatch, answers=None):
     synthesizer = MSTSynthesizer(
         sdv_tables.metadata_of(UNDECLARED),
-        5.0 * rows,
-        adjacency=adjacency.value,
-        rows_per_person=rows,
+        5.0 * ledger.rows_counted,
+        adjacency=ledger.adjacency.value,
+        rows_per_person=ledger.rows_per_person,
+        person_column=ledger.people,
+        weigh_people=ledger.weighed,
         discovery_share=0.3,
     )
 
@@ -162,35 +226,30 @@ def fitted_undeclared(table, adjacency, rows, monkeypatch, answers=None):
 
 
 @pytest.mark.filterwarnings("ignore:The ranges or categories")
-@pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("ledger", LEDGERS, ids=lambda ledger: ledger.unit)
 class TestDiscovery:
-    def test_all_that_is_not_noise_depends_on_the_noisy_answers_alone(
-        self, adjacency, rows, monkeypatch
-    ):
+    def test_all_that_is_not_noise_depends_on_the_noisy_answers_alone(self, ledger, monkeypatch):
         table = undeclared_table()
-        first = fitted_undeclared(table, adjacency, rows, monkeypatch)
-        others = with_frequent_values_only(table, 3_000 if adjacency is REPLACE else 700)
-        again = fitted_undeclared(others, adjacency, rows, monkeypatch, answers=first)
+        first = fitted_undeclared(table, ledger, monkeypatch)
+        others = with_frequent_values_only(table, 3_000 if ledger.adjacency is REPLACE else 700)
+        again = fitted_undeclared(others, ledger, monkeypatch, answers=first)
         replay.require_the_same(first, again)
         asked = [each for each in first.asked if each[0] == "discover"]
         assert len(asked) > 1, "the rare values were not looked for"
 
-    def test_neighbors_differ_by_what_is_charged_and_noise_is_fresh(
-        self, adjacency, rows, monkeypatch
-    ):
-        here = undeclared_table()
+    def test_neighbors_differ_by_what_is_charged_and_noise_is_fresh(self, ledger, monkeypatch):
+        here, rows = undeclared_table(), ledger.rows_per_person
         here.iloc[:rows] = here[here["ward"] == "A"].iloc[0]
         there = here.copy()
         # Another of each frequent value, far from the first.
         there.iloc[:rows] = here[(here["ward"] == "B") & (here["code"] != here["code"][0])].iloc[0]
-        there = there if adjacency is REPLACE else here.iloc[rows:]
-        first = fitted_undeclared(here, adjacency, rows, monkeypatch)
-        again = fitted_undeclared(there, adjacency, rows, monkeypatch, answers=first)
-        replay.require_fresh_noise_as_charged(first, adjacency, rows)
-        replay.require_no_more_than_charged(first, again, adjacency)
+        there = there if ledger.adjacency is REPLACE else here.iloc[rows:]
+        first = fitted_undeclared(here, ledger, monkeypatch)
+        again = fitted_undeclared(there, ledger, monkeypatch, answers=first)
+        replay.require_fresh_noise_as_charged(first, ledger)
+        replay.require_no_more_than_charged(first, again, ledger.adjacency)
         replay.require_the_same(first, again)
         for one, other in zip(first.releases, again.releases, strict=True):
             if one.charge.what == "categories of undeclared columns":  # what is charged is attained
-                limit = dict(one.charge.sensitivity_squared)[adjacency]
+                limit = dict(one.charge.sensitivity_squared)[ledger.adjacency]
                 assert replay.changed(one, other) == limit

@@ -2,7 +2,9 @@
 
 import ast
 import datetime
+from collections import Counter
 from decimal import Decimal
+from fractions import Fraction
 from itertools import cycle
 from pathlib import Path
 
@@ -100,6 +102,40 @@ def test_a_whole_person_changes_their_own_rows_alone(rows, others, most, block, 
     without, with_all = (kept(source_of(each, most, block)) for each in (rows, mixed))
     assert [row for row in with_all if name(row[0]) != who] == without
     assert len(with_all) - len(without) <= most
+
+
+class Changing:
+    """A source with other rows at each reading, as a table that somebody writes to."""
+
+    def __init__(self, *readings):
+        self._readings = iter(readings)
+        self.names = ["who", "x"]
+
+    def batches(self, names):
+        rows = next(self._readings)
+        columns = {"who": [row[0] for row in rows], "x": [row[1] for row in rows]}
+        held = {name: pd.Series(cells, dtype=object) for name, cells in columns.items()}
+        return FrameSource(held).batches(names)
+
+
+@given(
+    first=ROWS, second=ROWS, grows=st.booleans(), most=st.integers(1, 4), block=st.integers(1, 9)
+)
+def test_a_table_that_changes_between_two_readings_gives_no_person_more_rows(
+    first, second, grows, most, block
+):
+    """Nor more weight than one row's, where each counts as 1 / the number of those that stay."""
+    frames._BLOCK = block
+    later = [*first, *second] if grows else second
+    source = PeopleSource(Changing(first, later), "who", most, numbered=True)
+    rows, weights = Counter(), Counter()
+    for batch in source.batches(["who", "x", source.numbered.name]):
+        numbers = batch.columns[source.numbered.name]
+        for who, number in zip(batch.columns["who"], numbers, strict=True):
+            rows[name(who)] += 1
+            weights[name(who)] += Fraction(1, int(number))
+    assert all(number <= most for number in rows.values())
+    assert all(weight <= 1 for weight in weights.values())
 
 
 @given(rows=ROWS, others=ROWS, most=st.integers(1, 3))

@@ -1,6 +1,7 @@
 """Rows of a person that count as one: what they weigh, and what a whole person changes."""
 
 from fractions import Fraction
+from itertools import count
 
 import numpy as np
 import pandas as pd
@@ -124,6 +125,14 @@ def test_each_row_weighs_as_much_as_any_other_of_its_person():
     rows = [("A", 0, "a"), ("B", 1, "a"), ("A", 2, "b"), ("A", 2, "a"), ("B", 2, "b")]
     counts = MarginalQuery(("x",)).answer(curator(rows, 3)._dataset)
     assert (counts / units_of(3))[:3] == pytest.approx([1 / 3, 1 / 2, 2 / 3 + 1 / 2])
+
+
+@pytest.mark.parametrize("most", range(1, MOST + 1))
+def test_there_are_as_many_units_as_let_up_to_ten_rows_weigh_the_same_and_no_more(most):
+    exact = min(most, 10)
+    least = next(n for n in count(exact, exact) if all(n % each == 0 for each in range(1, exact)))
+    assert units_of(most) == least * (most if most > 10 else 1)
+    assert weights_of(most) == [units_of(most) // number for number in range(1, most + 1)]
 
 
 @pytest.mark.parametrize("most", [1, 2, 7, 10, 11, 57, MOST])

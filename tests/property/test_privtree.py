@@ -72,6 +72,37 @@ def test_no_row_changes_the_chance_of_a_tree_by_more_than_its_price(drawn):
         assert max(ratios) >= -1e-9
 
 
+def parts(counts, decay, splits, start=0, depth=0):
+    """By the definition: the first codes of the parts, the earlier half first."""
+    if len(counts) == 1 or not splits(max(sum(counts) - depth * decay, -decay)):
+        return [start]
+    middle = (len(counts) + 1) // 2
+    halves = (counts[:middle], start), (counts[middle:], start + middle)
+    return [edge for own, first in halves for edge in parts(own, decay, splits, first, depth + 1)]
+
+
+@given(tables(), st.integers(0, 2**32))
+def test_the_same_is_asked_and_found_as_by_the_definition(drawn, seed):
+    _, decay, counts, *_ = drawn
+    found = []
+    for way in (halved, parts):
+        asked, rng = [], np.random.default_rng(seed)
+
+        def splits(score, asked=asked, rng=rng):
+            asked.append(score)
+            return rng.random() < 0.8
+
+        found.append((way(counts, decay, splits), asked))
+    assert found[0] == found[1]
+
+
+def test_the_price_and_the_decay_are_what_the_proof_says_and_hardly_more():
+    assert 0 <= COST - (2 + sum(1 / (1 + 2**j) for j in range(60))) < 1e-3
+    for temperature in (Fraction(1, 3), Fraction(10), Fraction(10**9), Fraction(2**40)):
+        exact = Fraction(math.log(2)) * temperature
+        assert exact <= decay_of(temperature) <= exact * (1 + Fraction(1, 10**9)) + 1
+
+
 def widest(temperature, decay, num_codes=16, counts=range(0, 60)):
     """The widest interval over tables in which all rows have one code."""
     widths = []

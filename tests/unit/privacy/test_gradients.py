@@ -17,7 +17,7 @@ from sdv_privpgd.privacy.gradients import GradientSums, TrainingQuery
 from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.privacy.sampled import for_one, for_rows
+from sdv_privpgd.privacy.sampled import excess, for_one, for_rows
 
 DOMAIN = Domain(("a", "b"), (4, 3))
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
@@ -145,6 +145,29 @@ def test_the_charge_is_one_release_that_is_no_more_private(adjacency, rows):
     assert len(toy.seen) == 3
     assert trained.answer.tolist() == toy.weights().tolist()
     assert held.measurements == (trained,)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("rows", [1, 3])
+def test_the_noise_of_all_steps_is_what_the_charge_pays_for(adjacency, rows, monkeypatch):
+    """Of the sums that are noised, by the accountant: of all of them, at the rate they had."""
+    drawn, noisy = [], curator_module._noisy
+
+    def noised(answer, stddev, words):
+        drawn.append(stddev)
+        return noisy(answer, stddev, words)
+
+    monkeypatch.setattr(curator_module, "_noisy", noised)
+    asked, held = query(steps=40), curator(adjacency=adjacency, rows=rows)
+    trained = train(held, Toy(), asked)
+    (charge,) = held.ledger.charges
+    assert drawn == [trained.stddev] * asked.steps
+    assert charge.num_queries == asked.steps
+    mu, most = asked.GRID / charge.stddev, rows * (2 if adjacency is REPLACE else 1)
+    own = for_one(mu, float(charge.delta), most)
+    assert excess(float(asked.rate), len(drawn), drawn[0] / asked.GRID, mu) <= own
+    # And not much more: half the steps would be heard.
+    assert excess(float(asked.rate), 2 * len(drawn), drawn[0] / asked.GRID, mu) > 2 * own
 
 
 def test_a_file_with_another_delta_for_the_same_adjacency_is_refused():

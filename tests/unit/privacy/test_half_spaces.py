@@ -117,3 +117,10 @@ def test_a_line_of_other_codes_is_refused():
 def test_what_could_wrap_around_or_means_nothing_is_refused(made, says):
     with pytest.raises(ValueError, match=says):
         made()
+
+
+def test_sums_up_to_2_to_the_40_are_counted():
+    for threshold in (2**40, 2**40 - 1):
+        cut = Cut((Line("ill", (0, 2**40)),), (1,), (threshold,))
+        found = CutMarginalQuery((), (cut,)).answer(Dataset(DOMAIN, CODES))
+        assert found[1] == (0 if threshold == 2**40 else CODES[:, 2].sum())
