@@ -38,6 +38,7 @@ from sdv_privpgd import (
     pipeline,
 )
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.privacy.dataset import Dataset
 
