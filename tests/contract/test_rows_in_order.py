@@ -268,7 +268,7 @@ class TestRefusals:
 
     def test_a_cluster_is_refused_with_the_reason(self):
         class Workers:
-            names = ("who", "day")
+            names, dtypes = ("who", "day"), {}
 
             def total(self, names, tally):
                 raise AssertionError
