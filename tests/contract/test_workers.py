@@ -80,23 +80,20 @@ def test_a_process_that_is_forked_in_mid_sample_can_sample():
     assert python_says("-c", FORKS_IN_MID_SAMPLE) == "{7}\n"
 
 
-KINDS = {
+COLUMNS_WITH_IDS = {
     "id": {"sdtype": "id", "regex_format": "[A-Z]{2}[0-9]{4}"},
     "number": {"sdtype": "id"},
     "town": {"sdtype": "city"},
-    "ward": {"sdtype": "categorical", "range_values": ["A", "B", "C"]},
-    "age": {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0},
+    "ward": {"sdtype": "categorical"},
+    "age": {"sdtype": "numerical"},
 }
+DOMAIN = {"ward": Categorical(["A", "B", "C"]), "age": Numerical(0, 9, decimal_places=0)}
 
 
 @pytest.fixture(scope="module")
 def synthesizer():
-    columns = {name: {"sdtype": facts["sdtype"]} for name, facts in KINDS.items()}
-    columns["id"] = KINDS["id"]
-    domain = {name: KINDS[name] for name in ("ward", "age")}
-    made = MSTSynthesizer(
-        sdv_tables.metadata_of(columns, primary_key="id"), 5.0, public_domain=domain
-    )
+    metadata = sdv_tables.metadata_of(COLUMNS_WITH_IDS, primary_key="id")
+    made = MSTSynthesizer(metadata, 5.0, public_domain=DOMAIN)
     table = pd.DataFrame(
         {
             "id": [f"AA{row:04d}" for row in range(600)],
