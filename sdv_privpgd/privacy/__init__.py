@@ -21,7 +21,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/embedding.py``        90  sums of random features of codes
     ``privacy/sampled.py``          94  what steps on samples of rows cost
     ``privacy/gradients.py``        91  sums of clipped gradients of rows
-    ``privacy/ledger.py``          243  the books
+    ``privacy/ledger.py``          219  the books
     ``privacy/composition.py``      22  more budget, and people of several tables
     ``privacy/measurement.py``      11  a noisy answer
     ``privacy/curator.py``         298  charging, counting and noise in one act
@@ -37,7 +37,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          103  no more than so many rows of a person
 
-These are 2,884 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,860 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,438 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
