@@ -15,9 +15,10 @@ from sdv_privpgd.cli.interrupts import undisturbed
 from sdv_privpgd.cli.saying import CommandError, in_options, reason, say
 from sdv_privpgd.cli.writing import Outputs
 from sdv_privpgd.damage import DamagedFileError, undamaged
+from sdv_privpgd.privacy import ledger_file
 from sdv_privpgd.privacy.accounting import check_epsilon, epsilon_of
-from sdv_privpgd.privacy.ledger import PLANNED, Charge, PrivacyLedger
-from sdv_privpgd.privacy.ledger_file import read_ledger
+from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
+from sdv_privpgd.privacy.ledger_file import PLANNED, read_ledger
 
 if TYPE_CHECKING:
     from sdv_privpgd.plugin.base import PrivateSynthesizer
@@ -116,7 +117,7 @@ class Journal:
         _check_spending(before, planned, most, what)
         when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
         name = f"a run of {when} ({os.urandom(4).hex()}) that planned epsilon {planned.epsilon:.6g}"
-        ahead = planned.planned(name)
+        ahead = ledger_file.planned(planned, name)
         together = after(before, ahead)
         if self._place is not None and ahead.charges:
             with undisturbed():

@@ -21,7 +21,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/embedding.py``        90  sums of random features of codes
     ``privacy/sampled.py``          94  what steps on samples of rows cost
     ``privacy/gradients.py``        91  sums of clipped gradients of rows
-    ``privacy/ledger.py``          252  the books
+    ``privacy/ledger.py``          228  the books
     ``privacy/composition.py``      22  more budget, and people of several tables
     ``privacy/measurement.py``      11  a noisy answer
     ``privacy/curator.py``         298  charging, counting and noise in one act
@@ -37,8 +37,8 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          135  no more than so many rows of a person
 
-These are 2,914 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,414 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,890 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,416 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/opening.py``          77  the source of what a user has
@@ -46,10 +46,9 @@ before, and count none but for the cluster:
     ``sources/files.py``            111  paths and patterns; Parquet
     ``sources/arrow.py``            109  batches of Arrow
     ``sources/tables.py``           100  tables of other libraries
-    ``sources/csv.py``             121  files of text
+    ``sources/csv.py``             123  files of text
     ``sources/texts.py``           141  what a text means
     ``sources/parsers.py``         144  the parser of texts
-  names in a first record
     ``sources/dialect.py``         134  how texts are written
     ``sources/kinds.py``            24  kinds of files
     ``sources/retyped.py``          35  dtypes that a user names

@@ -1,16 +1,15 @@
 """The book of what was spent: exact, append-only, public."""
 
-import hashlib
 import json
 import math
 import os
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
+from sdv_privpgd.damage import digest_of
 from sdv_privpgd.privacy.accounting import (
     check_delta,
     check_epsilon,
@@ -25,9 +24,6 @@ from sdv_privpgd.privacy.units import units_of
 _EVENTS_SHARE = Fraction(1, 2**60)
 """Share of delta that the events' own deltas may take beyond what is reserved for them: too little
 to change a digit of epsilon."""
-
-PLANNED = "planned"
-"""The mechanism of what may have been spent, and is written down ahead."""
 
 
 class PrivacyBudgetError(ValueError):
@@ -247,33 +243,6 @@ class PrivacyLedger:
             )
         return replace(self, charges=(*self.charges, charge))
 
-    def planned(self, what: str) -> "PrivacyLedger":
-        """The ledger with all that is left charged at once, for what may come to be spent.
-
-        Privacy: all that is left is as much as one Gaussian of its mu^2, and all that is reserved
-        of delta. A row that is replaced goes and another comes, at most twice the mu.
-
-        >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE).planned("a run")
-        >>> ledger.remaining, round(ledger.spent(), 9)
-        (Fraction(0, 1), 1.0)
-        """
-        if not self.remaining:
-            return self
-        one = (self.rows_counted * self.units) ** 2
-        twice = 4 * one if self.adjacency is Adjacency.ADD_REMOVE else one
-        used = sum((charge.delta for charge in self.charges), Fraction(0))
-        charge = Charge(
-            mechanism=PLANNED,
-            what=what,
-            num_queries=0,
-            num_values=0,
-            sensitivity_squared=((Adjacency.REPLACE_ONE, twice), (Adjacency.ADD_REMOVE, one)),
-            stddev=math.sqrt(one / self.remaining),
-            mu_squared=self.remaining,
-            delta=max(self.reserved - used, Fraction(0)),
-        )
-        return self.record(charge)
-
     def followed_by(self, later: "PrivacyLedger") -> "PrivacyLedger":
         """The composition of two ledgers over the same table. Raises ``ValueError`` if unlike.
 
@@ -338,9 +307,7 @@ class PrivacyLedger:
             "reserved_delta": str(self.reserved),
             "budget_mu_squared": str(self.budget),
             "spent_mu_squared": str(self.mu_squared),
-            "spent_epsilon": {
-                adjacency.value: self.spent(adjacency=adjacency) for adjacency in Adjacency
-            },
+            "spent_epsilon": {each.value: self.spent(adjacency=each) for each in Adjacency},
             "charges": [
                 {
                     "mechanism": charge.mechanism,
@@ -370,16 +337,6 @@ class PrivacyLedger:
     def to_json(self, *, indent: int | None = 2) -> str:
         """``to_dict`` as JSON text."""
         return json.dumps(self.to_dict(), indent=indent)
-
-
-def digest_of(facts: Mapping[str, Any]) -> str:
-    """The digest of all that a ledger says, but for the digest itself.
-
-    >>> digest_of({"delta": 1e-05, "digest": "another"}) == digest_of({"delta": 1e-05})
-    True
-    """
-    others = {name: fact for name, fact in facts.items() if name != "digest"}
-    return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
 
 
 def _texts(amounts: tuple[tuple[Adjacency, Fraction], ...]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A ledger read from the JSON text that ``PrivacyLedger.to_json`` has written. Public."""
+"""Ledgers in files: what is read of the JSON text, and what is written ahead. Public."""
 
 import json
 import math
@@ -6,11 +6,15 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
+from sdv_privpgd.damage import digest_of
 from sdv_privpgd.privacy.accounting import check_delta, epsilon_of
-from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger, digest_of
+from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 Read = TypeVar("Read")
+
+PLANNED = "planned"
+"""The mechanism of what may have been spent, and is written down ahead."""
 
 _ROUNDING = Fraction(1, 10**9)
 
@@ -63,6 +67,34 @@ def read_ledger(text: str) -> PrivacyLedger:
         if any(square % whole for _, square in charge.sensitivity_squared):
             raise ValueError(f"The ledger's charge for {charge.what!r} is not for {ledger.unit}.")
     return ledger
+
+
+def planned(ledger: PrivacyLedger, what: str) -> PrivacyLedger:
+    """The ledger with all that is left charged at once, for what may come to be spent.
+
+    Privacy: all that is left is as much as one Gaussian of its mu^2, and all that is reserved of
+    delta. A row that is replaced goes and another comes, at most twice the mu.
+
+    >>> ahead = planned(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE), "a run")
+    >>> ahead.remaining, round(ahead.spent(), 9)
+    (Fraction(0, 1), 1.0)
+    """
+    if not ledger.remaining:
+        return ledger
+    one = (ledger.rows_counted * ledger.units) ** 2
+    twice = 4 * one if ledger.adjacency is Adjacency.ADD_REMOVE else one
+    used = sum((charge.delta for charge in ledger.charges), Fraction(0))
+    charge = Charge(
+        mechanism=PLANNED,
+        what=what,
+        num_queries=0,
+        num_values=0,
+        sensitivity_squared=((Adjacency.REPLACE_ONE, twice), (Adjacency.ADD_REMOVE, one)),
+        stddev=math.sqrt(one / ledger.remaining),
+        mu_squared=ledger.remaining,
+        delta=max(ledger.reserved - used, Fraction(0)),
+    )
+    return ledger.record(charge)
 
 
 def _charge(facts: Any, adjacency: Adjacency) -> Charge:
