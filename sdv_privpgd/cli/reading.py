@@ -155,7 +155,9 @@ def known_types_in(paths: Sequence[Path], how: Reading) -> dict[str, Any]:
 def _form(paths: Sequence[Path], how: Reading) -> str:
     form = kind_read(paths[0]).form
     if form == "parquet" and (how.names is not None or how.header is not None):
-        raise CommandError("A Parquet file names its columns: leave out --names, --header and --no-header.")
+        raise CommandError(
+            "A Parquet file names its columns: leave out --names, --header and --no-header."
+        )
     if form == "parquet" and how.na:
         raise CommandError("A Parquet file has missing cells of its own: --na is for text.")
     if form == "parquet" and how.skip_rows:

@@ -24,36 +24,35 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/ledger.py``          219  the books
     ``privacy/composition.py``      22  more budget, and people of several tables
     ``privacy/measurement.py``      11  a noisy answer
-    ``privacy/curator.py``         298  charging, counting and noise in one act
+    ``privacy/curator.py``         304  charging, counting and noise in one act
     ``privacy/looking.py``          60  what a first look counts
     ``privacy/streams.py``          70  codes in a file, and where rows are
-    ``privacy/boundary.py``        176  the table's way in
+    ``privacy/boundary.py``        183  the table's way in
     ``columns/encoders.py``        218  cells to codes, and back
     ``columns/encoding.py``         33  columns to codes
     ``columns/readings.py``         58  cells of which little is known to codes
-    ``columns/scalars.py``         185  numbers, truths and text of cells
+    ``columns/scalars.py``         168  numbers, truths and text of cells
     ``columns/dates.py``           135  dates of cells
     ``sources/source.py``           62  what rows come from
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          103  no more than so many rows of a person
 
-These are 2,860 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,438 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,856 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,419 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/opening.py``          69  the source of what a user has
-    ``sources/withheld.py``         17  messages that could quote a cell
+    ``sources/withheld.py``         41  messages that could quote a cell
     ``sources/files.py``            109  paths and patterns; Parquet
-    ``sources/arrow.py``            101  batches of Arrow
+    ``sources/arrow.py``            109  batches of Arrow
     ``sources/tables.py``           100  tables of other libraries
-    ``sources/csv.py``             121  files of text
-    ``sources/texts.py``           134  what a text means
+    ``sources/csv.py``             123  files of text
+    ``sources/texts.py``           141  what a text means
     ``sources/parsers.py``         144  the parser of texts
-    ``sources/headers.py``         115  names in a first record
-    ``sources/dialect.py``          84  how texts are written
+    ``sources/dialect.py``         134  how texts are written
     ``sources/kinds.py``            24  kinds of files
     ``sources/retyped.py``          35  dtypes that a user names
-    ``sources/spark.py``           150  tallies to the workers of a cluster
+    ``sources/spark.py``           155  tallies to the workers of a cluster
     ``sources/spark_tasks.py``     105  what the workers do
     ``sources/visits.py``          130  at most so many rows of a person, in order
 

@@ -102,7 +102,9 @@ class CsvSource:
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
         number, read, how = self._number, 0, self._how
-        absent = {name: texts.missing_words(self._facts.get(name, {}), how.na) for name in self.names}
+        absent = {
+            name: texts.missing_words(self._facts.get(name, {}), how.na) for name in self.names
+        }
         for file in self._files:
             for part in self._parts(file, _BLOCK, str, na_values=absent):
                 read += len(part)

@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 from difflib import unified_diff
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
+from inspect import unwrap
 from mmap import mmap
 from pathlib import Path
 from time import process_time
@@ -147,7 +148,7 @@ def function_of(fault: Fault):
         names.append(name)
         if not isinstance(found, type):
             break
-    return getattr(found, "fget", None) or getattr(found, "__func__", found), names
+    return unwrap(getattr(found, "fget", None) or getattr(found, "__func__", found)), names
 
 
 def key_of(fault: Fault) -> tuple[str, int]:

@@ -31,7 +31,15 @@ def table(tmp_path):
 
 def planned(table, domain, *more):
     (table.parent / "domain.json").write_text(json.dumps(domain))
-    asked = ("--header", "--epsilon", 1, "--domain", table.parent / "domain.json", "--method", "mst")
+    asked = (
+        "--header",
+        "--epsilon",
+        1,
+        "--domain",
+        table.parent / "domain.json",
+        "--method",
+        "mst",
+    )
     return run("plan", table, *asked, *more)
 
 
@@ -48,7 +56,10 @@ class TestDeclaredTypes:
         assert types(capsys.readouterr().out)["Kinder"][:2] == ["ordinal", "detected"]
         assert planned(table, domain, *more) == 0
         assert types(capsys.readouterr().out)["Kinder"] == ["numerical", "--domain", "declared"]
-        out, asked = table.parent / "out.csv", ("--header", "--epsilon", 20, "--method", "mst", "--quiet")
+        out, asked = (
+            table.parent / "out.csv",
+            ("--header", "--epsilon", 20, "--method", "mst", "--quiet"),
+        )
         facts = ("--domain", table.parent / "domain.json")
         assert run("synthesize", table, *asked, *facts, *more, "--out", out) == 0
         rows = pd.read_csv(out)["Kinder"]

@@ -312,7 +312,10 @@ class TestOpening:
             (CANARY.assign(c=1), r"\['c'\] are not present in the metadata"),
             (CANARY[["a"]], r"\['b'\] are missing in the data"),
             (CANARY[["a", "b", "a"]], r"\['a'\] are there more than once"),
-            (CANARY.assign(b=pd.to_timedelta([98765, 2])), "No type of column reads .*'timedelta64"),
+            (
+                CANARY.assign(b=pd.to_timedelta([98765, 2])),
+                "No type of column reads .*'timedelta64",
+            ),
         ],
     )
     def test_what_does_not_fit_is_said_without_a_value_and_nothing_is_kept(self, table, said):

@@ -175,7 +175,11 @@ def test_a_single_column_is_read_and_a_separator_in_a_cell_is_no_matter(tmp_path
 @pytest.mark.parametrize("reads", [lambda *given: read_table(*given, None), types_in])
 @pytest.mark.parametrize(
     ("dtypes", "told"),
-    [({}, "Nobody says"), ({"ward": object}, r"lacks the columns \['ward'\]"), ({"M": object}, "1 f")],
+    [
+        ({}, "Nobody says"),
+        ({"ward": object}, r"lacks the columns \['ward'\]"),
+        ({"M": object}, "1 f"),
+    ],
 )
 def test_a_first_record_of_words_is_no_header_by_itself(tmp_path, kind, reads, dtypes, told):
     path = tmp_path / ("table.csv" if kind == "text" else "table.xlsx")

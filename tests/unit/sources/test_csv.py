@@ -116,7 +116,7 @@ def test_no_cell_decides_a_dtype(tmp_path):
             "age": np.dtype("int8"),
             "ward": pd.CategoricalDtype(),
             "came": np.dtype("datetime64[ns]"),
-        }
+        },
     )
     source = CsvSource(path, {}, how)
     (batch,) = source.batches(source.names)
@@ -235,7 +235,9 @@ def test_a_dtype_that_does_not_fit_is_told_without_a_cell(tmp_path):
     path.write_text(f"number\n1\n{TEXT}\n")
     how = Reading(dtypes={"number": np.dtype("int8")})
     assert "'number': 'int8'" in refused(path, {"number": FACTS["number"]}, how)
-    assert "does not have" in refused(path, {}, Reading(header=True, dtypes={"age": np.dtype("int8")}))
+    assert "does not have" in refused(
+        path, {}, Reading(header=True, dtypes={"age": np.dtype("int8")})
+    )
 
 
 def test_a_file_that_changes_between_two_readings_is_noticed(tmp_path):
