@@ -14,11 +14,13 @@ from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.dataset import Dataset
 
 if find_spec("hypothesis"):  # a machine with a GPU may have torch and triton alone
-    from hypothesis import settings
+    from hypothesis import HealthCheck, settings
 
-    # First calls compile checkers.
-    settings.register_profile("dev", max_examples=50, deadline=None)
-    settings.register_profile("ci", max_examples=500, deadline=None, print_blob=True)
+    # First calls compile checkers, and a busy machine is slow.
+    patient = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+    settings.register_profile("dev", max_examples=50, **patient)
+    settings.register_profile("few", max_examples=10, **patient)
+    settings.register_profile("ci", max_examples=500, print_blob=True, **patient)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 

@@ -4,8 +4,9 @@ For some dtypes pandas decides by the cells: one missing cell turns ``int64`` in
 one cell of text turns it into ``object``. Such a dtype may reveal a single cell, so it is private:
 the dtype that comes back instead follows from what is declared or privately found. These dtypes are
 ``bool``, ``int64``, ``uint64``, ``float64``, ``complex128``, ``object``, the ``str`` of pandas 3
-(strings whose missing value is NaN), and ``datetime64`` without a time zone in the units that
-readers choose: nanoseconds, and from pandas 3 on microseconds. Time zones that are mere offsets are
+(strings whose missing value is NaN), and ``datetime64`` without a time zone in nanoseconds. From
+pandas 3 on cells choose the unit of dates, seconds where none can be read, so no unit is kept
+there: dates are in nanoseconds, those with a time zone, too. Time zones that are mere offsets are
 private, too, because pandas makes them of offsets in text; and so are sparse dtypes.
 
 No reader and no constructor chooses any other dtype by itself: categories, ``boolean``, ``Int64``
@@ -28,7 +29,7 @@ import pandas as pd
 
 _INFERRED = tuple(map(np.dtype, ("bool", "int64", "uint64", "float64", "complex128", "object")))
 
-_INFERRED_UNITS = ("ns",) if int(pd.__version__.split(".")[0]) < 3 else ("us", "ns")
+_CELLS_CHOOSE_UNITS = int(pd.__version__.split(".")[0]) >= 3
 
 _READ_EXTENSIONS = "arrow.json", "arrow.bool8"
 """Arrow's types of others whose cells are text or numbers."""
@@ -51,12 +52,14 @@ def chosen(dtype: Any) -> Any:
         return dtype if dtype.na_value is pd.NA else None
     if isinstance(dtype, pd.DatetimeTZDtype):
         is_offset = isinstance(dtype.tz, datetime.timezone) and dtype.tz != datetime.timezone.utc
-        return None if is_offset else dtype
+        if is_offset:
+            return None
+        return pd.DatetimeTZDtype("ns", dtype.tz) if _CELLS_CHOOSE_UNITS else dtype
     if isinstance(dtype, np.dtype):
-        inferred = dtype.kind not in "biufM" or dtype in _INFERRED
-        return (
-            None if inferred or (dtype.kind == "M" and _unit(dtype) in _INFERRED_UNITS) else dtype
-        )
+        is_inferred = dtype.kind not in "biufM" or dtype in _INFERRED
+        if dtype.kind == "M":
+            is_inferred = _CELLS_CHOOSE_UNITS or _unit(dtype) == "ns"
+        return None if is_inferred else dtype
     is_of_arrow = isinstance(dtype, pd.ArrowDtype)
     if not (is_of_arrow or _is_masked(dtype)) or dtype.kind == "m":
         return None

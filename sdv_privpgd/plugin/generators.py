@@ -25,7 +25,7 @@ from sdv_privpgd.plugin.transformers import ColumnTransformer, transformer_for
 from sdv_privpgd.sampling.stream import MOVING
 
 if sys.version_info >= (3, 11):
-    from re import _parser as parser
+    from re import _parser as parser  # pyright: ignore[reportAttributeAccessIssue]
 else:
     import sre_parse as parser
 
@@ -178,14 +178,7 @@ def on_patterns(patterns: Mapping[str, str], dtypes: Mapping[str, Any]) -> list[
 def _writes_twice(pattern: Any) -> bool:
     """Whether numbers may be written with and without zeros in front; letters make no number."""
     least, most = pattern.getwidth()
-    if least == most:
-        return False
-    kind, given = str(pattern[0][0]), pattern[0][1]
-    if len(pattern) == 1 and kind == "SUBPATTERN":
-        return _writes_twice(given[-1])
-    return any(
-        map(_is_led_by_zero, given[1] if len(pattern) == 1 and kind == "BRANCH" else [pattern])
-    )
+    return least != most and _is_led_by_zero(pattern)
 
 
 def _is_led_by_zero(pattern: Any) -> bool:

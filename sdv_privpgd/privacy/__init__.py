@@ -24,10 +24,10 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/ledger.py``          228  the books
     ``privacy/composition.py``      22  more budget, and people of several tables
     ``privacy/measurement.py``      11  a noisy answer
-    ``privacy/curator.py``         298  charging, counting and noise in one act
+    ``privacy/curator.py``         304  charging, counting and noise in one act
     ``privacy/looking.py``          60  what a first look counts
     ``privacy/streams.py``          70  codes in a file, and where rows are
-    ``privacy/boundary.py``        179  the table's way in
+    ``privacy/boundary.py``        187  the table's way in
     ``columns/encoders.py``        218  cells to codes, and back
     ``columns/encoding.py``         33  columns to codes
     ``columns/readings.py``         58  cells of which little is known to codes
@@ -37,12 +37,12 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          135  no more than so many rows of a person
 
-These are 2,890 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,416 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,904 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,440 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/opening.py``          77  the source of what a user has
-    ``sources/withheld.py``         17  messages that could quote a cell
+    ``sources/withheld.py``         41  messages that could quote a cell
     ``sources/files.py``            111  paths and patterns; Parquet
     ``sources/arrow.py``            109  batches of Arrow
     ``sources/tables.py``           100  tables of other libraries

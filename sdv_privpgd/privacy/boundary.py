@@ -42,6 +42,7 @@ from sdv_privpgd.sources.source import (
     in_batches,
     total_of,
 )
+from sdv_privpgd.sources.withheld import sealed
 
 Bound: TypeAlias = tuple[str, int, bool] | None
 """What is done about people with several rows, as ``PrivacyLedger.bound`` has it."""
@@ -82,6 +83,7 @@ class PrivateTable:
             self._source = FrameSource(held, list(source), numbered=numbered)
 
     @classmethod
+    @sealed
     def opened(
         cls,
         table: Any,
@@ -136,6 +138,7 @@ class PrivateTable:
     def __reduce__(self):
         raise TypeError("A PrivateTable is private and cannot be pickled or copied.")
 
+    @sealed
     def known_rows(self, adjacency: Adjacency) -> int | None:
         """The number of rows where the adjacency calls it public, else ``None``."""
         return self._source.num_rows() if adjacency is Adjacency.REPLACE_ONE else None
@@ -168,6 +171,7 @@ class PrivateTable:
         """Whether a column's dtype has no times of the day, as Arrow's days. No cell decides it."""
         return is_of_days(self._source.dtypes[name])
 
+    @sealed
     def codes(self, schema: Schema, progress: Progress = silent) -> np.ndarray:
         """The table as codes, for its owner, who asked SDV for them. Private as the table is.
 
@@ -177,6 +181,7 @@ class PrivateTable:
             raise SourceError("Codes are given for a table in memory alone: load it with pandas.")
         return encode_table(self._source.columns, schema, progress)
 
+    @sealed
     def curator(
         self,
         schema: Schema,
@@ -194,6 +199,7 @@ class PrivateTable:
         books.require(self._bound)
         return Curator(self._records(schema, progress), books, known=known)
 
+    @sealed
     def first_look(
         self, readings: Sequence[Reading], books: Books, progress: Progress = silent
     ) -> Curator:
@@ -263,10 +269,12 @@ class EncodedTable:
     def __reduce__(self):
         raise TypeError("An EncodedTable is private and cannot be pickled or copied.")
 
+    @sealed
     def known_rows(self, adjacency: Adjacency) -> int | None:
         """The number of rows where the adjacency calls it public, else ``None``."""
         return len(self._table) if adjacency is Adjacency.REPLACE_ONE else None
 
+    @sealed
     def curator(
         self,
         schema: Schema,

@@ -28,6 +28,7 @@ from sdv_privpgd.privacy.splitting import COST, decay_of, halved
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.sources.withheld import sealed
 
 _BLOCK, _CELLS, _MOST = 32, 1 << 15, 1 << 10
 """One pass over the records answers as many queries, or more as long as they have so many cells,
@@ -140,6 +141,7 @@ class Curator:
             self._measurements += (measurement,)
         return measurement
 
+    @sealed
     def measure(
         self,
         queries: Sequence[Query],
@@ -203,6 +205,7 @@ class Curator:
             for query, answer in zip(block, answers(block, self._dataset), strict=True)
         ]
 
+    @sealed
     def discover(
         self,
         mu_squared: Fraction,
@@ -260,6 +263,7 @@ class Curator:
             ]
         return found
 
+    @sealed
     def select(self, scores: Sequence[ModelErrorQuery], mu_squared: Fraction, *, what: str) -> int:
         """The index of one score, the larger ones being likelier: the exponential mechanism.
 
@@ -309,6 +313,7 @@ class Curator:
         values = [score.of_counts(self._tables[score.table]) for score in scores]
         return exponential_choice(values, temperature, self._books.words)
 
+    @sealed
     def split(self, name: str, num_codes: int, mu_squared: Fraction, *, what: str) -> list[int]:
         """The first code of each part that PrivTree cuts the first codes of an attribute into.
 
@@ -350,6 +355,7 @@ class Curator:
             lambda score: exponential_choice([0, score], temperature, words) == 1,
         )
 
+    @sealed
     def train(
         self,
         query: TrainingQuery,

@@ -57,7 +57,7 @@ _ARROW = MappingProxyType(
         "timestamp_ntz": pa.timestamp("ns"),
         **dict.fromkeys(("decimal", "binary", "char", "varchar", "void", "time"), pa.binary()),
         "array": pa.list_(pa.null()),
-        "map": pa.map_(pa.null(), pa.null()),
+        "map": pa.map_(pa.string(), pa.null()),
         "daytimeinterval": pa.duration("us"),
         "yearmonthinterval": pa.month_day_nano_interval(),
     }

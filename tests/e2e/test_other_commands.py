@@ -244,8 +244,8 @@ def test_a_model_remembers_how_its_table_was_written(tmp_path, capsys):
     model, out = tmp_path / "model.pkl", tmp_path / "more.csv"
     written = ("--sep", ";", "--decimal", ",", "--encoding", "cp1252")
     assert run(
-        "synthesize", tmp_path / "table.csv", "--header", "--epsilon", 20, "--method", "mst", "--quiet",
-        "--out", tmp_path / "out.csv", "--model", model, *written,
+        "synthesize", tmp_path / "table.csv", "--header", "--epsilon", 20, "--method", "mst",
+        "--quiet", "--out", tmp_path / "out.csv", "--model", model, *written,
     ) == 0  # fmt: skip
 
     def first_lines(*more, out=out):

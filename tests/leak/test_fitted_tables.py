@@ -168,3 +168,22 @@ def test_the_comparison_notices_a_leak(fixed_answers, tmp_path, monkeypatch):
     monkeypatch.setattr(Fit, "ask", leaking)
     one, two = (observed(table(400, seed), tmp_path) for seed in (0, 1))
     assert one != two
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Zurich"])
+def test_no_cell_decides_the_unit_of_dates(fixed_answers, zone):
+    """From pandas 3 on a column has the unit of its cells: seconds where none can be read."""
+    texts = ["soon", "2021-05-05", "2021-05-05 00:00:00.5", "2021-05-05 00:00:00.000000001"]
+    moments = [np.datetime64("2021-05-05", unit) for unit in ("s", "ms", "us", "ns")]
+    found = set()
+    for cells in (*([text] + ["soon"] * 99 for text in texts), *([each] * 100 for each in moments)):
+        dates = pd.to_datetime(pd.Series(cells), errors="coerce", format="ISO8601")
+        for own in (dates, dates.astype("category")):
+            if zone is not None and own is dates:
+                own = own.dt.tz_localize(zone)
+            seen = Datetime(date(2020, 1, 1), date(2024, 12, 31))
+            fitted = fit_table(
+                pd.DataFrame({"seen": own}), {"seen": seen}, epsilon=1.0, engine="pgm"
+            )
+            found.add((own is dates, str(fitted.sample(5)["seen"].dtype)))
+    assert len(found) == 2
