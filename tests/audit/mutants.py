@@ -56,16 +56,9 @@ ACCOUNTING = (
     "tests/property/test_neighbors.py",
     "tests/statistical",
 )
-COUNTING = (
-    "tests/unit/privacy/test_dataset.py",
-    "tests/unit/privacy/test_dependence.py",
-    "tests/unit/privacy/test_embedding.py",
-    "tests/unit/privacy/test_half_spaces.py",
-    "tests/unit/privacy/test_queries.py",
-    "tests/unit/test_core_details.py",
-    "tests/property/test_neighbors.py",
-    "tests/property/test_people_weighed.py",
-)
+TALLIES = "tests/unit/privacy/test_tallies.py"
+NEIGHBORS = "tests/property/test_neighbors.py"
+PEOPLE = "tests/property/test_people_weighed.py"
 CELLS = (
     "tests/unit/columns",
     "tests/unit/discovery/test_ranges.py",
@@ -82,12 +75,17 @@ ROWS = (
     "tests/property/test_people_weighed.py",
 )
 TESTS = {
-    **dict.fromkeys(("half_spaces", "counting", "units", "weighing", "embedding"), COUNTING),
     "splitting": ("tests/property/test_privtree.py", "tests/unit/test_core_details.py"),
+    "half_spaces": ("tests/unit/privacy/test_half_spaces.py", NEIGHBORS),
+    "counting": (TALLIES, "tests/unit/privacy/test_half_spaces.py"),
+    "units": (PEOPLE, "tests/unit/test_core_details.py"),
+    "weighing": (TALLIES, PEOPLE),
+    "embedding": ("tests/unit/privacy/test_embedding.py", NEIGHBORS),
     "sampled": ("tests/unit/privacy/test_sampled.py", "tests/unit/privacy/test_gradients.py"),
     "gradients": ("tests/unit/privacy/test_gradients.py",),
-    "composition": ("tests/unit/privacy", "tests/unit/fitting/test_refining.py"),
-    **dict.fromkeys(("looking", "streams"), (*COUNTING, *ROWS)),
+    "composition": ("tests/unit/privacy/test_composition.py",),
+    "looking": (TALLIES, PEOPLE),
+    "streams": (TALLIES, "tests/unit/privacy/test_half_spaces.py", *ROWS),
     **dict.fromkeys(("encoders", "encoding", "readings", "scalars", "dates"), CELLS),
     **dict.fromkeys(("boundary", "source", "frames", "people"), ROWS),
 }

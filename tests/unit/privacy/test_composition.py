@@ -122,5 +122,7 @@ def test_of_several_tables_at_the_delta_that_is_asked_for():
     assert epsilon_in_all(ledgers, 1e-3) == said_of(*ledgers, delta=1e-3)
     assert epsilon_in_all(ledgers, 6e-6) == said_of(*ledgers, delta=6e-6)
     assert epsilon_in_all([]) == 0.0
+    whole = replace(opened(0), reserved=Fraction(1e-5))  # and all of delta with it
+    assert epsilon_in_all([used(whole)]) == math.inf
     with pytest.raises(ValueError, match="delta"):
         epsilon_in_all(ledgers, 0.0)

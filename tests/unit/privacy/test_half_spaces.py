@@ -124,3 +124,12 @@ def test_sums_up_to_2_to_the_40_are_counted():
         cut = Cut((Line("ill", (0, 2**40)),), (1,), (threshold,))
         found = CutMarginalQuery((), (cut,)).answer(Dataset(DOMAIN, CODES))
         assert found[1] == (0 if threshold == 2**40 else CODES[:, 2].sum())
+
+
+def test_what_is_missing_is_apart_where_all_other_places_are_as_low_as_can_be():
+    """And the line itself adds nothing: no place is left between it and the others."""
+    nowhere, low = Line("age", (0, 0, 0), nullable=True), Line("pay", (-100, 0, 0, 0, 0, 0))
+    for thresholds in ((-200,), (5,), (1_000,)):
+        cut = Cut((nowhere, low), (1, 1), thresholds)
+        found = CutMarginalQuery((), (cut,)).answer(Dataset(DOMAIN, CODES))
+        assert found[-1] == (CODES[:, 0] == 3).sum()
