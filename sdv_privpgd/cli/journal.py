@@ -114,7 +114,7 @@ class Journal:
         Arguments and errors are those of ``ahead``.
         """
         before = self.earlier if before is None or self.earlier is not None else closed(before)
-        _check_spending(before, planned, most, what)
+        check_spending(before, planned, most, what)
         when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
         name = f"a run of {when} ({os.urandom(4).hex()}) that planned epsilon {planned.epsilon:.6g}"
         ahead = ledger_file.planned(planned, name)
@@ -299,8 +299,11 @@ def _lacking(
     return (*lacking, *charges[number:])
 
 
-def _check_spending(
-    earlier: PrivacyLedger | None, planned: PrivacyLedger, most: float | None, what: str
+def check_spending(
+    earlier: PrivacyLedger | None,
+    planned: PrivacyLedger,
+    most: float | None,
+    what: str = "--epsilon",
 ) -> None:
     """Raises ``CommandError`` if a fit and all earlier ones would spend more than ``most``."""
     together = planned if earlier is None else after(closed(earlier), planned)

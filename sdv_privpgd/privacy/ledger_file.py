@@ -22,8 +22,6 @@ _ROUNDING = Fraction(1, 10**9)
 def read_ledger(text: str) -> PrivacyLedger:
     """The same ledger, exactly.
 
-    Files of sdv-privpgd 0.2 have no digest: of those, what adds up is believed.
-
     Raises:
         ValueError: For any other text, and for charges that do not cost what their noise says: no
             release is forgotten because somebody has edited a file.
@@ -39,10 +37,10 @@ def read_ledger(text: str) -> PrivacyLedger:
     if not isinstance(found, dict):
         raise ValueError(f"A ledger is a JSON object, got {type(found).__name__}.")
     facts = cast("dict[str, Any]", found)
-    if "digest" in facts and facts["digest"] != digest_of(facts):
+    if facts.get("digest") != digest_of(facts):
         raise ValueError(
-            "The ledger is not as it was written: its digest is another. Take a copy that nobody "
-            "has edited."
+            "The ledger is not as it was written: its digest is missing or another. Take a copy "
+            "that nobody has edited, written by this version."
         )
     adjacency = Adjacency.parse(_entry(facts, "adjacency", str))
     ledger = PrivacyLedger(

@@ -5,8 +5,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from sdv_privpgd.cli.spending import after, check_spending, closed, rest
 
+from sdv_privpgd.cli.journal import after, check_spending, closed, rest
 from sdv_privpgd.cli.saying import CommandError
 from sdv_privpgd.fitting.unfinished import booked
 from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of

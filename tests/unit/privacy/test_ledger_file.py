@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+from sdv_privpgd.damage import digest_of
 from sdv_privpgd.privacy.accounting import mu_squared_of_range
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import planned, read_ledger
@@ -147,23 +148,32 @@ def test_no_entry_can_be_edited_unnoticed(ledger, weighed):
     ("name", "value"),
     [("rows_per_person", 3), ("epsilon", 0.5), ("delta", 2e-5), ("reserved_delta", "1/200000")],
 )
-def test_of_a_file_without_a_digest_what_it_says_must_fit(ledger, name, value):
+def test_what_a_file_says_must_fit_under_a_new_digest_too(ledger, name, value):
+    facts = ledger.to_dict()
+    assert read_ledger(redigested(facts)) == ledger
+    with pytest.raises(ValueError, match="ledger"):
+        read_ledger(redigested({**facts, name: value}))
+
+
+def redigested(facts):
+    return json.dumps({**facts, "digest": digest_of(facts)})
+
+
+def test_a_file_without_a_digest_is_refused(ledger):
     facts = ledger.to_dict()
     del facts["digest"]
-    assert read_ledger(json.dumps(facts)) == ledger
-    with pytest.raises(ValueError, match="ledger"):
-        read_ledger(json.dumps({**facts, name: value}))
+    with pytest.raises(ValueError, match="digest is missing"):
+        read_ledger(json.dumps(facts))
 
 
-def test_weights_fit_the_charges_without_a_digest_too():
+def test_weights_fit_the_charges_under_a_new_digest_too():
     opened = PrivacyLedger.open(1.0, 1e-5, ADD, 3, weighed=True)
     facts = planned(opened, "a run").to_dict()
-    del facts["digest"]
-    assert read_ledger(json.dumps(facts)).weighed
+    assert read_ledger(redigested(facts)).weighed
     whole = {**facts, "charges": [{**facts["charges"][0], "stddev": 1e9, "what": "rows"}]}
     whole["charges"][0]["sensitivity_squared"] = {"replace_one": 9 * 4, "add_remove": 9}
     with pytest.raises(ValueError, match="is not for up to 3 rows of one person"):
-        read_ledger(json.dumps(whole))
+        read_ledger(redigested(whole))
 
 
 @pytest.mark.parametrize("adjacency", [REPLACE, ADD])
