@@ -114,6 +114,7 @@ def test_tables_are_counted_as_by_hand(name):
 
 
 def test_sums_are_those_of_all_records():
+    same(of_all(tally_of("number"), [CODES]), [np.array([6_000])])
     a, b, c, d = CODES
     (looked_up,) = of_all(tally_of("lookups"), [CODES])
     assert looked_up == np.sum((PLACES[b] + 3 + c) ** 2)
