@@ -32,27 +32,36 @@ PLACES = np.array([5, -3, 0], dtype=np.int64)
 PHASES = [np.random.default_rng(at).integers(0, 2**16, (size, 3)) for at, size in enumerate((2, 3))]
 PHASES = [each.astype(np.uint16) for each in PHASES]
 WAVES = np.random.default_rng(9).integers(-(2**14), 2**14, (2, 2**16))
-TALLIES = {
-    "cliques": CliqueCounts(DOMAIN, [("a",), ("a", "b"), ("a", "c", "b"), (), ("d", "a")]),
-    "groups": CliqueCounts(DOMAIN, [("c",), ("b", "c"), ("d", "b")], GROUPS),
-    "number": RecordNumber(),
-    "lookups": LookupSum((1, 2), (PLACES + 3, np.arange(4)), np.arange(12) ** 2),
-    "features": FeatureSums((0, 1), PHASES, WAVES, None, 1),
-    "features by label": FeatureSums((0, 1), PHASES, WAVES, 3, 3),
-    "cuts": CutCounts([((0, 2), (2, 4), [([(1, PLACES), (3, PLACES)], np.array([-4, 0, 3]))])]),
-}
 NUMBERS = np.random.default_rng(1).integers(0, 3, CODES.shape[1])
 """How many rows of its person each is one of, less one."""
-CASES = {name: (tally, CODES) for name, tally in TALLIES.items()} | {
-    f"{name} by number": (ByNumber(tally, 3), np.vstack([CODES, NUMBERS]))
-    for name, tally in TALLIES.items()
-}
+NAMES = "cliques", "groups", "number", "lookups", "features", "features by label", "cuts"
+
+
+def tally_of(name):
+    cut = [(1, PLACES), (3, PLACES)], np.array([-4, 0, 3])
+    made = {
+        "cliques": lambda: CliqueCounts(
+            DOMAIN, [("a",), ("a", "b"), ("a", "c", "b"), (), ("d", "a")]
+        ),
+        "groups": lambda: CliqueCounts(DOMAIN, [("c",), ("b", "c"), ("d", "b")], GROUPS),
+        "number": RecordNumber,
+        "lookups": lambda: LookupSum((1, 2), (PLACES + 3, np.arange(4)), np.arange(12) ** 2),
+        "features": lambda: FeatureSums((0, 1), PHASES, WAVES, None, 1),
+        "features by label": lambda: FeatureSums((0, 1), PHASES, WAVES, 3, 3),
+        "cuts": lambda: CutCounts([((0, 2), (2, 4), [cut])]),
+    }
+    return made[name]()
+
+
+def by_number(name):
+    """The same for people of each number of rows, and codes of which the last is the number."""
+    return ByNumber(tally_of(name), 3), np.vstack([CODES, NUMBERS])
 
 
 def by_hand(name):
     """The tables, one record after another."""
-    tally = TALLIES[name]
-    found = [np.zeros_like(table) for table in tally.zero()]
+    sizes = {"cliques": (2, 6, 24, 1, 6), "groups": (2, 4, 6), "cuts": (32,)}
+    found = [np.zeros(size, dtype=np.int64) for size in sizes[name]]
     for a, b, c, d in CODES.T.tolist():
         if name == "cliques":
             cells = a, 3 * a + b, 12 * a + 3 * c + b, 0, 2 * d + a
@@ -84,9 +93,10 @@ def of_all(tally, items):
 
 
 @pytest.mark.parametrize("cut", [0, 1, 2_500, 6_000])
-@pytest.mark.parametrize("name", CASES)
-def test_parts_are_merged_to_the_whole(name, cut):
-    tally, codes = CASES[name]
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("made", [lambda name: (tally_of(name), CODES), by_number])
+def test_parts_are_merged_to_the_whole(name, made, cut):
+    tally, codes = made(name)
     whole = of_all(tally, [codes])
     parts = codes[:, :cut], codes[:, cut:]
     same(of_all(tally, parts), whole)
@@ -100,27 +110,28 @@ def test_parts_are_merged_to_the_whole(name, cut):
 
 @pytest.mark.parametrize("name", ["cliques", "groups", "cuts"])
 def test_tables_are_counted_as_by_hand(name):
-    same(of_all(TALLIES[name], [CODES]), by_hand(name))
+    same(of_all(tally_of(name), [CODES]), by_hand(name))
 
 
 def test_sums_are_those_of_all_records():
+    same(of_all(tally_of("number"), [CODES]), [np.array([6_000])])
     a, b, c, d = CODES
-    (looked_up,) = of_all(TALLIES["lookups"], [CODES])
+    (looked_up,) = of_all(tally_of("lookups"), [CODES])
     assert looked_up == np.sum((PLACES[b] + 3 + c) ** 2)
     values = WAVES[:, (PHASES[0][a] + PHASES[1][b])]  # wave, record, feature
-    (sums,) = of_all(TALLIES["features"], [CODES])
+    (sums,) = of_all(tally_of("features"), [CODES])
     same([sums], [values.sum(axis=1)[None]])
-    (sums,) = of_all(TALLIES["features by label"], [CODES])
+    (sums,) = of_all(tally_of("features by label"), [CODES])
     same([sums], [np.stack([values[:, d == code].sum(axis=1) for code in range(3)])])
 
 
-@pytest.mark.parametrize("name", TALLIES)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_rows_of_people_of_each_number_are_apart(name):
-    tally, codes = CASES[f"{name} by number"]
+    tally, codes = by_number(name)
     parts = of_all(tally, [codes])
     assert len(parts) == 3
     for number, own in enumerate(parts):
-        same(own, of_all(TALLIES[name], [CODES[:, number == NUMBERS]]))
+        same(own, of_all(tally_of(name), [CODES[:, number == NUMBERS]]))
 
 
 GRID = SignedPowers()
@@ -141,6 +152,10 @@ COLUMNS = {
 
 
 def seen(found):
+    assert all(table.dtype == np.int64 for table in found.tables.values())
+    # Each row has one code of each kind.
+    assert all(table.min() >= 0 for table in found.tables.values())
+    assert {int(table.sum()) for table in found.tables.values()} == {found.num_rows}
     values = ValueCounts.of(found.values, found.numbers)
     return (
         found.num_rows,
@@ -158,13 +173,19 @@ def test_first_looks_are_merged_to_the_whole(cut):
     one, other = Looking(READINGS), ColumnsByNumber(Looking(READINGS), Numbered("number", 3))
     for tally in (one, other):
         whole = of_all(tally, [COLUMNS])
-        parts = [of_all(tally, [rows(part)]) for part in (slice(cut), slice(cut, None))]
+        items = [rows(part) for part in (slice(cut), slice(cut, None))]
+        parts = [of_all(tally, [item]) for item in items]
         tally.merge(*parts)
-        pairs = [(parts[0], whole)] if tally is one else zip(parts[0], whole, strict=True)
-        for found, expected in pairs:
-            np.testing.assert_equal(seen(found), seen(expected))
+        for added in (parts[0], of_all(tally, items)):
+            pairs = [(added, whole)] if tally is one else zip(added, whole, strict=True)
+            for found, expected in pairs:
+                np.testing.assert_equal(seen(found), seen(expected))
     assert [each.num_rows for each in whole] == [1, 2, 3]
     assert seen(whole[1])[2]["word"] == [("B", 1), (None, 1)]
+
+
+def test_of_no_column_no_row_is_seen():
+    assert of_all(Looking([]), [{}, {}]).num_rows == 0
 
 
 def test_what_is_seen_counts_as_often_as_it_weighs():
@@ -202,4 +223,6 @@ class TestEncodings:
         records = records_of(schema, codes, 3, number)
         assert records.units == units_of(3)
         assert records.counts(("number",)).tolist() == [6 // number, 12 // number, 0]
+        one = records_of(schema, codes, 3)
+        assert one.counts(("number",)).tolist() == [6, 12, 0]
         assert records_of(schema, codes, None).counts(("number",)).tolist() == [1, 2, 0]
