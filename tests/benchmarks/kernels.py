@@ -76,7 +76,10 @@ def _simulated(num_particles):
     targets = PackedTargets.of(
         [domain.axes(clique) for clique in cliques],
         [torch.cartesian_prod(centers, centers)] * len(cliques),
-        [torch.from_numpy(table.ravel()) for table in Dataset(domain, codes).counts_of(cliques)],
+        [
+            torch.from_numpy(table.ravel() + 0.0)
+            for table in Dataset(domain, codes).counts_of(cliques)
+        ],
     )
     generator = torch.Generator().manual_seed(0)
     return targets, torch.rand(_NUM_ATTRIBUTES, num_particles, generator=generator)

@@ -22,7 +22,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from benchmarks.experiment import means, options, quiet
+from benchmarks.experiment import means, options, particles, quiet
 from sdv_privpgd import fit_table
 from sdv_privpgd.benchmark.declarations import TABLES
 from sdv_privpgd.benchmark.fits import columns_of
@@ -105,7 +105,6 @@ def rows(given):
 
 def _synthetic(task, arm, epsilon, seed, given):
     """As many rows as were fitted, or a multiple of that."""
-    few = {} if given.num_particles is None else {"num_particles": given.num_particles}
     with quiet():
         fitted = fit_table(
             task.train,
@@ -114,8 +113,8 @@ def _synthetic(task, arm, epsilon, seed, given):
             num_bins=given.bins,
             strategy=arm.lower() if arm in _STRATEGIES else "all_pairs",
             target=task.label if arm == "target" else None,
+            engine=particles(given.num_particles, seed=seed),
             seed=seed,
-            **few,
         )
     return fitted.sample(given.times * len(task.train))
 
