@@ -17,11 +17,6 @@ class FieldsAlone:
 
     What was computed, and in which order, may depend on the private table: for an empty table
     nobody computes what the inside of a column's codes looks like.
-
-    >>> grouping = Grouping.of({"age": np.array([0, 0, 1])})
-    >>> _ = grouping.domain  # computed, and cached
-    >>> sorted(grouping.__getstate__())
-    ['attributes', 'groups']
     """
 
     def __getstate__(self) -> dict:
@@ -36,12 +31,6 @@ class Domain(FieldsAlone):
 
     Raises:
         ValueError: For attributes that repeat, and unless each has a size of at least 1.
-
-    >>> domain = Domain(("age", "ward", "ill"), (10, 3, 2))
-    >>> domain.shape(("ill", "age")), domain.size(("ill", "age"))
-    ((2, 10), 20)
-    >>> domain.cliques(2)
-    (('age', 'ward'), ('age', 'ill'), ('ward', 'ill'))
     """
 
     attributes: tuple[str, ...]
@@ -92,11 +81,7 @@ class Domain(FieldsAlone):
 
 
 def in_words(cliques: Sequence[Clique], most: int = 4) -> str:
-    """Names cliques by their attributes: up to ``most`` of them, and the number of the others.
-
-    >>> in_words([("age", "ward"), ("age", "ill")])
-    'age x ward, age x ill'
-    """
+    """Names cliques by their attributes: up to ``most`` of them, and the number of the others."""
     named = [" x ".join(clique) for clique in cliques]
     if len(named) <= most + 1:
         return ", ".join(named)
@@ -104,11 +89,7 @@ def in_words(cliques: Sequence[Clique], most: int = 4) -> str:
 
 
 def code_type(domain: Domain) -> np.dtype:
-    """The smallest unsigned type that holds all codes of a domain.
-
-    >>> code_type(Domain(("age", "ward"), (300, 3)))
-    dtype('uint16')
-    """
+    """The smallest unsigned type that holds all codes of a domain."""
     return np.min_scalar_type(max(domain.sizes, default=1) - 1)
 
 
@@ -120,12 +101,6 @@ class Grouping(FieldsAlone):
 
     Raises:
         ValueError: Unless each attribute has groups, which are 0, 1, ..., without a gap.
-
-    >>> grouping = Grouping.of({"age": np.array([0, 0, 1, 1])})
-    >>> grouping.domain.sizes
-    (2,)
-    >>> grouping.sums(np.array([5, 1, 2, 2]), ("age",))
-    array([6, 4])
     """
 
     attributes: tuple[str, ...]

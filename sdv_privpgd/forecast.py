@@ -24,12 +24,7 @@ _CATEGORIES = 12
 
 
 def usual_size(facts: "ColumnFacts", num_bins: int) -> int:
-    """The number of codes that is assumed of a column whose domain is not declared.
-
-    >>> from sdv_privpgd.columns.facts import CategoryFacts
-    >>> usual_size(CategoryFacts(), num_bins=32)
-    12
-    """
+    """The number of codes that is assumed of a column whose domain is not declared."""
     # Imported here: facts need pandas, and codes alone are fitted without it.
     from sdv_privpgd.columns.facts import DateFacts, NumberFacts
 
@@ -39,11 +34,7 @@ def usual_size(facts: "ColumnFacts", num_bins: int) -> int:
 
 
 def cliques_of(domain: Domain, strategy: Strategy) -> Sequence[Clique]:
-    """The cliques of the tables that a strategy is likely to measure, but for tables over groups.
-
-    >>> cliques_of(Domain(("a", "b", "c"), (4, 4, 4)), AllPairs())
-    [('a', 'b'), ('a', 'c'), ('b', 'c')]
-    """
+    """Returns the cliques that a strategy is likely to measure, but for tables over groups."""
     ones, pairs = domain.cliques(1), domain.cliques(min(2, len(domain)))
     if isinstance(strategy, AllPairs):
         number = len(pairs)
@@ -64,11 +55,7 @@ def cliques_of(domain: Domain, strategy: Strategy) -> Sequence[Clique]:
 
 
 def coarse_cliques_of(domain: Domain, strategy: Strategy) -> Sequence[Clique]:
-    """The pairs that a strategy measures over groups of codes.
-
-    >>> coarse_cliques_of(Domain(("a", "b", "c"), (4, 4, 4)), AllPairs(most_pairs=1))
-    (('a', 'b'), ('a', 'c'), ('b', 'c'))
-    """
+    """The pairs that a strategy measures over groups of codes."""
     pairs = domain.cliques(2)
     is_many = isinstance(strategy, AllPairs) and len(pairs) > strategy.most_pairs
     return pairs if is_many else ()

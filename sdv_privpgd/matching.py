@@ -25,16 +25,6 @@ def require_match(strategy: Strategy, engine: Engine, domain: Domain) -> None:
 
     It says why, and what goes together instead. A strategy that has ``max_megabytes`` chooses what
     the engine can take, as PrivSyn does; of others it is known what they will ask for.
-
-    >>> from sdv_privpgd import MST, AllPairs, PrivatePGM
-    >>> wide = Domain(tuple("abcdefghij"), (32,) * 10)
-    >>> require_match(MST(), PrivatePGM(), wide)
-    >>> require_match(AllPairs(), PrivatePGM(), wide)
-    Traceback (most recent call last):
-    sdv_privpgd.matching.MatchError: AllPairs does not go with PrivatePGM here: its 45 tables \
-overlap so much that the junction tree of the graphical model would take 8.59e+09 MiB, above 2048. \
-Measure fewer cliques (strategies 'mst' and 'aim' do), or fit them with engine='particles', whose \
-size does not depend on how they overlap.
     """
     require_kind(strategy, engine)
     coarse = coarse_cliques_of(domain, strategy)
@@ -68,13 +58,6 @@ def require_kind(strategy: Strategy, engine: Engine) -> None:
     ``asks_half_spaces`` or ``asks_gradients``, and an engine ``fits_embeddings = True``,
     ``fits_half_spaces`` or ``fits_gradients``, and ``fits_tables = False`` if it has no use for
     tables alone.
-
-    >>> from sdv_privpgd import MST, MeanEmbedding, PrivatePGM
-    >>> require_kind(MST(), PrivatePGM())
-    >>> require_kind(MeanEmbedding(), PrivatePGM())
-    Traceback (most recent call last):
-    sdv_privpgd.matching.MatchError: MeanEmbedding does not go with PrivatePGM here: it reads \
-tables, and would leave the mean embedding unused. Choose engine='generator'.
     """
     is_trained = getattr(strategy, "asks_gradients", False)
     has_gradients = getattr(engine, "fits_gradients", False)
@@ -120,11 +103,7 @@ tables, and would leave the mean embedding unused. Choose engine='generator'.
 
 
 def require_model(engine: Engine, domain: Domain, cliques: Sequence[Clique]) -> None:
-    """Raises ``MatchError`` where the engine cannot make a model of tables that were measured.
-
-    >>> from sdv_privpgd import PrivatePGM
-    >>> require_model(PrivatePGM(), Domain(("a", "b"), (2, 3)), [("a", "b")])
-    """
+    """Raises ``MatchError`` where the engine cannot make a model of tables that were measured."""
     _require("What was measured", engine, domain, cliques)
 
 

@@ -34,17 +34,6 @@ class Release:
         measurements: The noisy answers.
         model: The model that was fitted to them.
         held: The codes of each attribute that surely hold rows, by ``surely_held``.
-
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> from sdv_privpgd.privacy.dataset import Dataset
-    >>> from sdv_privpgd.privacy.ledger import Books
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> table = Dataset(Domain(("a", "b"), (2, 3)), np.array([[0, 2], [1, 1]] * 500))
-    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> curator = Curator(table, books)
-    >>> release = run(curator, Independent(), PrivatePGM())
-    >>> release.model.sample(4, seed=0).shape
-    (4, 2)
     """
 
     domain: Domain
@@ -63,19 +52,6 @@ def run(
     post-processing of the answers, so ``fit`` can be repeated from them at no cost.
 
     Raises ``MatchError`` before anything is spent where the two do not go together.
-
-    >>> from sdv_privpgd import MST, PrivatePGM
-    >>> from sdv_privpgd.privacy.dataset import Dataset
-    >>> from sdv_privpgd.privacy.ledger import Books
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> table = Dataset(Domain(("a", "b"), (2, 3)), np.array([[0, 2], [1, 1]] * 500))
-    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> curator = Curator(table, books)
-    >>> release = run(curator, MST(), PrivatePGM())
-    >>> [measured.query.clique for measured in release.measurements[1:]]
-    [('a',), ('b',), ('a', 'b')]
-    >>> release.ledger.remaining == 0
-    True
     """
     require_match(strategy, engine, curator.domain)
     ask(curator, strategy, engine, progress=progress)
@@ -91,12 +67,6 @@ class Answers:
         ledger: The record of what was spent.
         measurements: The noisy answers.
         statistics: The queries that the engine asked for.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    >>> domain = Domain(("a",), (2,))
-    >>> Answers(domain=domain, ledger=ledger, measurements=(), statistics=()).measurements
-    ()
     """
 
     domain: Domain
@@ -127,17 +97,6 @@ def ask(
 
     This spends all that is left of the curator's budget. What it has already answered is not asked
     once more, unless all that was answered with noise is to be asked ``again``.
-
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> from sdv_privpgd.privacy.dataset import Dataset
-    >>> from sdv_privpgd.privacy.ledger import Books
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> table = Dataset(Domain(("a", "b"), (2, 3)), np.array([[0, 2], [1, 1]] * 500))
-    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> curator = Curator(table, books)
-    >>> ask(curator, Independent(), PrivatePGM())
-    >>> [charge.what for charge in curator.ledger.charges]
-    ['number of rows', 'all 1-way marginals']
     """
     budget = curator.ledger.remaining
     known = [m.query for m in curator.measurements if not (again and m.stddev)]
@@ -153,10 +112,7 @@ def ask(
 
 
 def require_room(statistics: Sequence[Query]) -> None:
-    """Raises ``PrivacyBudgetError`` if statistics leave no share of the budget to the tables.
-
-    >>> require_room([])
-    """
+    """Raises ``PrivacyBudgetError`` if statistics leave no share of the budget to the tables."""
     if COUNT_SHARE + len(statistics) * STATISTIC_SHARE >= 1:
         raise PrivacyBudgetError(
             f"{len(statistics)} statistics take {float(STATISTIC_SHARE):g} of the budget each, "
@@ -178,17 +134,6 @@ def fit(
     The engine asks for a statistic to keep it from being read off the synthetic rows (paper,
     section 4.4). So after the fit neither the statistic nor the tables, which would reveal it, are
     kept.
-
-    >>> from sdv_privpgd import PrivatePGM
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    >>> answer = np.array([52, 48])
-    >>> table = Measurement(query=MarginalQuery(("a",)), answer=answer, stddev=2.0)
-    >>> answers = Answers(
-    ...     domain=Domain(("a",), (2,)), ledger=ledger, measurements=(table,), statistics=()
-    ... )
-    >>> fit(answers, PrivatePGM()).model.marginal(("a",)).round(2)
-    array([0.52, 0.48])
     """
     domain, measured = answers.domain, answers.measurements
     model = engine.fit(domain, measured, warm_start=warm_start, progress=progress)

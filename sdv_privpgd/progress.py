@@ -13,38 +13,20 @@ class Progress(Protocol):
 
     Only loops whose length follows from the domain and the settings are wrapped, so a bar is
     public.
-
-    >>> def printed(items, stage):
-    ...     for number, item in enumerate(items, start=1):
-    ...         yield item
-    ...         print(f"{stage}: {number} of {len(items)}")
-    >>> [item for item in printed(["a", "b"], "measure")]
-    measure: 1 of 2
-    measure: 2 of 2
-    ['a', 'b']
     """
 
     def __call__(self, items: Sequence[Item], stage: str) -> Iterable[Item]: ...
 
 
 def silent(items: Sequence[Item], stage: str) -> Iterable[Item]:
-    """Shows nothing, and returns the items.
-
-    >>> silent([1, 2], "measure")
-    [1, 2]
-    """
+    """Shows nothing, and returns the items."""
     del stage
     return items
 
 
 @contextmanager
 def one_step(progress: Progress, stage: str) -> Iterator[None]:
-    """Shows a stage that has no loop.
-
-    >>> with one_step(silent, "encode"):
-    ...     print("working")
-    working
-    """
+    """Shows a stage that has no loop."""
     steps = iter(progress((stage,), stage))
     next(steps, None)
     yield
@@ -56,12 +38,7 @@ _PARTS = 100
 
 
 class Shares:
-    """Shows a stage whose steps differ in length: it is told which share of the stage is done.
-
-    >>> shares = Shares(silent, "select")
-    >>> shares.reach(0.5)
-    >>> shares.reach(1.0)
-    """
+    """Shows a stage whose steps differ in length: it is told which share of the stage is done."""
 
     def __init__(self, progress: Progress, stage: str) -> None:
         self._parts = iter(progress(range(_PARTS), stage))

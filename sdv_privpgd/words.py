@@ -9,11 +9,7 @@ _UNITS = ((1e12, "T"), (1e9, "bn"), (1e6, "M"), (1e3, "k"))
 
 
 def number(value: float) -> str:
-    """A number with six digits, or all digits of a whole number; short ones have no exponent.
-
-    >>> number(1234567.0), number(0.000123456789), number(1e20)
-    ('1,234,567', '0.000123457', '1e+20')
-    """
+    """A number with six digits, or all digits of a whole number; short ones have no exponent."""
     if not math.isfinite(value):
         return str(value)
     if value == round(value) and abs(value) < 1e15:
@@ -26,11 +22,7 @@ def number(value: float) -> str:
 
 
 def short_number(value: float) -> str:
-    """A number of three digits for a tick, in thousands from ten thousand on, then millions.
-
-    >>> short_number(950), short_number(12_500), short_number(3_200_000)
-    ('950', '12.5k', '3.2M')
-    """
+    """A number of three digits for a tick, in thousands from ten thousand on, then millions."""
     for unit, letter in _UNITS:
         if abs(value) >= (1e4 if unit == 1e3 else unit) and abs(value) < 1e15:
             return f"{value / unit:.4g}{letter}"
@@ -38,11 +30,7 @@ def short_number(value: float) -> str:
 
 
 def share(part: float) -> str:
-    """A part of a whole in percent, at most 100; "none" for no number.
-
-    >>> share(0.123), share(0.00001), share(float("nan"))
-    ('12 %', 'below 0.01 %', 'none')
-    """
+    """A part of a whole in percent, at most 100; "none" for no number."""
     if math.isnan(part):
         return "none"
     percent = 100 * min(part, 1.0)
@@ -55,31 +43,19 @@ def share(part: float) -> str:
 
 
 def dates(nanoseconds: Sequence[float] | np.ndarray) -> list[str]:
-    """Moments as dates, with the time of day where one of them is not at midnight.
-
-    >>> dates([0, 86_400_000_000_000]), dates([0, 3_600_000_000_000])
-    (['1970-01-01', '1970-01-02'], ['1970-01-01 00:00', '1970-01-01 01:00'])
-    """
+    """Moments as dates, with the time of day where one of them is not at midnight."""
     moments = np.asarray(nanoseconds, dtype=np.int64).astype("datetime64[ns]")
     unit = "D" if (moments == moments.astype("datetime64[D]")).all() else "m"
     return [text.replace("T", " ") for text in np.datetime_as_string(moments, unit=unit).tolist()]
 
 
 def in_rows(number: float) -> str:
-    """A number of rows.
-
-    >>> in_rows(1), in_rows(1200.4)
-    ('1 row', '1,200 rows')
-    """
+    """A number of rows."""
     return "1 row" if round(number) == 1 else f"{number:,.0f} rows"
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
-    """Names in a row. Of very many it gives the first ones and the number of the others.
-
-    >>> listed(["age", "ward"]), listed(list("abcdefghij"), most=3)
-    ('age, ward', 'a, b, c and 7 others')
-    """
+    """Names in a row. Of very many it gives the first ones and the number of the others."""
     if len(names) <= most + 1:
         return ", ".join(names)
     return f"{', '.join(names[:most])} and {len(names) - most:,} others"

@@ -46,15 +46,7 @@ def attacked(
     runs: int,
     progress: Progress = silent,
 ) -> Attack:
-    """Attacks a few people ``runs`` times in each of two worlds.
-
-    >>> from sdv_privpgd import MST, PrivatePGM
-    >>> schema = Schema.from_sdv({"ill": {"sdtype": "boolean"}, "old": {"sdtype": "boolean"}})
-    >>> settings = Settings(epsilon=8.0, strategy=MST(), engine=PrivatePGM())
-    >>> attack = attacked(settings, schema, runs=50)
-    >>> attack.comparisons, round(attack.claim, 2)
-    (50, 1.67)
-    """
+    """Attacks a few people ``runs`` times in each of two worlds."""
     ledger = settings.ledger()
     few, asked = _questions(settings, schema, ledger)
     people = _people(few, settings)
@@ -92,12 +84,7 @@ def attacked(
 
 
 def fewer_columns(schema: Schema, number: int = 2) -> Schema:
-    """So many columns, of the sizes that are quickest to attack.
-
-    >>> facts = {name: {"sdtype": "boolean"} for name in "abcd"}
-    >>> fewer_columns(Schema.from_sdv(facts)).domain().attributes
-    ('a', 'b')
-    """
+    """So many columns, of the sizes that are quickest to attack."""
     near = sorted(schema.columns, key=lambda column: abs(math.log(column.size / _USUAL_SIZE)))
     names = {column.name for column in near[:number]}
     return Schema(tuple(column for column in schema.columns if column.name in names))

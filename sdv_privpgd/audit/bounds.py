@@ -40,11 +40,6 @@ class Attack:
         whole: Whether all answers were whole numbers.
         errors: For each draw the standard deviation that was promised.
         names: The columns that were asked about.
-
-    >>> people = np.random.default_rng(0).normal(size=(2, 10_000))
-    >>> attack = Attack.of_scores(people[0], people[1] + 0.3, claim=0.3)
-    >>> 0.2 < attack.lower_bound(0.95) < 0.3
-    True
     """
 
     claim: float
@@ -112,13 +107,6 @@ def attack_checks(attack: Attack, ledger: PrivacyLedger, false_alarms: float) ->
         attack: The scores.
         ledger: The empty ledger of a fit: it says what is claimed.
         false_alarms: How likely each of the two checks may be to fail although all is right.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> scores = np.random.default_rng(0).normal(size=(2, 1_000))
-    >>> attack = Attack.of_scores(scores[0], scores[1] + 0.2, claim=0.268)
-    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    >>> [check.passed for check in attack_checks(attack, ledger, 1e-5)]
-    [True, True]
     """
     delta = ledger.delta
     bounds: list[tuple[str, str, Callable[[float], float]]] = [

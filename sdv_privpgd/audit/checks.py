@@ -17,10 +17,6 @@ class Check:
         found: What was found, in a sentence.
         false_alarms: How likely it is to fail although all is right.
         facts: Numbers.
-
-    >>> check = Check(layer="noise", name="noise sd", looked_at="", passed=True, found="")
-    >>> check.verdict
-    'passed'
     """
 
     layer: str
@@ -38,20 +34,12 @@ class Check:
 
 
 def failed(checks: Sequence[Check]) -> list[str]:
-    """The names of the checks that found something.
-
-    >>> failed([Check(layer="noise", name="noise sd", looked_at="", passed=False, found="")])
-    ['noise sd']
-    """
+    """The names of the checks that found something."""
     return [each.name for each in checks if each.passed is False]
 
 
 def first_of(faults: Sequence[str], otherwise: str) -> str:
-    """The first fault of a list and how many more there are, or a sentence if there is none.
-
-    >>> first_of(["One.", "Another."], "Nothing was found.")
-    'One. (1 more of this kind.)'
-    """
+    """The first fault of a list and how many more there are, or a sentence if there is none."""
     if not faults:
         return otherwise
     return (
@@ -62,11 +50,7 @@ def first_of(faults: Sequence[str], otherwise: str) -> str:
 def check_of(
     layer: str, name: str, looked_at: str, faults: Sequence[str], otherwise: str, **facts: Any
 ) -> Check:
-    """A check that no chance decides: it has passed if there are no faults.
-
-    >>> check_of("the books", "books", "two charges", ["One is missing."], "All are there.").found
-    'One is missing.'
-    """
+    """A check that no chance decides: it has passed if there are no faults."""
     return Check(
         layer=layer,
         name=name,

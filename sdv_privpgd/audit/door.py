@@ -144,10 +144,6 @@ def audited(
         false_alarms: How likely all statistical checks together are to fail although all is right.
         seed: Of the made-up rows.
         more: Checks of a fitted object.
-
-    >>> subject = TableFit(*asked({"ill": {"sdtype": "boolean"}}, 1.0, engine="pgm"))
-    >>> audited(subject, name="fit_table", runs=100).to_dict()["failed"]
-    []
     """
     runs = check_count("runs", runs, least=_FEWEST)
     if not 0 < false_alarms < 1:

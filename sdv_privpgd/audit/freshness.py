@@ -29,13 +29,7 @@ _PROCESS = (
 
 
 class FreshProcesses:
-    """Two new processes that draw noise while other things are looked at.
-
-    >>> with FreshProcesses() as processes:
-    ...     first, second = processes.draws()
-    >>> first == second
-    False
-    """
+    """Two new processes that draw noise while other things are looked at."""
 
     def __enter__(self) -> "FreshProcesses":
         self._running = [
@@ -63,13 +57,7 @@ class FreshProcesses:
 
 
 def fresh_check(ledger: PrivacyLedger, processes: FreshProcesses) -> Check:
-    """Whether noise is new each time: after seeds, in a fork, and in two processes.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> with FreshProcesses() as processes:
-    ...     fresh_check(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE), processes).passed
-    True
-    """
+    """Whether noise is new each time: after seeds, in a fork, and in two processes."""
     faults = []
     with _seeded():
         first = _drawn(ledger)

@@ -23,13 +23,7 @@ _ROUNDING = 1 + 1e-9
 
 
 class Kept(Protocol):
-    """A fitted object and how it would be made anew.
-
-    >>> class Nothing:
-    ...     release = None
-    >>> Nothing().release is None
-    True
-    """
+    """A fitted object and how it would be made anew."""
 
     @property
     def settings(self) -> Settings:
@@ -66,16 +60,7 @@ class Kept(Protocol):
 
 
 def file_checks(kept: Kept) -> list[Check]:
-    """Whether all that is kept is public or noisy, and whether the books add up.
-
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> from sdv_privpgd.audit.subjects import KeptTable
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
-    >>> [check.passed for check in file_checks(KeptTable(fitted))]
-    [True, True, True]
-    """
+    """Whether all that is kept is public or noisy, and whether the books add up."""
     return [_contents(kept), _books(kept), _delta(kept)]
 
 

@@ -18,20 +18,12 @@ Leaf = tuple[str, str]
 
 
 def leaves(whole: Any) -> dict[str, Leaf]:
-    """Each text, number and array in an object, by its place.
-
-    >>> leaves({"age": [3, "x"]})
-    {"['age'][0]": ('int', '3'), "['age'][1]": ('str', "'x'")}
-    """
+    """Each text, number and array in an object, by its place."""
     return dict(_leaves(whole, "", set()))
 
 
 def unlike(one: Mapping[str, Leaf], other: Mapping[str, Leaf]) -> list[str]:
-    """The places where two objects have not the same leaf.
-
-    >>> unlike(leaves([1, 2]), leaves([1, 3, 4]))
-    ['[1]', '[2]']
-    """
+    """The places where two objects have not the same leaf."""
     return [
         *(place for place, leaf in one.items() if other.get(place) != leaf),
         *(place for place in other if place not in one),

@@ -53,17 +53,7 @@ _KNOWN = {
 
 
 def law_checks(attack: Attack, false_alarms: float) -> list[Check]:
-    """The law of all draws of an attack. Each of the four checks has the chance of a false alarm.
-
-    >>> noise = np.rint(np.random.default_rng(0).normal(0, 20, (200, 50)))
-    >>> none = np.zeros(2)
-    >>> attack = Attack(
-    ...     claim=1.0, without=none, within=none, people=1, noise=noise, errors=np.full(50, 20.0),
-    ...     whole=True, names=("a",),
-    ... )
-    >>> [check.passed for check in law_checks(attack, 1e-6)]
-    [True, True, True, True]
-    """
+    """Checks the law of all draws of an attack, each of four checks at the chance of an alarm."""
     number = attack.noise.size
     looked_at = f"{number:,} draws"
     scores = {"noise sd": 0.0, "noise mean": 0.0}
@@ -144,11 +134,7 @@ def _lattice(wide: np.ndarray, whole: bool, looked_at: str, false_alarms: float)
 
 
 def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
-    """The noise of each answer of a recorded fit, and whether any comes twice.
-
-    >>> [check.passed for check in answer_checks([], 1e-6)]
-    [None, True]
-    """
+    """The noise of each answer of a recorded fit, and whether any comes twice."""
     named = [
         (str(event.asked[-1]), charge.stddev, noise, _slack(event))
         for event in events
@@ -179,13 +165,7 @@ def answer_checks(events: Sequence[Event], false_alarms: float) -> list[Check]:
 
 
 def choice_check(ledger: PrivacyLedger, schema: Schema, false_alarms: float) -> Check:
-    """How often the exponential mechanism takes the better of two choices.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    >>> choice_check(ledger, Schema.from_sdv({"ill": {"sdtype": "boolean"}}), 1e-9).passed
-    True
-    """
+    """How often the exponential mechanism takes the better of two choices."""
     clique = schema.domain().attributes[:1]
     few = Schema(tuple(column for column in schema.columns if column.name in clique))
     first = made_up_curator(few, ledger)
@@ -207,12 +187,7 @@ def choice_check(ledger: PrivacyLedger, schema: Schema, false_alarms: float) -> 
 
 
 def split_check(ledger: PrivacyLedger, false_alarms: float) -> Check:
-    """How often PrivTree halves a part of two codes.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> split_check(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE), 1e-9).passed
-    True
-    """
+    """How often PrivTree halves a part of two codes."""
     rows = 2 if ledger.adjacency is Adjacency.REPLACE_ONE else 1
     alike = 2 * rows * ledger.rows_counted / float(range_epsilon_of(ledger.budget))
     temperature = alike * float(COST) / 2
@@ -242,11 +217,7 @@ def _chosen(name: str, what: str, taken: int, score: float, false_alarms: float)
 
 
 def mechanism_checks(events: Sequence[Event]) -> list[Check]:
-    """A word for each mechanism that was charged and whose law no check looks at.
-
-    >>> mechanism_checks([])
-    []
-    """
+    """A word for each mechanism that was charged and whose law no check looks at."""
     used = dict.fromkeys(charge.mechanism for event in events for charge in event.charges)
     return [
         replace(_not_looked_at(mechanism), found="No check knows the law of this mechanism.")
@@ -262,9 +233,6 @@ def unlikely_noise(noise: np.ndarray, stddev: float, slack: float) -> float:
         noise: The draws.
         stddev: What is promised.
         slack: By how much each may have been rounded afterwards.
-
-    >>> unlikely_noise(np.zeros(50), 10.0, 0.5) < 1e-9
-    True
     """
     second = moments(stddev)[0]
     least = chi2.cdf(np.sum((np.abs(noise) + slack) ** 2) / second, noise.size)
@@ -273,11 +241,7 @@ def unlikely_noise(noise: np.ndarray, stddev: float, slack: float) -> float:
 
 
 def moments(stddev: float) -> tuple[float, float]:
-    """The second and fourth moments of a Gaussian that is rounded to whole numbers.
-
-    >>> round(moments(10.0)[0], 4)
-    100.0833
-    """
+    """The second and fourth moments of a Gaussian that is rounded to whole numbers."""
     second = rounded_variance(stddev)
     if stddev > 50:
         return second, 3 * second**2
@@ -289,11 +253,7 @@ def moments(stddev: float) -> tuple[float, float]:
 def noise_check(
     name: str, looked_at: str, passed: bool, found: str, false_alarms: float, facts: dict[str, Any]
 ) -> Check:
-    """A check of this layer.
-
-    >>> noise_check("noise sd", "ten draws", True, "All is well.", 0.0, {}).verdict
-    'passed'
-    """
+    """A check of this layer."""
     return Check(
         layer=LAYER,
         name=name,
@@ -361,13 +321,7 @@ def _twice(named: Sequence[tuple[float, np.ndarray]]) -> Check:
 
 
 def made_up_curator(schema: Schema, ledger: PrivacyLedger, number: int = 5) -> Curator:
-    """A real curator with empty books, of so many made-up rows, all with the first codes.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> schema = Schema.from_sdv({"ill": {"sdtype": "boolean"}})
-    >>> made_up_curator(schema, PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)).domain
-    Domain(attributes=('ill',), sizes=(3,))
-    """
+    """A real curator with empty books, of so many made-up rows, all with the first codes."""
     names = list(schema.domain().attributes)
     codes = pd.DataFrame(np.zeros((number, len(names)), dtype=int), columns=pd.Index(names))
     return EncodedTable(codes, bound=ledger.bound).curator(schema, Books(ledger))

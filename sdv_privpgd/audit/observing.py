@@ -30,11 +30,6 @@ class Said:
         printed: What went to stdout and stderr.
         error: The kind, text and notes of the error that ended the run.
         steps: What a progress bar was told.
-
-    >>> with listening() as said:
-    ...     print("seven")
-    >>> said.printed.getvalue()
-    'seven\n'
     """
 
     warnings: list[tuple[str, str]] = field(default_factory=list)
@@ -49,12 +44,7 @@ class Said:
 
 
 class Steps:
-    """A ``Progress`` that writes down what it is told: public facts alone, if all is right.
-
-    >>> steps = Steps()
-    >>> list(steps(["a", "b"], "measure")), steps.told
-    (['a', 'b'], ['measure: 2 steps', 'measure: 2 done'])
-    """
+    """A ``Progress`` that writes down what it is told: public facts alone, if all is right."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -72,13 +62,7 @@ class Steps:
 
 @contextmanager
 def listening() -> Iterator[Said]:
-    """Collects what the calling thread says. An error ends the run and is collected, too.
-
-    >>> with listening() as said:
-    ...     raise ValueError("It cannot be.")
-    >>> said.error
-    ('ValueError', 'It cannot be.', ())
-    """
+    """Collects what the calling thread says. An error ends the run and is collected, too."""
     said, me = Said(), threading.get_ident()
     handler = _Handler(said, me)
     root = logging.getLogger()

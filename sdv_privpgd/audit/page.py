@@ -68,13 +68,6 @@ def audit_report(
         columns: What is known of each column.
         checks: What was looked at.
         runs: Of the attack in each world.
-
-    >>> from sdv_privpgd.fitting.asking import asked
-    >>> settings, description = asked({"ill": {"sdtype": "boolean"}}, 1.0, engine="pgm")
-    >>> fault = Check(layer="the noise", name="noise sd", looked_at="", passed=False, found="Half.")
-    >>> report = audit_report("fit", settings.ledger(), settings, description.columns, [fault], 10)
-    >>> report.to_dict()["failed"]
-    ['noise sd']
     """
     wrong = failed(checks)
     chance = sum(check.false_alarms for check in checks)

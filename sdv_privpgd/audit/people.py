@@ -32,29 +32,12 @@ _NEARLY = 1 - 1 / 2_500
 
 
 def rows_of_one(settings: Settings) -> int:
-    """How many rows the person has who makes a neighbor: more than are used, if that is bounded.
-
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
-    >>> rows_of_one(settings)
-    1
-    """
+    """How many rows the person has who makes a neighbor: more than are used, if that is bounded."""
     return settings.rows_per_person + (_BEYOND if settings.people else 0)
 
 
 def of_people(made: MadeUp, settings: Settings) -> MadeUp:
-    """The table with whose each row is: the first rows are one person's, in several spellings.
-
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> settings = Settings(
-    ...     epsilon=1.0, strategy=Independent(), engine=PrivatePGM(), adjacency="add_remove",
-    ...     person_column="who",
-    ... )
-    >>> from sdv_privpgd.audit.tables import made_up
-    >>> table = of_people(made_up({"ill": {"sdtype": "boolean"}}, {}, num_rows=8), settings)
-    >>> table.frame["who"].tolist()[2:]
-    [7.0, 'person 1', 'person 2', 'person 2', 'person 3', 'person 3']
-    """
+    """The table with whose each row is: the first rows are one person's, in several spellings."""
     if settings.people is None:
         return made
     own = rows_of_one(settings)
@@ -65,19 +48,7 @@ def of_people(made: MadeUp, settings: Settings) -> MadeUp:
 def neighbors_of_people(
     base: MadeUp, columns: Mapping[str, Mapping], domain: Mapping, settings: Settings
 ) -> list[MadeUp]:
-    """Tables that differ from a usual one in one person, with all of the person's rows.
-
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> settings = Settings(
-    ...     epsilon=1.0, strategy=Independent(), engine=PrivatePGM(), adjacency="add_remove",
-    ...     person_column="who",
-    ... )
-    >>> from sdv_privpgd.audit.tables import made_up
-    >>> columns = {"ill": {"sdtype": "boolean"}}
-    >>> base = of_people(made_up(columns, {}, num_rows=8), settings)
-    >>> [len(each.frame) for each in neighbors_of_people(base, columns, {}, settings)][:4]
-    [5, 11, 11, 11]
-    """
+    """Tables that differ from a usual one in one person, with all of the person's rows."""
     assert settings.people is not None
     person, own = settings.people[0], rows_of_one(settings)
     whose = base.frame[person].tolist()
@@ -103,19 +74,7 @@ def others_of_people(
     rows: Sequence[int],
     settings: Settings,
 ) -> list[MadeUp]:
-    """Tables that share no row with a usual one, with people of all kinds.
-
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> settings = Settings(
-    ...     epsilon=1.0, strategy=Independent(), engine=PrivatePGM(), adjacency="add_remove",
-    ...     person_column="who",
-    ... )
-    >>> from sdv_privpgd.audit.tables import made_up
-    >>> columns = {"ill": {"sdtype": "boolean"}}
-    >>> base = of_people(made_up(columns, {}, num_rows=8), settings)
-    >>> len(others_of_people(base, columns, {}, [3], settings))
-    6
-    """
+    """Tables that share no row with a usual one, with people of all kinds."""
     assert settings.people is not None
     plain = MadeUp(base.name, base.frame.drop(columns=settings.people[0]))
     tables = others(plain, columns, domain, rows)
@@ -143,10 +102,6 @@ def people_check(
         layer: That it belongs to.
         recorded: Tables of people, and what was asked of each.
         settings: Of the fit.
-
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
-    >>> people_check("", [], settings).passed
     """
     if settings.people is None:
         return Check(

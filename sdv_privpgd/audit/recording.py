@@ -60,10 +60,6 @@ class Event:
         units: Of a count of one. All numbers are in them.
         steps: How many noisy sums a training was given.
         result: What was given out: of a measurement and a training each answer and its noise.
-
-    >>> event = Event(("measure",), "measure")
-    >>> event.given
-    []
     """
 
     asked: tuple
@@ -98,9 +94,6 @@ class Tape:
         answers: The tape whose answers are given in place of the own ones.
         schema: Of the codes that were asked about last.
         readings: Of the first look.
-
-    >>> Tape().events
-    []
     """
 
     events: list[Event] = field(default_factory=list)
@@ -118,13 +111,7 @@ class Tape:
 
 
 class AuditedTable(PrivateTable):
-    """A made-up table whose curators write down what they are asked.
-
-    >>> from sdv_privpgd.audit.tables import made_up
-    >>> table = made_up({"ill": {"sdtype": "boolean"}}, {}, num_rows=10)
-    >>> AuditedTable(PrivateTable(dict(table.frame)), table, Tape())
-    PrivateTable()
-    """
+    """A made-up table whose curators write down what they are asked."""
 
     __slots__ = ("_tape",)
 
@@ -165,16 +152,6 @@ def watched(curator: Curator, books: Books, tape: Tape) -> Curator:
     """The same curator, who writes down what it is asked and gives the answers that it has.
 
     Raises ``TypeError`` for a tape that has other answers to give.
-
-    >>> from sdv_privpgd.privacy.boundary import without_table
-    >>> from sdv_privpgd.privacy.ledger import PrivacyLedger
-    >>> from sdv_privpgd.privacy.queries import Adjacency, CountQuery
-    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> schema, tape = Schema.from_sdv({"ill": {"sdtype": "boolean"}}), Tape()
-    >>> curator = watched(without_table(schema, books, []), books, tape)
-    >>> _ = curator.measure([CountQuery()], Fraction(0), what="rows")
-    >>> tape.events[0].exact
-    [{(0,): 0}]
     """
     if tape.answers is not None:
         raise TypeError("Answers of another run are given for made-up tables alone.")
@@ -346,11 +323,7 @@ class _Counted:
 
 
 def in_units(answer: np.ndarray, units: int) -> np.ndarray:
-    """An answer in units: whole numbers, if it is made of them.
-
-    >>> in_units(np.array([0.5, 2.0]), 6)
-    array([ 3, 12])
-    """
+    """An answer in units: whole numbers, if it is made of them."""
     if units == 1:
         return answer
     scaled = answer * units
@@ -360,31 +333,17 @@ def in_units(answer: np.ndarray, units: int) -> np.ndarray:
 
 
 def comparable(answer: np.ndarray) -> tuple:
-    """The shape and the numbers of an answer, as one that compares.
-
-    >>> comparable(np.array([3])) == comparable(np.array([3.0]))
-    True
-    """
+    """The shape and the numbers of an answer, as one that compares."""
     return answer.shape, answer.astype(float).tobytes()
 
 
 def by_cell(answer: np.ndarray) -> dict:
-    """The numbers of an answer by cell.
-
-    >>> by_cell(np.array([3, 5]))
-    {(0,): 3, (1,): 5}
-    """
+    """The numbers of an answer by cell."""
     return dict(zip(np.ndindex(answer.shape), answer.ravel().tolist(), strict=True))
 
 
 def changed(here: Event, there: Event) -> int:
-    """The squared L2 distance of two tables' true answers, or of the score that changes most.
-
-    >>> here, there = Event((), "measure"), Event((), "measure")
-    >>> here.exact, there.exact = [{(0,): 3, (1,): 5}], [{(0,): 4, (1,): 4}]
-    >>> changed(here, there)
-    2
-    """
+    """The squared L2 distance of two tables' true answers, or of the score that changes most."""
     differences = [
         [x.get(cell, 0) - y.get(cell, 0) for cell in x.keys() | y.keys()]
         for x, y in zip(here.exact, there.exact, strict=False)

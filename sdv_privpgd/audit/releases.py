@@ -63,15 +63,7 @@ def audit_measure(
 
 @dataclass(frozen=True)
 class ReleaseFit:
-    """What ``measure`` does with these settings, as ``audit.subjects.Subject`` says.
-
-    >>> from sdv_privpgd.audit.tables import made_up
-    >>> columns = {"ill": {"sdtype": "boolean"}}
-    >>> subject = ReleaseFit(*questions(columns, epsilon=1.0))
-    >>> outcome = subject.fit(made_up(columns, {}, num_rows=50), lambda table: table)
-    >>> outcome.error is None, sorted(outcome.seen)[:3]
-    (True, ['answers', 'books', 'file'])
-    """
+    """What ``measure`` does with these settings, as ``audit.subjects.Subject`` says."""
 
     settings: Settings
     description: Description

@@ -33,16 +33,7 @@ _SOURCES = {"ledger": "books"}
 
 
 def replay_checks(recording: Recording) -> list[Check]:
-    """What the repetitions show.
-
-    >>> from sdv_privpgd.audit.replaying import recorded
-    >>> from sdv_privpgd.audit.subjects import TableFit
-    >>> from sdv_privpgd.fitting.asking import asked
-    >>> subject = TableFit(*asked({"ill": {"sdtype": "boolean"}}, 1.0, engine="pgm"))
-    >>> checks = replay_checks(recorded(subject))
-    >>> [check.passed for check in checks[:3]]
-    [True, True, True]
-    """
+    """What the repetitions show."""
     again, *rest = recording.replays
     unsteady = set() if again.outcome is None else {*recording.outcome.differences(again.outcome)}
     return [

@@ -43,10 +43,6 @@ class Replay:
         is_neighbor: Whether the table differs from the recorded one in one person's rows.
         error: What ended the run.
         is_same: Whether the table is the recorded one.
-
-    >>> from sdv_privpgd.audit.tables import made_up
-    >>> Replay(made_up({"ill": {"sdtype": "boolean"}}, {}, num_rows=3), Tape(), None).is_neighbor
-    False
     """
 
     table: MadeUp
@@ -76,13 +72,6 @@ class Recording:
         tape: What was asked and answered.
         outcome: All that the recorded fit let out.
         replays: The repetitions; the first is on the same table.
-
-    >>> from sdv_privpgd.audit.subjects import TableFit
-    >>> from sdv_privpgd.fitting.asking import asked
-    >>> subject = TableFit(*asked({"ill": {"sdtype": "boolean"}}, 1.0, engine="pgm"))
-    >>> recording = recorded(subject)
-    >>> [event.kind for event in recording.tape.events]
-    ['measure', 'measure']
     """
 
     subject: Subject
@@ -100,12 +89,6 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
     """Records a fit to a made-up table and repeats it on others.
 
     Raises ``ValueError`` where the configuration cannot be fitted at all.
-
-    >>> from sdv_privpgd.audit.subjects import TableFit
-    >>> from sdv_privpgd.fitting.asking import asked
-    >>> subject = TableFit(*asked({"ill": {"sdtype": "boolean"}}, 1.0, engine="pgm"))
-    >>> [replay.table.name for replay in recorded(subject).replays][:2]
-    ['usual rows', 'other values']
     """
     settings, description = subject.settings, subject.description
     domain, rows = description.public_domain, rows_of_one(settings)

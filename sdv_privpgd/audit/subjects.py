@@ -42,9 +42,6 @@ class Outcome:
     Attributes:
         seen: By name what can be compared byte by byte.
         error: What ended the fit, if something did.
-
-    >>> Outcome({"samples": "ill"}).differences(Outcome({"samples": "ill"}))
-    []
     """
 
     seen: Mapping[str, Any] = field(default_factory=dict)
@@ -57,14 +54,7 @@ class Outcome:
 
 
 class Subject(Protocol):
-    """A configuration that can fit made-up tables.
-
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
-    >>> subject: Subject = TableFit(settings, Description(columns={"ill": {"sdtype": "boolean"}}))
-    >>> subject.description.modelled
-    ['ill']
-    """
+    """A configuration that can fit made-up tables."""
 
     @property
     def settings(self) -> Settings:
@@ -83,17 +73,7 @@ class Subject(Protocol):
 
 @dataclass(frozen=True)
 class TableFit:
-    """What ``fit_table`` does with these settings.
-
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> from sdv_privpgd.audit.tables import made_up
-    >>> columns = {"ill": {"sdtype": "boolean"}}
-    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
-    >>> subject = TableFit(settings, Description(columns=columns))
-    >>> outcome = subject.fit(made_up(columns, {}, num_rows=50), lambda table: table)
-    >>> outcome.error is None, sorted(outcome.seen)[:3]
-    (True, ['answers', 'books', 'discovered domain'])
-    """
+    """What ``fit_table`` does with these settings."""
 
     settings: Settings
     description: Description
@@ -120,14 +100,7 @@ class TableFit:
 
 @dataclass(frozen=True)
 class KeptTable:
-    """What ``fit_table`` gave, as ``kept_file.Kept`` says.
-
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
-    >>> KeptTable(fitted).num_rows
-    1000
-    """
+    """What ``fit_table`` gave, as ``kept_file.Kept`` says."""
 
     fitted: FittedTable
 
@@ -187,21 +160,13 @@ def _restarted(fitted: FittedTable) -> FittedTable:
 
 
 def of_answers(release: Any) -> list[Any]:
-    """What can be compared of the numbers of all answers that are kept.
-
-    >>> of_answers(None)
-    []
-    """
+    """What can be compared of the numbers of all answers that are kept."""
     answers = () if release is None else getattr(release, "measurements", release)
     return [comparable(each.answer) for each in answers]
 
 
 def of_rows(rows: pd.DataFrame) -> dict[str, Any]:
-    """What can be compared of synthetic rows.
-
-    >>> of_rows(pd.DataFrame({"ill": [True]}))["dtypes"]
-    {'ill': 'bool'}
-    """
+    """What can be compared of synthetic rows."""
     return {
         "samples": rows.to_csv(),
         "dtypes": {str(name): str(dtype) for name, dtype in rows.dtypes.items()},
@@ -209,21 +174,13 @@ def of_rows(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def finished(seen: dict[str, Any], said: Said) -> Outcome:
-    """An outcome with what was said.
-
-    >>> finished({}, Said()).seen["progress"]
-    []
-    """
+    """An outcome with what was said."""
     steps: Steps = said.steps
     return Outcome({**seen, "messages": said.messages(), "progress": steps.told}, said.error)
 
 
 def small(engine: Engine) -> Engine:
-    """The same engine at a size that takes a moment. One that is not ours is left as it is.
-
-    >>> small(PrivatePGM()).steps
-    100
-    """
+    """The same engine at a size that takes a moment. One that is not ours is left as it is."""
     if isinstance(engine, GUM):
         return replace(engine, num_rows=_PARTICLES, sweeps=min(engine.sweeps, _EPOCHS))
     if isinstance(engine, PrivatePGM):

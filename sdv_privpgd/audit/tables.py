@@ -32,9 +32,6 @@ class MadeUp:
     Attributes:
         name: What is special about it.
         frame: Its rows.
-
-    >>> made_up({"ill": {"sdtype": "boolean"}}, {}, num_rows=10).frame.shape
-    (10, 1)
     """
 
     name: str
@@ -68,11 +65,6 @@ def made_up(
         num_rows: The number of rows.
         seed: Of the rows.
         missing: The share of cells that are missing.
-
-    >>> domain = {"age": {"range_min": 0, "range_max": 110, "decimal_places": 0}}
-    >>> table = made_up({"age": {"sdtype": "numerical"}}, domain, num_rows=100)
-    >>> bool(table.frame["age"].dropna().between(0, 110).all())
-    True
     """
     rng = np.random.default_rng([seed, num_rows])
     cells = {
@@ -86,11 +78,6 @@ def others(usual: MadeUp, columns: Mapping[str, Mapping], domain: Mapping, rows:
     """Tables of the same columns that share no row with a usual one.
 
     ``rows`` are the numbers of rows that they may have: one under replace-one.
-
-    >>> columns = {"ill": {"sdtype": "boolean"}}
-    >>> usual = made_up(columns, {}, num_rows=10)
-    >>> [table.name for table in others(usual, columns, {}, [10])][:2]
-    ['other values', 'nothing but missing cells']
     """
     frame = usual.frame
 
@@ -128,11 +115,6 @@ def neighbors(
         domain: The public domain in the same words.
         rows: How many rows the person has.
         removes: Whether rows may come and go; else other rows take their place.
-
-    >>> columns = {"ill": {"sdtype": "boolean"}}
-    >>> usual = made_up(columns, {}, num_rows=10)
-    >>> len(neighbors(usual, columns, {}, 2, removes=True)[0].frame)
-    8
     """
     frame = usual.frame
     rest = frame.iloc[rows:]
@@ -158,12 +140,7 @@ def neighbors(
 
 
 def lowest(usual: MadeUp, columns: Mapping[str, Mapping], domain: Mapping, rows: int) -> MadeUp:
-    """The usual table with a person in it who is at the lower end of every column.
-
-    >>> columns = {"ill": {"sdtype": "boolean"}}
-    >>> lowest(made_up(columns, {}, num_rows=10), columns, {}, 1).frame["ill"][0]
-    False
-    """
+    """The usual table with a person in it who is at the lower end of every column."""
     frame = usual.frame.astype(object)
     facts = {name: {**own, **domain.get(name, {})} for name, own in columns.items()}
     person = [_ends(facts[name])[0] for name in frame.columns]
@@ -208,11 +185,7 @@ def _usual(facts: Mapping, rng: np.random.Generator, num_rows: int, missing: flo
 
 
 def pool_of(facts: Mapping) -> list[Any]:
-    """Values of a column, from the lower end to the upper.
-
-    >>> pool_of({"sdtype": "boolean"})
-    [True, False]
-    """
+    """Values of a column, from the lower end to the upper."""
     kind = facts["sdtype"]
     if kind == "boolean":
         return [True, False]

@@ -47,11 +47,6 @@ def threshold_checks(
         settings: Of the fit.
         runs: How often a rare value may come out.
         false_alarms: How likely each of the last two checks may be to fail although all is right.
-
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
-    >>> [check.verdict for check in threshold_checks([], settings, 100, 1e-6)]
-    ['not looked at']
     """
     events = [event for event in events if event.kind == "discover" and event.charges]
     if not events:
@@ -103,17 +98,7 @@ def _promised(events: Sequence[Event], settings: Settings) -> Check:
 
 
 def chance_of(event: Event, charge: Charge, settings: Settings) -> float:
-    """How likely a person's own values come out of one question, by the Gaussian's tail.
-
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
-    >>> charge = Charge(
-    ...     mechanism="", what="", num_queries=1, num_values=0, sensitivity_squared=(), stddev=5.0,
-    ...     mu_squared=Fraction(0), delta=Fraction(0), threshold=26,
-    ... )
-    >>> chance_of(Event((), "discover", ("job",)), charge, settings) < 1e-6
-    True
-    """
+    """How likely a person's own values come out of one question, by the Gaussian's tail."""
     rows = settings.rows_per_person
     whole = event.units * (1 if settings.weigh_people else rows)
     beyond = ((charge.threshold or 0) - whole - 0.5) / charge.stddev

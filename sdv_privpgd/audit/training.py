@@ -51,13 +51,7 @@ class _Watched:
 def training_checks(
     events: Sequence[Event], settings: Settings, false_alarms: float
 ) -> list[Check]:
-    """Whether trainings do what was charged for. Each of three checks has the chance of an alarm.
-
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
-    >>> [check.verdict for check in training_checks([], settings, 1e-6)]
-    ['not looked at']
-    """
+    """Checks that trainings do what was charged for, three times at the chance of an alarm."""
     if not any(event.kind == "train" for event in events):
         return [
             Check(

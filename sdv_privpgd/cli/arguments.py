@@ -31,12 +31,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser. Its result has a function ``run``, which takes the result.
-
-    >>> parsed = parser().parse_args(["sample", "model.pkl", "--rows", "500", "--out", "more.csv"])
-    >>> parsed.rows, parsed.out.name
-    (500, 'more.csv')
-    """
+    """The parser. Its result has a function ``run``, which takes the result."""
     whole = _Parser(
         prog=PROGRAM, description="Differentially private synthetic tables.", allow_abbrev=False
     )
@@ -238,13 +233,7 @@ def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
 
 
 def order(command: argparse.ArgumentParser) -> None:
-    """Adds the options that put the rows of a person in order.
-
-    >>> parser = argparse.ArgumentParser()
-    >>> order(parser)
-    >>> parser.parse_args(["--sequence-by", "admitted", "--previous", "ward"]).previous
-    ['ward']
-    """
+    """Adds the options that put the rows of a person in order."""
     command.add_argument(
         "--sequence-by",
         metavar="COLUMN",

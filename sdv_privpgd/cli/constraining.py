@@ -17,23 +17,6 @@ def add_constraints(synthesizer: "PrivateSynthesizer", path: Path) -> None:
     """Adds the constraints of a file. Raises ``CommandError`` for what no fit can take in.
 
     The file has SDV's form: a list of ``{"class_name": ..., "parameters": {...}}``.
-
-    >>> import json
-    >>> from tempfile import TemporaryDirectory
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import MSTSynthesizer
-    >>> day = {"sdtype": "numerical"}
-    >>> facts = {"tables": {"stays": {"columns": {"came": day, "left": day}}}}
-    >>> synthesizer = MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)
-    >>> parameters = {"low_column_name": "came", "high_column_name": "left"}
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "constraints.json")
-    ...     _ = path.write_text(
-    ...         json.dumps([{"class_name": "Inequality", "parameters": parameters}])
-    ...     )
-    ...     add_constraints(synthesizer, path)
-    >>> len(synthesizer.get_constraints())
-    1
     """
     from sdv.cag._errors import ConstraintNotMetError
     from sdv.errors import SynthesizerInputError

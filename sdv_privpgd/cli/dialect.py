@@ -18,13 +18,7 @@ _OF_TEXT = ("sep", "decimal", "thousands", "encoding", "na", "skip_rows")
 def reading(
     arguments: Namespace, path: Path, kept: Mapping[str, Any] = MappingProxyType({})
 ) -> Reading:
-    """The options for reading a table, which may be written as the model's was.
-
-    >>> asked = {"sep": ";", "decimal": ",", "thousands": None, "encoding": None, "sheet": None}
-    >>> asked |= {"header": None, "names": None, "dtype": [("age", "int8")]}
-    >>> reading(Namespace(**asked), Path("a.csv")).dtypes
-    {'age': 'int8'}
-    """
+    """The options for reading a table, which may be written as the model's was."""
     of_text = told(arguments, kept, kind_read(path))
     return Reading(
         sep=of_text.get("sep"),
@@ -41,11 +35,7 @@ def reading(
 
 
 def kept_of(arguments: Namespace) -> dict[str, Any]:
-    """The options of text that a command was told, for the model's file. No cell decides them.
-
-    >>> kept_of(Namespace(sep=";", decimal=",", thousands=None, encoding=None))
-    {'sep': ';', 'decimal': ','}
-    """
+    """The options of text that a command was told, for the model's file. No cell decides them."""
     told = {name: getattr(arguments, name, None) for name in _OF_TEXT}
     return {name: value for name, value in told.items() if value or value == 0}
 
@@ -54,10 +44,6 @@ def told(arguments: Namespace, kept: Mapping[str, Any], kind: Kind) -> dict[str,
     """The options of text for a file of a kind: those of the command, and else those kept.
 
     An ending such as .tsv says what separates columns, whatever separated them in the table.
-
-    >>> asked = Namespace(sep=None, decimal=None, encoding="cp1252")
-    >>> told(asked, {"sep": ";", "decimal": ","}, Kind(form="text"))
-    {'sep': ';', 'decimal': ',', 'encoding': 'cp1252'}
     """
     own, before = kept_of(arguments), dict(kept)
     if kind.sep != ",":

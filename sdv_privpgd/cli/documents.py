@@ -31,16 +31,7 @@ _ISO = re.compile(r"\d{4}-\d\d?(-|$)")
 
 
 def read_metadata(path: Path) -> "Metadata":
-    """Reads SDV's metadata of one table.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "metadata.json")
-    ...     _ = path.write_text('{"columns": {"age": {"sdtype": "numerical"}}}')
-    ...     metadata = read_metadata(path)
-    >>> columns_of(metadata)
-    {'age': {'sdtype': 'numerical'}}
-    """
+    """Reads SDV's metadata of one table."""
     from sdv.metadata import Metadata
 
     facts = read_json(path)
@@ -72,13 +63,7 @@ def _require_sdtypes(path: Path, facts: Any) -> None:
 
 
 def detected_metadata(table: "pd.DataFrame") -> "Metadata":
-    """Metadata with the types that SDV detects. They become public.
-
-    >>> import pandas as pd
-    >>> metadata = detected_metadata(pd.DataFrame({"age": [34.5, 71.0, 25.0] * 10}))
-    >>> columns_of(metadata)["age"]["sdtype"]
-    'numerical'
-    """
+    """Metadata with the types that SDV detects. They become public."""
     from sdv.metadata import Metadata
 
     say(
@@ -95,12 +80,7 @@ def detected_metadata(table: "pd.DataFrame") -> "Metadata":
 
 
 def columns_of(metadata: "Metadata") -> dict[str, dict]:
-    """SDV's facts on each column of one table.
-
-    >>> import numpy as np
-    >>> columns_of(metadata_of_types({"age": np.dtype("int64")}))
-    {'age': {'sdtype': 'numerical'}}
-    """
+    """SDV's facts on each column of one table."""
     tables = list(metadata.tables.values())
     if len(tables) != 1:
         raise CommandError(f"The metadata must be of one table, not of {len(tables)}.")
@@ -108,15 +88,7 @@ def columns_of(metadata: "Metadata") -> dict[str, dict]:
 
 
 def read_facts(path: Path | None) -> dict[str, dict] | None:
-    """Reads the public domain, a mapping from columns to facts, from JSON or YAML.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "domain.json")
-    ...     _ = path.write_text('{"age": {"range_min": 0, "range_max": 110}}')
-    ...     read_facts(path)
-    {'age': {'range_min': 0, 'range_max': 110}}
-    """
+    """Reads the public domain, a mapping from columns to facts, from JSON or YAML."""
     from sdv_privpgd import read_domain
 
     if path is None:
@@ -130,12 +102,7 @@ def read_facts(path: Path | None) -> dict[str, dict] | None:
 
 
 def metadata_of_types(types: Mapping[str, Any]) -> "Metadata":
-    """Metadata that follows from the dtypes of columns, which no cell has decided.
-
-    >>> import numpy as np
-    >>> metadata_of_types({"age": np.dtype("int64")}).to_dict()["tables"]
-    {'table': {'columns': {'age': {'sdtype': 'numerical'}}}}
-    """
+    """Metadata that follows from the dtypes of columns, which no cell has decided."""
     from sdv_privpgd import draft_metadata
 
     try:
@@ -149,11 +116,6 @@ def with_types_of(metadata: "Metadata", facts: Mapping[str, Mapping] | None) -> 
 
     To detection, and to the dtype of text, dates such as 05.01.2024 are categories or ids, and to
     detection numbers of which there are few different ones are categories.
-
-    >>> import numpy as np
-    >>> found = metadata_of_types({"born": np.dtype(object)})
-    >>> columns_of(with_types_of(found, {"born": {"datetime_format": "%d.%m.%Y"}}))["born"]
-    {'sdtype': 'datetime', 'datetime_format': '%d.%m.%Y'}
     """
     columns, table = columns_of(metadata), next(iter(metadata.tables.values()))
     for name, known in (facts or {}).items():
@@ -171,13 +133,7 @@ def with_types_of(metadata: "Metadata", facts: Mapping[str, Mapping] | None) -> 
 
 
 def declared_type(facts: Any) -> str | None:
-    """The type that facts on a column say it has; ``None`` if they say none, or several.
-
-    >>> declared_type({"range_min": 0, "range_max": 9}), declared_type({"range_values": ["A"]})
-    ('numerical', 'categorical')
-    >>> declared_type({"range_min": "2024-01-31"}), declared_type({"range_is_nullable": True})
-    ('datetime', None)
-    """
+    """The type that facts on a column say it has; ``None`` if they say none, or several."""
     if not isinstance(facts, Mapping):
         return None
     said = {
@@ -201,24 +157,12 @@ def _is_date(fact: Any) -> bool:
 
 
 def has_format(facts: Any) -> bool:
-    """Whether facts on a column declare how its dates are written.
-
-    >>> has_format({"datetime_format": "%d.%m.%Y"}), has_format({"range_min": 0})
-    (True, False)
-    """
+    """Whether facts on a column declare how its dates are written."""
     return isinstance(facts, Mapping) and isinstance(facts.get("datetime_format"), str)
 
 
 def read_json(path: Path) -> Any:
-    """Reads a document in JSON.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "facts.json")
-    ...     _ = path.write_text('{"rows": 3}')
-    ...     read_json(path)
-    {'rows': 3}
-    """
+    """Reads a document in JSON."""
     try:
         with undamaged(path, "JSON"):  # public: it is documentation
             return json.loads(path.read_text(encoding="utf-8-sig"))

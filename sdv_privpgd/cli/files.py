@@ -10,11 +10,7 @@ _MODULES = {"parquet": "pyarrow", "excel": "openpyxl"}
 
 
 def kind_read(path: Path) -> Kind:
-    """The kind of a table's file. Raises ``CommandError`` for a kind that cannot be read.
-
-    >>> kind_read(Path("table.csv.gz"))
-    Kind(form='text', sep=',', compression='gzip')
-    """
+    """The kind of a table's file. Raises ``CommandError`` for a kind that cannot be read."""
     kind = kind_of(path)
     if kind is None:
         raise CommandError(f"Cannot tell what {path} is: tables end in {KNOWN}, or .xlsx.")
@@ -22,11 +18,7 @@ def kind_read(path: Path) -> Kind:
 
 
 def kind_written(path: Path) -> Kind:
-    """The kind of a file for rows. Raises ``CommandError`` for a kind that cannot be written.
-
-    >>> kind_written(Path("synthetic.parquet")).form
-    'parquet'
-    """
+    """The kind of a file for rows. Raises ``CommandError`` for a kind that cannot be written."""
     kind = kind_of(path)
     if kind is None or kind.form == "excel":
         raise CommandError(f"Cannot write rows to {path}: give a name that ends in {KNOWN}.")
@@ -34,10 +26,7 @@ def kind_written(path: Path) -> Kind:
 
 
 def check_report(path: Path) -> None:
-    """Raises ``CommandError`` for a file whose ending no report has.
-
-    >>> check_report(Path("report.html"))
-    """
+    """Raises ``CommandError`` for a file whose ending no report has."""
     from sdv_privpgd.report.document import checked_ending
 
     try:

@@ -16,17 +16,7 @@ if TYPE_CHECKING:
 
 
 def described(arguments: Namespace, synthesizer: "PrivateSynthesizer") -> str:
-    """A table of the columns: their types, who says so, and what is known of their values.
-
-    >>> from argparse import Namespace
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import PrivPGDSynthesizer
-    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
-    >>> synthesizer = PrivPGDSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)
-    >>> print(described(Namespace(metadata="metadata.json"), synthesizer))
-    column  type     type from   values
-    ill     boolean  --metadata  declared
-    """
+    """A table of the columns: their types, who says so, and what is known of their values."""
     says = "--metadata"
     if arguments.metadata is None:
         says = "dtype" if arguments.types == "dtypes" else "detected"
@@ -43,13 +33,7 @@ def described(arguments: Namespace, synthesizer: "PrivateSynthesizer") -> str:
 
 
 def say_before(synthesizer: "PrivateSynthesizer") -> None:
-    """Says what the metadata and the settings alone make worth a look.
-
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import PrivPGDSynthesizer
-    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
-    >>> say_before(PrivPGDSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0))  # all is well
-    """
+    """Says what the metadata and the settings alone make worth a look."""
     metadata = synthesizer.get_metadata()
     table = next(iter(metadata.tables.values()))
     keys = {table.primary_key, *table.alternate_keys}
@@ -63,13 +47,6 @@ def say_before(synthesizer: "PrivateSynthesizer") -> None:
 
 @spoken()
 def require_rows(arguments: Namespace, table: Source) -> None:
-    """Raises ``CommandError`` for a table without rows, where their number is public.
-
-    >>> from argparse import Namespace
-    >>> import pandas as pd
-    >>> from sdv_privpgd.sources.frames import FrameSource
-    >>> ages = FrameSource({"age": pd.Series([34])})
-    >>> require_rows(Namespace(adjacency="replace_one", table=["a.csv"]), ages)
-    """
+    """Raises ``CommandError`` for a table without rows, where their number is public."""
     if arguments.adjacency == Adjacency.REPLACE_ONE.value and not table.num_rows():
         raise CommandError(f"{arguments.table[0]} has no rows. Nothing was spent.")

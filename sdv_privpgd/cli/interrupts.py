@@ -12,32 +12,20 @@ _ENDING = [
 
 
 def exit_status(interrupt: KeyboardInterrupt) -> int:
-    """The exit status that a shell expects after a signal: 130 after Ctrl-C.
-
-    >>> exit_status(KeyboardInterrupt()), exit_status(KeyboardInterrupt(signal.SIGTERM))
-    (130, 143)
-    """
+    """The exit status that a shell expects after a signal: 130 after Ctrl-C."""
     return 128 + int(interrupt.args[0] if interrupt.args else signal.SIGINT)
 
 
 @contextmanager
 def raised() -> Iterator[None]:
-    """Turns each of them into a ``KeyboardInterrupt``, so that files and ledgers are completed.
-
-    >>> with raised():
-    ...     pass  # a signal in here is a KeyboardInterrupt
-    """
+    """Turns each of them into a ``KeyboardInterrupt``, so that files and ledgers are completed."""
     with _handled(_raise):
         yield
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Holds all of them back for a moment.
-
-    >>> with undisturbed():
-    ...     pass  # what must not be torn apart
-    """
+    """Holds all of them back for a moment."""
     with _handled(signal.SIG_IGN):
         yield
 

@@ -39,16 +39,6 @@ class Journal:
             was, because nothing was spent.
         planned: What stands in the file for what this command may spend.
         failure: Why what was spent could not be written, if so.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> planned = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    >>> with TemporaryDirectory() as folder, Outputs(inputs=[], force=False) as outputs:
-    ...     journal = Journal(outputs, Path(folder, "ledger.json"))
-    ...     with journal.ahead(planned, most=2.0):
-    ...         there = read_ledger(journal.path.read_text())
-    ...     there.remaining, journal.path.exists()  # nothing was spent in the end
-    (Fraction(0, 1), False)
     """
 
     def __init__(self, outputs: Outputs, path: Path | None) -> None:
@@ -226,11 +216,7 @@ class Journal:
 
 @contextmanager
 def said_only() -> Iterator[None]:
-    """Says a ``CommandError`` where another error is on its way.
-
-    >>> with said_only():
-    ...     raise CommandError("Cannot write.")  # is said on stderr
-    """
+    """Says a ``CommandError`` where another error is on its way."""
     try:
         yield
     except CommandError as failure:
@@ -246,14 +232,6 @@ def ledger_of(
     not be told of what is spent now. ``None`` if these had none.
 
     Raises ``CommandError`` if that file is not there any more.
-
-    >>> from types import SimpleNamespace
-    >>> ledger_of(SimpleNamespace(ledger_file=None), Path("model.pkl")) is None
-    True
-    >>> ledger_of(SimpleNamespace(ledger_file=("gone.json", 2)), Path("model.pkl"))
-    Traceback (most recent call last):
-    sdv_privpgd.cli.saying.CommandError: What model.pkl has spent stands in the ledger gone.json, \
-which is not there: say with --ledger where it is. A new file gets all that the model has spent.
     """
     if given is not None or synthesizer.ledger_file is None:
         return given
@@ -269,12 +247,7 @@ which is not there: say with --ledger where it is. A new file gets all that the 
 
 
 def is_unwritten(synthesizer: "PrivateSynthesizer") -> bool:
-    """Whether a synthesizer had a ledger's file that lacks some of its charges.
-
-    >>> from types import SimpleNamespace
-    >>> is_unwritten(SimpleNamespace(ledger_file=None))
-    False
-    """
+    """Whether a synthesizer had a ledger's file that lacks some of its charges."""
     told = synthesizer.ledger_file
     return told is not None and told[1] < len(synthesizer.ledger.charges)
 
@@ -319,12 +292,7 @@ def check_spending(
 
 
 def rest(begun: PrivacyLedger) -> PrivacyLedger:
-    """What is left of the budget of a fit that has begun, as the empty ledger of another.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> round(rest(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)).epsilon, 6)
-    1.0
-    """
+    """What is left of the budget of a fit that has begun, as the empty ledger of another."""
     reserved = begun.reserved - sum((charge.delta for charge in begun.charges), Fraction(0))
     reserved = max(reserved, Fraction(0))
     return replace(
@@ -337,13 +305,7 @@ def rest(begun: PrivacyLedger) -> PrivacyLedger:
 
 
 def after(earlier: PrivacyLedger | None, later: PrivacyLedger) -> PrivacyLedger:
-    """Both ledgers together. Raises ``CommandError`` if they do not protect the same unit.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    >>> after(None, ledger) is ledger
-    True
-    """
+    """Both ledgers together. Raises ``CommandError`` if they do not protect the same unit."""
     if earlier is None:
         return later
     try:
@@ -353,12 +315,7 @@ def after(earlier: PrivacyLedger | None, later: PrivacyLedger) -> PrivacyLedger:
 
 
 def spent(ledger: PrivacyLedger) -> str:
-    """The charges in words.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> spent(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    'Nothing was spent.'
-    """
+    """The charges in words."""
     if not ledger.charges:
         return "Nothing was spent."
     return (
@@ -367,12 +324,7 @@ def spent(ledger: PrivacyLedger) -> str:
 
 
 def spent_now(ledger: PrivacyLedger, begun: int) -> str:
-    """What a command has spent that began after so many charges, and all charges, in words.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> spent_now(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE), begun=0)
-    'Nothing was spent.'
-    """
+    """What a command has spent that began after so many charges, and all charges, in words."""
     if not begun:
         return spent(ledger)
     own = closed(replace(ledger, charges=ledger.charges[begun:]))
@@ -388,12 +340,7 @@ def spent_now(ledger: PrivacyLedger, begun: int) -> str:
 
 
 def closed(ledger: PrivacyLedger) -> PrivacyLedger:
-    """The same charges with nothing left: an ended fit cannot use the rest of its budget.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> closed(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)).remaining
-    Fraction(0, 1)
-    """
+    """The same charges with nothing left: an ended fit cannot use the rest of its budget."""
     deltas = sum((charge.delta for charge in ledger.charges), Fraction(0))
     return replace(ledger, budget=ledger.mu_squared, reserved=deltas)
 

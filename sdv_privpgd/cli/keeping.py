@@ -149,14 +149,7 @@ class Purchase:
 
 
 def how_to_finish(synthesizer: "PrivateSynthesizer", path: Path) -> str:
-    """The command that goes on with a fit that stopped, which is kept in a file.
-
-    >>> from types import SimpleNamespace
-    >>> kept = SimpleNamespace(has_tables=False)
-    >>> stopped = SimpleNamespace(unfinished=kept, ledger_file=("ledger.json", 2))
-    >>> how_to_finish(stopped, Path("model.pkl"))[-80:]
-    ' --out FILE --ledger ledger.json goes on, and spends what is left of the budget.'
-    """
+    """The command that goes on with a fit that stopped, which is kept in a file."""
     kept, told, model = synthesizer.unfinished, synthesizer.ledger_file, shlex.quote(str(path))
     assert kept is not None
     ledger = "" if told is None else f" --ledger {shlex.quote(told[0])}"
@@ -173,13 +166,7 @@ def how_to_finish(synthesizer: "PrivateSynthesizer", path: Path) -> str:
 
 
 def rescued(save: Callable[[Path], object], out: Path, ending: str) -> Path | None:
-    """Where it was saved that has no other place: in a new file beside the rows, or else here.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     rescued(lambda path: path.write_text("model"), Path(folder, "rows.csv"), ".pkl").name
-    'rows.rescued.pkl'
-    """
+    """Where it was saved that has no other place: in a new file beside the rows, or else here."""
     name = f"{out.name.split('.')[0] or out.name}.rescued"
     names = [f"{name}{ending}", *(f"{name}-{number}{ending}" for number in range(2, 100))]
     for folder in (out.parent, Path()):

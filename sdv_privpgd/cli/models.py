@@ -11,22 +11,7 @@ if TYPE_CHECKING:
 
 
 def fitted(path: Path) -> "PrivateSynthesizer":
-    """Loads a synthesizer that can make rows. Raises ``CommandError`` for any other file.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> import pandas as pd
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import PrivPGDSynthesizer
-    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
-    >>> metadata = Metadata.load_from_dict(facts)
-    >>> own = {"epsilon": 1.0, "engine": "pgm", "verbose": False}
-    >>> synthesizer = PrivPGDSynthesizer(metadata, **own)
-    >>> synthesizer.fit(pd.DataFrame({"ill": [True, False] * 500}))
-    >>> with TemporaryDirectory() as folder:
-    ...     synthesizer.save(Path(folder, "model.pkl"))
-    ...     fitted(Path(folder, "model.pkl")).sample(3).shape
-    (3, 1)
-    """
+    """Loads a synthesizer that can make rows. Raises ``CommandError`` for any other file."""
     synthesizer = paid_for(path)
     if synthesizer.get_info()["is_fit"]:
         return synthesizer
@@ -37,12 +22,7 @@ def fitted(path: Path) -> "PrivateSynthesizer":
 
 
 def paid_for(path: Path) -> "PrivateSynthesizer":
-    """Loads a synthesizer whose fit has paid for something, finished or not.
-
-    >>> paid_for(Path("none.pkl"))
-    Traceback (most recent call last):
-    sdv_privpgd.cli.saying.CommandError: There is no file none.pkl.
-    """
+    """Loads a synthesizer whose fit has paid for something, finished or not."""
     synthesizer = _loaded(path)
     if synthesizer.get_info()["is_fit"] or synthesizer.unfinished is not None:
         return synthesizer
@@ -50,12 +30,7 @@ def paid_for(path: Path) -> "PrivateSynthesizer":
 
 
 def unfinished(path: Path) -> "PrivateSynthesizer":
-    """Loads a synthesizer whose fit can be finished.
-
-    >>> unfinished(Path("none.pkl"))
-    Traceback (most recent call last):
-    sdv_privpgd.cli.saying.CommandError: There is no file none.pkl.
-    """
+    """Loads a synthesizer whose fit can be finished."""
     synthesizer = _loaded(path)
     if synthesizer.unfinished is not None:
         return synthesizer
@@ -65,12 +40,7 @@ def unfinished(path: Path) -> "PrivateSynthesizer":
 
 
 def require_file(path: Path) -> None:
-    """Raises ``CommandError`` if there is no file of a synthesizer.
-
-    >>> from tempfile import NamedTemporaryFile
-    >>> with NamedTemporaryFile(suffix=".pkl") as file:
-    ...     require_file(Path(file.name))
-    """
+    """Raises ``CommandError`` if there is no file of a synthesizer."""
     if not path.is_file():
         raise CommandError(f"There is no file {path}.")
 

@@ -10,16 +10,7 @@ from sdv_privpgd.cli.saying import CommandError, say, say_warning
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command line and returns the exit status.
-
-    >>> import pandas as pd
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     table, out = f"{folder}/table.csv", f"{folder}/domain.json"
-    ...     pd.DataFrame({"age": [34, 71]}).to_csv(table, index=False)
-    ...     main(["draft-domain", table, "--dtype", "age=int8", "--out", out])
-    0
-    """
+    """Runs a command line and returns the exit status."""
     parsed = parser().parse_args(arguments)
     with warnings.catch_warnings(), interrupts.raised():
         warnings.simplefilter("always", UserWarning)

@@ -28,13 +28,6 @@ def tables_in(given: Sequence[Path]) -> list[Path]:
     """The files that hold a table, which paths, folders and patterns name.
 
     Raises ``CommandError`` where there is none, and if they are of several kinds.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     for name in ("a.csv", "b.csv"):
-    ...         pd.DataFrame({"age": [34]}).to_csv(f"{folder}/{name}", index=False)
-    ...     [path.name for path in tables_in([Path(folder, "*.csv")])]
-    ['a.csv', 'b.csv']
     """
     found = []
     for path in given:
@@ -56,16 +49,7 @@ def tables_in(given: Sequence[Path]) -> list[Path]:
 
 @spoken()
 def open_table(paths: Sequence[Path], how: Reading, facts: Facts) -> Source:
-    """The rows of files that ``tables_in`` has found. Text and Parquet are read in batches.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "table.csv")
-    ...     _ = path.write_text("age;ward" + chr(10) + "34;01")
-    ...     how = Reading(sep=";", decimal=".")
-    ...     open_table([path], how, {"age": {"sdtype": "numerical"}}).num_rows()
-    1
-    """
+    """The rows of files that ``tables_in`` has found. Text and Parquet are read in batches."""
     form = _form(paths, how)
     how.check_dates(facts)
     if form == "text":
@@ -88,14 +72,6 @@ def read_table(paths: Path | Sequence[Path], how: Reading, facts: Facts | None) 
         how: The user's options for reading them.
         facts: The public facts on its columns. With ``None`` they are read as pandas would, so
             that types can be detected.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> facts = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "table.csv")
-    ...     pd.DataFrame({"age": [34], "ward": ["01"]}).to_csv(path, index=False, sep=";")
-    ...     read_table(path, Reading(sep=";", decimal="."), facts)["ward"].tolist()
-    ['01']
     """
     paths = [paths] if isinstance(paths, Path) else list(paths)
     how.check_dates(facts or {})
@@ -115,13 +91,6 @@ def types_in(paths: Sequence[Path], how: Reading) -> dict[str, Any]:
 
     A Parquet file has a schema with dtypes. Text and workbooks have names only, and the user names
     the dtypes.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "table.csv")
-    ...     pd.DataFrame({"age": [34], "ward": ["A"]}).to_csv(path, index=False)
-    ...     types_in([path], Reading(dtypes={"age": "int8", "ward": "str"}))
-    {'age': 'int8', 'ward': 'str'}
     """
     types = known_types_in(paths, how)
     unknown = [name for name, dtype in types.items() if dtype is None]
@@ -136,15 +105,7 @@ def types_in(paths: Sequence[Path], how: Reading) -> dict[str, Any]:
 
 @spoken()
 def known_types_in(paths: Sequence[Path], how: Reading) -> dict[str, Any]:
-    """The same, but that a dtype that nobody says is ``None``.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "table.csv")
-    ...     pd.DataFrame({"age": [34]}).to_csv(path, index=False)
-    ...     known_types_in([path], Reading(header=True))
-    {'age': None}
-    """
+    """The same, but that a dtype that nobody says is ``None``."""
     if kind_read(paths[0]).form == "parquet":
         return {**_with_index(parsed_schema(paths[0])).dtypes.to_dict(), **how.dtypes}
     names = _first_names(paths, how)

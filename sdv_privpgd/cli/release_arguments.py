@@ -11,11 +11,7 @@ from sdv_privpgd.cli import refining, releasing
 
 @dataclass(frozen=True, kw_only=True)
 class Adding:
-    """What adds a command, and options that several commands have.
-
-    >>> Adding(command=print, table=print, dialect=print, force=print, order=print).force is print
-    True
-    """
+    """What adds a command, and options that several commands have."""
 
     command: Callable[..., argparse.ArgumentParser]
     table: Callable[..., None]

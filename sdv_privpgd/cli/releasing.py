@@ -110,13 +110,6 @@ def declared_columns(arguments: Namespace) -> dict[str, dict[str, Any]]:
     """What metadata and a domain file declare of each column that is modelled, with its sdtype.
 
     Ranges in the metadata count only with ``--public-metadata``.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "metadata.json")
-    ...     _ = path.write_text('{"columns": {"ill": {"sdtype": "boolean"}}}')
-    ...     declared_columns(Namespace(metadata=path, domain=None, public_metadata=False))
-    {'ill': {'sdtype': 'boolean'}}
     """
     from sdv_privpgd.columns.vocabulary import modelled
 

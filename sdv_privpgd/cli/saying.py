@@ -64,30 +64,16 @@ _OPTIONS = (
 
 
 class CommandError(Exception):
-    """An error that is shown to the user in one line. Public.
-
-    >>> error = CommandError("--rows must be 0 or more, got -1.")
-    >>> str(error)
-    '--rows must be 0 or more, got -1.'
-    """
+    """An error that is shown to the user in one line. Public."""
 
 
 def say(text: str) -> None:
-    """Prints one line to stderr.
-
-    >>> say("Nothing was spent.")  # on stderr, behind the program's name
-    """
+    """Prints one line to stderr."""
     print(f"{PROGRAM}: {' '.join(text.split())}", file=sys.stderr)
 
 
 def in_options(error: Exception | Warning | str) -> str:
-    """A message of our Python classes in one line, in the words of the command line.
-
-    >>> in_options(ValueError("epsilon must be positive."))
-    '--epsilon must be positive.'
-    >>> in_options("delta=1e-05 is not below 1 in 900,000 rows.")
-    '--delta 1e-05 is not below 1 in 900,000 rows.'
-    """
+    """A message of our Python classes in one line, in the words of the command line."""
     line = " ".join(str(error).split())
     for argument, option in _OPTIONS:
         line = re.sub(rf"(?<![\w'-]){argument}(?![\w'])", option, line)
@@ -98,9 +84,6 @@ def report_in_options(text: str) -> str:
     r"""A printed report, of which sentences in the words of Python are in those of the options.
 
     Tables stay as they are, and so do the lines of all other sentences.
-
-    >>> print(report_in_options("- The ids are no keys:\n  set person_column."))
-    - The ids are no keys: set --person-column.
     """
     parts = re.split(r"(\n\n|\n(?=- ))", text)
     return "".join(part if part.isspace() else _part_in_options(part) for part in parts)
@@ -117,14 +100,7 @@ def _part_in_options(part: str) -> str:
 
 @contextmanager
 def spoken() -> Iterator[None]:
-    """Says what cannot be read in the words of the command line.
-
-    >>> with spoken():
-    ...     raise SourceError("Name what separates columns with CsvFiles(sep=...).")
-    Traceback (most recent call last):
-    ...
-    sdv_privpgd.cli.saying.CommandError: Name what separates columns with --sep.
-    """
+    """Says what cannot be read in the words of the command line."""
     try:
         yield
     except SourceError as error:
@@ -133,11 +109,7 @@ def spoken() -> Iterator[None]:
 
 @contextmanager
 def own_errors() -> Iterator[None]:
-    """Passes on only our own errors, which speak of public facts.
-
-    >>> with own_errors():
-    ...     pass  # a fit, of whose errors only ours are shown
-    """
+    """Passes on only our own errors, which speak of public facts."""
     from sdv.errors import InvalidDataError, SynthesizerInputError
 
     from sdv_privpgd import PrivacyBudgetError, PublicDomainError
@@ -155,11 +127,7 @@ def own_errors() -> Iterator[None]:
 
 
 def reason(error: OSError) -> str:
-    """The operating system's own reason for an error.
-
-    >>> reason(FileNotFoundError(2, "No such file or directory", "secret.csv"))
-    'No such file or directory'
-    """
+    """The operating system's own reason for an error."""
     return error.strerror or type(error).__name__
 
 
@@ -167,8 +135,6 @@ def say_warning(message: Warning | str, category: type, filename: str, *_: Any) 
     """Prints a warning if it is ours. Other libraries' warnings may hold a value of the table.
 
     Their warnings may also name a file of ours as their place, so the category is checked, too.
-
-    >>> say_warning("of another library", UserWarning, "/lib/other.py")  # is not shown
     """
     ours = category is UserWarning or category.__module__.startswith("sdv_privpgd")
     if ours and Path(filename).is_relative_to(_PACKAGE):

@@ -5,12 +5,7 @@ from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command line and returns the exit status.
-
-    >>> main(["plan"])  # a wrong command line
-    Traceback (most recent call last):
-    SystemExit: 2
-    """
+    """Runs a command line and returns the exit status."""
     try:
         from sdv_privpgd.cli.program import main as run
     except KeyboardInterrupt:

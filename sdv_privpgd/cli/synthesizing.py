@@ -90,10 +90,7 @@ def synthesize(arguments: Namespace) -> None:
 
 
 def leave_to_report(arguments: Namespace) -> None:
-    """Warns of nothing that is worth a look, where the report that is printed says it.
-
-    >>> leave_to_report(Namespace(quiet=True))  # there is no report
-    """
+    """Warns of nothing that is worth a look, where the report that is printed says it."""
     from sdv_privpgd.report.advice import OPENING
 
     if not arguments.quiet:
@@ -169,14 +166,7 @@ def plan(arguments: Namespace) -> None:
 
 
 def facts_of(synthesizer: "PrivateSynthesizer") -> Facts:
-    """The public facts on each column: the metadata, without ranges that are not used.
-
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import MSTSynthesizer
-    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
-    >>> facts_of(MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0))
-    {'ill': {'sdtype': 'boolean'}}
-    """
+    """The public facts on each column: the metadata, without ranges that are not used."""
     domain = synthesizer.public_domain or {}
     return {
         name: {**known, **domain.get(name, {})}
@@ -187,17 +177,7 @@ def facts_of(synthesizer: "PrivateSynthesizer") -> Facts:
 def write_as_asked(
     arguments: Namespace, kept: Mapping[str, Any], rows: "pd.DataFrame", part: Path
 ) -> None:
-    """Writes rows to ``--out``, with the options of text, or those that are kept with the model.
-
-    >>> import pandas as pd
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "rows.csv")
-    ...     asked = Namespace(out=path, sep=";", decimal=",", encoding=None)
-    ...     write_as_asked(asked, {}, pd.DataFrame({"weight": [3.5]}), path)
-    ...     path.read_text().split()
-    ['weight', '3,5']
-    """
+    """Writes rows to ``--out``, with the options of text, or those that are kept with the model."""
     of_text = told(arguments, kept, kind_written(arguments.out))
     write_rows(
         rows,
@@ -239,10 +219,7 @@ def _say_iso(names: Sequence[str], domain: Mapping[str, Mapping] | None) -> None
 
 
 def check_rows(arguments: Namespace) -> None:
-    """Raises ``CommandError`` for a number of rows or a page that cannot be.
-
-    >>> check_rows(Namespace(rows=500, report=None))
-    """
+    """Raises ``CommandError`` for a number of rows or a page that cannot be."""
     if arguments.report is not None:
         check_report(arguments.report)
     if arguments.rows is not None and arguments.rows < 0:
@@ -250,12 +227,7 @@ def check_rows(arguments: Namespace) -> None:
 
 
 def planned_ledger(arguments: Namespace) -> PrivacyLedger:
-    """The empty ledger of the fit. A delta that is too large for any table is said at once.
-
-    >>> own = {"adjacency": "add_remove", "rows_per_person": 1}
-    >>> planned_ledger(Namespace(epsilon=1.0, delta=1e-5, **own)).epsilon
-    1.0
-    """
+    """The empty ledger of the fit. A delta that is too large for any table is said at once."""
     try:
         ledger = PrivacyLedger.open(
             arguments.epsilon,
@@ -367,11 +339,7 @@ def _fit(synthesizer: "PrivateSynthesizer", table: Source) -> None:
 
 
 def num_rows(arguments: Namespace, synthesizer: "PrivateSynthesizer", table: Source | None) -> int:
-    """The number of rows to write. It is never the true number of rows if that is private.
-
-    >>> num_rows(Namespace(rows=500), None, None)
-    500
-    """
+    """The number of rows to write. It is never the true number of rows if that is private."""
     if arguments.rows is not None:
         return arguments.rows
     if table is not None and synthesizer.adjacency == Adjacency.REPLACE_ONE.value:

@@ -38,10 +38,6 @@ class Output:
         is_whole: Whether all of it is written.
         is_placed: Whether it is whole and in its place.
         is_astray: Whether it could not be moved to its place and stays beside it.
-
-    >>> output = Output("--out", Path("a.csv"), Path("a.csv"), is_paid=True, is_new=True)
-    >>> output.part.suffix
-    '.csv'
     """
 
     option: str
@@ -68,15 +64,6 @@ class Outputs:
     Attributes:
         after_failure: Is called after a failure, when what is whole is in its place and half files
             are gone. It is handed the error, or ``None`` if the files alone are to blame.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "more.csv")
-    ...     with Outputs(inputs=[], force=False) as outputs:
-    ...         out = outputs.open("--out", path)
-    ...         outputs.write(out, lambda part: part.write_text("age,34"))
-    ...     path.read_text()
-    'age,34'
     """
 
     def __init__(self, *, inputs: Sequence[Path | None], force: bool) -> None:
@@ -223,15 +210,6 @@ def write_rows(
 
     Characters that the encoding lacks are escaped and raise no error, because the rows are paid
     for.
-
-    >>> import pandas as pd
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "rows.csv")
-    ...     own = {"sep": ";", "decimal": ",", "encoding": "utf-8"}
-    ...     write_rows(pd.DataFrame({"weight": [3.5]}), path, path, **own)
-    ...     path.read_text().split()
-    ['weight', '3,5']
     """
     kind = kind_written(path)
     with part.open("wb") as file:
@@ -275,13 +253,7 @@ def _of_one_kind(rows: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def is_among(path: Path, given: Path) -> bool:
-    """Whether a folder or a pattern holds a file, or would if it were there.
-
-    >>> is_among(Path("visits/new.csv"), Path("visits/*.csv"))
-    True
-    >>> is_among(Path("new.csv"), Path("old.csv"))
-    False
-    """
+    """Whether a folder or a pattern holds a file, or would if it were there."""
     if given.is_dir():
         return given.resolve() in path.resolve().parents
     return has_magic(str(given)) and fnmatch(os.path.abspath(path), os.path.abspath(given))

@@ -26,9 +26,6 @@ class Categories(FieldsAlone):
     """One cell for each declared value. The arrays hold indices into ``values``.
 
     With ``has_other`` the last value stands for all that were not declared.
-
-    >>> Categories(("A", "B", "other"), has_other=True).ends
-    (0, 1)
     """
 
     values: tuple
@@ -73,11 +70,6 @@ class Ticks(FieldsAlone):
     There are ``num_bins`` cells, or one for each number if there are fewer numbers. A number o
     steps above the first of n is in cell floor(o * cells / n); all arithmetic on numbers is exact.
     With ``cuts``, ascending and above the first number, a new cell begins at each of them instead.
-
-    >>> ages = Ticks(0, 99, num_bins=10)
-    >>> codes, positions = ages.locate(np.array([34, 71]))
-    >>> codes, ages.at(codes, positions)
-    (array([3, 7]), array([34, 71]))
     """
 
     first: int
@@ -206,9 +198,6 @@ class Interval(_Reals, FieldsAlone):
 
     There are ``num_bins`` cells, or fewer if float64 has no numbers left between two edges. With
     ``cuts``, ascending and inside the range, these are the inner edges instead.
-
-    >>> Interval(0.0, 1.0, num_bins=4).edges
-    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
 
     low: float
@@ -232,9 +221,6 @@ class SignedPowers(_Reals, FieldsAlone):
 
     The powers go from 2**-20 to 2**62. Everything smaller than 2**-20 shares one cell with zero.
     Between them lie ``EDGES_OF_YEARS``.
-
-    >>> len(SignedPowers())
-    169
     """
 
     @cached_property

@@ -32,12 +32,6 @@ class Column:
         utc: Whether dates carry a time zone; it is UTC unless the dtype names another.
         dtype: The dtype that values are written in, as far as possible; ``Decimal`` for objects of
             that type. ``None`` if none is known: then the values decide.
-
-    >>> age = Column(name="age", sdtype="numerical", cells=Ticks(0, 99, 10), decimal_places=0)
-    >>> age.size  # ten cells, and missing
-    11
-    >>> age.locate(np.array([34]))[0]
-    array([3])
     """
 
     name: str

@@ -41,20 +41,13 @@ def column_of(name: str, facts: ColumnFacts, num_bins: int = USUAL_BINS) -> Colu
     """The column of a name that has these facts, among them its domain.
 
     ``num_bins`` is the number of codes of numbers and dates whose facts do not name theirs.
-
-    >>> column_of("age", NumberFacts(low=0, high=99, decimal_places=0), num_bins=10).cells
-    Ticks(first=0, last=99, num_bins=10, cuts=())
     """
     nullable = facts.nullable is None or facts.nullable
     return Column(name=name, sdtype=facts.sdtype, nullable=nullable, **_made(facts, num_bins))
 
 
 def tick_of(facts: NumberFacts) -> Fraction | None:
-    """The distance between neighboring numbers; ``None`` if they have no precision.
-
-    >>> tick_of(NumberFacts(low=0, high=1, decimal_places=2))
-    Fraction(1, 100)
-    """
+    """The distance between neighboring numbers; ``None`` if they have no precision."""
     if facts.increment is not None:
         return Fraction(facts.increment)
     places = _kept_places(facts)
@@ -65,11 +58,6 @@ def can_write(column: Column) -> bool:
     """Whether the format of a column of dates, if it has one, writes all of them.
 
     Dates are tried out that begin and end its cells.
-
-    >>> days = Ticks(19_723, 20_088, 12)  # the year 2024
-    >>> facts = {"sdtype": "datetime", "unit": "D", "datetime_format": "%d.%m."}
-    >>> can_write(Column(name="admitted", cells=days, **facts))
-    False
     """
     if column.datetime_format is None:
         return True

@@ -43,10 +43,6 @@ def instants(series: pd.Series, datetime_format: str | None) -> tuple[np.ndarray
     text is missing then, because ``05.01.2024`` may be in May or in January. Whole numbers are read
     as the string of their digits if there is a format (20240131 in ``%Y%m%d``), and are otherwise
     missing: their unit is unknown.
-
-    >>> moments, missing = instants(pd.Series(["1970-01-02", "soon"]), "%Y-%m-%d")
-    >>> to_ticks(moments, "D")[:1], missing
-    (array([1]), array([False,  True]))
     """
     if series.dtype.kind == "M" and not isinstance(series.dtype, pd.ArrowDtype):
         naive = series.dt.tz_convert(None) if series.dt.tz is not None else series
@@ -61,22 +57,14 @@ def instants(series: pd.Series, datetime_format: str | None) -> tuple[np.ndarray
 
 
 def to_ticks(moments: np.ndarray, unit: str) -> np.ndarray:
-    """Nanoseconds since 1970, int64, as whole units since 1970, rounded down.
-
-    >>> to_ticks(np.array([86_400 * 10**9 + 5]), "D")
-    array([1])
-    """
+    """Nanoseconds since 1970, int64, as whole units since 1970, rounded down."""
     return moments.astype("datetime64[ns]").astype(f"datetime64[{unit}]").astype(np.int64)
 
 
 def write_dates(
     ticks: np.ndarray, unit: str, datetime_format: str | None, utc: bool
 ) -> np.ndarray | pd.DatetimeIndex:
-    """The dates at ticks, counted in units from 1970: strings in the format, or timestamps.
-
-    >>> write_dates(np.array([19_723]), "D", "%d.%m.%Y", utc=False)
-    array(['01.01.2024'], dtype=object)
-    """
+    """The dates at ticks, counted in units from 1970: strings in the format, or timestamps."""
     if datetime_format is None:
         return _timestamps(ticks, unit, utc)
     # strftime is slow, so it is called once for each distinct date.
@@ -86,29 +74,17 @@ def write_dates(
 
 
 def is_aware(dtype: Any) -> bool:
-    """Whether all dates of a column of the dtype carry a time zone, which is public.
-
-    >>> is_aware(pd.DatetimeTZDtype("ns", "UTC"))
-    True
-    """
+    """Whether all dates of a column of the dtype carry a time zone, which is public."""
     return zone_of(dtype) is not None
 
 
 def zone_of(dtype: Any) -> Any:
-    """The time zone of a dtype's dates, which is public; ``None`` without one.
-
-    >>> str(zone_of(pd.DatetimeTZDtype("ns", "UTC")))
-    'UTC'
-    """
+    """The time zone of a dtype's dates, which is public; ``None`` without one."""
     return getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
 
 
 def are_aware(series: pd.Series) -> np.ndarray:
-    """Which of a private column's dates carry a time zone, bool; text counts as having none.
-
-    >>> are_aware(pd.Series(["2024-01-31", pd.Timestamp("2024-01-31", tz="UTC")]))
-    array([False,  True])
-    """
+    """Which of a private column's dates carry a time zone, bool; text counts as having none."""
     if zone_of(series.dtype) is not None or series.dtype.kind == "M":
         return np.full(len(series), zone_of(series.dtype) is not None)
     known = (datetime, pd.Timestamp)  # of others no code is called
@@ -118,43 +94,26 @@ def are_aware(series: pd.Series) -> np.ndarray:
 
 
 def on_the_clock(moments: np.ndarray, zone: Any) -> np.ndarray:
-    """Nanoseconds since 1970 in UTC as those of what a clock in a zone shows.
-
-    >>> int(on_the_clock(np.array([0]), "America/New_York")[0] // 3_600_000_000_000)
-    -5
-    """
+    """Nanoseconds since 1970 in UTC as those of what a clock in a zone shows."""
     inside = np.clip(moments, EARLIEST + _DAY_OF, LATEST - _DAY_OF)
     shown = pd.DatetimeIndex(inside.astype("datetime64[ns]")).tz_localize("UTC").tz_convert(zone)
     return shown.tz_localize(None).to_numpy().astype(np.int64)
 
 
 def in_zone(dates: pd.Series, zone: Any) -> pd.Series:
-    """What a clock in a zone shows as moments of that zone; what it skips is the next hour.
-
-    >>> days = pd.Series(pd.to_datetime(["2024-01-01"]))
-    >>> in_zone(days, "America/New_York")[0]
-    Timestamp('2024-01-01 00:00:00-0500', tz='America/New_York')
-    """
+    """What a clock in a zone shows as moments of that zone; what it skips is the next hour."""
     plain = pd.DatetimeIndex(dates).tz_localize(None)
     twice = np.zeros(len(plain), dtype=bool)  # of the two times it shows, the second one
     return pd.Series(plain.tz_localize(zone, ambiguous=twice, nonexistent="shift_forward"))
 
 
 def has_zone(datetime_format: str) -> bool:
-    """Whether dates that are written in the format carry a time zone.
-
-    >>> has_zone("%Y-%m-%d %z")
-    True
-    """
+    """Whether dates that are written in the format carry a time zone."""
     return re.search("%[zZ]", datetime_format) is not None
 
 
 def survive_writing(ticks: np.ndarray, unit: str, datetime_format: str) -> bool:
-    """Whether public dates, counted in units from 1970, are the same after being written and read.
-
-    >>> survive_writing(np.array([19_724]), "D", "%Y")  # the second of January
-    False
-    """
+    """Says whether public dates, counted in units from 1970, are the same when read again."""
     with quiet():
         texts = write_dates(ticks, unit, datetime_format, has_zone(datetime_format))
         read, _ = instants(pd.Series(texts, dtype=object), datetime_format)
@@ -165,9 +124,6 @@ def precisions(series: pd.Series) -> np.ndarray:
     """The precision of each date, int64: 0 for days, 1 for seconds, 2 for finer, 3 for missing.
 
     The dates are read in UTC, as ``instants`` reads them without a format.
-
-    >>> precisions(pd.Series(["2024-01-31", "2024-01-31 12:30:00", None]))
-    array([0, 1, 3])
     """
     moments, missing = instants(series, None)
     fine = np.where(moments % 10**9 == 0, 1, 2)

@@ -25,9 +25,6 @@ def read_numbers(name: str, words: Mapping, nullable: bool | None) -> NumberFact
 
     Raises:
         ValueError: For facts that are not what SDV's words mean or that contradict another.
-
-    >>> read_numbers("age", {"range_min": 0, "range_max": 99}, nullable=None).ends
-    (Fraction(0, 1), Fraction(99, 1))
     """
     num_bins = _num_bins(name, words)
     low, high = (_bound(name, words, key) for key in ("range_min", "range_max"))
@@ -67,9 +64,6 @@ def read_dates(name: str, words: Mapping, nullable: bool | None) -> DateFacts:
 
     Raises:
         ValueError: For facts that are not what SDV's words mean or that contradict another.
-
-    >>> read_dates("born", {"range_min": "1970-01-01"}, nullable=None).low
-    0
     """
     num_bins = _num_bins(name, words)
     datetime_format = words.get("datetime_format")
@@ -116,11 +110,7 @@ def read_dates(name: str, words: Mapping, nullable: bool | None) -> DateFacts:
 
 
 def read_frequencies(name: str, words: Mapping, key: str, number: int) -> tuple[float, ...] | None:
-    """The frequency of each of ``number`` cells of a key; ``None`` if that is not known.
-
-    >>> read_frequencies("ward", {"frequencies": [3, 1]}, "range_values", number=2)
-    (3.0, 1.0)
-    """
+    """The frequency of each of ``number`` cells of a key; ``None`` if that is not known."""
     frequencies = words.get("frequencies")
     if frequencies is None:
         return None
@@ -135,10 +125,7 @@ def read_frequencies(name: str, words: Mapping, key: str, number: int) -> tuple[
 
 
 def check_num_bins(what: str, num_bins: Any) -> None:
-    """Raises ``ValueError`` unless it is an integer of at least 1.
-
-    >>> check_num_bins("num_bins", 32)
-    """
+    """Raises ``ValueError`` unless it is an integer of at least 1."""
     if not (_is_whole(num_bins) and num_bins >= 1):
         raise ValueError(f"{what} must be an integer of at least 1, got {num_bins!r}.")
 

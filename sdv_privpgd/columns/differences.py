@@ -36,12 +36,6 @@ class Difference(FieldsAlone):
 
     ``column`` holds its cells, in steps that both columns' values are whole multiples of: for dates
     these are the finer of two units. If a column has real numbers, so has the difference.
-
-    >>> facts = {"sdtype": "datetime", "unit": "D"}
-    >>> low, high = (Column(name=n, cells=Ticks(0, 365, 12), **facts) for n in ("in", "out"))
-    >>> stay = difference_of(low, high, strict=False, name="out - in", num_cells=8)
-    >>> stay.between(np.array([3]), np.array([9]))
-    array([6])
     """
 
     low: Column
@@ -178,13 +172,6 @@ def difference_of(
 
     It is ``None`` if it says nothing new: every value of both columns has a code, or there is only
     one possible difference. It is also ``None`` if it is too large for whole numbers.
-
-    >>> low, high = (
-    ...     Column(name=name, sdtype="numerical", cells=Ticks(0, 9, 10), decimal_places=0)
-    ...     for name in ("low", "high")
-    ... )
-    >>> difference_of(low, high, strict=False, name="high - low", num_cells=8) is None
-    True
     """
     facts = _described(low, high)
     empty = Column(name=name, sdtype="numerical", cells=Interval(0.0, 1.0, 1), **facts)
@@ -291,12 +278,6 @@ def merged(difference: Difference, frequencies: Sequence[float], num_bins: int) 
 
     Cells before the first and after the last that hold rows get no code of their own: the noise of
     a code of very large differences would be seen in every mean.
-
-    >>> facts = {"sdtype": "datetime", "unit": "D"}
-    >>> low, high = (Column(name=n, cells=Ticks(0, 365, 12), **facts) for n in ("in", "out"))
-    >>> stay = difference_of(low, high, strict=False, name="out - in", num_cells=8)
-    >>> merged(stay, [100.0, 50.0, 20.0, 5.0, 0.0, 0.0, 0.0, 0.0], num_bins=3).column.num_values
-    3
     """
     held = np.flatnonzero(frequencies)
     first, last = int(held[0]), int(held[-1])

@@ -39,11 +39,7 @@ _DIGITS = 100
 
 
 def chosen(dtype: Any) -> Any:
-    """The dtype without any values of the column; ``None`` if cells may have chosen it.
-
-    >>> chosen(np.dtype("float32")), chosen(np.dtype("int64"))
-    (dtype('float32'), None)
-    """
+    """The dtype without any values of the column; ``None`` if cells may have chosen it."""
     if isinstance(dtype, pd.CategoricalDtype):
         inner = chosen(dtype.categories.dtype)
         none = pd.Index([], dtype=object if inner is None else inner)
@@ -71,9 +67,6 @@ def key_dtype(dtype: Any) -> Any:
     """The part of a declared key's dtype that is kept: whole numbers stay, as keys are made up.
 
     How large they are is not told. Floats are no keys: pandas has them for a column without cells.
-
-    >>> key_dtype(np.dtype("uint64")), key_dtype(np.dtype("float64"))
-    (dtype('int64'), None)
     """
     if isinstance(dtype, np.dtype) and dtype == np.dtype("uint64"):
         return np.dtype("int64")
@@ -81,11 +74,7 @@ def key_dtype(dtype: Any) -> Any:
 
 
 def facts_of_dtype(dtype: Any) -> dict:
-    """The facts that a chosen dtype implies for a column of numbers, in SDV's words.
-
-    >>> facts_of_dtype(np.dtype("int8"))
-    {'decimal_places': 0, 'range_is_nullable': False}
-    """
+    """The facts that a chosen dtype implies for a column of numbers, in SDV's words."""
     facts = {}
     if dtype.kind in "iu" or (is_decimal(dtype) and dtype.pyarrow_dtype.scale <= 0):
         facts["decimal_places"] = 0
@@ -95,11 +84,7 @@ def facts_of_dtype(dtype: Any) -> dict:
 
 
 def unread(dtype: Any) -> bool:
-    """Whether no type of column reads what a column of the dtype holds, which is public.
-
-    >>> unread(np.dtype("float64")), unread(np.dtype("timedelta64[ns]"))
-    (False, True)
-    """
+    """Whether no type of column reads what a column of the dtype holds, which is public."""
     if isinstance(dtype, pd.CategoricalDtype):
         return unread(dtype.categories.dtype)
     if isinstance(dtype, pd.ArrowDtype) and dtype.kind == "O":
@@ -118,11 +103,7 @@ def _unread_of_arrow(kind: Any) -> bool:
 
 
 def on_unread(dtypes: Mapping[str, Any]) -> list[str]:
-    """A sentence on the columns that no type of column reads, and how to convert them. Public.
-
-    >>> on_unread({"stay": np.dtype("timedelta64[ns]")})[0][:54]
-    "No type of column reads {'stay': 'timedelta64[ns]'}. C"
-    """
+    """A sentence on the columns that no type of column reads, and how to convert them. Public."""
     found = {name: _written(dtype) for name, dtype in dtypes.items() if unread(dtype)}
     if not found:
         return []
@@ -141,56 +122,32 @@ def _written(dtype: Any) -> str:
 
 
 def holds_missing(dtype: Any) -> bool:
-    """Whether a column of a chosen dtype can have missing cells.
-
-    >>> holds_missing(np.dtype("int8")), holds_missing(pd.Int8Dtype())
-    (False, True)
-    """
+    """Whether a column of a chosen dtype can have missing cells."""
     return not (isinstance(dtype, np.dtype) and dtype.kind in "iu")
 
 
 def is_moment(dtype: Any) -> bool:
-    """Whether the cells of a column of the dtype are dates, not text.
-
-    >>> is_moment(np.dtype("datetime64[ns]"))
-    True
-    """
+    """Whether the cells of a column of the dtype are dates, not text."""
     return getattr(dtype, "kind", "O") == "M"
 
 
 def is_of_days(dtype: Any) -> bool:
-    """Whether it is Arrow's dtype of days, which have no time: no reader of pandas chooses it.
-
-    >>> is_of_days(np.dtype("datetime64[ns]"))
-    False
-    """
+    """Whether it is Arrow's dtype of days, which have no time: no reader of pandas chooses it."""
     return isinstance(dtype, pd.ArrowDtype) and dtype.type is datetime.date
 
 
 def is_whole(dtype: Any) -> bool:
-    """Whether the cells of a column of the dtype are whole numbers.
-
-    >>> is_whole(np.dtype("int8"))
-    True
-    """
+    """Whether the cells of a column of the dtype are whole numbers."""
     return getattr(dtype, "kind", "O") in "iu"
 
 
 def inner_of(dtype: Any) -> Any:
-    """The kept part of the dtype of a categorical's categories; any other dtype unchanged.
-
-    >>> inner_of(np.dtype("int8"))
-    dtype('int8')
-    """
+    """The kept part of the dtype of a categorical's categories; any other dtype unchanged."""
     return chosen(dtype.categories.dtype) if isinstance(dtype, pd.CategoricalDtype) else dtype
 
 
 def categories_in(dtype: Any, values: Sequence) -> Any:
-    """The dtype with these categories, if it is a categorical's; any other dtype unchanged.
-
-    >>> list(categories_in(pd.CategoricalDtype([""]), ["A", "B"]).categories)
-    ['A', 'B']
-    """
+    """The dtype with these categories, if it is a categorical's; any other dtype unchanged."""
     if not isinstance(dtype, pd.CategoricalDtype):
         return dtype
     inner, natural = inner_of(dtype), pd.Series(values, dtype=object).infer_objects()
@@ -199,11 +156,7 @@ def categories_in(dtype: Any, values: Sequence) -> Any:
 
 
 def unordered(dtype: Any) -> Any:
-    """The same categories without an order, if it is a categorical's; any other dtype unchanged.
-
-    >>> unordered(pd.CategoricalDtype(["low", "high"], ordered=True)).ordered
-    False
-    """
+    """The same categories without an order, if it is a categorical's; any other dtype unchanged."""
     if not isinstance(dtype, pd.CategoricalDtype):
         return dtype
     return pd.CategoricalDtype(dtype.categories, ordered=False)
@@ -217,9 +170,6 @@ def cast(series: pd.Series, dtype: Any, places: int | None = None) -> pd.Series:
     Raises:
         ValueError: For values of another kind; for some dtypes pandas raises ``TypeError`` or
             ``NotImplementedError`` instead.
-
-    >>> cast(pd.Series([1.2, 300.0]), np.dtype("int8")).tolist()
-    [1, 127]
     """
     if dtype is Decimal or is_decimal(dtype):
         return _decimals(series, dtype, places)
@@ -317,9 +267,5 @@ def _is_masked(dtype: Any) -> bool:
 
 
 def is_decimal(dtype: Any) -> bool:
-    """Whether the dtype is one of Arrow's decimal numbers.
-
-    >>> is_decimal(np.dtype("float64"))
-    False
-    """
+    """Whether the dtype is one of Arrow's decimal numbers."""
     return isinstance(dtype, pd.ArrowDtype) and dtype.type is Decimal

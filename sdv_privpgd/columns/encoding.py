@@ -24,11 +24,6 @@ def encode_table(
     A difference is computed from a row's own two cells; no other row has a part in it. The codes
     lie attribute by attribute in one immutable array of the smallest type, which ``Dataset`` takes
     over without a copy.
-
-    >>> facts = {"ward": {"sdtype": "categorical", "range_values": ["A", "B"]}}
-    >>> encode_table({"ward": pd.Series(["B", "A"])}, Schema.from_sdv(facts))
-    array([[1],
-           [0]], dtype=uint8)
     """
     domain = schema.domain()
     num_records = len(columns[schema.read[0]]) if domain.attributes else 0

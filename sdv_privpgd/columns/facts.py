@@ -43,9 +43,6 @@ class NumberFacts(_Facts):
         frequencies: How often each cell occurs.
         num_bins: The number of codes.
         nullable: Whether values may be missing.
-
-    >>> NumberFacts(low=0).and_found(NumberFacts(high=99, decimal_places=0)).ends
-    (Fraction(0, 1), Fraction(99, 1))
     """
 
     low: Number | None = None
@@ -85,9 +82,6 @@ class DateFacts(_Facts):
         frequencies: How often each cell occurs.
         num_bins: The number of codes.
         nullable: Whether values may be missing.
-
-    >>> DateFacts(low=0, high=86_400 * 10**9).unit
-    'D'
     """
 
     low: int | None = None
@@ -139,9 +133,6 @@ class CategoryFacts(_Facts):
         is_ordered: Whether the order of the categories has a meaning.
         frequencies: How often each category occurs.
         nullable: Whether values may be missing.
-
-    >>> CategoryFacts(values=("A", "B")).lacks_domain, CategoryFacts().lacks_domain
-    (False, True)
     """
 
     values: tuple | None = None
@@ -161,11 +152,7 @@ class CategoryFacts(_Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class TruthFacts(_Facts):
-    """What is known of a column of true and false: whether values may be missing.
-
-    >>> TruthFacts().lacks_domain
-    False
-    """
+    """What is known of a column of true and false: whether values may be missing."""
 
     sdtype: ClassVar[str] = "boolean"
     lacks_domain: ClassVar[bool] = False
@@ -176,11 +163,7 @@ ColumnFacts = NumberFacts | DateFacts | CategoryFacts | TruthFacts
 
 
 def without_domain(known: Mapping[str, ColumnFacts]) -> list[str]:
-    """The columns of which neither a range nor the categories are known.
-
-    >>> without_domain({"age": NumberFacts(low=0), "ill": TruthFacts()})
-    ['age']
-    """
+    """The columns of which neither a range nor the categories are known."""
     return [name for name, facts in known.items() if facts.lacks_domain]
 
 
@@ -188,9 +171,6 @@ def single(facts: Ranged, end: str) -> Ranged:
     """The facts on a column that holds one of its declared ends, and nothing else.
 
     An end between two numbers of the declared decimal places is the next one inside the range.
-
-    >>> single(NumberFacts(low=0.5, decimal_places=0), "low").ends
-    (Fraction(1, 1), Fraction(1, 1))
     """
     bound = getattr(facts, end)
     if isinstance(facts, NumberFacts) and facts.decimal_places is not None:
@@ -202,10 +182,6 @@ def single(facts: Ranged, end: str) -> Ranged:
 
 
 def exactly(number: Number) -> Fraction:
-    """A number exactly as it is written.
-
-    >>> exactly(0.1)
-    Fraction(1, 10)
-    """
+    """A number exactly as it is written."""
     is_written = isinstance(number, float) and not number.is_integer()
     return Fraction(Decimal(repr(number)) if is_written else number)

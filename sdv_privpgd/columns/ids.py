@@ -9,11 +9,7 @@ from sdv_privpgd.columns.naming import is_id
 
 
 def repeated_ids(columns: Mapping[str, Mapping], keys: Collection[str]) -> tuple[str, ...]:
-    """The columns of ids that are no keys of the table. Public.
-
-    >>> repeated_ids({"visit": {"sdtype": "id"}, "patient": {"sdtype": "id"}}, keys=["visit"])
-    ('patient',)
-    """
+    """The columns of ids that are no keys of the table. Public."""
     ids = (name for name, facts in columns.items() if facts.get("sdtype") == "id")
     return tuple(name for name in ids if name not in keys)
 
@@ -22,11 +18,6 @@ def on_repeated_ids(names: Collection[str], rows_per_person: int) -> list[str]:
     """Sentences on ids that are no keys: whether they are ids, and whose rows are protected.
 
     The latter is not said where a person is protected who has several rows.
-
-    >>> on_repeated_ids(["patient"], rows_per_person=3)
-    []
-    >>> on_repeated_ids(["admission_type_id"], rows_per_person=3)[0][:51]
-    "['admission_type_id'] are ids by their sdtype, perh"
     """
     said = []
     kinds = [name for name in names if not is_id(name)]

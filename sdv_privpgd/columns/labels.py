@@ -15,11 +15,7 @@ MISSING = "(missing)"
 
 @dataclass(frozen=True)
 class Names:
-    """One text for each code, and a shorter one for the ticks of a figure.
-
-    >>> Names.plain(["A", "B"])
-    Names(labels=['A', 'B'], ticks=['A', 'B'])
-    """
+    """One text for each code, and a shorter one for the ticks of a figure."""
 
     labels: Sequence[str]
     ticks: Sequence[str]
@@ -35,15 +31,6 @@ def code_names(column: Column) -> Names:
 
     A code is named by its category, its number, its date or both ends of its cell. A code of
     several categories is named by the first of them and their number. Its tick is where it begins.
-
-    >>> from sdv_privpgd.columns.schema import Schema
-    >>> age = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
-    >>> (column,) = Schema.from_sdv({"age": age}, num_bins=4).columns
-    >>> names = code_names(column)
-    >>> names.labels
-    ['0 – 24', '25 – 49', '50 – 74', '75 – 99', '(missing)']
-    >>> names.ticks
-    ['0', '25', '50', '75', '(missing)']
     """
     cells = column.cells
     if isinstance(cells, Categories):
@@ -65,14 +52,7 @@ def code_names(column: Column) -> Names:
 
 
 def code_labels(column: Column) -> list[str]:
-    """One text for each code.
-
-    >>> from sdv_privpgd.columns.schema import Schema
-    >>> ward = {"sdtype": "categorical", "range_values": ["A", "B"], "range_is_nullable": True}
-    >>> (column,) = Schema.from_sdv({"ward": ward}).columns
-    >>> code_labels(column)
-    ['A', 'B', '(missing)']
-    """
+    """One text for each code."""
     return list(code_names(column).labels)
 
 

@@ -30,12 +30,6 @@ class Merging(FieldsAlone):
         codes: The code of each cell, from 0 on without gaps.
         frequencies: How often each cell occurs, in any unit. If no cell of a code has a frequency,
             they are taken to be equally frequent.
-
-    >>> merging = Merging(codes=(0, 0, 1), frequencies=(3.0, 1.0, 5.0))
-    >>> merging.locate(np.array([1]), np.array([0.5]))  # the last quarter of code 0
-    (array([0]), array([0.875]))
-    >>> merging.at(np.array([0]), np.array([0.875]))
-    (array([1]), array([0.5]))
     """
 
     codes: tuple[int, ...]
@@ -114,9 +108,6 @@ def merged_neighbors(frequencies: Sequence[float], most: int) -> Merging:
     A code forgets where in it a row lies, except for the frequencies. So the code that forgets
     most, by its mass times its number of cells minus one, is cut in two where the cut saves most,
     again and again.
-
-    >>> merged_neighbors([10.0, 9.0, 0.0, 0.0, 1.0], most=3).codes
-    (0, 1, 2, 2, 2)
     """
     sums = np.concatenate(([0.0], np.cumsum(frequencies)))
     edges = np.array([0, len(frequencies)])
@@ -139,9 +130,6 @@ def merged_rare(frequencies: Sequence[float], most: int) -> Merging:
     """Gives the ``most`` - 1 most frequent cells a code each, in order; the others share the last.
 
     Among equally frequent cells the first are kept.
-
-    >>> merged_rare([10.0, 1.0, 9.0, 1.0], most=3).codes
-    (0, 2, 1, 2)
     """
     kept = np.sort(np.argsort(-np.asarray(frequencies), kind="stable")[: most - 1])
     codes = np.full(len(frequencies), kept.size)

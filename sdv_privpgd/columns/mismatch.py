@@ -20,11 +20,6 @@ def mismatches(dtypes: Mapping[str, Any], facts: Mapping[str, Mapping[str, Any]]
     Args:
         dtypes: The dtypes of the table's columns.
         facts: The facts on each modelled column, in SDV's words.
-
-    >>> facts = {"admitted": {"sdtype": "numerical"}}
-    >>> (sentence,) = mismatches({"admitted": pd.DatetimeTZDtype("ns", "UTC")}, facts)
-    >>> sentence[:43]
-    "Column 'admitted' has the dtype datetime64["
     """
     said = (_mismatch(name, dtypes[name], known) for name, known in facts.items())
     return [sentence for sentence in said if sentence is not None]

@@ -31,12 +31,6 @@ def on_names(facts: Mapping[str, Mapping]) -> list[str]:
     """Sentences on modelled columns of which nothing is declared, and which may be ids or dates.
 
     ``facts`` are what is declared of each modelled column, its sdtype among them.
-
-    >>> kinds = {"patient_id": {"sdtype": "categorical"}, "paid": {"sdtype": "categorical"}}
-    >>> on_names(kinds)[0][:40]
-    "The names of ['patient_id'] are those of"
-    >>> on_names({"patient_id": {"sdtype": "categorical", "range_values": ["A", "B"]}})
-    []
     """
     unknown = {
         name: each["sdtype"]
@@ -71,11 +65,7 @@ def _words(name: str) -> list[str]:
 
 
 def is_id(name: str) -> bool:
-    """Whether a name is one of ids.
-
-    >>> is_id("patient_id"), is_id("admission_type_id")
-    (True, False)
-    """
+    """Whether a name is one of ids."""
     words = _words(name)
     if words and len(words) <= 2 and (words[-1] in _OF_PEOPLE or words[-1].endswith("nummer")):
         return True

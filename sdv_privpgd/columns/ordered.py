@@ -33,11 +33,7 @@ _SECONDS = {
 
 @dataclass(frozen=True)
 class OrderedPair:
-    """Two columns of a constraint, by name.
-
-    >>> OrderedPair("admitted", "discharged", strict=False).name
-    'discharged - admitted'
-    """
+    """Two columns of a constraint, by name."""
 
     low: str
     high: str
@@ -50,12 +46,7 @@ class OrderedPair:
 
 
 def chosen(pairs: Iterable[OrderedPair]) -> list[OrderedPair]:
-    """The pairs that get a difference: the first ones, and none that follows from others.
-
-    >>> pairs = [OrderedPair(*names, strict=False) for names in ("ab", "bc", "ac")]
-    >>> [pair.name for pair in chosen(pairs)]
-    ['b - a', 'c - b']
-    """
+    """The pairs that get a difference: the first ones, and none that follows from others."""
     group: dict[str, str] = {}
 
     def first(name: str) -> str:
@@ -87,13 +78,6 @@ def differences_of(
         num_bins: The number of codes of a difference.
         shapes: How frequent each of the ``FINE`` cells of a difference is; these cells are merged.
             A difference without a shape has cells that widen. ``None`` keeps the fine cells.
-
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 365, "decimal_places": 0}
-    >>> columns = [describe(name, {**facts, "num_bins": 12}) for name in ("in", "out")]
-    >>> pairs = [OrderedPair("in", "out", strict=False)]
-    >>> [d.name for d in differences_of(pairs, columns, num_bins=12, shapes={})]
-    ['out - in']
     """
     by_name = {column.name: column for column in columns}
     found = []
@@ -120,16 +104,7 @@ def differences_of(
 
 
 def told_apart(column: Column) -> Column:
-    """The column with a place for each of its values, also for those that seem never to occur.
-
-    >>> from sdv_privpgd.columns.merging import Merging
-    >>> column = Column(
-    ...     name="age", sdtype="numerical", cells=Ticks(0, 2, 3), decimal_places=0,
-    ...     merging=Merging((0, 0, 1), (1.0, 0.0, 1.0)),
-    ... )
-    >>> told_apart(column).merging.frequencies
-    (1.0, 2e-09, 1.0)
-    """
+    """The column with a place for each of its values, also for those that seem never to occur."""
     merging = column.merging
     if merging is None:
         return column
@@ -149,16 +124,6 @@ def put_differences(
     Columns in ``held`` stay as they are, and the others are computed from them. Among related
     columns none of which is held, the lowest stays, or the one with the finest cells if they are
     much finer.
-
-    >>> from sdv_privpgd.columns.differences import difference_of
-    >>> facts = {"sdtype": "datetime", "unit": "D"}
-    >>> low, high = (Column(name=n, cells=Ticks(0, 365, 12), **facts) for n in ("in", "out"))
-    >>> stay = difference_of(low, high, strict=False, name="out - in", num_cells=8)
-    >>> codes = {"in": np.array([0]), "out": np.array([9]), "out - in": np.array([0])}
-    >>> places = {name: np.array([0.5]) for name in codes}
-    >>> put_differences([stay], codes, places)
-    >>> codes["out"]  # a stay of no day ends in the month it began in
-    array([0])
     """
     settled = set(held)
     while left := [d for d in differences if not {d.low.name, d.high.name} <= settled]:

@@ -31,10 +31,6 @@ def read_table(
 
     Raises:
         ValueError: If a fact is not what its key means, does not apply or contradicts another.
-
-    >>> read_table({"age": {"sdtype": "numerical"}}, public_domain={"age": {"range_min": 0}})["age"]
-    NumberFacts(nullable=None, low=0, high=None, decimal_places=None, increment=None, cuts=None,
-                frequencies=None, num_bins=None)
     """
     public_domain = {} if public_domain is None else public_domain
     for problem in problems(columns, keys, public_domain):
@@ -50,10 +46,6 @@ def describe(name: str, words: Mapping) -> Column:
 
     Raises:
         ValueError: As ``read_facts``.
-
-    >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
-    >>> describe("age", {**facts, "num_bins": 10}).cells
-    Ticks(first=0, last=99, num_bins=10, cuts=())
     """
     return column_of(name, read_facts(name, words))
 
@@ -63,9 +55,6 @@ def read_facts(name: str, words: Mapping) -> ColumnFacts:
 
     Raises:
         ValueError: For facts that are not what SDV's words mean or that contradict another.
-
-    >>> read_facts("ward", {"sdtype": "categorical", "range_values": ["A", "B"]}).values
-    ('A', 'B')
     """
     for key in ("cut_points", "frequencies"):
         if words.get(key) is not None and blank(words):

@@ -34,15 +34,6 @@ class Reading:
         cells: Of the first grid, numbers or days since 1970. Missing is the code after the last.
         groups: The group of each of them. Missing is a group of its own, the last one.
         datetime_format: How dates are written, where that is declared.
-
-    >>> from sdv_privpgd.columns.bins import SignedPowers
-    >>> grid = SignedPowers()
-    >>> groups = (0,) * len(grid)  # one of all numbers
-    >>> reading = Reading(name="age", asks=frozenset(["coarse"]), cells=grid, groups=groups)
-    >>> reading.sizes
-    {'grid': 170, 'coarse': 2}
-    >>> [codes.tolist() for codes in reading.codes(pd.Series([34, None]))]
-    [[108, 169], [0, 1]]
     """
 
     name: str
@@ -95,19 +86,11 @@ class Reading:
 
 
 def attribute_of(kind: str, name: str) -> str:
-    """The attribute of one kind of codes of a column, in a first look. Public.
-
-    >>> attribute_of("fine", "age")
-    'fine age'
-    """
+    """The attribute of one kind of codes of a column, in a first look. Public."""
     return f"{kind} {name}"
 
 
 def finite_numbers(series: pd.Series) -> np.ndarray:
-    """The finite numbers of a private column, one a cell, and NaN where there is none.
-
-    >>> finite_numbers(pd.Series(["34", "?", "inf"]))
-    array([34., nan, nan])
-    """
+    """The finite numbers of a private column, one a cell, and NaN where there is none."""
     numbers, missing = real_numbers(series)
     return np.where(missing | ~np.isfinite(numbers), np.nan, numbers)

@@ -41,12 +41,7 @@ _TIMES = datetime.time, datetime.datetime, pd.Timestamp
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Silences pandas and NumPy: whether they warn may depend on private cells.
-
-    >>> with quiet():
-    ...     int(np.log(np.array([0.0]))[0] < 0)
-    1
-    """
+    """Silences pandas and NumPy: whether they warn may depend on private cells."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
@@ -56,9 +51,6 @@ def plain(cell: Any) -> Plain | None:
     """The cell as a string, bytes or a number; ``None`` for missing and for everything else.
 
     Subclasses of the built-in types (enumerations, NumPy scalars) become the built-in type.
-
-    >>> plain(np.int8(3)), plain(float("nan")), plain(object())
-    (3, None, None)
     """
     kind = type(cell)
     if kind is str or kind is int or kind is bool or kind is bytes:
@@ -81,11 +73,7 @@ def plain(cell: Any) -> Plain | None:
 
 
 def category(cell: Any) -> Plain | datetime.time | datetime.date | None:
-    """The cell as ``plain`` returns it, or a date, or a moment or time of day without a time zone.
-
-    >>> category(datetime.time(12, 30)), category(pd.Timestamp("2024-01-31"))
-    (datetime.time(12, 30), datetime.datetime(2024, 1, 31, 0, 0))
-    """
+    """Returns the cell as ``plain`` does, or a date, moment or time of day without a zone."""
     value, kind = plain(cell), type(cell)
     if value is not None or kind is datetime.date:
         return cell if value is None else value
@@ -105,9 +93,6 @@ def canonical(cell: Any) -> Value | None:
 
     Whole numbers become ints, other numbers the nearest floats. Bools stay what they are, and so do
     decimals unless they are very large or very long.
-
-    >>> canonical(2.0), canonical(True), canonical(Decimal("1.50"))
-    (2, True, Decimal('1.5'))
     """
     value = category(cell)
     if value is None or isinstance(value, bool | str | bytes | int | datetime.time | datetime.date):
@@ -132,11 +117,7 @@ def _is_short(number: Decimal) -> bool:
 
 
 def key_counts(series: pd.Series) -> Iterator[tuple[Value | None, int]]:
-    """The canonical value of each cell and how many cells have it, perhaps in several parts.
-
-    >>> list(key_counts(pd.Series(["A", "B", "A"])))
-    [('A', 2), ('B', 1)]
-    """
+    """The canonical value of each cell and how many cells have it, perhaps in several parts."""
     if isinstance(series.dtype, pd.CategoricalDtype):
         codes = series.cat.codes.to_numpy()
         numbers = np.bincount(codes + 1, minlength=len(series.cat.categories) + 1).tolist()
@@ -169,9 +150,6 @@ def indices(
     """The int64 index of each cell. A value without an index gets ``other``; -1 is missing.
 
     Values are the same if Python says that they are equal: 1, 1.0, ``True`` and ``Decimal(1)``.
-
-    >>> indices(pd.Series(["B", "C", None]), {"A": 0, "B": 1})[0]
-    array([ 1, -1, -1])
     """
     # A decimal that is written like a declared float counts as that float.
     alike = {Decimal(repr(key)): at for key, at in index_of.items() if type(key) is float}
@@ -187,9 +165,6 @@ def decimal_places(series: pd.Series, most: int) -> np.ndarray:
 
     It is ``most`` + 1 for numbers that need more, and ``most`` + 2 for cells without a finite
     number.
-
-    >>> decimal_places(pd.Series([3.0, 0.25, 1 / 3, None]), most=6)
-    array([0, 2, 7, 8])
     """
     numbers, missing = real_numbers(series)
     left = ~missing & np.isfinite(numbers)
@@ -206,9 +181,6 @@ def truths(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """1 for true and 0 for false, int64, and which cells are missing.
 
     True and false are whatever equals 1 and 0, and the words in upper or lower case.
-
-    >>> truths(pd.Series([True, "FALSE", "maybe"]))
-    (array([ 1,  0, -1]), array([False, False,  True]))
     """
     index_of = {0: 0, 1: 1, "false": 0, "true": 1}
     listed, places = _distinct(series)
@@ -218,11 +190,7 @@ def truths(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def whole_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest whole numbers, int64, ties to even, clipped to ``LARGEST_WHOLE``.
-
-    >>> whole_numbers(pd.Series([2.5, 3.2, None]))
-    (array([2, 3, 0]), array([False, False,  True]))
-    """
+    """The nearest whole numbers, int64, ties to even, clipped to ``LARGEST_WHOLE``."""
     kind = series.dtype.kind
     if kind in "bi":
         numbers = series.to_numpy(dtype=np.int64, na_value=False if kind == "b" else 0)
@@ -239,11 +207,7 @@ def whole_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def real_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers, float64; those beyond float64 are infinite.
-
-    >>> real_numbers(pd.Series(["0.5", 2]))
-    (array([0.5, 2. ]), array([False, False]))
-    """
+    """The numbers, float64; those beyond float64 are infinite."""
     if series.dtype.kind in "biuf":
         numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers, np.isnan(numbers)
@@ -252,11 +216,7 @@ def real_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cells(series: pd.Series) -> list:
-    """The cells as Python objects, none of them changed by the types of the others.
-
-    >>> cells(pd.Series([1, "A"]))
-    [1, 'A']
-    """
+    """The cells as Python objects, none of them changed by the types of the others."""
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
         return series.to_numpy().tolist()
     return list(series.to_numpy(dtype=object))
@@ -274,21 +234,13 @@ def _distinct(series: pd.Series) -> tuple[list, np.ndarray | slice]:
 
 
 def filled(values: list, dtype: type) -> tuple[np.ndarray, np.ndarray]:
-    """The values with zeros in place of ``None``, and where those are.
-
-    >>> filled([3, None], np.int64)
-    (array([3, 0]), array([False,  True]))
-    """
+    """The values with zeros in place of ``None``, and where those are."""
     missing = np.array([value is None for value in values], dtype=bool)
     return np.array([0 if value is None else value for value in values], dtype=dtype), missing
 
 
 def whole(number: Number | None) -> int | None:
-    """The nearest whole number, ties to even, clipped to ``LARGEST_WHOLE``.
-
-    >>> whole(2.5), whole(None)
-    (2, None)
-    """
+    """The nearest whole number, ties to even, clipped to ``LARGEST_WHOLE``."""
     if number is None:
         return None
     # Compare before rounding, because the digits of Decimal("1e999999999") do not fit in memory.
@@ -309,11 +261,7 @@ def _number(cell: Any) -> Number | None:
 
 
 def real(number: Number) -> float:
-    """The nearest float, infinite beyond the largest.
-
-    >>> real(10**400)
-    inf
-    """
+    """The nearest float, infinite beyond the largest."""
     try:
         return float(number)
     except OverflowError:

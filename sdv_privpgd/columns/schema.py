@@ -32,16 +32,6 @@ class Schema:
     Attributes:
         columns: The user's columns.
         differences: The differences of columns in order, which are attributes that no user sees.
-
-    >>> schema = Schema.from_sdv(
-    ...     {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}},
-    ...     public_domain={
-    ...         "age": {"range_min": 0, "range_max": 99, "decimal_places": 0, "num_bins": 10},
-    ...         "ward": {"range_values": ["A", "B"]},
-    ...     },
-    ... )
-    >>> schema.domain()  # each column has a code for missing
-    Domain(attributes=('age', 'ward'), sizes=(11, 3))
     """
 
     columns: tuple[Column, ...]

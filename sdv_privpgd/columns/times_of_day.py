@@ -16,12 +16,6 @@ def on_days(facts: Mapping[str, Mapping]) -> list[str]:
     Nothing is said where a format is declared, which says what is written, where both ends are
     Python's ``date``, which has no time, nor of what an earlier fit found (``frequencies``).
     ``facts`` are what is declared of each modelled column, its sdtype among them.
-
-    >>> born = {"sdtype": "datetime", "range_min": "1920-01-01", "range_max": "2004-12-31"}
-    >>> on_days({"born": born})[0][:56]
-    "The dates of ['born'] are counted in days, as their decl"
-    >>> on_days({"born": {**born, "range_max": "2004-12-31 23:59:59"}})
-    []
     """
     named = [name for name, each in facts.items() if _is_of_days(name, each)]
     if not named:

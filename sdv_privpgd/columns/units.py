@@ -17,11 +17,7 @@ _WRITTEN = {
 
 
 def unit_of_format(datetime_format: str) -> str:
-    """The finest unit that a format writes.
-
-    >>> unit_of_format("%d.%m.%Y %H:%M")
-    'm'
-    """
+    """The finest unit that a format writes."""
     directives = re.findall("%[-#]?(.)", datetime_format)
     for unit, letters in _WRITTEN.items():
         if any(letter in letters for letter in directives):
@@ -34,9 +30,6 @@ def unit_of_bounds(low: int, high: int) -> str:
 
     It is microseconds for a range of more nanoseconds than int64 can count. The bounds are in
     nanoseconds since 1970.
-
-    >>> unit_of_bounds(0, 86_400 * 10**9), unit_of_bounds(0, 10**9)
-    ('D', 's')
     """
     moments = np.array([low, high]).astype("datetime64[ns]")
     for unit in ("D", "s"):

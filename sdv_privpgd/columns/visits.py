@@ -38,10 +38,6 @@ class Visits:
 
     Raises:
         ValueError: For what contradicts itself.
-
-    >>> visits = Visits(person="patient", most=3, by="admitted", previous=("ward",))
-    >>> visits.added
-    ('admitted (since the row before)', 'ward (row before)', 'rows of the person')
     """
 
     person: str
@@ -80,11 +76,7 @@ class Visits:
         previous: Sequence[str] | str = (),
         per_person: Sequence[str] | str = (),
     ) -> "Visits | None":
-        """The order that these arguments ask for; ``None`` if they ask for none.
-
-        >>> Visits.asked("patient", 2, None) is None
-        True
-        """
+        """The order that these arguments ask for; ``None`` if they ask for none."""
         told = {"previous": previous, "per_person": per_person}
         if by is None:
             named = [key for key, names in told.items() if _names(key, names)]
@@ -123,12 +115,7 @@ class Visits:
         return (self.since, *map(self.before, self.previous), self.number)
 
     def sdtypes(self, columns: Mapping[str, str]) -> dict[str, str]:
-        """The sdtypes of the added columns, by those of the others.
-
-        >>> visits = Visits(person="patient", most=3, by="admitted", previous=("ward",))
-        >>> visits.sdtypes({"ward": "categorical"})["ward (row before)"]
-        'categorical'
-        """
+        """The sdtypes of the added columns, by those of the others."""
         kinds = {self.before(name): columns[name] for name in self.previous}
         found = {self.since: "numerical", **kinds, self.number: "ordinal"}
         return {name: found[name] for name in self.added}
@@ -139,11 +126,6 @@ class Visits:
         Args:
             columns: The names of all columns.
             modelled: The sdtypes of the modelled ones.
-
-        >>> visits = Visits(person="patient", most=3, by="admitted", previous=("ward",))
-        >>> visits.require(["admitted"], {"admitted": "datetime", "ill": "boolean"})
-        Traceback (most recent call last):
-        ValueError: previous names ['ward'], which are no modelled columns: choose from ['ill'].
         """
         if modelled.get(self.by) not in _ORDERED:
             raise ValueError(
@@ -170,13 +152,6 @@ class Visits:
 
         What the row before had has the codes of the column itself, and missing. How long ago it
         was has cells that grow with the time, by a public rule.
-
-        >>> from sdv_privpgd.columns.parsing import describe
-        >>> ward = describe("ward", {"sdtype": "categorical", "range_values": ["A", "B"]})
-        >>> day = describe("day", {"sdtype": "numerical", "range_min": 0, "range_max": 9})
-        >>> visits = Visits(person="patient", most=2, by="day", previous=("ward",))
-        >>> [column.size for column in visits.columns_of({"ward": ward, "day": day})[1:]]
-        [3, 2]
         """
         found = {
             self.before(name): _named(own[name], self.before(name))
@@ -200,22 +175,12 @@ def steps(clock: Column) -> int:
     """How many ticks of a column of dates or numbers are one step of how long ago a row was.
 
     A step is a tick, such as a day, and no less than a second.
-
-    >>> from sdv_privpgd.columns.bins import Ticks
-    >>> steps(Column(name="seen", sdtype="datetime", cells=Ticks(0, 9, 2), unit="D"))
-    1
     """
     return _SECOND.get(clock.unit or "", 1)
 
 
 def time_between(clock: Column, before: np.ndarray, now: np.ndarray) -> np.ndarray:
-    """How long ago the row before was, as the added column's numbers; both as cells hold values.
-
-    >>> from sdv_privpgd.columns.bins import Ticks
-    >>> clock = Column(name="dose", sdtype="numerical", cells=Ticks(0, 99, 2), decimal_places=1)
-    >>> time_between(clock, np.array([5]), np.array([30]))
-    array([2.5])
-    """
+    """How long ago the row before was, as the added column's numbers; both as cells hold values."""
     apart = now - before
     return apart // steps(clock) if clock.unit is not None else clock.numbers(apart)
 
@@ -224,11 +189,6 @@ def time_after(clock: Column, before: np.ndarray, since: np.ndarray) -> np.ndarr
     """The times of rows so long after others, not beyond the column's range.
 
     All are as the cells of their columns hold values.
-
-    >>> from sdv_privpgd.columns.bins import Ticks
-    >>> clock = Column(name="seen", sdtype="datetime", cells=Ticks(0, 9, 2), unit="D")
-    >>> time_after(clock, np.array([5, 5]), np.array([3, 8]))
-    array([8, 9])
     """
     return np.clip(before + since * steps(clock), *clock.cells.ends)
 

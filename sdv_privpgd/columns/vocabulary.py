@@ -21,41 +21,26 @@ _ALL_KEYS = {key for keys in _KEYS.values() for key in keys}
 
 
 def modelled(columns: Mapping[str, Mapping], keys: Collection[str]) -> list[str]:
-    """The names of the columns that are modelled, of which SDV's facts are given.
-
-    >>> modelled({"age": {"sdtype": "numerical"}, "mail": {"sdtype": "email"}}, keys=())
-    ['age']
-    """
+    """The names of the columns that are modelled, of which SDV's facts are given."""
     return [
         name for name, facts in columns.items() if facts.get("sdtype") in _KEYS and name not in keys
     ]
 
 
 def needed(sdtype: str) -> list[str]:
-    """The keys that determine the cells of a column.
-
-    >>> needed("numerical"), needed("boolean")
-    (['range_min', 'range_max'], [])
-    """
+    """The keys that determine the cells of a column."""
     return [key for key in _KEYS[sdtype] if key in (*_RANGE, "range_values")]
 
 
 def blank(facts: Mapping) -> list[str]:
-    """The keys that have to be declared for a column and are not.
-
-    >>> blank({"sdtype": "numerical", "range_min": 0})
-    ['range_max']
-    """
+    """The keys that have to be declared for a column and are not."""
     if facts.get("other_value") is not None:  # it is a category, too
         return []
     return [key for key in needed(facts["sdtype"]) if _is_empty(facts.get(key))]
 
 
 def check_facts(public_domain: object) -> None:
-    """Raises ``ValueError`` unless it maps columns to facts, whatever the facts are.
-
-    >>> check_facts({"age": {"range_min": 0}})
-    """
+    """Raises ``ValueError`` unless it maps columns to facts, whatever the facts are."""
     for problem in _unmapped(public_domain):
         raise ValueError(problem)
 
@@ -63,11 +48,7 @@ def check_facts(public_domain: object) -> None:
 def problems(
     columns: Mapping[str, Mapping], keys: Collection[str], public_domain: object
 ) -> Iterator[str]:
-    """Sentences on all that names no column, no modelled one, or is no fact on it.
-
-    >>> next(problems({"age": {"sdtype": "numerical"}}, (), {"agee": {}}))[:47]
-    "public_domain names 'agee', which is not a colu"
-    """
+    """Sentences on all that names no column, no modelled one, or is no fact on it."""
     yield from _unmapped(public_domain)
     if not isinstance(public_domain, Mapping):
         return

@@ -15,11 +15,6 @@ def words_of(facts: ColumnFacts) -> dict[str, Any]:
     Dates become text: in their format, or in ISO 8601. So a date should not be finer than what its
     format writes. Whether dates have a format is always said. Frequencies of categories are read
     beside these categories alone.
-
-    >>> words_of(NumberFacts(low=0, high=99, decimal_places=0))
-    {'decimal_places': 0, 'range_min': 0, 'range_max': 99}
-    >>> words_of(DateFacts(low=0))
-    {'datetime_format': None, 'range_min': '1970-01-01 00:00:00'}
     """
     if isinstance(facts, NumberFacts):
         own = {"decimal_places": facts.decimal_places, "increment": facts.increment}

@@ -42,15 +42,6 @@ def move(
         sizes: How many codes each attribute has.
         scales: What a step between codes counts.
         generator: Draws the donors that are examined, and breaks ties.
-
-    >>> from sdv_privpgd.constraints.rules import Combinations
-    >>> rule = Combinations(("country", "city"), (2, 2), np.array([[0, 0], [1, 1]]))
-    >>> codes = np.array([[0, 0], [1, 1], [0, 1]])
-    >>> own = {"sizes": np.array([2, 2]), "scales": np.zeros(2)}
-    >>> own["generator"] = np.random.default_rng(0)
-    >>> move(codes, [rule], None, {"country": 0, "city": 1}, ["city"], **own)
-    >>> codes[2]
-    array([1, 1])
     """
     names = list(dict.fromkeys(name for rule in group for name in rule.names))
     axes = np.array([axes_of[name] for name in names], dtype=np.int64)
@@ -91,12 +82,7 @@ def nearest(
     scales: np.ndarray,
     generator: np.random.Generator,
 ) -> np.ndarray:
-    """The index of each row's nearest row among those examined in the pool.
-
-    >>> pool, generator = np.array([[0], [5], [9]]), np.random.default_rng(0)
-    >>> nearest(np.array([[8], [1]]), pool, np.array([0]), np.array([0.1]), generator)
-    array([2, 0])
-    """
+    """The index of each row's nearest row among those examined in the pool."""
     looked = generator.permutation(len(pool))[:_DONORS]
     near = pool[np.ix_(looked, axes)]
     found = np.empty(len(wanted), dtype=np.int64)

@@ -34,15 +34,6 @@ class Order:
 
     Both are numerical columns or both are dates. Dates of different units are compared strictly in
     the coarser unit, as SDV compares them.
-
-    >>> from sdv_privpgd.columns.bins import Ticks
-    >>> low, high = (
-    ...     Column(name=name, sdtype="numerical", cells=Ticks(0, 9, 5), decimal_places=0)
-    ...     for name in ("low", "high")
-    ... )
-    >>> order = Order(low, high, strict=False)
-    >>> order.allows({"low": np.array([0, 4]), "high": np.array([3, 1])})
-    array([ True, False])
     """
 
     low: Column
@@ -175,19 +166,6 @@ def settle(
     Only values of rows in the wrong order move. First, values move that leave the other column no
     room in its cell. Then one of the two, chosen at random, moves evenly to where its cell and the
     other value leave it room. Columns in ``held`` stay as they are.
-
-    >>> from sdv_privpgd.columns.bins import Ticks
-    >>> low, high = (
-    ...     Column(name=name, sdtype="numerical", cells=Ticks(0, 9, 1), decimal_places=0)
-    ...     for name in ("low", "high")
-    ... )
-    >>> order, codes = Order(low, high, strict=False), {"low": np.array([0]), "high": np.array([0])}
-    >>> places = {"low": np.array([0.9]), "high": np.array([0.2])}
-    >>> order.holds(codes, places)
-    array([False])
-    >>> settle([order], codes, places, np.random.default_rng(0))
-    >>> order.holds(codes, places)
-    array([ True])
     """
     columns = {column.name: column for order in orders for column in (order.low, order.high)}
     for _ in range(_SWEEPS):

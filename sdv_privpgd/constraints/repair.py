@@ -33,23 +33,11 @@ _FEWEST = 1000
 
 
 class ConstraintError(ValueError):
-    """Raised if next to no row that a model can give obeys a rule.
-
-    >>> issubclass(ConstraintError, ValueError)
-    True
-    """
+    """Raised if next to no row that a model can give obeys a rule."""
 
 
 class Predicate(Protocol):
-    """A rule that is a black box.
-
-    >>> class Even:
-    ...     name = "even"
-    ...     def __call__(self, columns):
-    ...         return columns["number"].to_numpy() % 2 == 0
-    >>> Even()({"number": pd.Series([1, 2])})
-    array([False,  True])
-    """
+    """A rule that is a black box."""
 
     @property
     def name(self) -> str:
@@ -89,19 +77,6 @@ class Repair:
         predicates: The rules about values only.
         decode: Turns codes and positions into columns of the user's values.
         differences: Says which columns are computed from another column and a difference.
-
-    >>> from sdv_privpgd.columns.bins import Categories
-    >>> from sdv_privpgd.constraints.rules import Combinations
-    >>> columns = [
-    ...     Column(name=name, sdtype="categorical", cells=Categories(values), nullable=False)
-    ...     for name, values in (("country", ("DK", "SE")), ("city", ("Aarhus", "Lund")))
-    ... ]
-    >>> rule = Combinations(("country", "city"), (2, 2), np.array([[0, 0], [1, 1]]))
-    >>> repair = Repair(columns, [rule], [], decode=lambda codes, positions: {})
-    >>> codes = np.array([[0, 0], [1, 1], [0, 1]])
-    >>> codes, _, obeys = repair(codes, np.full((3, 2), 0.5), np.random.default_rng(0))
-    >>> bool(obeys.all()), bool(codes[2, 0] == codes[2, 1])
-    (True, True)
     """
 
     def __init__(

@@ -18,11 +18,7 @@ _LARGEST = 1 << 22
 
 
 class Rule(Protocol):
-    """A condition on single rows. Arrays have one entry a row, for each column; they broadcast.
-
-    >>> isinstance(OneHot(("a",), (np.array([True]),), (np.array([True]),)).names, tuple)
-    True
-    """
+    """A condition on single rows. Arrays have one entry a row, for each column; they broadcast."""
 
     @property
     def names(self) -> Clique:
@@ -61,13 +57,7 @@ class _OfCells:
 
 @dataclass(frozen=True, eq=False)
 class Combinations(_OfCells):
-    """Some columns together have one of the listed combinations of codes, shape (entry, column).
-
-    >>> rule = Combinations(("country", "city"), (2, 2), np.array([[0, 0], [1, 1]]))
-    >>> rule.possible()["country", "city"]
-    array([[ True, False],
-           [False,  True]])
-    """
+    """Some columns together have one of the listed combinations of codes, shape (entry, column)."""
 
     names: Clique
     sizes: tuple[int, ...]
@@ -98,11 +88,6 @@ class OneHot(_OfCells):
     """Exactly one of the columns is 1, and the others are 0.
 
     ``zero`` and ``one`` mark the codes of each column that are these values, bool.
-
-    >>> zero, one = np.array([True, False]), np.array([False, True])
-    >>> rule = OneHot(("red", "green"), (zero, zero), (one, one))
-    >>> rule.allows({"red": np.array([0, 1]), "green": np.array([1, 1])})
-    array([ True, False])
     """
 
     names: Clique
@@ -132,14 +117,7 @@ class OneHot(_OfCells):
 
 
 class Knowing(Protocol):
-    """Knows of cells that hold no row.
-
-    >>> class FirstIsEmpty:
-    ...     def possible(self):
-    ...         return {("a",): np.array([False, True])}
-    >>> possible_of([FirstIsEmpty()], Domain(("a",), (2,)))
-    {('a',): array([False,  True])}
-    """
+    """Knows of cells that hold no row."""
 
     def possible(self) -> dict[Clique, np.ndarray]:
         """Marks the cells that can hold rows, for some cliques, bool."""
@@ -147,13 +125,7 @@ class Knowing(Protocol):
 
 
 def possible_of(rules: Sequence[Knowing], domain: Domain) -> dict[Clique, np.ndarray]:
-    """Marks the cells of some cliques, in the domain's order, that can hold rows that obey, bool.
-
-    >>> rule = Combinations(("city", "country"), (2, 2), np.array([[0, 0], [0, 1]]))
-    >>> possible_of([rule], Domain(("country", "city"), (2, 2)))["country", "city"]
-    array([[ True, False],
-           [ True, False]])
-    """
+    """Marks the cells of some cliques, in the domain's order, that can hold rows that obey."""
     found: dict[Clique, np.ndarray] = {}
     for rule in rules:
         for names, allowed in rule.possible().items():
@@ -165,14 +137,7 @@ def possible_of(rules: Sequence[Knowing], domain: Domain) -> dict[Clique, np.nda
 
 
 def groups(rules: Sequence[Rule]) -> list[list[Rule]]:
-    """Groups of rules that share columns, directly or through other rules.
-
-    >>> codes = np.array([[0, 0]])
-    >>> pairs = ("a", "b"), ("c", "d"), ("b", "e")
-    >>> rules = [Combinations(names, (2, 2), codes) for names in pairs]
-    >>> [[rule.names for rule in group] for group in groups(rules)]
-    [[('c', 'd')], [('a', 'b'), ('b', 'e')]]
-    """
+    """Groups of rules that share columns, directly or through other rules."""
     found: list[list[Rule]] = []
     for rule in rules:
         joined = [each for each in found if any(set(rule.names) & set(o.names) for o in each)]

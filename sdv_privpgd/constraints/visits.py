@@ -13,15 +13,6 @@ def visit_rules(visits: Visits, columns: Sequence[Column]) -> tuple[Rule, ...]:
     """The rules that the added columns obey, as far as the columns are there.
 
     A first row has no row before it, and a person of one row has no other than a first one.
-
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> day = describe("day", {"sdtype": "numerical", "range_min": 0, "range_max": 9})
-    >>> visits = Visits(person="who", most=2, by="day")
-    >>> [rule] = visit_rules(visits, visits.columns_of({"day": day}, num_bins=2))
-    >>> rule.possible()["day (since the row before)", "rows of the person"]
-    array([[False,  True],
-           [False,  True],
-           [ True,  True]])
     """
     known = {column.name: column for column in columns}
     if visits.since not in known:

@@ -15,11 +15,7 @@ from sdv_privpgd.discovery.grids import DAY
 
 
 def within(known: Ranged, low: Number, high: Number) -> Ranged:
-    """The facts with the bounds found, unless they are declared, and none beyond the other.
-
-    >>> within(NumberFacts(low=0), -8, 128).ends
-    (Fraction(0, 1), Fraction(128, 1))
-    """
+    """The facts with the bounds found, unless they are declared, and none beyond the other."""
     first = low if known.low is None else known.low
     last = high if known.high is None else known.high
     if first > last:
@@ -28,21 +24,13 @@ def within(known: Ranged, low: Number, high: Number) -> Ranged:
 
 
 def inside(cuts: Sequence[Number], facts: NumberFacts | DateFacts) -> tuple:
-    """The cuts that lie in the range.
-
-    >>> inside([-5, 5, 15], NumberFacts(low=0, high=10))
-    (5,)
-    """
+    """The cuts that lie in the range."""
     low, high = facts.ends
     return tuple(cut for cut in cuts if low < exactly(cut) <= high)
 
 
 def starts_of(column: Column) -> list[float] | list[int]:
-    """The smallest number of each cell, of dates in nanoseconds since 1970.
-
-    >>> starts_of(Column(name="age", sdtype="numerical", cells=Ticks(0, 9, 2), decimal_places=0))
-    [0.0, 5.0]
-    """
+    """The smallest number of each cell, of dates in nanoseconds since 1970."""
     if isinstance(column.cells, Interval):
         return column.cells.edges[: column.num_values].tolist()
     assert isinstance(column.cells, Ticks)
@@ -53,11 +41,7 @@ def starts_of(column: Column) -> list[float] | list[int]:
 
 
 def numbers_at(column: Column) -> np.ndarray:
-    """The smallest number of each cell, of dates in units of their precision.
-
-    >>> numbers_at(Column(name="age", sdtype="numerical", cells=Ticks(0, 9, 2), decimal_places=0))
-    array([0., 5.])
-    """
+    """The smallest number of each cell, of dates in units of their precision."""
     cells = column.cells
     assert isinstance(cells, Interval | Ticks)
     starts = cells.edges if isinstance(cells, Interval) else cells.starts
@@ -65,12 +49,7 @@ def numbers_at(column: Column) -> np.ndarray:
 
 
 def range_of(column: Column, ends: tuple[int, int]) -> tuple[Number, Number]:
-    """The range from one cell to another, of dates in nanoseconds since 1970.
-
-    >>> age = Column(name="age", sdtype="numerical", cells=Ticks(0, 9, 2), decimal_places=0)
-    >>> range_of(age, (0, 1))
-    (0, 9)
-    """
+    """The range from one cell to another, of dates in nanoseconds since 1970."""
     first, last = ends
     if isinstance(column.cells, Interval):
         edges = column.cells.edges
@@ -89,10 +68,6 @@ def counted_in(low: int, high: int, unit: str, datetime_format: str | None) -> t
     """A range of moments, in nanoseconds since 1970, as bounds of dates of a unit or a format.
 
     The unit of dates without a format follows from their bounds.
-
-    >>> first, last = counted_in(0, 30 * DAY, "s", None)
-    >>> last - 30 * DAY == DAY - 10**9  # the last second of the day
-    True
     """
     if datetime_format is not None:
         own = unit_of_format(datetime_format)

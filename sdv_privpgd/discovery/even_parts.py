@@ -35,13 +35,6 @@ class EvenParts:
         of_code: The part of each code.
         first: The code of the first cell of the range, and the first part in it.
         num_cells: The number of cells in the range.
-
-    >>> from sdv_privpgd.columns.cutting import column_of
-    >>> from sdv_privpgd.columns.facts import NumberFacts
-    >>> age = column_of("age", NumberFacts(low=0, high=31, decimal_places=0))
-    >>> parts = EvenParts.of(Fenced(inner=age, declared={"range_max": 31}))
-    >>> parts.of_code.tolist()[:9], parts.of_code.tolist()[-3:]  # the last: above 31, missing
-    ([0, 0, 0, 0, 1, 1, 1, 1, 2], [7, 8, 9])
     """
 
     name: str
@@ -77,23 +70,12 @@ class EvenParts:
 
 @dataclass(frozen=True)
 class Counted:
-    """The noisy counts of parts, and the part of each cell.
-
-    >>> Counted(NoisyTable(np.array([40.0, 9.0]), 4.0), np.array([0, 0, 1, 1])).counts.variance
-    4.0
-    """
+    """The noisy counts of parts, and the part of each cell."""
 
     counts: NoisyTable
     of_cell: np.ndarray
 
 
 def has_even_parts(fenced: Fenced) -> bool:
-    """Whether a column has enough cells between declared ends for even parts to be worth a look.
-
-    >>> from sdv_privpgd.columns.cutting import column_of
-    >>> from sdv_privpgd.columns.facts import NumberFacts
-    >>> age = column_of("age", NumberFacts(low=0, high=31, decimal_places=0))
-    >>> has_even_parts(Fenced(inner=age, declared={"range_min": 0, "range_max": 31}))
-    True
-    """
+    """Whether a column has enough cells between declared ends for even parts to be worth a look."""
     return len(fenced.declared) == 2 and fenced.inner.num_values >= 2 * _PARTS

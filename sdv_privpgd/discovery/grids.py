@@ -32,9 +32,6 @@ class Grid(Generic[Cells]):
         cells: The fine cells.
         groups: The group of each cell, ascending without gaps.
         dearness: The evidence, in nats, that it takes to believe that a group holds rows.
-
-    >>> len(POWERS.cells), len(POWERS.dearness)
-    (169, 14)
     """
 
     cells: Cells

@@ -27,9 +27,6 @@ class Look:
         asks: The questions of the first look: which values many rows have (``categories``,
             ``numbers``), in which groups (``coarse``) and cells (``grid``) of the first grid rows
             lie, and how precise they are (``precision``).
-
-    >>> Look(name="age", known=NumberFacts(low=0), asks=frozenset()).has_range
-    False
     """
 
     name: str
@@ -50,9 +47,6 @@ def worth_a_look(
     These are columns without a domain, and those whose domain is so large that it matters where in
     it rows lie: many categories, or a range of more values than cells. An increment is left out,
     because a range is found first.
-
-    >>> list(worth_a_look({"age": NumberFacts(low=0), "ill": TruthFacts()}))
-    ['age']
     """
     return {
         name: replace(facts, increment=None) if isinstance(facts, NumberFacts) else facts
@@ -62,11 +56,7 @@ def worth_a_look(
 
 
 def look_into(name: str, known: ColumnFacts) -> Look:
-    """Decides what the first look has to ask to find what is not known of a column.
-
-    >>> sorted(look_into("age", NumberFacts(decimal_places=0)).asks)
-    ['coarse', 'grid', 'numbers']
-    """
+    """Decides what the first look has to ask to find what is not known of a column."""
     asks: set[str] = set()
     if isinstance(known, CategoryFacts) and known.lacks_domain:
         asks = {"categories"}

@@ -55,9 +55,6 @@ class Groups(NamedTuple):
         stddev: The standard deviation of each of these.
         within: The number of all other rows.
         within_stddev: Its standard deviation.
-
-    >>> Groups({"range_min": 40.0}, 3.0, 5.0, 957.0, 5.0).clear
-    {'range_min': 40.0}
     """
 
     beyond: Mapping[str, float]
@@ -67,11 +64,7 @@ class Groups(NamedTuple):
     within_stddev: float
 
     def given(self, total: Total) -> "Groups":
-        """The numbers if that of all rows is known: what all groups miss of it is shared out.
-
-        >>> Groups({"range_min": 46.0}, 4.0, 4.0, 946.0, 4.0).given(Total(1_000.0, 0.0)).within
-        947.3333333333334
-        """
+        """The numbers if that of all rows is known: what all groups miss of it is shared out."""
         if total.stddev:
             return self
         own, within = self.stddev**2, self.within_stddev**2
@@ -90,9 +83,6 @@ class Groups(NamedTuple):
         """All rows but those without a value and those that do not clearly lie beyond an end.
 
         The noise of what lies inside has no part in it.
-
-        >>> Groups({"range_min": 1.0}, 4.0, 3.0, 946.0, 9.0).held(Total(1_000.0, 0.0)).value
-        995.0
         """
         clear = self.clear
         unclear = [rows for key, rows in self.beyond.items() if key not in clear]
@@ -121,13 +111,6 @@ class Beyond:
         is_date: Whether it has dates.
         ends: These ends, in SDV's words.
         groups: The noisy numbers of rows.
-
-    >>> groups = Groups({"range_max": 960.0}, -3.0, 5.0, 42.0, 16.0)
-    >>> ages = Beyond(name="age", is_date=False, ends={"range_max": 9}, groups=groups)
-    >>> ages.misfit(Total(1_000.0, 0.0))[:56]
-    "About 96 % of the rows of 'age' lie outside its declared"
-    >>> ages.misfit(Total(1_200.0, 0.0)) is None
-    True
     """
 
     name: str
@@ -178,12 +161,6 @@ class Fenced:
     Attributes:
         inner: The column without these cells. Missing has a code.
         declared: The declared ends that it has, in SDV's words.
-
-    >>> from sdv_privpgd.columns.cutting import column_of
-    >>> age = column_of("age", NumberFacts(low=0, high=9, decimal_places=0))
-    >>> fenced = Fenced(inner=age, declared={"range_min": 0, "range_max": 9})
-    >>> fenced.column.locate(np.array([-1, 0, 9, 999]))[0]
-    array([ 0,  1, 10, 11])
     """
 
     inner: Column
@@ -245,15 +222,7 @@ class Fenced:
         return replace(answer, answer=counts)
 
     def sentences(self, groups: Groups, total: Total) -> list[str]:
-        """A sentence on each end beyond which many rows clearly lie.
-
-        >>> from sdv_privpgd.columns.cutting import column_of
-        >>> age = column_of("age", NumberFacts(low=0, high=2, decimal_places=0))
-        >>> groups = Groups({"range_min": 40.0}, 0.0, 2.0, 900.0, 3.5)
-        >>> said = Fenced(inner=age, declared={"range_min": 0}).sentences(groups, Total(940.0, 0.0))
-        >>> said[0][:54]
-        "About 4.3 % of the rows of 'age' lie below its declare"
-        """
+        """A sentence on each end beyond which many rows clearly lie."""
         return [
             self._sentence(key, _about(beyond, groups.stddev, total))
             for key, beyond in groups.clear.items()
@@ -296,34 +265,19 @@ def _percent(share: float) -> str:
 
 
 def part_for_short(number: int) -> Fraction:
-    """The part of the whole budget for the small questions about so many short ranges.
-
-    >>> part_for_short(1), part_for_short(9)
-    (Fraction(1, 100), Fraction(1, 50))
-    """
+    """The part of the whole budget for the small questions about so many short ranges."""
     return min(_EACH * number, _ALL)
 
 
 def fenced_whole(name: str, known: ColumnFacts) -> Fenced:
-    """A column in three groups: what lies below its declared range, inside, and above.
-
-    >>> age = NumberFacts(low=0, high=20, decimal_places=0, nullable=False)
-    >>> fenced_whole("age", age).column.locate(np.array([-1, 0, 20, 99]))[0]
-    array([0, 1, 1, 2])
-    """
+    """A column in three groups: what lies below its declared range, inside, and above."""
     assert isinstance(known, NumberFacts | DateFacts)
     whole = replace(known, cuts=None, frequencies=None, num_bins=1, nullable=True)
     return fenced(column_of(name, whole), known, known)
 
 
 def fenced(inner: Column, known: ColumnFacts, found: ColumnFacts) -> Fenced:
-    """A column that was cut finely, with the ends that were declared and that it still has.
-
-    >>> from sdv_privpgd.columns.cutting import column_of
-    >>> known, found = NumberFacts(low=0), NumberFacts(low=0, high=128)
-    >>> dict(fenced(column_of("age", found), known, found).declared)
-    {'range_min': 0}
-    """
+    """A column that was cut finely, with the ends that were declared and that it still has."""
     if not (
         isinstance(known, NumberFacts | DateFacts) and isinstance(found, NumberFacts | DateFacts)
     ):

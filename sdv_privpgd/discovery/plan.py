@@ -69,10 +69,6 @@ class Discovery(NamedTuple):
         num_rows: The noisy number of rows, where fine grids were counted.
         beyond: What lies beyond the declared ranges of columns.
         inside: The short ranges inside which some rows surely lie.
-
-    >>> from sdv_privpgd.columns.facts import NumberFacts
-    >>> Discovery(facts={"age": NumberFacts(low=0, high=99)}, doubts={}).facts["age"].high
-    99
     """
 
     facts: dict[str, ColumnFacts]
@@ -90,12 +86,7 @@ class _Others(NamedTuple):
 
 
 def reserved_delta(undeclared: Mapping[str, ColumnFacts], delta: float) -> Fraction:
-    """The part of delta that discovery needs for the thresholds.
-
-    >>> from sdv_privpgd.columns.facts import CategoryFacts
-    >>> float(reserved_delta({"job": CategoryFacts()}, 1e-5)) < 1e-6
-    True
-    """
+    """The part of delta that discovery needs for the thresholds."""
     return Fraction(delta) * _DELTA_SHARE * _thresholds(_looks(undeclared))
 
 
@@ -125,18 +116,6 @@ def discover(
             counted how many rows lie beyond their ranges.
         transcript: Gets the answers, and has those of a discovery that ended early.
         progress: Told of the measurements.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd.columns.facts import CategoryFacts
-    >>> from sdv_privpgd.privacy.ledger import PrivacyLedger
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> jobs = {"job": CategoryFacts()}
-    >>> table = PrivateTable({"job": pd.Series(["nurse", "clerk"] * 5_000)})
-    >>> kept = reserved_delta(jobs, 1e-5)
-    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE, reserved=kept))
-    >>> found = discover(table, jobs, books, Fraction(1, 2))
-    >>> "nurse" in found.facts["job"].values
-    True
     """
     if not undeclared and not short:
         return Discovery({}, {})

@@ -36,17 +36,6 @@ def cut_by_privtree(
         num_cells: For each attribute to cut how many of its first codes are cells; missing is not.
         mu_squared: For all attributes together.
         progress: Told of the attributes.
-
-    >>> from sdv_privpgd.domain import Domain
-    >>> from sdv_privpgd.privacy.dataset import Dataset
-    >>> from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> rows = np.array([[0]] * 50_000 + [[1]] * 50_000)  # of 512 cells the first two have rows
-    >>> books = Books(PrivacyLedger.open(2.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> curator = Curator(Dataset(Domain(("income",), (513,)), rows), books)
-    >>> merging = cut_by_privtree(curator, {"income": 512}, curator.ledger.remaining)["income"]
-    >>> merging.codes[:3], len(merging) < 40
-    ((0, 1, 2), True)
     """
     found = {}
     for name, number in progress(tuple(num_cells.items()), "discover"):

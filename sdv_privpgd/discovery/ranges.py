@@ -33,9 +33,6 @@ class Rough(NamedTuple):
             times, if they were asked for.
         total: The number of rows that have a value, if it was asked for and no bound is declared:
             beyond one there may be rows.
-
-    >>> Rough(NumberFacts(low=0, high=128)).is_clear
-    True
     """
 
     known: ColumnFacts
@@ -60,10 +57,6 @@ def roughly(
         rows: The number of rows; ``None`` if no answer needs it.
         alone: Numbers that many rows share, the most frequent first.
         utc: Whether dates without a format have a time zone.
-
-    >>> from sdv_privpgd.discovery.looks import look_into
-    >>> roughly(look_into("age", NumberFacts(low=0, high=99)), {}, None, []).known.high
-    99
     """
     tables = {kind: _of_values(answer) for kind, answer in answers.items()}
     precision, stretch = None, None
@@ -103,15 +96,6 @@ def looked_into(
 
     And whether values are missing. A precision that was declared is not found. ``parts`` are its
     even parts, if they were counted, and ``total`` is the number of rows in a declared range.
-
-    >>> from sdv_privpgd.columns.cutting import column_of
-    >>> from sdv_privpgd.discovery.looks import look_into
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> known = NumberFacts(low=0, high=3, decimal_places=0)
-    >>> column, query = column_of("age", known), MarginalQuery(("age",))
-    >>> answer = Measurement(query=query, answer=np.array([80, 10, 9, 1, 0]), stddev=2.0)
-    >>> looked_into(column, answer, look_into("age", known), Rough(known)).cuts
-    (1.0, 2.0, 3.0)
     """
     known, has_range = look.known, look.has_range
     assert isinstance(known, NumberFacts | DateFacts)
@@ -187,10 +171,6 @@ def categories(known: CategoryFacts, found: list[tuple[Value | None, int]]) -> C
 
     Of two values that Python finds equal the more frequent one is kept. Booleans and bytes have no
     further category: there, other values are missing.
-
-    >>> found = categories(CategoryFacts(), [("B", 40), ("A", 60), (None, 3)])
-    >>> found.values, found.other
-    (('A', 'B'), 'other')
     """
     most: dict[Any, tuple[int, Value]] = {}
     for key, number in found:
@@ -227,15 +207,7 @@ def _other(values: list[Value]) -> Value | None:
 
 
 def frequencies(known: CategoryFacts, answer: Measurement) -> CategoryFacts:
-    """The frequency of each declared category, with little noise.
-
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> answer = Measurement(
-    ...     query=MarginalQuery(("ward",)), answer=np.array([60, 40, 1]), stddev=2.0
-    ... )
-    >>> frequencies(CategoryFacts(values=("A", "B")), answer).frequencies
-    (60.0, 40.0)
-    """
+    """The frequency of each declared category, with little noise."""
     counts = answer.answer[: len(known.values or ())].astype(np.float64)
     held = pooled(NoisyTable(counts, answer.stddev**2)).tolist()
     return CategoryFacts(is_ordered=known.is_ordered, frequencies=tuple(held))

@@ -42,17 +42,6 @@ def merge_rare(
         num_categories: For each attribute to look at how many of its first codes are categories.
         mu_squared: For all attributes together.
         progress: Told of the measurements.
-
-    >>> from sdv_privpgd.domain import Domain
-    >>> from sdv_privpgd.privacy.dataset import Dataset
-    >>> from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> rows = np.array([[7]] * 5_000 + [[99]] * 5_000)
-    >>> books = Books(PrivacyLedger.open(2.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> curator = Curator(Dataset(Domain(("job",), (120,)), rows), books)
-    >>> merging = merge_rare(curator, {"job": 120}, curator.ledger.remaining)["job"]
-    >>> merging.codes[6:9], merging.codes[99], len(merging)
-    ((2, 0, 2), 1, 3)
     """
     names = [name for name, number in num_categories.items() if number >= MANY]
     answers = curator.measure(

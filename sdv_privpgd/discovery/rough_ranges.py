@@ -49,9 +49,6 @@ class Precision(NamedTuple):
     Attributes:
         code: The decimal places, or the index in ``UNITS``; a larger code means no precision.
         is_clear: Whether that was more than noise.
-
-    >>> Precision(code=2, is_clear=True).code
-    2
     """
 
     code: int
@@ -68,11 +65,6 @@ def rough_numbers(
     """What is known of numbers with their range, its cuts and their precision.
 
     The range is the declared one, or one of powers of two that reaches one further at each end.
-
-    >>> zero = int(np.searchsorted(POWERS.cells.edges, 0.0)) - 1
-    >>> stretch = Stretch(zero, zero + 26, is_clear=True)
-    >>> rough_numbers(NumberFacts(decimal_places=0), stretch, None, None, []).ends
-    (Fraction(0, 1), Fraction(128, 1))
     """
     places = known.decimal_places
     if precision is not None:
@@ -110,10 +102,6 @@ def rough_dates(
     """What is known of dates with their range, declared or of the first grid's cells, and its cuts.
 
     The format is left out if it cannot write the ends of the range.
-
-    >>> found = rough_dates(DateFacts(), Stretch(100, 120, is_clear=True), None, None, utc=False)
-    >>> [str(np.datetime64(end, "ns"))[:4] for end in found.ends]
-    ['1991', '2011']
     """
     found = known if stretch is None else _found_dates(known, stretch, precision, utc)
     found = replace(found, cuts=None, frequencies=None)

@@ -42,11 +42,7 @@ a hundredth of all rows. Cells whose sum is 3 standard deviations are kept."""
 
 @dataclass(frozen=True)
 class Stretch:
-    """The first and the last cell that may hold rows, and whether there clearly were any.
-
-    >>> Stretch(first=3, last=9, is_clear=True).last
-    9
-    """
+    """The first and the last cell that may hold rows, and whether there clearly were any."""
 
     first: int
     last: int
@@ -66,11 +62,6 @@ class Blocks:
             than the others.
         whole: The variance of what the sum of all blocks missed the number of rows by, if it was
             made up for; infinite otherwise.
-
-    >>> fine = NoisyTable(np.array([10.0, 20.0, 5.0]), variance=4.0)
-    >>> coarse = NoisyTable(np.array([34.0, 5.0]), variance=8.0)
-    >>> Blocks.combined(fine, coarse, np.array([0, 0, 1])).counts
-    array([11., 21.,  5.])
     """
 
     counts: np.ndarray
@@ -104,11 +95,6 @@ class Blocks:
         """The same cells, which together hold about all rows; what they miss, all make up for.
 
         So the sum of many is known as well as that of the few others.
-
-        >>> counts = Blocks(np.array([80.0, 0.0]), np.arange(2), 4.0, np.array([4.0, 4.0]))
-        >>> held = counts.summing_up_to(Total(90.0, 1.0))
-        >>> held.counts, held.variance_of(np.array([4.0]))
-        (array([84.44444444,  4.44444444]), array([2.22222222]))
         """
         whole = float(self.sums.sum()) + total.stddev**2
         gains = self.sums / whole * (total.value - self.counts.sum())
@@ -120,11 +106,7 @@ class Blocks:
         return variances * (1 - variances / self.whole)
 
     def stand_out(self, first: int, end: int, deviations: float) -> bool:
-        """Whether the blocks from ``first`` to before ``end`` have so many rows together.
-
-        >>> Blocks.alone(NoisyTable(np.array([9.0, 7.0]), 4.0)).stand_out(0, 1, 3.0)
-        True
-        """
+        """Whether the blocks from ``first`` to before ``end`` have so many rows together."""
         cells = (self.of_cell >= first) & (self.of_cell < end)
         variance = self.variance_of(self.sums[first:end].sum())
         return bool(self.counts[cells].sum() > deviations * math.sqrt(max(variance, 0.0)))
@@ -151,11 +133,6 @@ def searched(
         total: The approximate number of these rows.
         groups: The group of each cell, ascending without gaps.
         dearness: The evidence that it takes to believe that a group holds rows, in nats.
-
-    >>> fine = NoisyTable(np.array([0.0, 0.0, 60.0, 40.0, 0.0, 0.0]), variance=0.01)
-    >>> coarse = NoisyTable(np.array([0.0, 100.0, 0.0]), variance=0.01)
-    >>> searched(coarse, fine, 100.0, groups=[0, 0, 1, 1, 2, 2], dearness=[3.0, 3.0, 3.0])
-    Stretch(first=2, last=3, is_clear=True)
     """
     of_cell = np.asarray(groups)
     ends = _credible(coarse, total, np.asarray(dearness))
@@ -168,23 +145,14 @@ def searched(
 
 
 def likeliest_end(noisy: NoisyTable, total: float) -> tuple[int, bool]:
-    """The last code that most likely holds rows, and whether there clearly were any rows.
-
-    >>> likeliest_end(NoisyTable(np.array([80.0, 20.0, 0.0]), variance=1.0), total=100.0)
-    (1, True)
-    """
+    """The last code that most likely holds rows, and whether there clearly were any rows."""
     sets = _sets(noisy.counts.size)
     best = sets[_evidence(noisy, total, sets, np.full(noisy.counts.size, _CODE)).argmax()]
     return int(np.flatnonzero(best)[-1]), total > _CLEAR * math.sqrt(noisy.variance)
 
 
 def trimmed(blocks: Blocks, total: float) -> tuple[int, int]:
-    """The first and the last cell that matter, for ``total`` rows.
-
-    >>> counts = np.array([0.0, 60.0, 40.0, 0.0])
-    >>> trimmed(Blocks.alone(NoisyTable(counts, variance=0.01)), total=100.0)
-    (1, 2)
-    """
+    """The first and the last cell that matter, for ``total`` rows."""
     ends = blocks.counts.size - 1 - _end(blocks.backwards(), total), _end(blocks, total)
     return min(ends), max(ends)  # if all is noise, each end may lie beyond the other
 

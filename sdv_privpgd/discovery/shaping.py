@@ -31,11 +31,7 @@ _HARDLY = 1e-6
 
 
 def part_for_shapes(number: int, others: int) -> Fraction:
-    """The part of discovery's budget for so many differences, beside other columns.
-
-    >>> part_for_shapes(1, others=9) < part_for_shapes(2, others=9)
-    True
-    """
+    """The part of discovery's budget for so many differences, beside other columns."""
     return Fraction(_PARTS * number, max(_PARTS * number + others, 1))
 
 
@@ -60,12 +56,6 @@ def find_shapes(
         mu_squared: For all differences together.
         transcript: Gets the answers, and has those of a discovery that ended early.
         progress: Told of the measurements.
-
-    >>> from sdv_privpgd.privacy.ledger import PrivacyLedger
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> find_shapes(PrivateTable({}), [], books, Fraction(1, 100))  # no columns are in order
-    {}
     """
     if not differences or not mu_squared:
         return {}

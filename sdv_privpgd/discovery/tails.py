@@ -63,13 +63,6 @@ def thinned(noisy: NoisyTable, starts: np.ndarray) -> np.ndarray:
 
     ``starts`` are the smallest numbers of the cells, ascending. Where cells widen, as those of sums
     of money do, each cell far out stands for more than the one before.
-
-    >>> counts = np.array([50.0, 30.0, 20.0, 1.0, -1.0, 0.0])
-    >>> found = thinned(NoisyTable(counts, variance=1.0), np.arange(6))
-    >>> found[:3]
-    array([50., 30., 20.])
-    >>> bool((np.diff(found[3:]) < 0).all())
-    True
     """
     return np.concatenate(_parts(Blocks.alone(noisy), starts))
 
@@ -81,11 +74,6 @@ def with_light_ends(blocks: Blocks, starts: np.ndarray) -> np.ndarray:
     (``merged_neighbors``), whose rows are measured again: the noise of more codes far out would be
     seen in every mean. Blocks of cells that are known better than the cells say where rows lie
     that are too few in each cell to be seen.
-
-    >>> counts = np.array([50.0, 30.0, 20.0, 1.0, -1.0, 0.0])
-    >>> blocks = Blocks.alone(NoisyTable(counts, variance=1.0))
-    >>> bool(with_light_ends(blocks, np.arange(6))[4:].sum() < 1e-3)
-    True
     """
     before, held, after = _parts(blocks, starts)
     rows, most = _LIGHT * held.sum(), _NOISE * float(np.sqrt(blocks.cell))
@@ -159,11 +147,7 @@ def _held(blocks: Blocks, cells: slice, seen: np.ndarray) -> np.ndarray:
 
 
 def has_clear(noisy: NoisyTable) -> bool:
-    """Whether some neighboring cells clearly hold rows.
-
-    >>> has_clear(NoisyTable(np.array([3.0, 2.0, -3.0]), 1.0))
-    False
-    """
+    """Whether some neighboring cells clearly hold rows."""
     return _last_clear(noisy.counts, float(np.sqrt(noisy.variance)))[1] > 0
 
 

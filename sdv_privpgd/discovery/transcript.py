@@ -26,9 +26,6 @@ class Answered:
         found: What ``Curator.measure`` or ``Curator.discover`` gave.
         stddev: Of the noise of each count.
         has_threshold: Whether it was the latter.
-
-    >>> Answered(what="sizes", asked=("age",), found=[], stddev=2.0, has_threshold=False).what
-    'sizes'
     """
 
     what: str
@@ -39,11 +36,7 @@ class Answered:
 
 
 class Transcript:
-    """All that was answered so far, of which the first ones may be known from before.
-
-    >>> Transcript().answered
-    ()
-    """
+    """All that was answered so far, of which the first ones may be known from before."""
 
     def __init__(self, answered: Sequence[Answered] = ()) -> None:
         self._answered = list(answered)
@@ -81,15 +74,6 @@ class Asker:
 
     Attributes:
         stddev: The noise of the last answer.
-
-    >>> from sdv_privpgd.privacy.ledger import PrivacyLedger
-    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> known = Answered(what="jobs", asked=("job",), found={}, stddev=2.0, has_threshold=True)
-    >>> asker = Transcript([known]).asking(lambda: 1 / 0, books)  # nobody is asked
-    >>> asker.discover(Fraction(1, 10), Fraction(1, 10**6), what="jobs", names=["job"])
-    {}
-    >>> asker.stddev
-    2.0
     """
 
     def __init__(self, known: Transcript, opened: Callable[[], Curator], books: Books) -> None:

@@ -13,11 +13,6 @@ counted in several cells, each with its own noise."""
 
 
 def rows_unseen(ledger: PrivacyLedger) -> float:
-    """The number of rows that may lie beyond a found range unseen; 0 where none was looked for.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> rows_unseen(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    0.0
-    """
+    """The number of rows that may lie beyond a found range unseen; 0 where none was looked for."""
     asked = (each.stddev for each in ledger.charges if each.what in (SIZES, FINE_GRIDS))
     return _UNSEEN * max(asked, default=0.0) / ledger.units

@@ -65,13 +65,7 @@ def check_domain(
 
 
 def refused(metadata: "Metadata | Mapping", domain: Mapping[str, Mapping]) -> list[str]:
-    """Sentences on all that a synthesizer refuses in a public domain: it raises for the first.
-
-    >>> metadata = {"columns": {"age": {"sdtype": "numerical"}, "ill": {"sdtype": "boolean"}}}
-    >>> domain = {"age": {"range_min": 99, "range_max": 0}, "ill": {"range_values": [0, 1]}}
-    >>> [sentence[:20] for sentence in refused(metadata, domain)]
-    ["public_domain['ill']", "range_min of 'age' m"]
-    """
+    """Sentences on all that a synthesizer refuses in a public domain: it raises for the first."""
     columns, keys = table_of(metadata)
     domain = named_by_text(domain)
     said = list(problems(columns, keys, domain))

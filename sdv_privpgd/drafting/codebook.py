@@ -63,12 +63,6 @@ def read_codebook(codebook: pd.DataFrame) -> dict[str, dict]:
     Raises:
         ValueError: For a table that is no codebook, and for rows that cannot be read. The message
             names rows and no values, because the table may be the private one by mistake.
-
-    >>> codebook = pd.DataFrame(
-    ...     {"name": ["age", "ward"], "type": ["integer", "text"], "values": [None, "A; B"]}
-    ... )
-    >>> read_codebook(codebook)["ward"]
-    {'sdtype': 'categorical', 'range_values': ['A', 'B']}
     """
     where = _headers(codebook)
     cells = {

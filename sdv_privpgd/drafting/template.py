@@ -75,11 +75,7 @@ def draft_domain(source: "Metadata | Mapping | pd.Series | pd.DataFrame") -> dic
 
 
 def table_of(metadata: "Metadata | Mapping") -> tuple[dict[str, dict], list[str]]:
-    """SDV's description of each column of the only table, and its keys.
-
-    >>> table_of({"columns": {"id": {"sdtype": "id"}}, "primary_key": "id"})
-    ({'id': {'sdtype': 'id'}}, ['id'])
-    """
+    """SDV's description of each column of the only table, and its keys."""
     facts = metadata if isinstance(metadata, Mapping) else _as_dict(metadata)
     tables = facts.get("tables", {"table": facts})
     if not isinstance(tables, Mapping) or len(tables) != 1:
@@ -91,11 +87,7 @@ def table_of(metadata: "Metadata | Mapping") -> tuple[dict[str, dict], list[str]
 
 
 def named_by_text(domain: Any) -> Any:
-    """A public domain under SDV's names, which are text; anything else unchanged.
-
-    >>> named_by_text({1: {"range_min": 0}})
-    {'1': {'range_min': 0}}
-    """
+    """A public domain under SDV's names, which are text; anything else unchanged."""
     if not isinstance(domain, Mapping):
         return domain
     return {str(name): facts for name, facts in domain.items()}
@@ -117,11 +109,7 @@ def _draft(sdtype: str, known: Mapping) -> dict:
 
 
 def format_of(known: Mapping) -> dict:
-    """The metadata's date format, since a blank in its place would mean that there is none.
-
-    >>> format_of({"sdtype": "datetime", "datetime_format": "%Y"})
-    {'datetime_format': '%Y'}
-    """
+    """The metadata's date format, since a blank in its place would mean that there is none."""
     keys = ("datetime_format",) if known["sdtype"] == "datetime" else ()
     return {key: known.get(key) for key in keys}
 

@@ -49,11 +49,7 @@ def draft_metadata(dtypes: Mapping | pd.Series, *, table_name: str = "table") ->
 
 
 def listed(dtypes: Mapping | pd.Series) -> dict[str, Any]:
-    """The dtype of each column, under SDV's names, which are text.
-
-    >>> listed({"age": "int8"})
-    {'age': dtype('int8')}
-    """
+    """The dtype of each column, under SDV's names, which are text."""
     if isinstance(dtypes, pd.DataFrame):
         raise ValueError("A table has values, which are private: pass table.dtypes instead.")
     if not isinstance(dtypes, Mapping | pd.Series):
@@ -77,11 +73,7 @@ def _dtype(name: str, dtype: Any) -> Any:
 
 
 def sdtype_of(name: str, dtype: Any) -> str:
-    """SDV's word for what a column of the dtype holds. Categories of the dtype are not read.
-
-    >>> sdtype_of("admitted", np.dtype("datetime64[ns]"))
-    'datetime'
-    """
+    """SDV's word for what a column of the dtype holds. Categories of the dtype are not read."""
     if isinstance(dtype, pd.CategoricalDtype):
         return "categorical"
     for sentence in on_unread({name: dtype}):
@@ -95,9 +87,6 @@ def is_whole(dtype: Any) -> bool:
     """Whether the dtype was chosen for whole numbers.
 
     NumPy's int64 was not: pandas infers it from a file, or float64 if a cell is missing.
-
-    >>> is_whole(np.dtype("int8")), is_whole(np.dtype("int64"))
-    (True, False)
     """
     inferred = isinstance(dtype, np.dtype) and dtype.name in ("int64", "uint64")
     return dtype.kind in "iu" and not inferred

@@ -31,10 +31,6 @@ def directions(basis: np.ndarray) -> np.ndarray:
 
     Each supported code beside the others; then a trend over all codes, and one over all but the
     last, which often stands for missing. ``basis`` are the attribute's ``contrasts``.
-
-    >>> from sdv_privpgd.estimate.effects import contrasts
-    >>> directions(contrasts(2)).round(2), directions(contrasts(5)).shape
-    (array([[ 1., -1.]]), (4, 7))
     """
     size = len(basis)
     trends = []
@@ -47,14 +43,7 @@ def directions(basis: np.ndarray) -> np.ndarray:
 
 
 class ClearContrasts:
-    """What clearly stands out of the noise in residuals of pairs.
-
-    >>> from sdv_privpgd.estimate.effects import contrasts
-    >>> residual = Residual(("a", "b"), np.array([[9.0]]), variance=1.0)
-    >>> clear = ClearContrasts({name: contrasts(2) for name in "ab"}, [residual])
-    >>> clear.has_any(residual), clear.within(residual, 0 * residual.values)[0].round(1)
-    (True, array([[8.9]]))
-    """
+    """What clearly stands out of the noise in residuals of pairs."""
 
     def __init__(self, bases: Mapping[str, np.ndarray], residuals: Sequence[Residual]) -> None:
         self._directions = {

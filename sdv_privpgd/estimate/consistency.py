@@ -40,15 +40,6 @@ class ConsistentTables:
         grouped: The tables over groups, as measured.
         completed: Pairs that were measured over groups alone, as they are believed to be over finer
             groups.
-
-    >>> counts = np.array([[30.0, 20.0], [10.0, 40.0]])
-    >>> one_way = {"a": counts.sum(axis=1), "b": counts.sum(axis=0)}
-    >>> tables = ConsistentTables(
-    ...     total=100.0, one_way=one_way, tables={("a", "b"): counts}, variances={("a", "b"): 4.0},
-    ...     grouped={},
-    ... )
-    >>> tables.support(("a", "b"))
-    (array([0, 1]), array([0, 1]))
     """
 
     total: float
@@ -64,18 +55,7 @@ class ConsistentTables:
 
 
 def consistent_tables(domain: Domain, measurements: Sequence[Measurement]) -> ConsistentTables:
-    """Makes the tables of all measured cliques agree.
-
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> domain = Domain(("a", "b"), (2, 2))
-    >>> answers = {("a",): [52, 48], ("a", "b"): [[31, 18], [9, 42]]}
-    >>> tables = consistent_tables(domain, [
-    ...     Measurement(query=MarginalQuery(clique), answer=np.array(answer), stddev=2.0)
-    ...     for clique, answer in answers.items()
-    ... ])
-    >>> bool(np.allclose(tables.tables["a", "b"].sum(axis=1), tables.one_way["a"]))
-    True
-    """
+    """Makes the tables of all measured cliques agree."""
     noisy = noisy_tables(domain, measurements)
     total = estimate_total(domain, measurements).value
     grouped = grouped_tables(domain, measurements)
@@ -138,11 +118,6 @@ def reconciled(
     combined marginal, and larger sets that several tables share their inverse-variance average. A
     later shift adds up to zero over every earlier set, on which the tables already agree, so one
     pass is enough.
-
-    >>> noisy = {("a", "b"): NoisyTable(np.array([[31.0, 18.0], [9.0, 42.0]]), 4.0)}
-    >>> one_way = {"a": np.array([50.0, 50.0]), "b": np.array([40.0, 60.0])}
-    >>> reconciled(noisy, one_way, total=100.0)["a", "b"].sum(axis=0)
-    array([40., 60.])
     """
     counts = {clique: table.counts.copy() for clique, table in noisy.items()}
     shared: dict[Clique, list[Clique]] = {}

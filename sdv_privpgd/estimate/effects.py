@@ -24,9 +24,6 @@ class Residual:
         values: The residual in the ``contrasts`` of both attributes.
         variance: That of the noise of each value; infinite for a pair that was asked for over
             groups alone.
-
-    >>> Residual(("a", "b"), np.array([[3.0]]), variance=4.0).values.shape
-    (1, 1)
     """
 
     clique: Clique
@@ -39,10 +36,6 @@ class GroupSums:
     """Noisy values of ``rows @ R @ columns.T``, with R as ``Residual.values`` without its noise.
 
     They are the residual's sums over groups, in coordinates without their zero sums.
-
-    >>> one = np.array([[1.0]])
-    >>> GroupSums(rows=one, columns=one, values=np.array([[3.0]]), variance=1.0).variance
-    1.0
     """
 
     rows: np.ndarray
@@ -52,26 +45,14 @@ class GroupSums:
 
 
 def contrast_bases(tables: ConsistentTables) -> dict[str, np.ndarray]:
-    """The ``contrasts`` of each attribute's supported codes.
-
-    >>> tables = ConsistentTables(
-    ...     total=9.0, one_way={"a": np.array([4.0, 0.0, 5.0])}, tables={}, variances={}, grouped={}
-    ... )
-    >>> contrast_bases(tables)["a"].shape
-    (2, 1)
-    """
+    """The ``contrasts`` of each attribute's supported codes."""
     return {
         name: contrasts(int(np.count_nonzero(counts))) for name, counts in tables.one_way.items()
     }
 
 
 def contrasts(size: int) -> np.ndarray:
-    """An orthonormal basis of the vectors that sum to zero, shape (size, size - 1) (Helmert).
-
-    >>> contrasts(2).round(2)
-    array([[ 0.71],
-           [-0.71]])
-    """
+    """An orthonormal basis of the vectors that sum to zero, shape (size, size - 1) (Helmert)."""
     rank = np.arange(1, size)
     basis = (np.arange(size)[:, None] < rank).astype(np.float64)
     basis[rank, rank - 1] = -rank
@@ -79,16 +60,7 @@ def contrasts(size: int) -> np.ndarray:
 
 
 def residuals_of(tables: ConsistentTables, bases: Mapping[str, np.ndarray]) -> list[Residual]:
-    """The residuals of all pairs that were measured with noise and can have one.
-
-    >>> counts = np.array([[30.0, 20.0], [10.0, 40.0]])
-    >>> tables = ConsistentTables(
-    ...     total=100.0, one_way={"a": counts.sum(axis=1), "b": counts.sum(axis=0)},
-    ...     tables={("a", "b"): counts}, variances={("a", "b"): 4.0}, grouped={},
-    ... )
-    >>> residuals_of(tables, contrast_bases(tables))[0].values.round(2)
-    array([[20.]])
-    """
+    """The residuals of all pairs that were measured with noise and can have one."""
     found = []
     for clique, counts in tables.tables.items():
         # Where an attribute has one value left, the marginals say it all.
@@ -104,12 +76,7 @@ def unseen_residuals(
     bases: Mapping[str, np.ndarray],
     sums: Mapping[Clique, Sequence[GroupSums]],
 ) -> list[Residual]:
-    """The residuals of pairs that were asked for over groups alone: only their sums are known.
-
-    >>> tables = ConsistentTables(total=9.0, one_way={}, tables={}, variances={}, grouped={})
-    >>> unseen_residuals(tables, {}, {})  # nothing was asked over groups
-    []
-    """
+    """The residuals of pairs that were asked for over groups alone: only their sums are known."""
     asked = dict.fromkeys(clique for measured in tables.grouped.values() for clique in measured)
     return [
         Residual(clique, np.zeros([bases[name].shape[1] for name in clique]), math.inf)
@@ -121,12 +88,7 @@ def unseen_residuals(
 def group_sums_of(
     tables: ConsistentTables, bases: Mapping[str, np.ndarray]
 ) -> dict[Clique, list[GroupSums]]:
-    """The sums that tables over groups give for each pair's residual: one set a grouping.
-
-    >>> tables = ConsistentTables(total=9.0, one_way={}, tables={}, variances={}, grouped={})
-    >>> group_sums_of(tables, {})  # nothing was asked over groups
-    {}
-    """
+    """The sums that tables over groups give for each pair's residual: one set a grouping."""
     found: dict[Clique, list[GroupSums]] = {}
     for grouping, measured in tables.grouped.items():
         for clique, sums in margin_estimates(measured, 2).items():
@@ -151,16 +113,7 @@ def group_sums_of(
 
 
 def independent(tables: ConsistentTables, clique: Clique) -> np.ndarray:
-    """The counts of a pair if its attributes were independent.
-
-    >>> tables = ConsistentTables(
-    ...     total=10.0, one_way={"a": np.array([4.0, 6.0]), "b": np.array([5.0, 5.0])}, tables={},
-    ...     variances={}, grouped={},
-    ... )
-    >>> independent(tables, ("a", "b"))
-    array([[2., 2.],
-           [3., 3.]])
-    """
+    """The counts of a pair if its attributes were independent."""
     first, second = (tables.one_way[attribute] for attribute in clique)
     return np.outer(first, second) / tables.total
 

@@ -25,12 +25,6 @@ def surely_held(
 
     A decision that rests on this is the same from fit to fit, unless a code holds about as many
     rows as the noise can hide.
-
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> answer = np.array([60, 3, 37])
-    >>> measured = Measurement(query=MarginalQuery(("a",)), answer=answer, stddev=2.0)
-    >>> surely_held(Domain(("a",), (3,)), [measured])
-    {'a': array([ True, False,  True])}
     """
     margins = margin_estimates(noisy_tables(domain, measurements), 1)
     held = {

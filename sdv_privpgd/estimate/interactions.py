@@ -28,11 +28,7 @@ within a record."""
 
 
 class GroupedTarget(NamedTuple):
-    """A table over groups that particles should have; its weight relative to a table over codes.
-
-    >>> GroupedTarget(np.array([[[1.0]]])).weight
-    1.0
-    """
+    """A table over groups that particles should have; its weight relative to a table over codes."""
 
     values: np.ndarray
     weight: float = 1.0
@@ -55,17 +51,6 @@ def grouped_targets(tables: ConsistentTables, pairs: Mapping[Clique, np.ndarray]
     A square error is weighted in inverse proportion to the variance of the noise, as in a
     likelihood: particles that followed the noise of a few large cells would lose what the pairs say
     of many small ones.
-
-    >>> grouping = Grouping.of({name: np.array([0, 1]) for name in "abc"})
-    >>> cells = np.arange(8.0).reshape(2, 2, 2)
-    >>> tables = ConsistentTables(
-    ...     total=28.0, one_way={"a": np.array([6.0, 22.0]), "b": np.array([10.0, 18.0]),
-    ...     "c": np.array([12.0, 16.0])}, tables={}, variances={},
-    ...     grouped={grouping: {("a", "b", "c"): NoisyTable(cells, 1.0)}},
-    ... )
-    >>> target = grouped_targets(tables, pairs={})[grouping]["a", "b", "c"]
-    >>> target.values.shape, round(float(target.values.sum()), 9)
-    ((2, 2, 2), 1.0)
     """
     found = {
         grouping: _targets(tables, pairs, grouping, measured)

@@ -21,25 +21,14 @@ from sdv_privpgd.privacy.queries import (
 
 @dataclass(frozen=True)
 class NoisyTable:
-    """Counts of a clique with independent noise of one variance per cell, axes in domain order.
-
-    >>> NoisyTable(np.array([52.0, 48.0]), variance=4.0).counts.shape
-    (2,)
-    """
+    """Counts of a clique with independent noise of one variance per cell, axes in domain order."""
 
     counts: np.ndarray
     variance: float
 
 
 def noisy_tables(domain: Domain, measurements: Iterable[Measurement]) -> dict[Clique, NoisyTable]:
-    """One table a clique. A clique that was measured several times is averaged by inverse variance.
-
-    >>> domain, query = Domain(("a",), (2,)), MarginalQuery(("a",))
-    >>> answers = np.array([52, 48]), np.array([50, 46])
-    >>> measured = [Measurement(query=query, answer=answer, stddev=2.0) for answer in answers]
-    >>> noisy_tables(domain, measured)
-    {('a',): NoisyTable(counts=array([51., 47.]), variance=2.0)}
-    """
+    """Returns a table for each clique, the average by inverse variance of its measurements."""
     found: dict[Clique, list[NoisyTable]] = {}
     for measurement in measurements:
         if isinstance(measurement.query, MarginalQuery):
@@ -51,14 +40,7 @@ def noisy_tables(domain: Domain, measurements: Iterable[Measurement]) -> dict[Cl
 def grouped_tables(
     domain: Domain, measurements: Iterable[Measurement]
 ) -> dict[Grouping, dict[Clique, NoisyTable]]:
-    """The ``noisy_tables`` of each grouping, from what was measured over its groups.
-
-    >>> grouping = Grouping.of({"a": np.array([0, 0, 1])})
-    >>> query = GroupedMarginalQuery(("a",), grouping)
-    >>> measured = Measurement(query=query, answer=np.array([70, 30]), stddev=2.0)
-    >>> grouped_tables(Domain(("a",), (3,)), [measured])[grouping]
-    {('a',): NoisyTable(counts=array([70., 30.]), variance=4.0)}
-    """
+    """The ``noisy_tables`` of each grouping, from what was measured over its groups."""
     found: dict[Grouping, dict[Clique, list[NoisyTable]]] = {}
     for measurement in measurements:
         query = measurement.query
@@ -82,12 +64,7 @@ def _in_order(
 
 
 def margin_estimates(noisy: Mapping[Clique, NoisyTable], degree: int) -> dict[Clique, NoisyTable]:
-    """Each ``degree``-way marginal that tables hold, averaged over them by inverse variance.
-
-    >>> table = NoisyTable(np.array([[30.0, 20.0], [10.0, 40.0]]), variance=4.0)
-    >>> margin_estimates({("a", "b"): table}, degree=1)[("a",)]
-    NoisyTable(counts=array([50., 50.]), variance=8.0)
-    """
+    """Each ``degree``-way marginal that tables hold, averaged over them by inverse variance."""
     found: dict[Clique, list[NoisyTable]] = {}
     for clique, table in noisy.items():
         for subset in combinations(clique, degree):
@@ -99,11 +76,7 @@ def margin_estimates(noisy: Mapping[Clique, NoisyTable], degree: int) -> dict[Cl
 
 
 def averaged(tables: Sequence[NoisyTable]) -> NoisyTable:
-    """The inverse-variance average. If some tables are exact (variance 0), only those count.
-
-    >>> averaged([NoisyTable(np.array([9.0]), 1.0), NoisyTable(np.array([12.0]), 2.0)])
-    NoisyTable(counts=array([10.]), variance=0.6666666666666666)
-    """
+    """The inverse-variance average. If some tables are exact (variance 0), only those count."""
     exact = [table for table in tables if table.variance == 0]
     if exact:
         return NoisyTable(np.mean([table.counts for table in exact], axis=0), 0.0)
@@ -114,11 +87,7 @@ def averaged(tables: Sequence[NoisyTable]) -> NoisyTable:
 
 @dataclass(frozen=True)
 class Total:
-    """An estimate of the number of records and its standard deviation, 0 where it is public.
-
-    >>> Total(value=1000.0, stddev=0.0).value
-    1000.0
-    """
+    """An estimate of the number of records and its standard deviation, 0 where it is public."""
 
     value: float
     stddev: float
@@ -132,10 +101,6 @@ def estimate_total(domain: Domain, measurements: Sequence[Measurement]) -> Total
 
     Raises:
         ValueError: If neither a count nor a table was measured.
-
-    >>> count = Measurement(query=CountQuery(), answer=np.array([1000]), stddev=0.0)
-    >>> estimate_total(Domain(("a",), (2,)), [count])
-    Total(value=1000.0, stddev=0.0)
     """
     estimates = [
         NoisyTable(measurement.answer.astype(np.float64), measurement.stddev**2)

@@ -23,14 +23,6 @@ def possible_tables(tables: ConsistentTables, possible: Possible) -> Mapping[Cli
     Norm-sub, which takes as much from each positive cell, and consistency take turns until tables
     agree to within a thousandth of the records (Zhang et al. 2021, who take 400 turns, and then
     some that empty the smallest cells). Cells that no row can be in stay empty.
-
-    >>> counts = np.array([[30.0, 20.0], [-4.0, 54.0]])
-    >>> tables = ConsistentTables(
-    ...     total=100.0, one_way={"a": counts.sum(axis=1), "b": counts.sum(axis=0)},
-    ...     tables={("a", "b"): counts}, variances={("a", "b"): 4.0}, grouped={},
-    ... )
-    >>> possible_tables(tables, {})["a", "b"].round().tolist()
-    [[26.0, 24.0], [0.0, 50.0]]
     """
     total = tables.total
     one_way = {name: counts[counts > 0] for name, counts in tables.one_way.items()}

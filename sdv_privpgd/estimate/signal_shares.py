@@ -28,9 +28,6 @@ def signal_shares(squares: np.ndarray, freedoms: np.ndarray) -> np.ndarray:
         squares: Each effect's square norm in units of the noise's variance in a direction, so that
             it is chi-squared without signal; infinite where there is no noise.
         freedoms: In how many directions each effect can vary, at least 1.
-
-    >>> signal_shares(np.array([8.0, 11.0, 9.0, 900.0]), np.full(4, 9)).round(1)
-    array([0., 0., 0., 1.])
     """
     shares = np.ones(len(squares))
     noisy = np.isfinite(squares)
@@ -57,10 +54,6 @@ def shared_chances(logs: np.ndarray, is_none: np.ndarray) -> np.ndarray:
 
     Returns:
         Probabilities, shape (effect, size).
-
-    >>> logs = np.log([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.5, 0.5]])
-    >>> shared_chances(logs, np.array([True, False])).round(2)[3]
-    array([1., 0.])
     """
     likelihoods = np.exp(logs - logs.max(axis=1, keepdims=True))
     added = _NO_SIGNAL * is_none

@@ -71,10 +71,6 @@ class Signal:
         variances: Along each pair of a direction of rows and one of columns.
         rows: The directions of rows, as columns of a matrix.
         columns: The directions of columns.
-
-    >>> one = np.array([[1.0]])
-    >>> Signal(np.array([[12.0]]), one, one).mean(Residual(("a", "b"), np.array([[4.0]]), 4.0), ())
-    array([[3.]])
     """
 
     variances: np.ndarray
@@ -120,11 +116,6 @@ def signals_of(
     other residuals, and the prior, say where in the table it lies.
 
     ``bases`` are those of the residuals. ``progress`` is told of the steps, by the name ``stage``.
-
-    >>> from sdv_privpgd.progress import silent
-    >>> tables = ConsistentTables(total=9.0, one_way={}, tables={}, variances={}, grouped={})
-    >>> signals_of(tables, {}, [], {}, silent, "denoise")  # no pair was asked for
-    []
     """
     priors = {
         name: _prior(tables.one_way[name], bases[name])

@@ -21,13 +21,7 @@ record."""
 
 
 def possible_cells(clique: Clique, shape: tuple[int, ...], possible: Possible) -> np.ndarray:
-    """Marks the cells of a clique's table that can hold rows, by all that ``possible`` says of it.
-
-    >>> possible = {("a", "b"): np.array([[True, True], [False, True]])}
-    >>> possible_cells(("b", "a"), (2, 2), possible)
-    array([[ True, False],
-           [ True,  True]])
-    """
+    """Marks the cells of a clique's table that can hold rows, by all that ``possible`` says."""
     allowed = np.ones(shape, dtype=bool)
     for known, own in possible.items():
         if set(known) <= set(clique):
@@ -41,25 +35,12 @@ def few_choices(allowed: np.ndarray) -> bool:
     """Whether each code of a pair's attributes goes with at most two codes of the other.
 
     That is so where one of several columns is 1, or where two columns say the same.
-
-    >>> bool(few_choices(np.eye(4, dtype=bool))), bool(few_choices(np.ones((4, 4), dtype=bool)))
-    (True, False)
     """
     return allowed.ndim == 2 and max(allowed.sum(axis=0).max(), allowed.sum(axis=1).max()) <= 2
 
 
 def emptied(tables: ConsistentTables, possible: Possible) -> ConsistentTables:
-    """The same tables, with 0 in the cells that no row can be in.
-
-    >>> noisy = np.array([[30.0, 20.0], [1.0, 49.0]])
-    >>> tables = ConsistentTables(
-    ...     total=100.0, one_way={"a": noisy.sum(axis=1), "b": noisy.sum(axis=0)},
-    ...     tables={("a", "b"): noisy}, variances={("a", "b"): 4.0}, grouped={},
-    ... )
-    >>> possible = {("a", "b"): np.array([[True, True], [False, True]])}
-    >>> float(emptied(tables, possible).tables["a", "b"][1, 0])
-    0.0
-    """
+    """The same tables, with 0 in the cells that no row can be in."""
     one_way = dict(tables.one_way)
     for clique, own in possible.items():
         for axis, name in enumerate(clique):

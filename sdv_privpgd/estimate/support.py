@@ -46,10 +46,6 @@ def supported_one_way(best: NoisyTable | None, size: int, total: float) -> np.nd
     an order do not all vanish. If that is not significant either, it is shrunk by as much as noise
     alone would explain: a value of one and a half standard deviations keeps half of its rows, and
     where there is no more than noise everything is exactly 0.
-
-    >>> best = NoisyTable(np.array([60.0, 1.0, -1.0, 42.0]), variance=4.0)
-    >>> supported_one_way(best, size=4, total=100.0)[1:3]
-    array([0., 0.])
     """
     if best is None:
         return np.full(size, total / size)
@@ -81,9 +77,6 @@ def pooled(noisy: NoisyTable, seen: np.ndarray | None = None) -> np.ndarray:
     Args:
         noisy: The counts.
         seen: Which values stand out, a bool for each; by default those of ``outstanding``.
-
-    >>> pooled(NoisyTable(np.array([60.0, 2.0, 0.0, 1.0]), variance=4.0))
-    array([60.,  1.,  1.,  1.])
     """
     stddev, values = float(np.sqrt(noisy.variance)), noisy.counts.copy()
     seen = outstanding(noisy) if seen is None else seen
@@ -96,9 +89,6 @@ def outstanding(noisy: NoisyTable) -> np.ndarray:
     """The values that noise does not explain beside their neighbors, as a bool for each.
 
     Where the neighbors themselves are so large, noise is little beside them: all are kept.
-
-    >>> outstanding(NoisyTable(np.array([60.0, 2.0, 0.0, 1.0]), variance=4.0))
-    array([ True, False, False, False])
     """
     counts, least = noisy.counts, np.sqrt(noisy.variance) * _deviations(noisy.counts.size)
     reach = max(counts.size // _BESIDE, 2)
@@ -118,9 +108,6 @@ def simplex_projection(values: np.ndarray, total: float) -> np.ndarray:
     """The nearest array in L2 norm that is non-negative and sums to ``total`` > 0.
 
     It subtracts one threshold from all values and clips at 0 (Held, Wolfe & Crowder 1974).
-
-    >>> simplex_projection(np.array([3.0, 1.0, -2.0]), total=2.0)
-    array([2., 0., 0.])
     """
     descending = np.sort(values, axis=None)[::-1]
     excess = (np.cumsum(descending) - total) / np.arange(1, descending.size + 1)

@@ -24,10 +24,6 @@ class Account:
         ledger: Every charge so far; ``None`` before the first.
         unfinished: What a fit that failed had paid for, until another succeeds.
         lock: Held while one thread fits.
-
-    >>> account = Account()
-    >>> account.ledger, account.unfinished
-    (None, None)
     """
 
     def __init__(

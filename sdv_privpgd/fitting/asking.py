@@ -36,10 +36,6 @@ def asked(
     """The settings and the description that these arguments make, as ``fit_table`` takes them.
 
     Raises ``ValueError`` for what no fit can ask of such columns.
-
-    >>> settings, description = asked({"ill": {"sdtype": "boolean"}}, epsilon=1.0, engine="pgm")
-    >>> settings.epsilon, description.modelled
-    (1.0, ['ill'])
     """
     if not isinstance(columns, Mapping):
         raise ValueError(
@@ -83,12 +79,7 @@ def asked(
 
 
 def require_sdtype(name: str, facts: Mapping) -> dict:
-    """The facts on a column with its sdtype. Raises ``ValueError`` where it is not declared.
-
-    >>> from sdv_privpgd import Boolean
-    >>> require_sdtype("ill", Boolean())
-    {'sdtype': 'boolean'}
-    """
+    """The facts on a column with its sdtype. Raises ``ValueError`` where it is not declared."""
     if not isinstance(facts, Mapping):
         raise ValueError(
             f"columns[{name!r}] must be a declaration such as Numerical(0, 120) or a dictionary "

@@ -6,11 +6,7 @@ from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 
 def begin(progress: Progress, engine: Engine) -> None:
-    """Compiles the engine's loops, before a row is read.
-
-    >>> from sdv_privpgd.progress import silent
-    >>> begin(silent, PrivatePGM())
-    """
+    """Compiles the engine's loops, before a row is read."""
     if isinstance(engine, PrivatePGM):
         return
     # Imported late: Private-PGM needs no torch.

@@ -36,12 +36,6 @@ def codes_paid_for(
         num_rows: The number of rows; noisy where it is private.
         ledger: The books of the fit, after discovery.
         strategy: What is asked.
-
-    >>> from sdv_privpgd import AllPairs
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> ledgers = [PrivacyLedger.open(each, 1e-5, Adjacency.REPLACE_ONE) for each in (0.2, 1.0)]
-    >>> [codes_paid_for(14, 40_000, ledger, AllPairs()) for ledger in ledgers]
-    [16, 23]
     """
     names = tuple(map(str, range(num_columns)))
     cliques = forecast.cliques_of(Domain(names, (2,) * num_columns), strategy)
@@ -60,10 +54,6 @@ def with_codes(
     """What was found of columns. Numbers and dates of known shape get so many codes.
 
     Those of which it is ``stated`` how many they have keep theirs.
-
-    >>> age = NumberFacts(low=0, high=2, cuts=(1, 2), frequencies=(4, 2, 2))
-    >>> with_codes({"age": age}, {"age": NumberFacts()}, 16)["age"].num_bins
-    16
     """
     given = {name: getattr(facts, "num_bins", None) for name, facts in stated.items()}
     return {

@@ -17,12 +17,7 @@ into: a fit is refused early only if it would be refused for more of them as wel
 
 
 def check(settings: Settings, description: Description) -> None:
-    """Raises for what no fit can ask of these columns, before a row is read.
-
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
-    >>> check(settings, Description(columns={"ill": {"sdtype": "boolean"}}))  # nothing is wrong
-    """
+    """Raises for what no fit can ask of these columns, before a row is read."""
     description.require_possible()
     names = list(description.measured)
     codes = Domain(tuple(names), (1,) * len(names))
@@ -53,17 +48,6 @@ def check_match(settings: Settings, description: Description) -> None:
     """Raises ``MatchError`` where the engine cannot model what the strategy will ask.
 
     What is not known of a column yet is taken to be small: a fit looks again once it has found it.
-
-    >>> from sdv_privpgd import AllPairs, PrivatePGM
-    >>> settings = Settings(epsilon=1.0, strategy=AllPairs(), engine=PrivatePGM())
-    >>> names = [f"question {number}" for number in range(30)]
-    >>> yes_or_no = {name: {"sdtype": "boolean", "range_is_nullable": False} for name in names}
-    >>> check_match(settings, Description(columns=yes_or_no))
-    Traceback (most recent call last):
-    sdv_privpgd.matching.MatchError: AllPairs does not go with PrivatePGM here: its 435 tables \
-overlap so much that the junction tree of the graphical model would take 8.19e+03 MiB, above 2048. \
-Measure fewer cliques (strategies 'mst' and 'aim' do), or fit them with engine='particles', whose \
-size does not depend on how they overlap.
     """
     known = {column.name: column.size for column in description.declared_schema.columns}
     looked_into = description.undeclared

@@ -18,9 +18,6 @@ class Limits(NamedTuple):
         rules: Of the cells of a few columns.
         checks: Of whole rows.
         refusals: Sentences on the constraints that no row of these columns can meet.
-
-    >>> Limits(rules=[], checks=[], refusals=["No row can meet it."]).refusals
-    ['No row can meet it.']
     """
 
     rules: Sequence[Rule]
@@ -29,12 +26,7 @@ class Limits(NamedTuple):
 
 
 class Constraints(Protocol):
-    """What constraints say of columns, before and after their domains are known.
-
-    >>> constraints: Constraints = Unconstrained()
-    >>> constraints.pairs()
-    []
-    """
+    """What constraints say of columns, before and after their domains are known."""
 
     def facts(self, columns: Mapping[str, Mapping], domain: Mapping) -> dict[str, dict]:
         """The public domain, with what the constraints declare of single columns."""
@@ -59,11 +51,7 @@ class Constraints(Protocol):
 
 @dataclass(frozen=True)
 class Unconstrained:
-    """No constraint at all.
-
-    >>> Unconstrained().limits(Schema.from_sdv({"ill": {"sdtype": "boolean"}})).rules
-    ()
-    """
+    """No constraint at all."""
 
     def facts(self, columns: Mapping[str, Mapping], domain: Mapping) -> dict[str, dict]:
         del columns

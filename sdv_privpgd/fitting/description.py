@@ -46,11 +46,6 @@ class Description(FieldsAlone):
         shapes: How frequent the cells of differences are, as far as that was found.
         visits: The order of a person's rows, if each is told of the one before.
         timeless: Columns of dates whose type in the table has no time of the day.
-
-    >>> columns = {"ill": {"sdtype": "boolean"}, "job": {"sdtype": "categorical"}}
-    >>> description = Description(columns=columns)
-    >>> description.modelled, list(description.undeclared)
-    (['ill', 'job'], ['job'])
     """
 
     columns: Mapping[str, Mapping]

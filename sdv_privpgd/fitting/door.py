@@ -253,13 +253,6 @@ def fit_opened(
 
     What it spends is composed with the ledger that it comes ``after``. If it ``stops``, it raises
     ``MisfitError``, as ``fit_table`` does.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
-    >>> table = PrivateTable({"ill": pd.Series([True, False] * 500)})
-    >>> fit_opened(settings, Description(columns={"ill": {"sdtype": "boolean"}}), table).num_rows
-    1000
     """
     dtypes = private.dtypes_kept(description.columns, description.modelled)
     fit = Fit(settings, replace(description, dtypes=dtypes))

@@ -54,13 +54,6 @@ class Fitted:
         told: What else the fit was told, by name, as far as a report is to say it.
         starts: Of a fit that was refined, how many of the answers each earlier model was made of,
             from which the next one started.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm").fitted
-    >>> fitted.num_rows, fitted.schema.domain().sizes
-    (1000, (3,))
     """
 
     description: Description
@@ -137,16 +130,6 @@ class Fit:
         answered: What its discovery had been answered when it failed.
 
     Raises ``ValueError`` if the books say that others are protected than the settings do.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
-    >>> fit = Fit(settings, Description(columns={"ill": {"sdtype": "boolean"}}))
-    >>> table = PrivateTable({"ill": pd.Series([True, False] * 500)})
-    >>> fit.discover(table)  # nothing: all values are known
-    >>> fit.ask(table)
-    >>> fit.model().num_rows
-    1000
     """
 
     def __init__(

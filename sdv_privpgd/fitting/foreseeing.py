@@ -78,13 +78,6 @@ def outlook(
 
     Returns:
         ``None`` where nothing is asked.
-
-    >>> from sdv_privpgd import PrivatePGM
-    >>> columns = {name: {"sdtype": "boolean"} for name in ("ill", "old")}
-    >>> settings = Settings(epsilon=1.0, strategy=AllPairs(), engine=PrivatePGM())
-    >>> found = outlook(settings, Description(columns=columns), settings.ledger(), 1_000)
-    >>> list(found.here.columns), list(found.here.pairs)
-    (['ill', 'old'], [('ill', 'old')])
     """
     if not description.modelled or not left.remaining:
         return None
@@ -118,11 +111,7 @@ def outlook(
 
 
 def is_quick(strategy: Strategy) -> bool:
-    """Whether a strategy's questions are found at once, so that each point of a curve has its own.
-
-    >>> is_quick(AllPairs())
-    True
-    """
+    """Says whether a strategy's questions are found quickly enough for each point of a curve."""
     is_small = isinstance(strategy, AllKWay) and strategy.degree < 3
     return is_small or isinstance(strategy, AllPairs | Independent | MST | PrivSyn)
 

@@ -113,14 +113,7 @@ class MisfitError(PublicDomainError):
 
 
 def stopped(said: Sequence[str], ledger: PrivacyLedger) -> str:
-    """What is raised where a fit stops: why, and what was spent.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> books = PrivacyLedger.open(9.0, 1e-5, Adjacency.REPLACE_ONE)
-    >>> stopped(["All is other."], books)
-    'The fit stopped after its first noisy counts. All is other. Epsilon 0 of 9 is spent; no more \
-was.'
-    """
+    """What is raised where a fit stops: why, and what was spent."""
     spent = ledger.spent() if ledger.charges else 0.0
     paid = f"Epsilon {spent:.3g} of {ledger.epsilon:g} is spent; no more was."
     return " ".join(["The fit stopped after its first noisy counts.", *said, paid])
@@ -131,10 +124,6 @@ class WatchedBooks(Books):
 
     Attributes:
         lookout: What looks. What it raises leaves the books as they are.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> WatchedBooks(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)).lookout is None
-    True
     """
 
     __slots__ = ("lookout",)
@@ -164,22 +153,6 @@ class Lookout:
         counted_beyond: The columns of which it was counted clearly how many rows lie beyond their
             range.
         left: The columns of which it is not yet sure that declared values are there.
-
-    >>> import numpy as np
-    >>> from sdv_privpgd.privacy.dataset import Dataset
-    >>> from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
-    >>> ward = {"range_values": ["A", "B"], "other_value": "other"}
-    >>> schema = Schema.from_sdv({"ward": {"sdtype": "categorical", **ward}})
-    >>> books = Books(PrivacyLedger.open(9.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> curator = Curator(Dataset(schema.domain(), np.full((1_000, 1), 2)), books)
-    >>> lookout = Lookout(curator, schema, {"ward": ward})
-    >>> lookout()  # nothing was asked yet
-    >>> _ = curator.measure([MarginalQuery(("ward",))], books.ledger.remaining / 9, what="wards")
-    >>> try:
-    ...     lookout()
-    ... except MisfitError as error:
-    ...     print(str(error)[46:102])
-    It found none of the values that are declared of 'ward':
     """
 
     curator: Curator

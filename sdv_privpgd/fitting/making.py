@@ -27,13 +27,7 @@ from sdv_privpgd.synthesize.engine import Engine, Model
 
 
 def engine_for(settings: Settings, description: Description) -> Engine:
-    """The engine, told which cells of the attributes' tables rows can be in.
-
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
-    >>> engine_for(settings, Description(columns={"ill": {"sdtype": "boolean"}})) is not None
-    True
-    """
+    """The engine, told which cells of the attributes' tables rows can be in."""
     schema, rules = description.attributes, description.limits.rules
     possible = possible_of([*rules, *schema.differences], schema.domain())
     return confined(settings.engine, possible)
@@ -45,11 +39,6 @@ def strategy_for(settings: Settings, description: Description) -> Strategy:
     ``AllPairs``, if it may have to leave out pairs, is told which ones public facts tie together:
     those that constraints are about, and columns in order with their difference. ``MeanEmbedding``
     is told which codes have no order, and ``HalfSpaces`` where those of numbers lie.
-
-    >>> from sdv_privpgd import MST, PrivatePGM
-    >>> settings = Settings(epsilon=1.0, strategy=MST(), engine=PrivatePGM())
-    >>> strategy_for(settings, Description(columns={"ill": {"sdtype": "boolean"}}))
-    MST(importance={})
     """
     strategy, schema = settings.strategy, description.attributes
     if isinstance(strategy, HalfSpaces):
@@ -100,14 +89,6 @@ class SamplerMaker:
         schema: All that has codes.
         held: The codes of each attribute that surely hold rows.
         differences: Those that something was asked of: no model knows the others.
-
-    >>> from sdv_privpgd.synthesize.particles.particles import Particles
-    >>> description = Description(columns={"ill": {"sdtype": "boolean"}})
-    >>> schema = description.attributes
-    >>> maker = SamplerMaker.of(description, schema, {"ill": np.array([True, True, False])}, [])
-    >>> model = Particles(domain=schema.domain(), codes=np.array([[1], [1]]))
-    >>> maker(model, seed=0).take(2)["ill"].tolist()
-    [True, True]
     """
 
     description: Description

@@ -64,9 +64,6 @@ def strategy_of(strategy: Any, *, max_megabytes: float | None = None) -> Strateg
 
     Raises:
         ValueError: For anything else, and for a size that the strategy does not ask for.
-
-    >>> strategy_of("aim", max_megabytes=10).max_megabytes
-    10
     """
     own = {} if max_megabytes is None else {"max_megabytes": max_megabytes}
     if isinstance(strategy, str) and strategy in STRATEGIES:
@@ -101,9 +98,6 @@ def engine_of(engine: Any, *, seed: int, **own: Any) -> Engine:
 
     Raises:
         ValueError: For anything else, and for settings that the engine has not.
-
-    >>> type(engine_of("pgm", seed=0)).__name__
-    'PrivatePGM'
     """
     if isinstance(engine, str) and engine == "particles":
         # Imported late: settings, metadata and rows from a file need no torch.
@@ -154,10 +148,6 @@ def cells_of(strategy: Strategy, num_bins: int | None) -> int | None:
     """The cells of a number that does not name its own: as asked, or as the strategy needs.
 
     A strategy that keeps numbers as they are has a fine grid of its own, ``num_bins``.
-
-    >>> from sdv_privpgd.select.half_spaces import HalfSpaces
-    >>> cells_of(HalfSpaces(), None), cells_of(HalfSpaces(), 64), cells_of(AllPairs(), None)
-    (1024, 64, None)
     """
     return getattr(strategy, "num_bins", None) if num_bins is None else num_bins
 
@@ -174,11 +164,6 @@ def confined(engine: Engine, possible: Possible) -> Engine:
     """The engine, told which cells can hold rows, if it asks for that in a field ``possible``.
 
     Rows of any other engine are repaired all the same.
-
-    >>> from sdv_privpgd.synthesize.pgm import PrivatePGM
-    >>> adults = np.array([[True, False], [True, True]])  # no child is married
-    >>> confined(PrivatePGM(), {("adult", "married"): adults}) is not None
-    True
     """
     if not possible or not is_dataclass(engine) or isinstance(engine, type):
         return engine

@@ -18,14 +18,6 @@ def opened(
     Raises:
         ValueError: If columns are not as described, in one sentence each, or if ``objections``
             to the opened table are raised.
-
-    >>> import pandas as pd
-    >>> described = Description(columns={"ill": {"sdtype": "boolean"}})
-    >>> opened(pd.DataFrame({"ill": [True, False]}), described, None)
-    PrivateTable()
-    >>> opened(pd.DataFrame({"age": [1, 2]}), described, None)
-    Traceback (most recent call last):
-    ValueError: The columns ['ill'] are missing in the data.
     """
     private, errors = PrivateTable.opened(
         table,

@@ -30,15 +30,7 @@ _OF_PEOPLE = (
 
 
 def planned(settings: Settings, description: Description, num_rows: int) -> Report:
-    """What a fit to so many rows would ask, and how large its errors are to be expected.
-
-    >>> from sdv_privpgd import AllPairs, PrivatePGM
-    >>> columns = {"ill": {"sdtype": "boolean"}, "old": {"sdtype": "boolean"}}
-    >>> settings = Settings(epsilon=1.0, strategy=AllPairs(), engine=PrivatePGM())
-    >>> report = planned(settings, Description(columns=columns), num_rows=1_000)
-    >>> report.to_dict()["num_rows"]
-    1000
-    """
+    """What a fit to so many rows would ask, and how large its errors are to be expected."""
     num_rows = check_count("num_rows", num_rows, least=0)
     missing = pd.Series([None] * num_rows, dtype=object)
     columns = dict.fromkeys([*description.columns, *description.measured], missing)
@@ -61,15 +53,7 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
 
 
 def without_choices(ledger: PrivacyLedger) -> PrivacyLedger:
-    """The same books, without the cliques that answers on missing values have happened to choose.
-
-    >>> from sdv_privpgd import MST, PrivatePGM
-    >>> columns = {name: {"sdtype": "boolean"} for name in "abc"}
-    >>> settings = Settings(epsilon=1.0, strategy=MST(), engine=PrivatePGM())
-    >>> report = planned(settings, Description(columns=columns), num_rows=1_000)
-    >>> report.to_dict()["ledger"]["charges"][-1]["what"]
-    '2-way marginals of a spanning tree, which noisy answers will choose'
-    """
+    """Returns the books without the cliques that answers on missing values happened to choose."""
     charges, is_chosen = [], False
     for charge in ledger.charges:
         what = _OF_CHOICES.sub(r"\1, which noisy answers will choose", charge.what)

@@ -29,10 +29,6 @@ class Refinable:
         ledger: What it spent, and what earlier releases did.
         warnings: What is worth a look before the rows are used, a sentence each.
         date: When it was fitted.
-
-    >>> from sdv_privpgd import FittedTable
-    >>> issubclass(FittedTable, Refinable)
-    True
     """
 
     fitted: Fitted
@@ -62,14 +58,6 @@ class Refinable:
         Raises:
             ValueError: For a table of other columns or, where it is public, another number of rows;
                 for fits whose tables were not kept; and for an epsilon that is not positive.
-
-        >>> import pandas as pd
-        >>> from sdv_privpgd import Boolean, fit_table
-        >>> table = pd.DataFrame({"ill": [True, False] * 500})
-        >>> first = fit_table(table, {"ill": Boolean()}, epsilon=0.5, engine="pgm")
-        >>> second = first.refine(table, epsilon=0.5)
-        >>> second.ledger.epsilon, second.ledger.spent() <= 1.0, len(first.ledger.charges)
-        (1.0, True, 2)
         """
         fit, before = begun_again(self.fitted, epsilon), own_ledger(self.fitted, self.ledger)
         private = opened_again(self.fitted, table)
@@ -105,14 +93,6 @@ def begun_again(fitted: Fitted, epsilon: float) -> Fit:
     Raises:
         ValueError: Where nothing was measured, the tables were not kept, or the file is of a
             version that did not keep the settings; and for an epsilon that is not positive.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=0.5, engine="pgm").fitted
-    >>> fit = begun_again(fitted, epsilon=0.5)
-    >>> fit.settings.epsilon, fit.books.ledger.remaining > 0
-    (1.0, True)
     """
     release, settings = fitted.release, fitted.settings
     if release is None or settings is None:
@@ -133,14 +113,7 @@ def begun_again(fitted: Fitted, epsilon: float) -> Fit:
 
 
 def require_same_rows(fitted: Fitted, table: PrivateTable) -> None:
-    """Raises ``ValueError`` if a table has another number of rows, where that is public.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> columns = {"ill": pd.Series([True, False] * 500)}
-    >>> fitted = fit_table(pd.DataFrame(columns), {"ill": Boolean()}, 1.0, engine="pgm").fitted
-    >>> require_same_rows(fitted, PrivateTable(columns))  # nothing is wrong
-    """
+    """Raises ``ValueError`` if a table has another number of rows, where that is public."""
     assert fitted.release is not None
     assert fitted.settings is not None
     rows = table.known_rows(fitted.settings.adjacency)
@@ -160,13 +133,6 @@ def opened_again(fitted: Fitted, table: Any) -> PrivateTable:
 
     Raises:
         ValueError: If they are not there, or are of other dtypes, and as ``require_same_rows``.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=0.5, engine="pgm").fitted
-    >>> opened_again(fitted, table)
-    PrivateTable()
     """
     bound = None if fitted.release is None else fitted.release.ledger.bound
     private = opened(table, fitted.description, bound)
@@ -175,15 +141,7 @@ def opened_again(fitted: Fitted, table: Any) -> PrivateTable:
 
 
 def own_ledger(fitted: Fitted, otherwise: PrivacyLedger) -> PrivacyLedger:
-    """What this fit has spent, without earlier releases.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> done = fit_table(table, {"ill": Boolean()}, epsilon=0.5, engine="pgm")
-    >>> own_ledger(done.fitted, done.ledger) == done.ledger
-    True
-    """
+    """What this fit has spent, without earlier releases."""
     return otherwise if fitted.release is None else fitted.release.ledger
 
 
@@ -194,15 +152,6 @@ def asked_again(
 
     Answers to the same question are averaged by inverse variance, so the noise is what it would
     have been if all had been asked at once; what earlier answers chose stays chosen by them.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> columns = {"ill": pd.Series([True, False] * 500)}
-    >>> fitted = fit_table(pd.DataFrame(columns), {"ill": Boolean()}, 0.5, engine="pgm").fitted
-    >>> fit = begun_again(fitted, epsilon=0.5)
-    >>> finer = asked_again(fit, fitted, PrivateTable(columns))
-    >>> [str(each.query.clique) for each in finer.release.measurements[1:]]
-    ["('ill',)", "('ill',)"]
     """
     assert fitted.release is not None
     begin(progress, fit.settings.engine)
@@ -218,15 +167,6 @@ def on_several_releases(books: PrivacyLedger, own: PrivacyLedger) -> tuple[str, 
     Args:
         books: All that was spent, in order.
         own: What the last release has spent: the last charges of the books.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> ledger = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm").ledger
-    >>> on_several_releases(ledger, ledger)
-    ()
-    >>> on_several_releases(ledger.followed_by(ledger), ledger)[0][:68]
-    'The ledger holds earlier releases. Whoever is in the tables of all o'
     """
     begun = len(books.charges) - len(own.charges)
     earlier = replace(books, charges=books.charges[: max(begun, 0)])
@@ -241,26 +181,12 @@ def on_several_releases(books: PrivacyLedger, own: PrivacyLedger) -> tuple[str, 
 
 
 def composed(fitted: Fitted, ledger: PrivacyLedger) -> tuple[str, ...]:
-    """What is worth a look after a fit, and what is said of earlier releases on its ledger.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> done = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
-    >>> composed(done.fitted, done.ledger) == done.warnings
-    True
-    """
+    """What is worth a look after a fit, and what is said of earlier releases on its ledger."""
     own = own_ledger(fitted, ledger)
     return (*fitted.advice(own), *on_several_releases(ledger, own))
 
 
 def gone(ledger: PrivacyLedger, settings: Settings) -> str:
-    """What is said where a fit fails of which nothing is kept.
-
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
-    >>> gone(settings.ledger(), settings)
-    'The fit had spent epsilon 0 of 1, which is gone.'
-    """
+    """What is said where a fit fails of which nothing is kept."""
     spent = ledger.spent() if ledger.charges else 0.0
     return f"The fit had spent epsilon {spent:.4g} of {settings.epsilon:g}, which is gone."

@@ -31,14 +31,6 @@ def report_of(
         date: When it was fitted.
         told: What else the fit was told, by name.
         notes: What is worth a look, a sentence each.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> done = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
-    >>> of = {"table": "patients", "date": "2026-01-31", "told": {}, "notes": []}
-    >>> report_of(done.fitted, done.ledger, done.settings, **of).to_dict()["table"]
-    'patients'
     """
     description = fitted.description
     about = About(

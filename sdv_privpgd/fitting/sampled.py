@@ -18,10 +18,6 @@ class SampledTable(Concluding):
 
     Attributes:
         fitted: The model, and what is known of the columns.
-
-    >>> from sdv_privpgd import FittedTable
-    >>> issubclass(FittedTable, SampledTable)
-    True
     """
 
     fitted: Fitted
@@ -37,14 +33,7 @@ class SampledTable(Concluding):
 
     @property
     def domain(self) -> dict[str, dict]:
-        """What was declared and what was found of each column, as ``fit_table`` takes it.
-
-        >>> from sdv_privpgd import Categorical, fit_table
-        >>> table = pd.DataFrame({"ward": ["A", "B"] * 500})
-        >>> fitted = fit_table(table, {"ward": Categorical(["A", "B"])}, epsilon=1.0, engine="pgm")
-        >>> fitted.domain["ward"]["range_values"]
-        ['A', 'B']
-        """
+        """What was declared and what was found of each column, as ``fit_table`` takes it."""
         return shortly(plain_domain(self.fitted.description.in_words, keeps=True))
 
     def sample(self, num_rows: int | None = None) -> pd.DataFrame:
@@ -65,16 +54,7 @@ class SampledTable(Concluding):
         return pd.DataFrame(columns, index=None if columns else range(num_rows))
 
     def reset_sampling(self) -> None:
-        """Starts the sequence of rows again.
-
-        >>> from sdv_privpgd import Boolean, fit_table
-        >>> table = pd.DataFrame({"ill": [True, False] * 500})
-        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
-        >>> first = fitted.sample(5)
-        >>> fitted.reset_sampling()
-        >>> fitted.sample(5).equals(first)
-        True
-        """
+        """Starts the sequence of rows again."""
         if self.fitted.sampler is not None:
             self.fitted.sampler.restart()
 

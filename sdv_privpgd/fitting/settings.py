@@ -35,11 +35,6 @@ class Settings:
         strategy: What is asked.
         engine: What makes a model of the answers.
         seed: Of an engine that is named and of the rows, never of the noise.
-
-    >>> from sdv_privpgd import MST, PrivatePGM
-    >>> settings = Settings(epsilon=1.0, strategy=MST(), engine=PrivatePGM())
-    >>> settings.ledger().epsilon, settings.ledger().charges
-    (1.0, ())
     """
 
     epsilon: float
@@ -142,44 +137,28 @@ class Settings:
 
 
 def check_flag(name: str, value: object) -> bool:
-    """The same truth as a bool. Raises ``ValueError`` for anything else.
-
-    >>> check_flag("verbose", np.True_)
-    True
-    """
+    """The same truth as a bool. Raises ``ValueError`` for anything else."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
 
 
 def check_count(name: str, value: object, *, least: int = 1) -> int:
-    """The same whole number as an int. Raises ``ValueError`` unless it is at least ``least``.
-
-    >>> check_count("num_bins", np.int64(32))
-    32
-    """
+    """The same whole number as an int. Raises ``ValueError`` unless it is at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
     return int(value)
 
 
 def check_positive(name: str, value: object) -> float:
-    """The same number as a float. Raises ``ValueError`` unless it is positive and finite.
-
-    >>> check_positive("temperature", 2)
-    2.0
-    """
+    """The same number as a float. Raises ``ValueError`` unless it is positive and finite."""
     if not _is_number(value) or not 0 < value < inf:
         raise ValueError(f"{name} must be a positive number, got {value!r}.")
     return float(value)
 
 
 def check_share(name: str, value: object) -> float:
-    """The same number as a float. Raises ``ValueError`` unless it lies in [0, 1).
-
-    >>> check_share("discovery_share", 0.2)
-    0.2
-    """
+    """The same number as a float. Raises ``ValueError`` unless it lies in [0, 1)."""
     if not _is_number(value) or not 0 <= value < 1:
         raise ValueError(f"{name} must be a number of at least 0 and below 1, got {value!r}.")
     return float(value)

@@ -34,13 +34,6 @@ class Unfinished:
         ledger: The books of the fit. What they have left can still be spent.
         schema: What the codes mean that the answers are about; ``None`` before any was asked for.
         answers: In the order in which they were asked for.
-
-    >>> from sdv_privpgd import Independent, PrivatePGM
-    >>> from sdv_privpgd.fitting.settings import Settings
-    >>> settings = Settings(epsilon=1.0, strategy=Independent(), engine=PrivatePGM())
-    >>> fit = Fit(settings, Description(columns={"ill": {"sdtype": "boolean"}}))
-    >>> Unfinished.of(fit, (True, None)).has_tables
-    False
     """
 
     description: Description
@@ -143,13 +136,7 @@ def _counts(found: Iterable[Any]) -> list[Measurement]:
 def booked(
     books: PrivacyLedger | None, begun: PrivacyLedger, now: PrivacyLedger
 ) -> PrivacyLedger | None:
-    """The books of all fits with what was charged since one of them began, or went on.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> empty = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    >>> booked(None, begun=empty, now=empty) is None  # nothing was charged
-    True
-    """
+    """The books of all fits with what was charged since one of them began, or went on."""
     charged = now.charges[len(begun.charges) :]
     if not charged:
         return books
@@ -167,11 +154,7 @@ def booked(
 
 
 def note_on(error: BaseException, note: str) -> None:
-    """Adds a sentence to an error; where Python cannot, it is a warning.
-
-    >>> error = ValueError("The fit failed.")
-    >>> note_on(error, "What was paid for is kept.")
-    """
+    """Adds a sentence to an error; where Python cannot, it is a warning."""
     if sys.version_info >= (3, 11):
         error.add_note(note)
     else:

@@ -19,14 +19,7 @@ from sdv_privpgd.progress import Progress, silent
 
 
 class Answering(ABC):
-    """What answers questions about the table that was fitted. Public: it sees noisy answers alone.
-
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=5.0, engine="pgm")
-    >>> isinstance(fitted, Answering)
-    True
-    """
+    """Answers questions about the table that was fitted. Public: it sees noisy answers alone."""
 
     @abstractmethod
     def _released(self) -> tuple[Release | None, Schema]:
@@ -105,17 +98,6 @@ class Answering(ABC):
 
         Raises:
             ValueError: For what cannot be asked, unknown columns and values outside the domain.
-
-        >>> from sdv_privpgd import Between, Boolean, Numerical, fit_table
-        >>> table = pd.DataFrame({"ill": [True, False] * 2000, "age": [60, 30, 50, 20] * 1000})
-        >>> columns = {"ill": Boolean(), "age": Numerical(0, 99, decimal_places=0)}
-        >>> fitted = fit_table(table, columns, epsilon=5.0, engine="pgm")
-        >>> old = fitted.answer("share", where={"age": Between(low=50)}, among={"ill": True})
-        >>> old.basis, old.estimate > 0.9
-        ('tables', True)
-        >>> low, high = old.interval("population", level=0.99)
-        >>> 0 <= low < high <= 1
-        True
         """
         how = {"of": of, "where": where, "among": among, "q": q}
         questions = self._asked()
@@ -141,12 +123,6 @@ class Answering(ABC):
 
         Args:
             path: A file to write them to as well, ``.parquet`` or ``.csv``.
-
-        >>> from sdv_privpgd import Boolean, fit_table
-        >>> table = pd.DataFrame({"ill": [True, False] * 500})
-        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=5.0, engine="pgm")
-        >>> fitted.noisy_tables().groupby("kind", observed=True).size().to_dict()
-        {'consistent': 3, 'measured': 4}
         """
         questions = self._asked()
         return noisy_tables(questions.release, questions.schema, path)

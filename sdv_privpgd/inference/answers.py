@@ -18,14 +18,7 @@ _MODELS = (
 
 
 def on_people(release: Release) -> tuple[str, ...]:
-    """A sentence if only some rows of a person were read: intervals are for those. Public.
-
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
-    >>> on_people(fitted.fitted.release)  # each row counts
-    ()
-    """
+    """A sentence if only some rows of a person were read: intervals are for those. Public."""
     ledger = release.ledger
     if ledger.people is None:
         return ()

@@ -31,12 +31,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of an attribute's codes: the group of each code, int64, from 0 on without gaps.
-
-    >>> groups = Groups(np.array([0, 0, 1]))
-    >>> groups.sizes, groups.means(np.array([[1.0, 3.0, 5.0]]))
-    (array([2, 1]), array([[2., 5.]]))
-    """
+    """The groups of an attribute's codes: the group of each code, int64, from 0 on without gaps."""
 
     of_codes: np.ndarray
 
@@ -75,14 +70,6 @@ class BetweenGroups:
         groups: Of each attribute; one group of all codes where no table is over groups of it.
         tables: Over codes. The empty clique has the number of rows.
         grouped: Over the same groups.
-
-    >>> groups = {"a": Groups(np.array([0, 0, 1]))}
-    >>> table = NoisyTable(np.array([10.0, 20.0, 30.0]), variance=1.0)
-    >>> grouped = NoisyTable(np.array([33.0, 30.0]), variance=1.0)
-    >>> sums = BetweenGroups(groups, {("a",): table}, {("a",): grouped})
-    >>> values, covariance, _ = sums.answers([{"a": np.array([1.0, 0.0])}])
-    >>> values, covariance  # two codes with variance 2, and their sum with variance 1
-    (array([32.]), array([[0.66666667]]))
     """
 
     def __init__(

@@ -65,13 +65,6 @@ def bootstrap(
     Raises:
         ValueError: For fewer than two repetitions, an unknown kind, and a statistic that is no
             number.
-
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> refits = fit_table(table, {"ill": Boolean()}, epsilon=5.0, engine="pgm").fitted.refits
-    >>> found = bootstrap(refits, lambda rows: rows["ill"].mean(), 20)
-    >>> 0.45 < found.estimate < 0.55, 0.01 < found.stddev < 0.03  # about (0.25 / 1000) ** 0.5
-    (True, True)
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {KINDS}, got {kind!r}.")

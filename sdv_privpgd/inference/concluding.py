@@ -15,14 +15,7 @@ from sdv_privpgd.progress import Progress
 
 
 class Concluding(Answering):
-    """Answers questions, and repeats any analysis to say how sure it is. Public.
-
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=5.0, engine="pgm")
-    >>> isinstance(fitted, Concluding)
-    True
-    """
+    """Answers questions, and repeats any analysis to say how sure it is. Public."""
 
     def bootstrap(
         self,
@@ -61,15 +54,6 @@ class Concluding(Answering):
         Returns:
             A ``Bootstrap``: ``estimate``, ``stddev``, ``interval(level)``, ``bias``,
             ``replicates``, and as text a sentence.
-
-        >>> from sdv_privpgd import Boolean, fit_table
-        >>> ill, old = [True, True, True, False] * 500, [True, False] * 1000
-        >>> table = pd.DataFrame({"ill": ill, "old": old})
-        >>> columns = {"ill": Boolean(), "old": Boolean()}
-        >>> fitted = fit_table(table, columns, epsilon=5.0, engine="pgm")
-        >>> found = fitted.bootstrap(lambda rows: (rows["ill"] & ~rows["old"]).mean(), 20)
-        >>> 0.2 < found.estimate < 0.3, found.interval(0.9).low < found.estimate
-        (True, True)
         """
         with self._shown_repeating(progress) as shown:
             return bootstrap(
@@ -104,15 +88,6 @@ class Concluding(Answering):
             seed: Of the simulated rows and noise.
             num_processes: As in ``bootstrap``.
             progress: Told of the steps.
-
-        >>> from sdv_privpgd import Boolean, fit_table, rubin
-        >>> table = pd.DataFrame({"ill": [True, False] * 500})
-        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=5.0, engine="pgm")
-        >>> tables = fitted.imputations(20)
-        >>> shares = [each["ill"].mean() for each in tables]
-        >>> found = rubin(shares, [p * (1 - p) / 1000 for p in shares], 1000, fitted.num_rows)
-        >>> 0.45 < found.estimate < 0.55
-        True
         """
         with self._shown_repeating(progress) as shown:
             return imputations(
@@ -158,15 +133,5 @@ class Concluding(Answering):
         Raises:
             ValueError: For columns that cannot be regressed, pairs that were not measured, and
                 noise that hides the answer.
-
-        >>> import numpy as np
-        >>> from sdv_privpgd import Boolean, Numerical, fit_table
-        >>> age = np.arange(4000) % 60 + 20
-        >>> table = pd.DataFrame({"age": age, "ill": age + 7 * (np.arange(4000) % 5) > 60})
-        >>> columns = {"age": Numerical(20, 79, decimal_places=0), "ill": Boolean()}
-        >>> fitted = fit_table(table, columns, epsilon=5.0, engine="pgm")
-        >>> found = fitted.regression("ill", ["age"], kind="logistic")
-        >>> bool(found.summary().loc["age", "coef"] > 0.1)
-        True
         """
         return regression(self._asked(), outcome, on, kind, event=event, reference=reference)

@@ -29,16 +29,6 @@ class Part:
         least: The least share of them that may meet it, however rows are spread in cells.
         most: The largest.
         words: The condition in words.
-
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> age = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
-    >>> age = describe("age", {**age, "num_bins": 10})
-    >>> part = part_of(age, Between(30, 44))
-    >>> part.weights, part.is_cut, part.words
-    (array([0. , 0. , 0. , 1. , 0.5, 0. , 0. , 0. , 0. , 0. , 0. ]), True, 'age is from 30 to 44')
-    >>> part.least - part.weights, part.most - part.weights
-    (array([ 0. ,  0. ,  0. ,  0. , -0.5,  0. ,  0. ,  0. ,  0. ,  0. ,  0. ]),
-     array([0. , 0. , 0. , 0. , 0.5, 0. , 0. , 0. , 0. , 0. , 0. ]))
     """
 
     column: Column
@@ -60,11 +50,6 @@ def parts_of(
 
     Raises:
         ValueError: For a column that has no codes, and for what no row of the domain can meet.
-
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> ward = describe("ward", {"sdtype": "categorical", "range_values": ["A", "B", "C"]})
-    >>> parts_of({"ward": ward}, {"ward": ["A", None]})["ward"].weights
-    array([1., 0., 0., 1.])
     """
     if conditions is None:
         return {}
@@ -79,12 +64,7 @@ def parts_of(
 
 
 def column_named(columns: Mapping[str, Column], name: Any) -> Column:
-    """The column of a name. Raises ``ValueError`` where there is none with codes.
-
-    >>> column_named({}, "age")
-    Traceback (most recent call last):
-    ValueError: No tables were measured of column 'age': choose from [].
-    """
+    """The column of a name. Raises ``ValueError`` where there is none with codes."""
     if str(name) not in columns:
         raise ValueError(
             f"No tables were measured of column {name!r}: choose from {list(columns)!r}."
@@ -98,11 +78,6 @@ def part_of(column: Column, wish: Any) -> Part:
     Raises:
         ValueError: For a value or a range outside the domain, and for missing where nothing may be
             missing.
-
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> ill = describe("ill", {"sdtype": "boolean"})
-    >>> part_of(ill, True).words, part_of(ill, None).weights
-    ('ill is True', array([0., 0., 1.]))
     """
     if isinstance(wish, Between):
         asked = span(column, wish)
@@ -129,12 +104,7 @@ def part_of(column: Column, wish: Any) -> Part:
 
 
 def not_missing(column: Column) -> np.ndarray:
-    """1 for the codes of values, 0 for missing.
-
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> not_missing(describe("ill", {"sdtype": "boolean"}))
-    array([1., 1., 0.])
-    """
+    """1 for the codes of values, 0 for missing."""
     return np.append(np.ones(column.num_values), np.zeros(int(column.nullable)))
 
 

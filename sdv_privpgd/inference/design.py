@@ -25,9 +25,6 @@ class Term:
         name: As the summary has it: a column, or a column and a value.
         column: The column's name; empty for the intercept.
         values: The number of each code, float64.
-
-    >>> Term("intercept", "", np.ones(0)).product
-    {}
     """
 
     name: str
@@ -51,13 +48,6 @@ class Design:
         missing: The columns in which values are missing in some rows.
         references: For each categorical predictor, the value that its others are compared with.
         notes: What to keep in mind, a sentence each.
-
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> ward = describe("ward", {"sdtype": "categorical", "range_values": ["A", "B", "C"]})
-    >>> ill = describe("ill", {"sdtype": "boolean"})
-    >>> design = design_of({"ward": ward, "ill": ill}, "ill", ["ward"], "logistic", held={})
-    >>> [term.name for term in design.terms], design.references
-    (['intercept', 'ward = B', 'ward = C'], {'ward': 'A'})
     """
 
     outcome: Term
@@ -103,10 +93,6 @@ def design_of(
 
     Raises:
         ValueError: For what cannot be regressed; the message says what can.
-
-    >>> design_of({}, "ill", [], "cubic", held={})
-    Traceback (most recent call last):
-    ValueError: kind must be one of ('linear', 'logistic'), got 'cubic'.
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {KINDS}, got {kind!r}.")
@@ -163,10 +149,6 @@ def numbers_of_codes(column: Column) -> np.ndarray | None:
     """The number of each code, 0 for missing; ``None`` for a column that has no numbers.
 
     Numbers are the means of their cells. Ordered categories that are numbers are those.
-
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> numbers_of_codes(describe("age", {"sdtype": "ordinal", "range_values": [17.5, 22, 27]}))
-    array([17.5, 22. , 27. ,  0. ])
     """
     if column.sdtype == "numerical":
         values = code_values(column).means

@@ -37,14 +37,7 @@ def imputations(
     num_processes: int | None = None,
     progress: Progress = silent,
 ) -> list[pd.DataFrame]:
-    """Synthetic tables for Rubin's rules, as ``FittedTable.imputations`` describes them.
-
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> refits = fit_table(table, {"ill": Boolean()}, epsilon=5.0, engine="pgm").fitted.refits
-    >>> [len(each) for each in imputations(refits, 3)]
-    [1000, 1000, 1000]
-    """
+    """Synthetic tables for Rubin's rules, as ``FittedTable.imputations`` describes them."""
     numbers = numbers_of(number)
     task = _Table(refits, refits.num_rows if num_rows is None else num_rows)
     return repeated(

@@ -21,11 +21,7 @@ KINDS = ("table", "population")
 
 
 class Interval(NamedTuple):
-    """The ends of an interval, both included.
-
-    >>> Interval(1.0, 3.0).high
-    3.0
-    """
+    """The ends of an interval, both included."""
 
     low: Any
     high: Any
@@ -33,11 +29,7 @@ class Interval(NamedTuple):
 
 @runtime_checkable
 class Statistic(Protocol):
-    """What knows its intervals. A bootstrap's result is another one of these.
-
-    >>> isinstance(Total(100.0, 4.0, num_rows=1000.0), Statistic)
-    True
-    """
+    """What knows its intervals. A bootstrap's result is another one of these."""
 
     def interval(self, kind: str, level: float) -> Interval:
         """The interval of one of ``KINDS`` at a level such as 0.95."""
@@ -49,9 +41,6 @@ def deviations(kind: str, level: float) -> float:
 
     Raises:
         ValueError: For a kind or a level that does not exist.
-
-    >>> round(deviations("table", 0.95), 3)
-    1.96
     """
     if kind not in KINDS:
         raise ValueError(f"An interval is of the 'table' or of the 'population', got {kind!r}.")
@@ -73,10 +62,6 @@ class Total:
         squares: The estimated sum of the squares of the values; ``None`` for a count.
         low: The least that it can be; the interval is cut there.
         high: The most.
-
-    >>> low, high = Total(100.0, 4.0, num_rows=1000.0).interval("table", 0.95)
-    >>> round(low, 2), round(high, 2)
-    (96.08, 103.92)
     """
 
     value: float
@@ -122,10 +107,6 @@ class Ratio:
         squares: The estimated sum of the squares of the values; ``None`` for a share.
         low: The least that it can be; the interval is cut there.
         high: The most.
-
-    >>> low, high = Ratio(50.0, 100.0, np.zeros((2, 2))).interval("population", 0.95)  # Wilson's
-    >>> round(low, 4), round(high, 4)
-    (0.4038, 0.5962)
     """
 
     above: float
@@ -179,11 +160,6 @@ class Enclosed:
         middle: With the rows spread as sampled rows are: the estimate.
         lowest: With them where it is lowest.
         highest: With them where it is highest.
-
-    >>> low, middle, high = (Total(each, 4.0, num_rows=1000.0) for each in (90.0, 100.0, 150.0))
-    >>> ends = Enclosed(middle, low, high).interval("table", 0.95)
-    >>> round(ends.low), round(ends.high)
-    (86, 154)
     """
 
     middle: "Total | Ratio"
@@ -221,11 +197,6 @@ class Quantile:
         num_rows: The estimated number of rows that have a value.
         lows: The first value of each cell.
         highs: The last value of each cell.
-
-    >>> excess, ends = np.array([-40.0, -1.0, 30.0, 50.0]), np.arange(4)
-    >>> low, high = Quantile(0.5, excess, np.full(4, 4.0), 100.0, ends, ends).interval("table", 0.9)
-    >>> int(low), int(high)
-    (1, 2)
     """
 
     q: float

@@ -58,10 +58,6 @@ class Estimates:
         values: The unbiased estimates, shape (product,).
         covariance: The exact covariance of their noise.
         known: Which of them the tables determine, bool. The others' numbers mean nothing.
-
-    >>> estimates = LinearEstimate(Domain(("a",), (2,)), []).answers([{"a": np.array([1.0, 0.0])}])
-    >>> estimates.known  # nothing was measured
-    array([False])
     """
 
     values: np.ndarray
@@ -75,17 +71,6 @@ class LinearEstimate:
     Args:
         domain: Of the codes.
         measurements: All noisy answers. What is not a table or the number of rows is left out.
-
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> domain = Domain(("a", "b"), (2, 3))
-    >>> answers = {("a",): [60, 40], ("a", "b"): [[20, 20, 23], [10, 10, 17]]}
-    >>> estimate = LinearEstimate(domain, [
-    ...     Measurement(query=MarginalQuery(clique), answer=np.array(answer), stddev=2.0)
-    ...     for clique, answer in answers.items()
-    ... ])
-    >>> found = estimate.answers([{"a": np.array([1.0, 0.0])}])
-    >>> found.values, found.covariance.round(3)  # 60 at variance 4, and 63 at 12
-    (array([60.75]), array([[3.063]]))
     """
 
     def __init__(self, domain: Domain, measurements: Iterable[Measurement]) -> None:
@@ -143,15 +128,6 @@ class LinearEstimate:
 
         Raises:
             ValueError: For an attribute that is not in the domain, or a function of another size.
-
-        >>> from sdv_privpgd.privacy.queries import MarginalQuery
-        >>> domain, answer = Domain(("a", "b"), (2, 2)), np.array([[20, 30], [10, 40]])
-        >>> table = Measurement(query=MarginalQuery(("a", "b")), answer=answer, stddev=2.0)
-        >>> estimate = LinearEstimate(domain, [table])
-        >>> first = np.array([1.0, 0.0])
-        >>> found = estimate.answers([{}, {"a": first}, {"a": first, "b": first}])
-        >>> found.values.round(6).tolist(), found.covariance[0].round(2).tolist()
-        ([100.0, 50.0, 20.0], [16.33, 8.17, 4.08])
         """
         names = [name for name in self.domain.attributes if any(name in own for own in products)]
         self.domain.axes({name for product in products for name in product})
@@ -184,12 +160,6 @@ class LinearEstimate:
 
         Tables agree on all that they share. The axes are in the clique's order, which must be that
         of the domain.
-
-        >>> from sdv_privpgd.privacy.queries import MarginalQuery
-        >>> query, answer = MarginalQuery(("a", "b")), np.array([[20, 30], [10, 40]])
-        >>> table = Measurement(query=query, answer=answer, stddev=2.0)
-        >>> LinearEstimate(Domain(("a", "b"), (2, 2)), [table]).table(("a",))[0]
-        array([50., 50.])
         """
         if clique not in self._holders:
             return None

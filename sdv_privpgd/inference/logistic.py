@@ -44,21 +44,6 @@ def logistic(
 
     Raises:
         ValueError: For too many features, and where noise leaves no finite coefficients.
-
-    >>> from sdv_privpgd.domain import Domain
-    >>> from sdv_privpgd.inference.design import Term
-    >>> from sdv_privpgd.privacy.measurement import Measurement
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> from sdv_privpgd.synthesize.particles.particles import Particles
-    >>> domain, one = Domain(("a", "b"), (2, 2)), np.array([0.0, 1.0])
-    >>> answer = np.array([[75, 25], [25, 75]])
-    >>> table = Measurement(query=MarginalQuery(("a", "b")), answer=answer, stddev=0.1)
-    >>> rows = Particles(domain=domain, codes=np.array([[0, 0], [1, 1]]))
-    >>> terms = Term("intercept", "", np.ones(0)), Term("a", "a", one)
-    >>> design = Design(outcome=Term("b", "b", one), terms=terms, valued={"a": np.ones(2)},
-    ...                 missing=frozenset(), references={}, notes=())
-    >>> logistic(Scaled(design, np.eye(2)), LinearEstimate(domain, [table]), rows)[0].round(2)
-    array([-1.1,  2.2])
     """
     design = ready.design
     features = _features(design)

@@ -18,12 +18,7 @@ from sdv_privpgd.synthesize.engine import Model
 
 @dataclass(frozen=True)
 class OfModel:
-    """The intervals of a model's answer: errors of repetitions from both truths.
-
-    >>> errors = Replicates(estimate=np.array([5.0]), errors=np.array([[-1.0], [0.0], [1.0]]))
-    >>> OfModel({"table": errors, "population": errors}).interval("table", 0.95).high > 9
-    True
-    """
+    """The intervals of a model's answer: errors of repetitions from both truths."""
 
     found: Mapping[str, Replicates]
 
@@ -69,15 +64,6 @@ def with_bootstrap(
 
     Raises:
         ValueError: For an answer that is no number.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({name: [True, False] * 500 for name in "abc"})
-    >>> columns = {name: Boolean() for name in "abc"}
-    >>> fitted = fit_table(table, columns, epsilon=5.0, strategy="mst", engine="pgm")
-    >>> found = fitted.answer("count", where={"a": True, "b": True, "c": True}, bootstrap=10)
-    >>> found.basis, found.interval("population").low < found.estimate
-    ('model', True)
     """
     numbers = numbers_of(num_repetitions)
     if answer.basis == TABLES:

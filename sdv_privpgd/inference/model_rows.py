@@ -26,15 +26,6 @@ def distinct_rows(
 
     Raises:
         ValueError: If no row has values in all of the columns.
-
-    >>> from sdv_privpgd.domain import Domain
-    >>> from sdv_privpgd.inference.design import Term
-    >>> from sdv_privpgd.synthesize.particles.particles import Particles
-    >>> model = Particles(domain=Domain(("a", "b"), (2, 2)), codes=np.array([[0, 1], [1, 1]]))
-    >>> design = Design(outcome=Term("b", "b", np.ones(2)), terms=(), missing=frozenset(),
-    ...                 valued={"a": np.ones(2), "b": np.ones(2)}, references={}, notes=())
-    >>> [each.tolist() for each in distinct_rows(design, model, ["a"])]
-    [[[0, 0], [1, 0]], [0.5, 0.5]]
     """
     number = -(-FEWEST_ROWS // model.block) * model.block  # whole decks: each particle as often
     codes = model.sample(number if most is None else min(number, max(most, FEWEST_ROWS)), 0)
@@ -49,15 +40,7 @@ def distinct_rows(
 
 
 def values_in(rows: np.ndarray, model: Model, products: Sequence[Product]) -> np.ndarray:
-    """The products of each row, shape (row, product).
-
-    >>> from sdv_privpgd.domain import Domain
-    >>> from sdv_privpgd.synthesize.particles.particles import Particles
-    >>> rows = np.array([[0, 1], [1, 1]])
-    >>> model = Particles(domain=Domain(("a", "b"), (2, 2)), codes=rows)
-    >>> values_in(rows, model, [{}, {"a": np.array([5.0, 7.0])}]).tolist()
-    [[1.0, 5.0], [1.0, 7.0]]
-    """
+    """The products of each row, shape (row, product)."""
     places = dict(zip(model.domain.attributes, range(len(model.domain)), strict=True))
     found = np.ones((len(rows), len(products)))
     for column, product in zip(found.T, products, strict=True):

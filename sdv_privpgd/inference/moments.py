@@ -16,9 +16,6 @@ class Moments:
         values: The means, shape (product,).
         covariance: Of their noise, by the delta method: they are ratios of linear estimates.
         num_rows: The smallest number of rows that one of them is a mean over.
-
-    >>> Moments(np.array([0.5]), np.array([[0.01]]), 1000.0).values
-    array([0.5])
     """
 
     values: np.ndarray
@@ -38,17 +35,6 @@ def moments(
 
     Raises:
         ValueError: If the tables do not determine one of them, or leave no rows.
-
-    >>> from sdv_privpgd.domain import Domain
-    >>> from sdv_privpgd.privacy.measurement import Measurement
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> query, answer = MarginalQuery(("a",)), np.array([60, 40])
-    >>> estimate = LinearEstimate(Domain(("a",), (2,)), [
-    ...     Measurement(query=query, answer=answer, stddev=2.0)
-    ... ])
-    >>> found = moments(estimate, [{"a": np.array([0.0, 1.0])}], {})
-    >>> found.values, found.num_rows
-    (array([0.4]), 100.0)
     """
     keys = [tuple(name for name in present if name in product) for product in products]
     distinct = list(dict.fromkeys(keys))
@@ -78,12 +64,7 @@ def moments(
 
 
 def times(one: Product, other: Product) -> Product:
-    """The product of two products.
-
-    >>> half = np.array([0.5, 1.0])
-    >>> times({"a": half}, {"a": half, "b": half})
-    {'a': array([0.25, 1.  ]), 'b': array([0.5, 1. ])}
-    """
+    """The product of two products."""
     found = dict(one)
     for name, values in other.items():
         found[name] = found[name] * values if name in found else values

@@ -56,16 +56,7 @@ class _Sums:
 
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """What can be asked of a release. Public: it sees noisy answers and a model of them.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Categorical, fit_table
-    >>> table = pd.DataFrame({"ward": ["A", "B", "B", "B"] * 500})
-    >>> fitted = fit_table(table, {"ward": Categorical(["A", "B"])}, epsilon=5.0, engine="pgm")
-    >>> questions = Questions(fitted.fitted.release, fitted.fitted.schema)
-    >>> questions.answer("share", where={"ward": "B"}).basis
-    'tables'
-    """
+    """What can be asked of a release. Public: it sees noisy answers and a model of them."""
 
     release: Release
     schema: Schema

@@ -34,12 +34,7 @@ _MOST_PARTICLES = 50_000
 
 
 class MakesRows(Protocol):
-    """What makes a sampler of a model, and can travel to other processes.
-
-    >>> from sdv_privpgd.fitting.making import SamplerMaker
-    >>> callable(SamplerMaker)
-    True
-    """
+    """What makes a sampler of a model, and can travel to other processes."""
 
     def __call__(self, model: Model, seed: int) -> RowMaker: ...
 
@@ -52,11 +47,6 @@ class Refit:
         codes: Of the simulated rows that were asked, shape (row, attribute).
         model: What was fitted to the answers.
         seed: Of rows of the model.
-
-    >>> from sdv_privpgd.synthesize.particles.particles import Particles
-    >>> codes = np.array([[0], [1]])
-    >>> Refit(codes=codes, model=Particles(domain=Domain(("a",), (2,)), codes=codes), seed=3).seed
-    3
     """
 
     codes: np.ndarray
@@ -72,13 +62,6 @@ class Refits:
         release: The noisy answers and their model.
         engine: What fitted the model.
         sampler_of: Makes rows of a model as the fitted object would.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> refits = fit_table(table, {"ill": Boolean()}, epsilon=5.0, engine="pgm").fitted.refits
-    >>> refits.num_rows, refits.refit(0).model.marginal(("ill",)).round(1)
-    (1000, array([0.5, 0.5, 0. ]))
     """
 
     release: Release
@@ -134,12 +117,7 @@ class Refits:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rows:
-    """Rows as a model: their tables are its marginals. Public, as the rows are.
-
-    >>> rows = Rows(domain=Domain(("a",), (2,)), codes=np.array([[0], [1], [1], [1]]))
-    >>> rows.marginal(("a",)), rows.sample(2, seed=0).tolist()
-    (array([0.25, 0.75]), [[0], [1]])
-    """
+    """Rows as a model: their tables are its marginals. Public, as the rows are."""
 
     domain: Domain
     codes: np.ndarray
@@ -167,11 +145,7 @@ Evaluate = Callable[[Refit], Any]
 
 
 def numbers_of(num_repetitions: int) -> Sequence[int]:
-    """The numbers of so many refits. Raises ``ValueError`` for fewer than 2.
-
-    >>> list(numbers_of(3))
-    [0, 1, 2]
-    """
+    """The numbers of so many refits. Raises ``ValueError`` for fewer than 2."""
     if isinstance(num_repetitions, bool) or not isinstance(num_repetitions, int | np.integer):
         raise ValueError(f"num_repetitions must be an integer, got {num_repetitions!r}.")
     if num_repetitions < 2:

@@ -51,14 +51,6 @@ def regression(
     Raises:
         ValueError: For columns that cannot be regressed, pairs that were not measured, and noise
             that hides the answer.
-
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, True, True, False] * 500, "old": [True, False] * 1000})
-    >>> columns = {name: Boolean() for name in table}
-    >>> fitted = fit_table(table, columns, epsilon=5.0, engine="pgm").fitted
-    >>> found = regression(Questions(fitted.release, fitted.schema), "ill", ["old"])
-    >>> found.coefficients.round(1).tolist()  # all of the old are ill, and half of the others
-    [0.5, 0.5]
     """
     columns = {column.name: column for column in questions.schema.attributes}
     names = [on] if isinstance(on, str) else list(on)
@@ -137,10 +129,7 @@ def _spread(design: Design, model: Model, coefficients: np.ndarray) -> np.ndarra
 
 
 def require_distinct(gram: np.ndarray) -> None:
-    """Raises ``ValueError`` if scaled terms say the same as others, or noise hides what they say.
-
-    >>> require_distinct(np.eye(2))
-    """
+    """Raises ``ValueError`` if scaled terms say the same as others, or noise hides them."""
     scale = np.sqrt(np.maximum(np.diagonal(gram), 1e-12))
     if np.linalg.eigvalsh(gram / np.outer(scale, scale)).min() < _LEAST_EIGENVALUE:
         raise ValueError(

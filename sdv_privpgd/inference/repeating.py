@@ -52,13 +52,6 @@ def repeated(
         seed: Of the simulated rows and noise.
         num_processes: How many processes may be used; ``None`` for as many as there are cores.
         progress: Told of the steps.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> refits = fit_table(table, {"ill": Boolean()}, epsilon=5.0, engine="pgm").fitted.refits
-    >>> repeated(refits, lambda refit: len(refit.codes), range(3))
-    [1000, 1000, 1000]
     """
     task = _Task(refits, evaluate, seed)
     found = [task(number) for number in numbers[:1]]

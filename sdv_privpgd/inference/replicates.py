@@ -26,10 +26,6 @@ class Replicates:
     Attributes:
         estimate: The estimates, shape (number,).
         errors: Of each repetition, estimate less truth; NaN where it had none.
-
-    >>> found = Replicates(estimate=np.array([5.0]), errors=np.array([[-1.0], [0.0], [1.0]]))
-    >>> found.stddev, [round(float(end[0]), 2) for end in found.ends(0.95, "normal")]
-    (array([1.]), [0.7, 9.3])
     """
 
     estimate: np.ndarray

@@ -13,14 +13,7 @@ _MOST = 50
 
 
 def own_variance(measurement: Measurement) -> float:
-    """The variance of the noise in each number of an answer, its rounding included.
-
-    >>> from sdv_privpgd.privacy.queries import CountQuery
-    >>> answer = np.array([12.5])
-    >>> weighed = Measurement(query=CountQuery(), answer=answer, stddev=10.0, units=6)
-    >>> round(own_variance(weighed), 6)
-    100.002315
-    """
+    """The variance of the noise in each number of an answer, its rounding included."""
     return rounded_variance(measurement.stddev * measurement.units) / measurement.units**2
 
 
@@ -28,9 +21,6 @@ def rounded_variance(stddev: float) -> float:
     """The variance of a Gaussian of this standard deviation, rounded to whole numbers.
 
     It is s^2 + 1/12 up to 1e-7 from s = 1 on, and goes to 0 much faster than s^2 below.
-
-    >>> round(rounded_variance(10.0), 6), rounded_variance(0.0)
-    (100.083333, 0.0)
     """
     if stddev == 0:
         return 0.0

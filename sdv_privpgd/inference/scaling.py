@@ -19,13 +19,6 @@ class Scaled:
     Attributes:
         design: The design, in terms that are scaled, and without those that noise hides.
         back: The matrix that takes its coefficients to those of the terms as they were.
-
-    >>> from sdv_privpgd.inference.design import Term
-    >>> intercept, age = Term("intercept", "", np.ones(0)), Term("age", "age", np.array([0.0, 1.0]))
-    >>> design = Design(outcome=age, terms=(intercept,), valued={}, missing=frozenset(),
-    ...                 references={}, notes=())
-    >>> Scaled(design, np.eye(1)).back
-    array([[1.]])
     """
 
     design: Design
@@ -39,19 +32,6 @@ def scaled(design: Design, estimate: LinearEstimate) -> Scaled:
 
     Raises:
         ValueError: For a category all of whose values do.
-
-    >>> from sdv_privpgd.domain import Domain
-    >>> from sdv_privpgd.inference.design import Term
-    >>> from sdv_privpgd.privacy.measurement import Measurement
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> answer = np.array([50, 50])
-    >>> table = Measurement(query=MarginalQuery(("age",)), answer=answer, stddev=0.1)
-    >>> estimate = LinearEstimate(Domain(("age",), (2,)), [table])
-    >>> ages = Term("age", "age", np.array([20.0, 40.0]))
-    >>> design = Design(outcome=ages, terms=(Term("intercept", "", np.ones(0)), ages),
-    ...                 valued={"age": np.ones(2)}, missing=frozenset(), references={}, notes=())
-    >>> scaled(design, estimate).design.terms[1].values
-    array([-1.,  1.])
     """
     terms, back = list(design.terms), np.eye(len(design.terms))
     weak = []

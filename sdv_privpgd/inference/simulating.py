@@ -43,12 +43,6 @@ def simulated_answers(
 
     Raises:
         ValueError: For weights that private gradients have trained.
-
-    >>> measured = Measurement(query=MarginalQuery(("a",)), answer=np.array([70, 30]), stddev=0.1)
-    >>> domain, codes = Domain(("a",), (2,)), np.array([[0], [1], [1]])
-    >>> (again,) = simulated_answers([measured], domain, codes, np.random.default_rng(0))
-    >>> again.answer, again.stddev
-    (array([1, 2]), 0.1)
     """
     tables = _Tables(domain, codes)
     found = []
@@ -84,11 +78,6 @@ def independent_rows(model: Model, num_rows: int, rng: np.random.Generator) -> n
 
     A model's own samples vary less than that, because each of its particles is dealt equally often.
     These vary as rows of a population do.
-
-    >>> from sdv_privpgd.synthesize.particles.particles import Particles
-    >>> model = Particles(domain=Domain(("a",), (2,)), codes=np.array([[0], [1]]))
-    >>> independent_rows(model, 6, np.random.default_rng(1)).T
-    array([[0, 0, 1, 1, 1, 0]])
     """
     pool = model.sample(max(model.block, num_rows), int(rng.integers(2**31)))
     return pool[rng.integers(len(pool), size=num_rows)]
@@ -96,13 +85,7 @@ def independent_rows(model: Model, num_rows: int, rng: np.random.Generator) -> n
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Population:
-    """A model whose samples are independent rows. Public.
-
-    >>> from sdv_privpgd.synthesize.particles.particles import Particles
-    >>> model = Particles(domain=Domain(("a",), (2,)), codes=np.array([[0], [1]]))
-    >>> Population(model=model).sample(6, seed=1).T
-    array([[0, 0, 1, 1, 1, 0]])
-    """
+    """A model whose samples are independent rows. Public."""
 
     model: Model
 

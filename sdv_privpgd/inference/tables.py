@@ -36,17 +36,6 @@ def noisy_tables(
 
     Raises:
         ValueError: For a path that does not end in ``.parquet`` or ``.csv``.
-
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=5.0, engine="pgm").fitted
-    >>> tables = noisy_tables(fitted.release, fitted.schema)
-    >>> tables.loc[tables["kind"] == "measured", ["column_1", "label_1", "round"]]
-      column_1    label_1  round
-    0      NaN        NaN      1
-    1      ill      False      1
-    2      ill       True      1
-    3      ill  (missing)      1
     """
     writes = None if path is None else _writer(Path(path))
     columns = {column.name: column for column in schema.attributes}
@@ -133,13 +122,7 @@ def _rows(
 
 
 def group_labels(column: Column, groups: np.ndarray) -> list[str]:
-    """One text for each group of a column's codes.
-
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
-    >>> group_labels(describe("age", {**facts, "num_bins": 4}), np.array([0, 0, 0, 1, 1]))
-    ['0 – 74', '75 – 99 or (missing)']
-    """
+    """One text for each group of a column's codes."""
     values = groups[: column.num_values]
     own, codes = np.unique(values, return_inverse=True)
     cells = codes if column.merging is None else codes[np.asarray(column.merging.codes)]

@@ -27,12 +27,6 @@ class CodeValues:
     share a code as often as they are known to occur; ``deviations`` are the standard deviations of
     these rows. Missing has no entry. ``is_shaped`` says whether it was looked into where in a code
     rows lie; if not, all may have one value.
-
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
-    >>> ages = code_values(describe("age", {**facts, "num_bins": 4}))
-    >>> ages.lows, ages.highs, ages.means
-    (array([ 0, 25, 50, 75]), array([24, 49, 74, 99]), array([12., 37., 62., 87.]))
     """
 
     lows: np.ndarray
@@ -47,12 +41,6 @@ class CodeValues:
         What is unknown inside these codes is more than a part ``least`` of how far values lie from
         their median. They are wide codes of rows far from the others, as at the end of a long tail;
         or any that many rows are in, where nobody has looked into where.
-
-        >>> from sdv_privpgd.columns.parsing import describe
-        >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 10_000}
-        >>> incomes = code_values(describe("income", {**facts, "cut_points": [10, 20, 50]}))
-        >>> incomes.heavy(np.array([50.0, 30.0, 20.0, 0.0]))  # of 10 to 20, all may have 10
-        array([ True,  True,  True, False])
         """
         shares, middle, around = self._spread(counts)
         is_far = (np.abs(self.means - middle) > around) | (not self.is_shaped)
@@ -67,12 +55,6 @@ class CodeValues:
         values beyond it, where noise may hide some. These codes reach farther than ``FAR`` mean
         distances from the median, and their rows, with ``errors`` more, would move the mean by more
         than a part ``least`` of the mean distance if they lay at its end.
-
-        >>> from sdv_privpgd.columns.parsing import describe
-        >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 10_000}
-        >>> incomes = code_values(describe("income", {**facts, "cut_points": [10, 20, 50]}))
-        >>> incomes.far_reaching(np.array([50.0, 30.0, 20.0, 0.0]), errors=1.0)
-        array([False, False, False,  True])
         """
         shares, middle, around = self._spread(counts)
         more = shares + errors / max(float(np.maximum(counts, 0.0).sum()), 1e-9)
@@ -85,12 +67,6 @@ class CodeValues:
 
         They do without ``errors``, too. Of few codes they have four times as many as each code on
         average.
-
-        >>> from sdv_privpgd.columns.parsing import describe
-        >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 320, "num_bins": 32}
-        >>> paid = code_values(describe("paid", facts))
-        >>> np.flatnonzero(paid.crowded(np.array([62] + [1] * 31), errors=2.0, least=0.25))
-        array([0])
         """
         shares = (counts - errors) / max(float(np.maximum(counts, 0.0).sum()), 1e-9)
         return (self.highs > self.lows) & (shares > max(least, 4 / len(shares)))
@@ -108,13 +84,7 @@ class CodeValues:
 
 
 def code_values(column: Column) -> CodeValues:
-    """The values of a column's codes; ticks for dates, indices for ordered categories.
-
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> code_values(describe("share", {"sdtype": "numerical", "range_min": 0, "range_max": 1,
-    ...                                "num_bins": 2})).means
-    array([0.25, 0.75])
-    """
+    """The values of a column's codes; ticks for dates, indices for ordered categories."""
     cells = column.cells
     if isinstance(cells, Categories):
         lows = highs = means = np.arange(len(cells))
@@ -157,14 +127,7 @@ def _spreads(column: Column) -> np.ndarray:
 
 
 def as_users(column: Column, value: Any) -> Any:
-    """A value of ``code_values`` as users know it: a number, a date or a category.
-
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> facts = {"sdtype": "datetime", "range_min": "2024-01-01", "range_max": "2024-12-31"}
-    >>> seen = describe("seen", {**facts, "datetime_format": "%Y-%m-%d"})
-    >>> as_users(seen, code_values(seen).lows[0])
-    Timestamp('2024-01-01 00:00:00')
-    """
+    """A value of ``code_values`` as users know it: a number, a date or a category."""
     if isinstance(column.cells, Categories):
         return column.cells.values[int(value)]
     if column.unit is not None:
@@ -174,13 +137,7 @@ def as_users(column: Column, value: Any) -> Any:
 
 
 def value_at(column: Column, code: int, position: float) -> Any:
-    """The value at a position in [0, 1) of a code, as users know it.
-
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
-    >>> value_at(describe("age", {**facts, "num_bins": 4}), 1, 0.5)
-    37
-    """
+    """The value at a position in [0, 1) of a code, as users know it."""
     value = column.at(np.array([code]), np.array([position]))
     if column.sdtype == "numerical":
         value = column.numbers(value)

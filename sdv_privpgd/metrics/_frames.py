@@ -22,13 +22,7 @@ Data = pd.DataFrame | Mapping[str, pd.DataFrame]
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """Two tables as codes of one public domain. Nominal attributes have no order.
-
-    >>> metadata = {"columns": {"ill": {"sdtype": "boolean"}}}
-    >>> table = pd.DataFrame({"ill": [True, False]})
-    >>> cells_of(table, table, metadata, None, public_domain=None, num_bins=4).real.tolist()
-    [[1], [0]]
-    """
+    """Two tables as codes of one public domain. Nominal attributes have no order."""
 
     domain: Domain
     nominal: frozenset[str]
@@ -38,13 +32,7 @@ class Cells:
 
 @dataclass(frozen=True, kw_only=True)
 class Values:
-    """The modelled columns of two tables as they are. Those in ``numeric`` hold float64.
-
-    >>> metadata = {"columns": {"age": {"sdtype": "numerical"}}}
-    >>> values = values_of(pd.DataFrame({"age": [1]}), pd.DataFrame({"age": [2]}), metadata, None)
-    >>> values.numeric
-    ('age',)
-    """
+    """The modelled columns of two tables as they are. Those in ``numeric`` hold float64."""
 
     numeric: tuple[str, ...]
     real: pd.DataFrame
@@ -60,13 +48,7 @@ def cells_of(
     public_domain: Mapping[str, Mapping] | None,
     num_bins: int,
 ) -> Cells:
-    """Two tables as codes of the cells that the metadata and the public domain declare.
-
-    >>> metadata = {"columns": {"ill": {"sdtype": "boolean"}}}
-    >>> real, synthetic = (pd.DataFrame({"ill": [True, each]}) for each in (True, False))
-    >>> cells_of(real, synthetic, metadata, None, public_domain=None, num_bins=4).domain
-    Domain(attributes=('ill',), sizes=(3,))
-    """
+    """Two tables as codes of the cells that the metadata and the public domain declare."""
     # Imported here because it imports RDT, which an import of SDMetrics does not need.
     from sdv_privpgd.columns.encoding import encode_table
 
@@ -90,13 +72,7 @@ def cells_of(
 def values_of(
     real: Data, synthetic: Data, metadata: Mapping[str, Any], table_name: str | None
 ) -> Values:
-    """The modelled columns of two tables, without keys. Unreadable numbers or dates are missing.
-
-    >>> metadata = {"columns": {"age": {"sdtype": "numerical"}, "ill": {"sdtype": "boolean"}}}
-    >>> table = pd.DataFrame({"age": ["34", "?"], "ill": [True, False]})
-    >>> values_of(table, table, metadata, None).real["age"].tolist()
-    [34.0, nan]
-    """
+    """The modelled columns of two tables, without keys. Unreadable numbers or dates are missing."""
     facts = _facts(metadata, table_name)
     keys = _keys(facts)
     kinds = {

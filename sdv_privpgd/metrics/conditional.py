@@ -21,11 +21,7 @@ _BLOCK = 1 << 13
 
 
 class Errors(NamedTuple):
-    """The mean and the maximum of queries' absolute errors, each in [0, 1]. Not private.
-
-    >>> Errors(mean=0.01, max=0.05).max
-    0.05
-    """
+    """The mean and the maximum of queries' absolute errors, each in [0, 1]. Not private."""
 
     mean: float
     max: float

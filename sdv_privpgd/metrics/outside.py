@@ -32,9 +32,6 @@ class Outside:
         finer: Numbers and dates in the range that are rounded, because they have more decimal
             places or a finer unit. They are inside the domain, so ``share`` does not count them.
         fate: What undeclared, unreadable and missing values become.
-
-    >>> Outside(below=0.01, above=0.02, finer=0.5).share
-    0.03
     """
 
     below: float = 0.0
@@ -52,13 +49,7 @@ class Outside:
 
 
 def outside(schema: Schema, real: Mapping[str, pd.Series]) -> dict[str, Outside]:
-    """The values of the real rows that each column's domain does not hold. Not private.
-
-    >>> age = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
-    >>> lost = outside(Schema.from_sdv({"age": age}), {"age": pd.Series([34, 71, 120, None])})
-    >>> lost["age"].above, lost["age"].missing
-    (0.25, 0.0)
-    """
+    """The values of the real rows that each column's domain does not hold. Not private."""
     with quiet():
         return {column.name: _outside(column, real[column.name]) for column in schema.columns}
 

@@ -23,21 +23,12 @@ _TRIES = 200
 
 
 class NoQueriesError(ValueError):
-    """Raised if almost no counting query holds a share of rows between 5 and 95 %.
-
-    >>> issubclass(NoQueriesError, ValueError)
-    True
-    """
+    """Raised if almost no counting query holds a share of rows between 5 and 95 %."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalQuery:
-    """A query for the share of rows whose attributes lie in closed intervals.
-
-    >>> query = IntervalQuery(attributes=("age", "ill"), lows=(1, 1), highs=(2, 1))
-    >>> query.share({"age": np.array([0, 1, 2, 3]), "ill": np.array([1, 1, 0, 0])})
-    0.25
-    """
+    """A query for the share of rows whose attributes lie in closed intervals."""
 
     attributes: tuple[str, ...]
     lows: tuple[float, ...]
@@ -69,10 +60,6 @@ class ThresholdQuery:
     """A query for the share of rows beyond a plane: ⟨x, θ⟩ > threshold for the embedded row x.
 
     ``sizes`` are the attributes' numbers of codes.
-
-    >>> query = ThresholdQuery(attributes=("age",), sizes=(4,), direction=(1.0,), threshold=0.5)
-    >>> query.share({"age": np.array([0, 1, 2, 3])})
-    0.5
     """
 
     attributes: tuple[str, ...]
@@ -205,12 +192,6 @@ def counting_queries(
     A query draws three distinct attributes uniformly, and on each a lower code uniformly over its
     codes and an upper code uniformly from there on. Raises ``NoQueriesError`` if almost no query
     holds that share.
-
-    >>> domain = Domain(("age", "ward", "ill"), (4, 3, 2))
-    >>> real = np.random.default_rng(0).integers(0, domain.sizes, (200, 3))
-    >>> queries = counting_queries(domain, real, num_queries=5)
-    >>> all(0.05 <= query.share(columns(domain, real)) <= 0.95 for query in queries)
-    True
     """
     table = columns(domain, real)
     candidates = _candidates(domain, np.random.default_rng(seed))
@@ -237,11 +218,6 @@ def threshold_queries(
     b, uniform between the smallest and the largest ⟨x, θ⟩ of the real rows. The paper prints the
     condition ⟨x, θ⟩ + b > 0, with which most queries would hold all rows or none; we take it to
     mean ⟨x, θ⟩ > b. The paper does not say whether x are codes or embedded; here they are embedded.
-
-    >>> domain = Domain(("age", "ward", "ill"), (4, 3, 2))
-    >>> real = np.random.default_rng(0).integers(0, domain.sizes, (200, 3))
-    >>> len(threshold_queries(domain, real, num_queries=5))
-    5
     """
     generator = np.random.default_rng(seed)
     table = columns(domain, real)

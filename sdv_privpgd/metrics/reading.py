@@ -20,11 +20,7 @@ READ, UNREAD, EMPTY = 0, 1, 2
 
 @dataclass(frozen=True, kw_only=True)
 class Described:
-    """The facts by which a column is read: its name, its sdtype and, if known, format and order.
-
-    >>> Described(name="age", sdtype="numerical").is_numeric
-    True
-    """
+    """The facts by which a column is read: its name, its sdtype and, if known, format and order."""
 
     name: str
     sdtype: str
@@ -58,11 +54,6 @@ def read_numbers(column: Described, series: pd.Series) -> tuple[np.ndarray, np.n
 
     A result is ``READ``, ``UNREAD`` or ``EMPTY``. The numbers of cells that were not read mean
     nothing.
-
-    >>> age = Described(name="age", sdtype="numerical")
-    >>> numbers, state = read_numbers(age, pd.Series(["34", "?", None]))
-    >>> numbers[:1], (state == [READ, UNREAD, EMPTY]).tolist()
-    (array([34.]), [True, True, True])
     """
     empty = series.isna().to_numpy(dtype=bool)
     distinct, places = _distinct(series)
@@ -92,10 +83,6 @@ def read_categories(column: Described, both: pd.Series) -> tuple[list, np.ndarra
 
     Categories that are equal in Python are the same, as for the synthesizer: 1, 1.0 and ``True``.
     In a boolean column the words for true and false are the same as these values, too.
-
-    >>> ward = Described(name="ward", sdtype="categorical")
-    >>> read_categories(ward, pd.Series(["B", "A", None, "B"]))
-    (['B', 'A'], array([ 0,  1, -1,  0]))
     """
     try:
         places, distinct = pd.factorize(both)

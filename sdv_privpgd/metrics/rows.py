@@ -19,9 +19,6 @@ def columns(domain: Domain, codes: np.ndarray) -> dict[str, np.ndarray]:
 
     A code outside its attribute's domain goes to the nearest code inside, as in ``Dataset``.
     Raises ``ValueError`` unless there is one column for each attribute, and at least one row.
-
-    >>> columns(Domain(("age", "ill"), (3, 2)), np.array([[0, 1], [9, 0]]))
-    {'age': array([0, 2], dtype=uint8), 'ill': array([1, 0], dtype=uint8)}
     """
     if codes.ndim != 2 or codes.shape[1] != len(domain):
         raise ValueError(f"Codes need one column for each of the {len(domain)} attributes.")
@@ -38,22 +35,12 @@ def columns(domain: Domain, codes: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def centers(size: int) -> np.ndarray:
-    """The centers of an attribute's cells in [0, 1], float64.
-
-    >>> centers(4)
-    array([0.125, 0.375, 0.625, 0.875])
-    """
+    """The centers of an attribute's cells in [0, 1], float64."""
     return (2 * np.arange(size) + 1) / (2 * size)
 
 
 def embedded(domain: Domain, table: Columns) -> np.ndarray:
-    """The centers of the rows' cells, float64, shape (row, attribute).
-
-    >>> domain = Domain(("age", "ill"), (4, 2))
-    >>> embedded(domain, columns(domain, np.array([[0, 1], [3, 0]])))
-    array([[0.125, 0.75 ],
-           [0.875, 0.25 ]])
-    """
+    """The centers of the rows' cells, float64, shape (row, attribute)."""
     places = [
         centers(size)[table[name]]
         for name, size in zip(domain.attributes, domain.sizes, strict=True)
@@ -68,12 +55,6 @@ def differences(
 
     Cells are indices into the flattened table. Shares that are equal as fractions differ by exactly
     zero, because division rounds equal quotients to the same float.
-
-    >>> domain = Domain(("age", "ill"), (3, 2))
-    >>> real = columns(domain, np.array([[0, 1], [2, 0]]))
-    >>> synthetic = columns(domain, np.array([[0, 1], [1, 0]]))
-    >>> differences(domain, ("age",), real, synthetic)
-    (array([1, 2]), array([-0.5,  0.5]))
     """
     shape = domain.shape(clique)
     ours, theirs = (_cells(table, clique, shape) for table in (real, synthetic))
@@ -90,11 +71,7 @@ def differences(
 
 
 def ratio(error: float, scale: float) -> float:
-    """The error in units of the scale: 0 without an error, infinite if only the scale is 0.
-
-    >>> ratio(0.1, 0.5), ratio(0.1, 0.0), ratio(0.0, 0.0)
-    (0.2, inf, 0.0)
-    """
+    """The error in units of the scale: 0 without an error, infinite if only the scale is 0."""
     if error == 0:
         return 0.0
     return math.inf if scale == 0 else float(error / scale)

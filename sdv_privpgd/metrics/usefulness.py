@@ -45,14 +45,6 @@ def usefulness(
 
     ``learning_scores`` if there is a label; ``pmse`` (``propensity_error``); ``tv2`` and ``tv3``
     (``distances``); and ``tail`` (``tail_error``) if a column has numbers.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd.metrics.reading import Described
-    >>> real = {"age": pd.Series([20, 30, 40, 50] * 9), "ward": pd.Series(["A", "B"] * 18)}
-    >>> columns = [Described(name="age", sdtype="numerical"),
-    ...            Described(name="ward", sdtype="categorical")]
-    >>> usefulness(columns, real, real, "ward")["tv2"]
-    0.0
     """
     found = {} if label is None else learning_scores(columns, rows, held_out, label, seed=seed)
     found["pmse"] = propensity_error(columns, held_out, rows, seed=seed)
@@ -68,12 +60,6 @@ def tail_error(columns: "Sequence[Described]", real: "Columns", synthetic: "Colu
     The mean difference of the quantiles below 1 % and above 99 %, over the real ones' mean distance
     from the median: 1 for a column that is the real median in all rows. The mean over all columns
     of numbers or dates that vary; not a number if there is none.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd.metrics.reading import Described
-    >>> ages, middle = {"age": pd.Series(range(101))}, {"age": pd.Series([50] * 9)}
-    >>> tail_error([Described(name="age", sdtype="numerical")], ages, middle)
-    1.0
     """
     levels = _TAIL * (np.arange(_LEVELS) + 0.5) / _LEVELS
     levels = np.concatenate((levels, 1 - levels))
@@ -119,14 +105,6 @@ def learning_scores(
             histogram gradient boosting, and a linear model (logistic or ridge regression) whose
             scores are called ``linear_...``.
         seed: Of the models.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd.metrics.reading import Described
-    >>> kinds = [Described(name="age", sdtype="numerical"), Described(name="old", sdtype="boolean")]
-    >>> ages = pd.Series(range(100))
-    >>> rows = {"age": ages, "old": ages >= 50}
-    >>> learning_scores(kinds, rows, rows, "old")["accuracy"]
-    1.0
     """
     (target,) = (column for column in columns if column.name == label)
     features = [column for column in columns if column.name != label]
@@ -156,13 +134,6 @@ def propensity_error(
     Four times the mean square of (the predicted chance that a row is synthetic - 1/2), over equally
     many rows of both, each predicted by a model that has not seen it: the pMSE of Snoke et al. 2018
     in units of its largest value. 0 where nothing tells them apart.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd.metrics.reading import Described
-    >>> kinds = [Described(name="age", sdtype="numerical")]
-    >>> real, synthetic = {"age": pd.Series(range(100))}, {"age": pd.Series(range(200, 300))}
-    >>> round(propensity_error(kinds, real, synthetic), 2)
-    1.0
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.model_selection import StratifiedKFold
@@ -195,14 +166,6 @@ def distances(
     """The mean total variation distance of the tables of so many columns: 0 to 1. Not private.
 
     In the cells of ``common_cells``. Of more than 200 tables of a degree, 200 at random.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd.metrics.reading import Described
-    >>> kinds = [Described(name=name, sdtype="boolean") for name in ("ill", "old")]
-    >>> real = {"ill": pd.Series([True, False]), "old": pd.Series([True, False])}
-    >>> synthetic = {"ill": pd.Series([True, False]), "old": pd.Series([False, True])}
-    >>> distances(kinds, real, synthetic)
-    {2: 1.0}
     """
     domain, ours, theirs = as_codes(common_cells(columns, real, synthetic))
     generator = np.random.default_rng(seed)

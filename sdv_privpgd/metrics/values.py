@@ -49,12 +49,6 @@ class CommonCells:
         real: The cell of each real row.
         synthetic: The cell of each synthetic row.
         numbers: The finite numbers of both tables; ``None`` for categories.
-
-    >>> age = Described(name="age", sdtype="numerical")
-    >>> real, synthetic = {"age": pd.Series([20, 40, 60])}, {"age": pd.Series([30, 50, 70])}
-    >>> cells = common_cells([age], real, synthetic)["age"]
-    >>> round(cells.w1, 2)
-    0.75
     """
 
     column: Described
@@ -105,11 +99,6 @@ def common_cells(
 
     Raises:
         ValueError: If a table has no row.
-
-    >>> ward = Described(name="ward", sdtype="categorical")
-    >>> real, synthetic = {"ward": pd.Series(["A", "B"])}, {"ward": pd.Series(["B", "B"])}
-    >>> common_cells([ward], real, synthetic)["ward"].distance
-    0.5
     """
     if not all(len(table[column.name]) for column in columns for table in (real, synthetic)):
         raise ValueError("Both tables need at least one row to be compared.")
@@ -122,14 +111,7 @@ def common_cells(
 
 
 def as_codes(cells: Mapping[str, CommonCells]) -> tuple[Domain, np.ndarray, np.ndarray]:
-    """The domain of all columns' cells, and the codes of the real and of the synthetic rows.
-
-    >>> ward = Described(name="ward", sdtype="categorical")
-    >>> real, synthetic = {"ward": pd.Series(["A", "B"])}, {"ward": pd.Series(["B", "B"])}
-    >>> domain, ours, theirs = as_codes(common_cells([ward], real, synthetic))
-    >>> domain.sizes, ours.ravel(), theirs.ravel()
-    ((2,), array([1, 0]), array([0, 0]))
-    """
+    """The domain of all columns' cells, and the codes of the real and of the synthetic rows."""
     domain = Domain(tuple(cells), tuple(len(each) for each in cells.values()))
     real, synthetic = (
         np.stack([getattr(each, table) for each in cells.values()], axis=1)

@@ -14,18 +14,7 @@ from sdv_privpgd.progress import Progress, silent
 
 
 class AnsweredQuestions(FittedState, Concluding):
-    """What ``Concluding`` says of the last fit. Public.
-
-    >>> import pandas as pd
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import MSTSynthesizer
-    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
-    >>> synthesizer = MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=5.0)
-    >>> synthesizer.fit(pd.DataFrame({"ill": [True, False] * 500}))
-    >>> low, high = synthesizer.answer("count", where={"ill": True}).interval("table", level=0.99)
-    >>> low < 510 and high > 490
-    True
-    """
+    """What ``Concluding`` says of the last fit. Public."""
 
     def _released(self) -> tuple[Release | None, Schema]:
         self._require_fitted()

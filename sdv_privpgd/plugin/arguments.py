@@ -38,11 +38,6 @@ def public_copy(metadata: Metadata, *, keep_ranges: bool) -> Metadata:
     Raises:
         SynthesizerInputError: For several tables and for sequences, whose unit of privacy is not
             a row.
-
-    >>> facts = {"age": {"sdtype": "numerical", "range_max": 99}}
-    >>> metadata = Metadata.load_from_dict({"tables": {"people": {"columns": facts}}})
-    >>> public_copy(metadata, keep_ranges=False).tables["people"].columns
-    {'age': {'sdtype': 'numerical'}}
     """
     if not isinstance(metadata, Metadata):
         raise SynthesizerInputError(
@@ -72,20 +67,12 @@ def public_copy(metadata: Metadata, *, keep_ranges: bool) -> Metadata:
 
 
 def column_names(table: pd.DataFrame) -> list[str]:
-    """The names of the columns as text, as SDV's detection writes them.
-
-    >>> column_names(pd.DataFrame({1: [0], "age": [34]}))
-    ['1', 'age']
-    """
+    """The names of the columns as text, as SDV's detection writes them."""
     return list(table.columns.to_flat_index().astype(str))
 
 
 def original_names(table: pd.DataFrame, order: Sequence[str]) -> pd.Index:
-    """The caller's own names in the metadata's order; empty if SDV's names are the same.
-
-    >>> original_names(pd.DataFrame({1: [0], 2: [34]}), ["2", "1"]).tolist()
-    [2, 1]
-    """
+    """The caller's own names in the metadata's order; empty if SDV's names are the same."""
     if all(isinstance(name, str) for name in table.columns):
         return pd.Index([])
     names = column_names(table)
@@ -93,11 +80,7 @@ def original_names(table: pd.DataFrame, order: Sequence[str]) -> pd.Index:
 
 
 def python_s(value: Any) -> Any:
-    """A truth of NumPy's as a bool, anything else as it is: SDV checks it.
-
-    >>> python_s(np.True_), python_s("yes")
-    (True, 'yes')
-    """
+    """A truth of NumPy's as a bool, anything else as it is: SDV checks it."""
     return bool(value) if isinstance(value, np.bool_) else value
 
 
@@ -105,8 +88,6 @@ def refuse_several_tables(synthesizer: str, arguments: Collection[str]) -> None:
     """Raises ``SynthesizerInputError`` for arguments with which HMA makes one of its parts.
 
     It gives a column's distribution, which no synthesizer here has, or no epsilon.
-
-    >>> refuse_several_tables("PrivPGDSynthesizer", {"metadata", "epsilon"})  # of one table
     """
     if "default_distribution" in arguments or (
         {"metadata", "locales"} <= set(arguments) and "epsilon" not in arguments
@@ -123,9 +104,6 @@ def as_one(conditions: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Conditions on several sets of columns below each other, and ``ANYTHING`` where one has none.
 
     Their columns have SDV's names.
-
-    >>> as_one([pd.DataFrame({"ill": [True]}), pd.DataFrame({"ill": [False]})])["ill"].tolist()
-    [True, False]
     """
     frames = [frame.set_axis(column_names(frame), axis=1) for frame in conditions]
     names = list(dict.fromkeys(name for frame in frames for name in frame.columns))
@@ -140,11 +118,7 @@ def as_one(conditions: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def check_conditions(conditions: pd.DataFrame, schema: Schema) -> None:
-    """Raises ``ValueError`` for a range of values that says nothing about its column.
-
-    >>> schema = Schema.from_sdv({"ill": {"sdtype": "boolean"}})
-    >>> check_conditions(pd.DataFrame({"ill": [True]}), schema)  # it may be asked for
-    """
+    """Raises ``ValueError`` for a range of values that says nothing about its column."""
     modelled = {column.name: column for column in schema.columns}
     for name, cells in conditions.items():
         for between in cells.loc[is_range(cells)].unique():
@@ -157,10 +131,7 @@ def check_conditions(conditions: pd.DataFrame, schema: Schema) -> None:
 
 
 def refuse_retries(max_tries_per_batch: Any) -> None:
-    """Raises ``ValueError`` unless it is what SDV has if nobody says otherwise.
-
-    >>> refuse_retries(100)
-    """
+    """Raises ``ValueError`` unless it is what SDV has if nobody says otherwise."""
     if max_tries_per_batch not in (None, _SDV_S_TRIES):
         raise ValueError(
             f"max_tries_per_batch={max_tries_per_batch!r} would change nothing: no row is drawn "
@@ -170,21 +141,13 @@ def refuse_retries(max_tries_per_batch: Any) -> None:
 
 
 def batches(num_rows: int, batch_size: Any) -> list[int]:
-    """How many rows are made at a time. Raises ``ValueError`` for a size that is none.
-
-    >>> batches(250, 100), batches(250, None)
-    ([100, 100, 50], [250])
-    """
+    """How many rows are made at a time. Raises ``ValueError`` for a size that is none."""
     most = max(num_rows, 1) if batch_size is None else check_count("batch_size", batch_size)
     return [min(most, num_rows - start) for start in range(0, num_rows, most)] or [0]
 
 
 def log_event(synthesizer: Any, event: str, numbers: Mapping[str, int]) -> None:
-    """Tells SDV's log of an event, as SDV's own synthesizers do. The numbers are public.
-
-    >>> from types import SimpleNamespace
-    >>> log_event(SimpleNamespace(_synthesizer_id="id"), "Fit", {"TOTAL NUMBER OF COLUMNS": 2})
-    """
+    """Tells SDV's log of an event, as SDV's own synthesizers do. The numbers are public."""
     SYNTHESIZER_LOGGER.info(  # pyright: ignore[reportOptionalMemberAccess]
         {
             "EVENT": event,
@@ -198,10 +161,6 @@ def log_event(synthesizer: Any, event: str, numbers: Mapping[str, int]) -> None:
 
 
 def given_over(conditions: pd.Series, generated: pd.Series) -> pd.Series:
-    """A generated column with the values that were asked for.
-
-    >>> given_over(pd.Series(["Ann", ANYTHING]), pd.Series(["Bea", "Cleo"])).tolist()
-    ['Ann', 'Cleo']
-    """
+    """A generated column with the values that were asked for."""
     wanted = is_wanted(conditions)
     return conditions if wanted.all() else generated.astype(object).mask(wanted, conditions)

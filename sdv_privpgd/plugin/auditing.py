@@ -49,16 +49,7 @@ _UNDATED = {
 
 
 class AuditedFit(FittedState):
-    """A synthesizer's own audit.
-
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import MSTSynthesizer
-    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
-    >>> synthesizer = MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)
-    >>> report = synthesizer.audit(runs=200)
-    >>> report.to_dict()["passed"], synthesizer.ledger.charges
-    (True, ())
-    """
+    """A synthesizer's own audit."""
 
     def audit(
         self,
@@ -108,15 +99,7 @@ class AuditedFit(FittedState):
 
 @dataclass(frozen=True)
 class SynthesizerFit:
-    """What a synthesizer does with its settings, as ``audit.subjects.Subject`` says.
-
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import MSTSynthesizer
-    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
-    >>> subject = SynthesizerFit(MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0))
-    >>> subject.description.modelled
-    ['ill']
-    """
+    """What a synthesizer does with its settings, as ``audit.subjects.Subject`` says."""
 
     synthesizer: "PrivateSynthesizer"
 
@@ -154,17 +137,7 @@ class SynthesizerFit:
 
 @dataclass(frozen=True)
 class KeptFile:
-    """A fitted synthesizer, as ``audit.kept_file.Kept`` says.
-
-    >>> import pandas as pd
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import MSTSynthesizer
-    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
-    >>> synthesizer = MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)
-    >>> synthesizer.fit(pd.DataFrame({"ill": [True, False] * 500}))
-    >>> KeptFile(synthesizer).num_rows
-    1000
-    """
+    """A fitted synthesizer, as ``audit.kept_file.Kept`` says."""
 
     synthesizer: "PrivateSynthesizer"
 
@@ -248,14 +221,7 @@ def _begin_again(synthesizer: "PrivateSynthesizer") -> None:
 
 
 def fresh(synthesizer: "PrivateSynthesizer") -> "PrivateSynthesizer":
-    """A copy with the same settings and constraints that was never fitted.
-
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import MSTSynthesizer
-    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
-    >>> fresh(MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)).ledger.charges
-    ()
-    """
+    """A copy with the same settings and constraints that was never fitted."""
     own = deepcopy(synthesizer)
     vars(own).update(_FRESH)
     own._account = Account()
@@ -265,14 +231,7 @@ def fresh(synthesizer: "PrivateSynthesizer") -> "PrivateSynthesizer":
 
 
 def unfitted(synthesizer: "PrivateSynthesizer") -> "PrivateSynthesizer":
-    """A copy with the same settings and constraints, at a small size, that was never fitted.
-
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import MSTSynthesizer
-    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
-    >>> unfitted(MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)).engine.steps
-    100
-    """
+    """A copy with the same settings and constraints, at a small size, that was never fitted."""
     own = fresh(synthesizer)
     engine = own._engine()
     own.engine, own.num_particles, own.penalties = small(engine), None, ()

@@ -24,13 +24,7 @@ _TOLD = {
 
 
 class Bar:
-    """A ``Progress`` that shows one bar for the present stage, to be used as a context manager.
-
-    >>> with Bar("Fit") as bar:
-    ...     done = list(bar(range(3), "measure"))
-    >>> done
-    [0, 1, 2]
-    """
+    """A ``Progress`` that shows one bar for the present stage, to be used as a context manager."""
 
     def __init__(self, title: str) -> None:
         with warnings.catch_warnings():

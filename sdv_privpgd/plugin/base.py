@@ -68,13 +68,6 @@ class PrivateSynthesizer(
     Raises:
         ValueError: For an argument outside its range; the message names value and remedy.
         SynthesizerInputError: For metadata of several tables, of sequences or composite keys.
-
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import MSTSynthesizer
-    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
-    >>> synthesizer = MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)
-    >>> isinstance(synthesizer, PrivateSynthesizer), synthesizer.epsilon
-    (True, 1.0)
     """
 
     _usual_strategy: ClassVar[str] = "all_pairs"

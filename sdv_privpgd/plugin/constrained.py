@@ -16,22 +16,7 @@ from sdv_privpgd.plugin.state import FittedState
 
 
 class ConstrainedRows(FittedState):
-    """Constraints of ``sdv.cag`` that rows will meet.
-
-    >>> import pandas as pd
-    >>> from sdv.cag import Inequality
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import MSTSynthesizer
-    >>> day = {"sdtype": "numerical", "range_min": 0, "range_max": 30, "decimal_places": 0}
-    >>> facts = {"tables": {"stays": {"columns": {"came": day, "left": day}}}}
-    >>> metadata = Metadata.load_from_dict(facts)
-    >>> synthesizer = MSTSynthesizer(metadata, epsilon=1.0, public_metadata=True)
-    >>> synthesizer.add_constraints([Inequality("came", "left")])
-    >>> synthesizer.fit(pd.DataFrame({"came": [1, 2, 3] * 300, "left": [3, 9, 4] * 300}))
-    >>> rows = synthesizer.sample(100)
-    >>> bool((rows["came"] <= rows["left"]).all())
-    True
-    """
+    """Constraints of ``sdv.cag`` that rows will meet."""
 
     epsilon: float
     delta: float

@@ -27,12 +27,7 @@ from sdv_privpgd.plugin.constraint_kinds import FixedCombinations, names_of
 def declared(
     constraints: Sequence[BaseConstraint], described: Mapping[str, Mapping], domain: Mapping
 ) -> dict[str, dict]:
-    """The public domain with what the constraints declare of single columns. In SDV's words.
-
-    >>> described = {"a": {"sdtype": "numerical"}, "b": {"sdtype": "numerical"}}
-    >>> declared([cag.OneHotEncoding(["a", "b"])], described, {})["a"]
-    {'range_is_nullable': False, 'increment': 1, 'range_min': 0, 'range_max': 1}
-    """
+    """The public domain with what the constraints declare of single columns. In SDV's words."""
     found = {name: dict(facts) for name, facts in domain.items()}
     for constraint in constraints:
         for name in names_of(constraint):
@@ -67,15 +62,6 @@ def widened(
     """The schema with room for rows in order, where no row of the discovered ranges is.
 
     ``undeclared`` says of the columns that were looked into what was known: a declared bound stays.
-
-    >>> day = {"sdtype": "numerical", "decimal_places": 0, "range_is_nullable": False}
-    >>> came, left = ({**day, "range_min": low, "range_max": low + 9} for low in (20, 0))
-    >>> schema = Schema.from_sdv({"came": came, "left": left})
-    >>> from sdv_privpgd.columns.facts import NumberFacts
-    >>> known = {"came": NumberFacts(), "left": NumberFacts()}
-    >>> wider = widened([cag.Inequality("came", "left")], schema, known)
-    >>> len(rules_of([cag.Inequality("came", "left")], wider))  # which fails for the other schema
-    1
     """
     columns = {column.name: column for column in schema.columns}
     for constraint in constraints:
@@ -91,11 +77,7 @@ def widened(
 
 
 def ordered_pairs(constraints: Sequence[BaseConstraint]) -> list[OrderedPair]:
-    """The columns that constraints put in order, each with the next one.
-
-    >>> [(pair.low, pair.high) for pair in ordered_pairs([cag.Range("came", "moved", "left")])]
-    [('came', 'moved'), ('moved', 'left')]
-    """
+    """The columns that constraints put in order, each with the next one."""
     return [
         OrderedPair(low, high, bool(constraint.strict_boundaries))
         for constraint in constraints
@@ -108,11 +90,6 @@ def rules_of(constraints: Sequence[BaseConstraint], schema: Schema) -> list[Rule
     """What the constraints say of the cells of the columns, if the schema has all of theirs.
 
     Raises ``SynthesizerInputError`` for one that no row of the declared values can meet.
-
-    >>> day = {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0}
-    >>> schema = Schema.from_sdv({"came": day, "left": day})
-    >>> [type(rule).__name__ for rule in rules_of([cag.Inequality("came", "left")], schema)]
-    ['Order']
     """
     columns = {column.name: column for column in schema.columns}
     found: list[Rule] = []

@@ -22,11 +22,6 @@ class FixedCombinations(cag.FixedCombinations):
             write it from documentation. A column whose categories are not declared has those that
             occur here.
         table_name: As in SDV.
-
-    >>> import pandas as pd
-    >>> towns = FixedCombinations(["country", "town"], [("AT", "Graz"), ("DE", "Ulm")])
-    >>> towns.are_listed(pd.DataFrame({"country": ["AT", "AT"], "town": ["Graz", "Ulm"]})).tolist()
-    [True, False]
     """
 
     def __init__(
@@ -77,11 +72,6 @@ def taken(constraint: Any, metadata: Metadata, modelled: Sequence[str]) -> BaseC
         SynthesizerInputError: For one that would have to be learned from the table, that is about
             columns which are not modelled, or that is none of SDV's.
         ConstraintNotMetError: SDV's, for one that does not fit the metadata.
-
-    >>> days = {"came": {"sdtype": "numerical"}, "left": {"sdtype": "numerical"}}
-    >>> metadata = Metadata.load_from_dict({"tables": {"stays": {"columns": days}}})
-    >>> type(taken(cag.Inequality("came", "left"), metadata, ["came", "left"])).__name__
-    'Inequality'
     """
     if isinstance(constraint, cag.ProgrammableConstraint):
         constraint = ProgrammableConstraintHarness(constraint)
@@ -117,11 +107,7 @@ _KINDS = (
 
 
 def names_of(constraint: BaseConstraint) -> list[str]:
-    """The columns of a constraint that is no black box; none of another one.
-
-    >>> names_of(cag.Inequality("came", "left"))
-    ['came', 'left']
-    """
+    """The columns of a constraint that is no black box; none of another one."""
     if isinstance(constraint, cag.Inequality):
         return [constraint._low_column_name, constraint._high_column_name]
     if isinstance(constraint, cag.Range):

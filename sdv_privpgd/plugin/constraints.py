@@ -35,12 +35,7 @@ _IN_2000 = 946_684_800 * 10**9
 
 @dataclass(frozen=True)
 class SdvConstraints:
-    """SDV's constraints, as a fit asks what they say (``fitting.constraining.Constraints``).
-
-    >>> (pair,) = SdvConstraints((cag.Inequality("came", "left"),)).pairs()
-    >>> pair.low, pair.high
-    ('came', 'left')
-    """
+    """SDV's constraints, as a fit asks what they say (``fitting.constraining.Constraints``)."""
 
     constraints: tuple[BaseConstraint, ...] = ()
 
@@ -64,12 +59,7 @@ class SdvConstraints:
 
 @dataclass(frozen=True)
 class RowCheck:
-    """What a constraint says of rows, under the name of its class.
-
-    >>> check = RowCheck("Adults", lambda rows: rows["age"] >= 18)
-    >>> check({"age": pd.Series([17, 18])})
-    array([False,  True])
-    """
+    """What a constraint says of rows, under the name of its class."""
 
     name: str
     is_valid: Callable[[pd.DataFrame], Any]
@@ -85,15 +75,7 @@ class RowCheck:
 def met_by(
     constraints: Sequence[BaseConstraint], schema: Schema
 ) -> tuple[list[BaseConstraint], list[str]]:
-    """The constraints that rows of the schema can meet, and of each other one why not. Public.
-
-    >>> day = {"sdtype": "numerical", "decimal_places": 0, "range_is_nullable": False}
-    >>> came, left = ({**day, "range_min": low, "range_max": low + 9} for low in (20, 0))
-    >>> schema = Schema.from_sdv({"came": came, "left": left})
-    >>> met, refusals = met_by([cag.Inequality("came", "left")], schema)
-    >>> met, len(refusals)
-    ([], 1)
-    """
+    """The constraints that rows of the schema can meet, and of each other one why not. Public."""
     reasons = [_refusal(constraint, schema) for constraint in constraints]
     pairs = list(zip(constraints, reasons, strict=True))
     met = [constraint for constraint, reason in pairs if reason is None]
@@ -116,10 +98,6 @@ def require_possible(
 
     ``undeclared`` says what is known of columns to look into. An order with a declared end at each
     side is possible for these or not at all; a black box must decide rows of text or of numbers.
-
-    >>> day = {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0}
-    >>> schema = Schema.from_sdv({"came": day, "left": day})
-    >>> require_possible([cag.Inequality("came", "left")], schema, {})  # some rows can meet it
     """
     known = {column.name: column for column in declared.columns}
     for constraint in constraints:
@@ -179,11 +157,6 @@ def checks_of(constraints: Sequence[BaseConstraint], schema: Schema) -> list[Row
 
     That is what programmable constraints say, and combinations of values that share a code.
     Raises ``SynthesizerInputError`` for one that cannot decide them.
-
-    >>> day = {"sdtype": "numerical", "range_min": 0, "range_max": 9, "decimal_places": 0}
-    >>> schema = Schema.from_sdv({"came": day, "left": day})
-    >>> checks_of([cag.Inequality("came", "left")], schema)  # cells decide all of it
-    []
     """
     merged = {column.name for column in schema.columns if column.merging is not None}
     found = []
@@ -218,14 +191,7 @@ def _try_out(check: RowCheck, rows: Mapping[str, pd.Series]) -> None:
 
 
 def valid_rows(constraint: BaseConstraint, table: pd.DataFrame, metadata: Metadata) -> np.ndarray:
-    """Which rows of a table meet a constraint, bool. For synthetic rows.
-
-    >>> days = {"came": {"sdtype": "numerical"}, "left": {"sdtype": "numerical"}}
-    >>> metadata = Metadata.load_from_dict({"tables": {"stays": {"columns": days}}})
-    >>> rows = pd.DataFrame({"came": [1, 5], "left": [3, 4]})
-    >>> valid_rows(cag.Inequality("came", "left", table_name="stays"), rows, metadata)
-    array([ True, False])
-    """
+    """Which rows of a table meet a constraint, bool. For synthetic rows."""
     if isinstance(constraint, cag.Range):
         # Unfitted, SDV's compares dates that are written as text letter by letter.
         low, middle, high = names_of(constraint)

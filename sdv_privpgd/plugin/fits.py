@@ -45,19 +45,7 @@ from sdv_privpgd.sources.source import SourceError
 
 
 class FitsOfTables(FittedState):
-    """SDV's methods that fit. What they are handed goes to ``sdv_privpgd.fitting`` alone.
-
-    >>> import pandas as pd
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import MSTSynthesizer
-    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
-    >>> synthesizer = MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)
-    >>> synthesizer.plan(num_rows=1_000).to_dict()["num_rows"]
-    1000
-    >>> synthesizer.fit(pd.DataFrame({"ill": [True, False] * 500}))
-    >>> synthesizer.unfinished is None
-    True
-    """
+    """SDV's methods that fit. What they are handed goes to ``sdv_privpgd.fitting`` alone."""
 
     discovery_share: float
 

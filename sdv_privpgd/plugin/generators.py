@@ -41,14 +41,7 @@ _STAND_INS = {
 def public_frame(
     names: Iterable[str], transformers: Mapping[str, ColumnTransformer]
 ) -> pd.DataFrame:
-    """Two rows of public values: the first and last cell of modelled columns, labels elsewhere.
-
-    >>> from sdv_privpgd.columns.schema import Schema
-    >>> from sdv_privpgd.plugin.transformers import transformer_for
-    >>> (column,) = Schema.from_sdv({"ill": {"sdtype": "boolean"}}).columns
-    >>> public_frame(["ill", "town"], {"ill": transformer_for(column)})["town"].tolist()
-    ['town-0', 'town-1']
-    """
+    """Two rows of public values: the first and last cell of modelled columns, labels elsewhere."""
     columns = {}
     for name in names:
         if name in transformers:
@@ -88,11 +81,7 @@ def assign(
 def with_stand_ins(
     known: Mapping[str, ColumnTransformer], described: Mapping[str, Mapping], modelled: list[str]
 ) -> dict[str, ColumnTransformer]:
-    """A transformer for each modelled column: of any domain, where none is known yet.
-
-    >>> list(with_stand_ins({}, {"job": {"sdtype": "categorical"}}, ["job"]))
-    ['job']
-    """
+    """A transformer for each modelled column: of any domain, where none is known yet."""
     stand_ins = {
         name: transformer_for(
             describe(name, {"sdtype": sdtype, "num_bins": 1, **_STAND_INS.get(sdtype, {})})
@@ -143,14 +132,7 @@ def generate(
 
 
 def patterns_of(processor: DataProcessor, described: Mapping[str, Mapping]) -> dict[str, str]:
-    """The patterns of generated columns: of the metadata, or of a generator in its place.
-
-    >>> from sdv.metadata import Metadata
-    >>> facts = {"columns": {"case": {"sdtype": "id", "regex_format": "[A-Z]{5}"}}}
-    >>> metadata = Metadata.load_from_dict({"tables": {"people": facts}}).tables["people"]
-    >>> patterns_of(DataProcessor(metadata), metadata.columns)
-    {'case': '[A-Z]{5}'}
-    """
+    """The patterns of generated columns: of the metadata, or of a generator in its place."""
     found = {name: facts.get("regex_format") for name, facts in described.items()}
     for name, transformer in processor._hyper_transformer.field_transformers.items():
         found[name] = getattr(transformer, "regex_format", found.get(name))
@@ -158,13 +140,7 @@ def patterns_of(processor: DataProcessor, described: Mapping[str, Mapping]) -> d
 
 
 def on_patterns(patterns: Mapping[str, str], dtypes: Mapping[str, Any]) -> list[str]:
-    """Sentences on ids of whole numbers whose patterns write a number in several ways. Public.
-
-    >>> on_patterns({"id": "[1-9][0-9]{0,3}"}, {"id": np.dtype("int64")})
-    []
-    >>> on_patterns({"id": "[0-9]{1,4}"}, {"id": np.dtype("int64")})[0][:58]
-    "The column 'id' has whole numbers, and its regex_format '["
-    """
+    """Sentences on ids of whole numbers whose patterns write a number in several ways. Public."""
     return [
         f"The column {name!r} has whole numbers, and its regex_format {pattern!r} writes some of "
         "them in several ways, such as 7 and 07: ids would come out twice. Give it a pattern "
@@ -225,11 +201,7 @@ def _would_merge(values: pd.Series, dtype: Any) -> bool:
 
 
 def check_generator(name: str, transformer: BaseTransformer | None) -> None:
-    """Raises ``SynthesizerInputError`` for what is no generator, or would learn from the table.
-
-    >>> from rdt.transformers import AnonymizedFaker
-    >>> check_generator("town", AnonymizedFaker(provider_name="address", function_name="city"))
-    """
+    """Raises ``SynthesizerInputError`` for what is no generator, or would learn from the table."""
     if not isinstance(transformer, BaseTransformer):
         raise SynthesizerInputError(
             f"Column '{name}' needs a generator such as AnonymizedFaker, got {transformer!r}."

@@ -32,11 +32,6 @@ class _FormerModules(MetaPathFinder):
 
 
 def refuse_old_files() -> None:
-    """Makes reading such a file a ``VersionError``.
-
-    >>> refuse_old_files()
-    >>> sum(isinstance(finder, _FormerModules) for finder in sys.meta_path)
-    1
-    """
+    """Makes reading such a file a ``VersionError``."""
     if not any(isinstance(finder, _FormerModules) for finder in sys.meta_path):
         sys.meta_path.append(_FormerModules())

@@ -21,19 +21,7 @@ if TYPE_CHECKING:
 
 
 class ShownFit(FittedState):
-    """What a fit shows of itself. Public, but for ``evaluate``.
-
-    >>> import pandas as pd
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import MSTSynthesizer
-    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
-    >>> synthesizer = MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)
-    >>> synthesizer.fit(pd.DataFrame({"ill": [True, False] * 500}))
-    >>> synthesizer.estimated_num_rows, synthesizer.value_sources()
-    (1000, {'ill': 'declared'})
-    >>> synthesizer.report().to_dict()["epsilon_spent"] <= 1.0
-    True
-    """
+    """What a fit shows of itself. Public, but for ``evaluate``."""
 
     adjacency: str
     target: str | Sequence[str] | None
@@ -128,15 +116,6 @@ class ShownFit(FittedState):
         metadata, nothing has to be found again. ``write_domain`` keeps it in a file, unless it has
         values that files cannot hold, such as times of the day. ``cut_points``
         and ``frequencies`` say where the cells of a column begin and how full they are.
-
-        >>> import pandas as pd
-        >>> from sdv.metadata import Metadata
-        >>> from sdv_privpgd import MSTSynthesizer
-        >>> facts = {"tables": {"people": {"columns": {"job": {"sdtype": "categorical"}}}}}
-        >>> synthesizer = MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)
-        >>> synthesizer.fit(pd.DataFrame({"job": ["nurse", "clerk"] * 5_000}))
-        >>> "nurse" in synthesizer.discovered_domain()["job"]["range_values"]
-        True
         """
         self._require_fitted()
         found = shortly(plain_domain(self._description().in_words, keeps=True))

@@ -10,19 +10,7 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 
 
 class RefinedFits(FitsOfTables):
-    """SDV's synthesizers, of which a fit can get more budget.
-
-    >>> import pandas as pd
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import MSTSynthesizer
-    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> synthesizer = MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=0.5)
-    >>> synthesizer.fit(table)
-    >>> synthesizer.refine(table, epsilon=0.5)
-    >>> synthesizer.ledger.epsilon, synthesizer.ledger.spent() <= 1.0
-    (1.0, True)
-    """
+    """SDV's synthesizers, of which a fit can get more budget."""
 
     def refined_ledger(self, epsilon: float) -> PrivacyLedger:
         """The books of the last fit with so much more to spend. Raises what ``refine`` would."""

@@ -37,38 +37,10 @@ from sdv_privpgd.sampling.unmet import why_not
 
 
 class SampledRows(FittedState):
-    """SDV's methods that make rows. The modelled columns come from the model at once.
-
-    >>> import pandas as pd
-    >>> from sdv.metadata import Metadata
-    >>> from sdv.sampling import Condition
-    >>> from sdv_privpgd import MSTSynthesizer
-    >>> kinds = {"ill": {"sdtype": "boolean"}, "old": {"sdtype": "boolean"}}
-    >>> metadata = Metadata.load_from_dict({"tables": {"people": {"columns": kinds}}})
-    >>> synthesizer = MSTSynthesizer(metadata, epsilon=1.0)
-    >>> synthesizer.fit(pd.DataFrame({"ill": [True, False] * 500, "old": [True, True] * 500}))
-    >>> rows = synthesizer.sample_from_conditions([Condition({"ill": True}, num_rows=3)])
-    >>> rows["ill"].tolist()
-    [True, True, True]
-    >>> known = pd.DataFrame({"old": [False, True]})
-    >>> synthesizer.sample_remaining_columns(known)["old"].tolist()
-    [False, True]
-    """
+    """SDV's methods that make rows. The modelled columns come from the model at once."""
 
     def reset_sampling(self) -> None:
-        """Starts the sequence of sampled rows again.
-
-        >>> import pandas as pd
-        >>> from sdv.metadata import Metadata
-        >>> from sdv_privpgd import MSTSynthesizer
-        >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
-        >>> synthesizer = MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)
-        >>> synthesizer.fit(pd.DataFrame({"ill": [True, False] * 500}))
-        >>> first = synthesizer.sample(5)
-        >>> synthesizer.reset_sampling()
-        >>> synthesizer.sample(5).equals(first)
-        True
-        """
+        """Starts the sequence of sampled rows again."""
         with MOVING:
             generators.restart(self._data_processor)
             if self._sampler is not None:

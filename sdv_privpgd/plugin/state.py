@@ -22,15 +22,7 @@ from sdv_privpgd.sampling.visits import RowMaker
 
 
 class FittedState(BaseSingleTableSynthesizer, ABC):
-    """A synthesizer's state, and what its parts ask of each other. All of it is public.
-
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import MSTSynthesizer
-    >>> facts = {"tables": {"people": {"columns": {"ill": {"sdtype": "boolean"}}}}}
-    >>> synthesizer = MSTSynthesizer(Metadata.load_from_dict(facts), epsilon=1.0)
-    >>> synthesizer.ledger.spent()
-    0.0
-    """
+    """A synthesizer's state, and what its parts ask of each other. All of it is public."""
 
     _model_of_table: Fitted | None
     """Of the last fit that succeeded."""

@@ -12,20 +12,7 @@ from sdv_privpgd.plugin.transformers import ColumnTransformer, transformer_for
 
 
 class AssignedTransformers(FittedState):
-    """A transformer for each column. None of them learns anything from the table.
-
-    >>> import pandas as pd
-    >>> from rdt.transformers import RegexGenerator
-    >>> from sdv.metadata import Metadata
-    >>> from sdv_privpgd import MSTSynthesizer
-    >>> kinds = {"ill": {"sdtype": "boolean"}, "case": {"sdtype": "id"}}
-    >>> metadata = Metadata.load_from_dict({"tables": {"people": {"columns": kinds}}})
-    >>> synthesizer = MSTSynthesizer(metadata, epsilon=1.0)
-    >>> synthesizer.auto_assign_transformers(pd.DataFrame({"ill": [True], "case": ["A-17"]}))
-    >>> synthesizer.update_transformers({"case": RegexGenerator(regex_format="[A-F]-[0-9]{2}")})
-    >>> type(synthesizer.get_transformers()["case"]).__name__
-    'RegexGenerator'
-    """
+    """A transformer for each column. None of them learns anything from the table."""
 
     discovery_share: float
 

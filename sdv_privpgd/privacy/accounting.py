@@ -39,11 +39,7 @@ agree in all but the last log2(1 / mu) bits.
 
 
 def check_epsilon(epsilon: float) -> float:
-    """The same epsilon as a float. Raises ``ValueError`` unless it is finite and positive.
-
-    >>> check_epsilon(1)
-    1.0
-    """
+    """The same epsilon as a float. Raises ``ValueError`` unless it is finite and positive."""
     if not _is_real(epsilon):
         raise ValueError(f"epsilon must be a positive number, got {epsilon!r}.")
     try:
@@ -56,11 +52,7 @@ def check_epsilon(epsilon: float) -> float:
 
 
 def check_delta(delta: float) -> float:
-    """The same delta as a float. Raises ``ValueError`` unless it is between 0 and 1.
-
-    >>> check_delta(1e-5)
-    1e-05
-    """
+    """The same delta as a float. Raises ``ValueError`` unless it is between 0 and 1."""
     if not _is_real(delta):
         raise ValueError(f"delta must be a number between 0 and 1, got {delta!r}.")
     if not (0 < delta < 1 and 0 < float(delta) < 1):  # a Fraction can round to 0 or 1
@@ -83,9 +75,6 @@ def log_delta(epsilon: float, mu: float) -> float:
     epsilon - b^2 / 2 = -a^2 / 2 for b = a - mu. Taking it out leaves a difference of scaled
     complementary error functions: nothing underflows, and no exponent has to cancel (which is
     where the difference of ``log_ndtr`` gives NaN at small mu).
-
-    >>> round(math.exp(log_delta(1.0, 0.25)), 8)
-    2.92e-06
     """
     a = -epsilon / mu + mu / 2
     b = a - mu
@@ -99,11 +88,7 @@ def log_delta(epsilon: float, mu: float) -> float:
 
 
 def epsilon_of(mu_squared: Fraction, delta: float) -> float:
-    """The smallest epsilon at which a release that spends ``mu_squared`` is (epsilon, delta)-DP.
-
-    >>> round(epsilon_of(Fraction(1, 16), 1e-5), 3)
-    0.926
-    """
+    """The smallest epsilon at which a release that spends ``mu_squared`` is (epsilon, delta)-DP."""
     delta = check_delta(delta)
     mu = math.sqrt(mu_squared)
     target = math.log(delta)
@@ -116,11 +101,7 @@ def epsilon_of(mu_squared: Fraction, delta: float) -> float:
 
 
 def mu_squared_of(epsilon: float, delta: float) -> Fraction:
-    """The largest budget that (epsilon, delta)-DP allows, exact and rounded down.
-
-    >>> round(float(mu_squared_of(1.0, 1e-5)), 5)
-    0.07185
-    """
+    """The largest budget that (epsilon, delta)-DP allows, exact and rounded down."""
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     target = math.log(delta)
     low = high = 1.0
@@ -142,11 +123,7 @@ def mu_squared_of(epsilon: float, delta: float) -> Fraction:
 
 
 def stddev_for(sensitivity_squared: int, mu_squared: Fraction) -> float:
-    """A float sigma with sensitivity^2 / sigma^2 <= mu^2, compared exactly; tight to the ulp.
-
-    >>> stddev_for(2, Fraction(1, 8))
-    4.0
-    """
+    """A float sigma with sensitivity^2 / sigma^2 <= mu^2, compared exactly; tight to the ulp."""
     if mu_squared <= 0:
         raise ValueError(f"mu_squared must be positive, got {mu_squared}.")
     stddev = math.sqrt(Fraction(sensitivity_squared) / mu_squared)
@@ -159,9 +136,6 @@ def range_epsilon_of(mu_squared: Fraction) -> float:
     """The largest range epsilon that a choice may have for a mu^2, rounded down.
 
     epsilon = 2 log(p / (1 - p)) with p = Phi(mu / 2). Raises ``ValueError`` where none is left.
-
-    >>> round(range_epsilon_of(Fraction(1, 16)), 4)
-    0.3992
     """
     half = math.sqrt(mu_squared) / 2 if mu_squared > 0 else 0.0
     epsilon = 2 * (log_ndtr(half) - log_ndtr(-half)) * (1 - _RELATIVE_MARGIN) - _ABSOLUTE_MARGIN
@@ -174,9 +148,6 @@ def mu_squared_of_range(epsilon: Fraction) -> Fraction:
     """The mu^2 that a choice of this range epsilon costs, rounded up.
 
     mu = -2 Phi^-1(q) with q = 1 / (1 + exp(epsilon / 2)): the inverse of ``range_epsilon_of``.
-
-    >>> round(float(mu_squared_of_range(Fraction(2, 5))), 5)
-    0.06274
     """
     half = float(epsilon) / 2
     mu = -2 * ndtri_exp(-half - math.log1p(math.exp(-half)))

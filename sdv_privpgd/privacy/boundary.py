@@ -53,13 +53,6 @@ class PrivateTable:
 
     Its ``repr`` says nothing and pickling is refused, so that no log, message or file can come to
     hold a cell.
-
-    >>> import pandas as pd
-    >>> table = PrivateTable({"age": pd.Series([34, 71, 25])})
-    >>> table
-    PrivateTable()
-    >>> table.known_rows(Adjacency.REPLACE_ONE), table.known_rows(Adjacency.ADD_REMOVE)
-    (3, None)
     """
 
     __slots__ = ("_bound", "_source")
@@ -247,10 +240,6 @@ class EncodedTable:
     """The codes of a private table, as its owner got them from SDV's ``preprocess``.
 
     As opaque as a ``PrivateTable`` is.
-
-    >>> import pandas as pd
-    >>> EncodedTable(pd.DataFrame({"age": [3, 7, 2]})).known_rows(Adjacency.REPLACE_ONE)
-    3
     """
 
     __slots__ = ("_bound", "_rows", "_table")
@@ -298,12 +287,6 @@ class EncodedTable:
 
 
 def without_table(schema: Schema, books: Books, known: Sequence[Measurement]) -> Curator:
-    """Who knows what was answered earlier of a table that is not there any more.
-
-    >>> from sdv_privpgd.privacy.ledger import PrivacyLedger
-    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> without_table(Schema.from_sdv({"ill": {"sdtype": "boolean"}}), books, []).measurements
-    ()
-    """
+    """Who knows what was answered earlier of a table that is not there any more."""
     none = np.empty((0, len(schema.domain())), np.uint8)
     return Curator(records_of(schema, none, books.ledger.most_weighed), books, known=known)

@@ -24,11 +24,6 @@ def raised(ledger: PrivacyLedger, epsilon: float) -> PrivacyLedger:
     Raises:
         ValueError: For an epsilon that is not positive and finite, and where the ledger's own
             deltas leave nothing of its delta.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> half, whole = (PrivacyLedger.open(e, 1e-5, Adjacency.REPLACE_ONE) for e in (0.5, 1.0))
-    >>> raised(half, 0.5) == whole
-    True
     """
     total = check_epsilon(ledger.epsilon + check_epsilon(epsilon))
     left = float(Fraction(ledger.delta) - ledger.reserved)
@@ -45,10 +40,6 @@ def epsilon_in_all(ledgers: Sequence[PrivacyLedger], delta: float | None = None)
     It is at ``delta``, by default the largest of theirs. What a ledger's table says is changed by
     its own people alone. So who is in one of them has that one's epsilon, and for who is in several
     mu^2 adds up.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> epsilon_in_all([PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)])
-    0.0
     """
     if not ledgers:
         return 0.0

@@ -18,14 +18,7 @@ CutTable = tuple[tuple[int, ...], tuple[int, ...], list[tuple[Parts, np.ndarray]
 
 
 class CliqueCounts:
-    """The int64 table of each of some cliques, flat, over codes or over their groups.
-
-    >>> tally = CliqueCounts(Domain(("ill",), (2,)), (("ill",),))
-    >>> total = tally.zero()
-    >>> tally.add(total, np.array([[0, 1, 1]]))
-    >>> total
-    [array([1, 2])]
-    """
+    """The int64 table of each of some cliques, flat, over codes or over their groups."""
 
     def __init__(
         self, domain: Domain, cliques: Sequence[Clique], grouping: Grouping | None = None
@@ -71,14 +64,7 @@ class CliqueCounts:
 
 
 class RecordNumber:
-    """The number of records.
-
-    >>> tally = RecordNumber()
-    >>> total = tally.zero()
-    >>> tally.add(total, np.array([[0, 1, 1]]))
-    >>> total
-    [array([3])]
-    """
+    """The number of records."""
 
     def zero(self) -> Tables:
         return [np.zeros(1, dtype=np.int64)]
@@ -91,14 +77,7 @@ class RecordNumber:
 
 
 class LookupSum:
-    """The sum over records of the value at the sum of their contributions.
-
-    >>> tally = LookupSum((0,), (np.array([1, 0]),), np.array([10, 20]))
-    >>> total = tally.zero()
-    >>> tally.add(total, np.array([[0, 1, 1]]))
-    >>> total
-    [array([40])]
-    """
+    """The sum over records of the value at the sum of their contributions."""
 
     def __init__(
         self, axes: Sequence[int], contributions: Sequence[np.ndarray], values: np.ndarray
@@ -121,15 +100,7 @@ class LookupSum:
 
 
 class FeatureSums:
-    """The sums over records of the waves at their phases, by label: one table (label, 2, feature).
-
-    >>> waves = np.array([[10, 0], [0, 10]])  # of two phases
-    >>> tally = FeatureSums((0,), [np.array([[0], [1]], dtype=np.uint16)], waves, None, 1)
-    >>> total = tally.zero()
-    >>> tally.add(total, np.array([[0, 1, 1]]))
-    >>> total[0].tolist()
-    [[[10], [20]]]
-    """
+    """The sums over records of the waves at their phases, by label: (label, 2, feature)."""
 
     _AT_ONCE = 1 << 11
     """Records whose features are held at a time."""
@@ -171,16 +142,7 @@ class FeatureSums:
 
 
 class CutCounts:
-    """The int64 table of each clique, flat, over codes and then over intervals of sums.
-
-    >>> ages = [(0, np.array([10, 30, 60]))]  # what the codes of axis 0 add to a sum
-    >>> tally = CutCounts([((1,), (2,), [(ages, np.array([30]))])])
-    >>> total = tally.zero()
-    >>> tally.add(total, np.array([[0, 1, 2], [0, 0, 1]]))
-    >>> total[0].reshape(2, 2)
-    array([[2, 0],
-           [0, 1]])
-    """
+    """The int64 table of each clique, flat, over codes and then over intervals of sums."""
 
     def __init__(self, tables: Sequence[CutTable]) -> None:
         """Takes for each table axes and their sizes, and contributions with ascending steps."""
@@ -212,12 +174,6 @@ class CutCounts:
 
 
 def add_all(total: Tables, other: Tables) -> None:
-    """Adds tables to others of the same shapes, in place.
-
-    >>> total = [np.array([1, 2])]
-    >>> add_all(total, [np.array([3, 4])])
-    >>> total
-    [array([4, 6])]
-    """
+    """Adds tables to others of the same shapes, in place."""
     for here, there in zip(total, other, strict=True):
         here += there

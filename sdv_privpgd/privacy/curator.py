@@ -83,18 +83,6 @@ class Curator:
             them.
         values: The values of columns whose categories nobody declared, for ``discover``.
         known: Answers about these codes that were paid for earlier.
-
-    >>> from sdv_privpgd.privacy.dataset import Dataset
-    >>> from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
-    >>> dataset = Dataset(Domain(("ill",), (2,)), np.array([[0], [1], [1]] * 100))
-    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> curator = Curator(dataset, books)
-    >>> half = curator.ledger.remaining / 2
-    >>> (noisy,) = curator.measure([MarginalQuery(("ill",))], half, what="who is ill")
-    >>> noisy.answer.shape, round(noisy.stddev, 2)
-    ((2,), 7.46)
-    >>> curator.ledger.remaining == half
-    True
     """
 
     def __init__(

@@ -18,9 +18,6 @@ class Records(abc.ABC):
 
     They have no public view: ``repr`` names the domain alone and pickling is refused, so that no
     log, message or file can come to hold a record.
-
-    >>> isinstance(Dataset(Domain(("ill",), (2,)), np.array([[0], [1]])), Records)
-    True
     """
 
     in_one_pass = False
@@ -79,14 +76,7 @@ class Records(abc.ABC):
 
 
 class Dataset(Records):
-    """Records in memory.
-
-    >>> dataset = Dataset(Domain(("age", "ill"), (3, 2)), np.array([[0, 1], [2, 1], [2, 0]]))
-    >>> dataset
-    Dataset(Domain(attributes=('age', 'ill'), sizes=(3, 2)))
-    >>> dataset.counts(("ill",))
-    array([1, 2])
-    """
+    """Records in memory."""
 
     __slots__ = ("_codes",)
 

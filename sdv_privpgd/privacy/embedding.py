@@ -36,15 +36,6 @@ class EmbeddingQuery:
         num_features: The number of phases.
         seed: Of the frequencies. It is public, and no noise depends on it.
         label: The attribute by whose codes the sums are taken apart, if any.
-
-    >>> query = EmbeddingQuery(
-    ...     coordinates=(("age", (0.25, 0.75)), ("job", (None, None))), bandwidth=0.5,
-    ...     num_features=3, seed=0,
-    ... )
-    >>> query.shape(Domain(("age", "job"), (2, 2)))
-    (1, 2, 3)
-    >>> query.l2_sensitivity_squared(Adjacency.ADD_REMOVE) == 3 * query.GRID**2
-    True
     """
 
     coordinates: tuple[tuple[str, Coordinates], ...]
@@ -142,9 +133,6 @@ def waves() -> np.ndarray:
     """The cosine and sine of each phase, int16 (2, phase), of norm at most ``GRID``. Public.
 
     The norm is bounded in integers, whatever the machine's cosines were before.
-
-    >>> waves()[:, 0]
-    array([16384,     0], dtype=int16)
     """
     grid, turn = EmbeddingQuery.GRID, EmbeddingQuery.TURN
     angles = 2 * np.pi * np.arange(turn) / turn
@@ -158,10 +146,6 @@ def bounded(pairs: np.ndarray, most: int) -> np.ndarray:
     """Integer pairs, shape (2, pair), none longer than ``most``.
 
     A pair that is longer is shortened by a unit, and is 0 where that is not enough.
-
-    >>> bounded(np.array([[3, 4, 9], [4, 4, 9]]), 5)
-    array([[3, 3, 0],
-           [4, 3, 0]])
     """
     found = np.clip(pairs, -most, most)
     found[:, _are_long(found, most)] -= np.sign(found[:, _are_long(found, most)])

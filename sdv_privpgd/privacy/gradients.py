@@ -36,19 +36,7 @@ _WORDS = 1 << 32
 
 @runtime_checkable
 class Learner(Protocol):
-    """Weights that are moved by noisy sums of gradients. Public.
-
-    >>> class Mean:
-    ...     place = np.zeros(1)
-    ...     def gradient(self, codes):
-    ...         return codes[:1] - self.place
-    ...     def update(self, gradient):
-    ...         self.place = self.place + gradient / 100
-    ...     def weights(self):
-    ...         return self.place
-    >>> isinstance(Mean(), Learner)
-    True
-    """
+    """Weights that are moved by noisy sums of gradients. Public."""
 
     def gradient(self, codes: np.ndarray) -> np.ndarray:
         """The gradient of one record's loss, float64 (weight,), a pure function of its codes."""
@@ -74,12 +62,6 @@ class TrainingQuery:
         rate: The chance of each record to be in a sample, a whole number of 2^-32.
         steps: The number of samples.
         num_public: Further weights, which no gradient of a record moves.
-
-    >>> query = TrainingQuery(
-    ...     network="diffusion", num_weights=9, clip=1.0, rate=Fraction(1, 16), steps=300
-    ... )
-    >>> query.describe()
-    'diffusion, 9 weights, by gradients of 300 samples at a rate of 0.0625'
     """
 
     network: str
@@ -140,12 +122,6 @@ class TrainingQuery:
         norm is taken of the whole numbers themselves, and exactly: squares that add up to less
         than 2^53 do so without rounding, and larger ones are too long whatever is rounded. A
         gradient that is no number is 0.
-
-        >>> query = TrainingQuery(
-        ...     network="any", num_weights=2, clip=1.0, rate=Fraction(1), steps=1
-        ... )
-        >>> query.clipped(np.array([0.5, 0.0])), query.clipped(np.array([0.0, np.inf]))
-        (array([524288.,      0.]), array([0., 0.]))
         """
         with np.errstate(all="ignore"):  # a warning would tell of the record
             norm = math.sqrt(gradient @ gradient) / self.clip * self.GRID
@@ -159,18 +135,6 @@ class GradientSums:
     """The sum over a fresh Poisson sample of the clipped gradients, which is private.
 
     Whether a record is in the sample, its own 32 random bits say.
-
-    >>> class One:
-    ...     def gradient(self, codes):
-    ...         return np.ones(1)
-    >>> query = TrainingQuery(
-    ...     network="any", num_weights=1, clip=4.0, rate=Fraction(1, 2), steps=1
-    ... )
-    >>> sums = GradientSums(query, One(), lambda number: bytes(number))
-    >>> total = sums.zero()
-    >>> sums.add(total, np.array([[0, 1, 1]]))
-    >>> total[0] / query.GRID
-    array([0.75])
     """
 
     def __init__(self, query: TrainingQuery, learner: Learner, words: WordSource) -> None:

@@ -21,9 +21,6 @@ class Line(FieldsAlone):
         name: Of the attribute.
         places: The place of each code of a value.
         nullable: Whether there is one more code, the last, for missing. It has no place.
-
-    >>> Line("age", (10, 30, 60), nullable=True).size
-    4
     """
 
     name: str
@@ -62,9 +59,6 @@ class Cut:
     Raises:
         ValueError: Unless lines have distinct names and integer weights, thresholds are ascending
             integers, and no sum is beyond 2^40.
-
-    >>> Cut((Line("age", (10, 30, 60), nullable=True),), (1,), (30,)).size
-    3
     """
 
     lines: tuple[Line, ...]
@@ -102,11 +96,7 @@ class Cut:
         return len(self.thresholds) + 1 + self.nullable
 
     def steps(self) -> np.ndarray:
-        """What a record's sum has to be above for each interval but the first, int64.
-
-        >>> Cut((Line("age", (10, 30, 60), nullable=True),), (1,), (30,)).steps()
-        array([30, 60])
-        """
+        """What a record's sum has to be above for each interval but the first, int64."""
         # Whatever else a missing place adds, the sum is above all sums of places.
         beyond = (max(self._bound, self.thresholds[-1]),) if self.nullable else ()
         return np.array([*self.thresholds, *beyond], dtype=np.int64)
@@ -115,10 +105,6 @@ class Cut:
         """Each line's axis, and what its codes add to the sum, int64.
 
         Raises ``ValueError`` unless each line has a place for each code of the domain.
-
-        >>> cut = Cut((Line("age", (10, 30), nullable=True),), (-1,), (-20,))
-        >>> cut.contributions(Domain(("age",), (3,)))
-        [(0, array([-10, -30,  61]))]
         """
         axes = domain.axes(line.name for line in self.lines)
         found: list[tuple[int, np.ndarray]] = []

@@ -46,14 +46,6 @@ class Charge:
     ``temperature`` instead; of values that nobody declared only those are released whose noisy
     number of rows reaches a ``threshold``. Where it is another one under another adjacency,
     ``deltas`` has the event's delta under each.
-
-    >>> charge = Charge(
-    ...     mechanism="Gaussian, rounded", what="marginal of age", num_queries=1, num_values=10,
-    ...     sensitivity_squared=((Adjacency.REPLACE_ONE, 2), (Adjacency.ADD_REMOVE, 1)),
-    ...     stddev=10.0, mu_squared=Fraction(2, 100), delta=Fraction(0),
-    ... )
-    >>> charge.mu_squared_under(Adjacency.ADD_REMOVE)
-    Fraction(1, 100)
     """
 
     mechanism: str
@@ -352,10 +344,6 @@ class Books:
     Args:
         ledger: Empty, or that of a fit that goes on.
         words: The randomness: the operating system's, but in tests.
-
-    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> books.ledger.charges
-    ()
     """
 
     __slots__ = ("_ledger", "_lock", "words")
@@ -375,8 +363,6 @@ class Books:
 
         ``bound`` is what ``PrivacyLedger.bound`` would be: by which column people are told apart,
         how many rows of each are read, and whether they are weighed.
-
-        >>> Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)).require(None)
         """
         if bound != self._ledger.bound:
             raise ValueError(

@@ -25,10 +25,6 @@ def read_ledger(text: str) -> PrivacyLedger:
     Raises:
         ValueError: For any other text, and for charges that do not cost what their noise says: no
             release is forgotten because somebody has edited a file.
-
-    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    >>> read_ledger(ledger.to_json()) == ledger
-    True
     """
     try:
         found = json.loads(text)
@@ -72,10 +68,6 @@ def planned(ledger: PrivacyLedger, what: str) -> PrivacyLedger:
 
     Privacy: all that is left is as much as one Gaussian of its mu^2, and all that is reserved of
     delta. A row that is replaced goes and another comes, at most twice the mu.
-
-    >>> ahead = planned(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE), "a run")
-    >>> ahead.remaining, round(ahead.spent(), 9)
-    (Fraction(0, 1), 1.0)
     """
     if not ledger.remaining:
         return ledger

@@ -21,9 +21,6 @@ class Seen:
         tables: The int64 counts of the codes of each attribute.
         values: The values of the columns of which all were asked for.
         numbers: Those of the columns of which numbers were asked for.
-
-    >>> Looking([]).zero()
-    Seen(num_rows=0, tables={}, values={}, numbers={})
     """
 
     num_rows: int
@@ -32,11 +29,7 @@ class Seen:
     numbers: dict[str, NumberCounts]
 
     def times(self, weight: int) -> "Seen":
-        """The same, each row counted so many times.
-
-        >>> Seen(num_rows=2, tables={}, values={}, numbers={}).times(3).num_rows
-        6
-        """
+        """The same, each row counted so many times."""
         return Seen(
             num_rows=self.num_rows * weight,
             tables={name: table * weight for name, table in self.tables.items()},
@@ -49,15 +42,7 @@ class Seen:
 
 
 class Looking:
-    """The tally of a first look: what its readings ask for. It holds public facts alone.
-
-    >>> import pandas as pd
-    >>> tally = Looking([])
-    >>> seen = tally.zero()
-    >>> tally.add(seen, {"age": pd.Series([34, 71])})
-    >>> seen.num_rows
-    2
-    """
+    """The tally of a first look: what its readings ask for. It holds public facts alone."""
 
     def __init__(self, readings: Sequence[Reading]) -> None:
         self.readings = tuple(readings)

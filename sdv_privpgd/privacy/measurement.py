@@ -14,11 +14,6 @@ class Measurement:
     ``answer`` is int64 in the query's own shape, and float64 where answers of several holders were
     put together, or somebody else has published them. ``stddev`` is the noise's standard deviation
     per value, 0 where the answer is public.
-
-    >>> from sdv_privpgd.privacy.queries import CountQuery
-    >>> known = Measurement(query=CountQuery(), answer=np.array([1_000]), stddev=0.0)
-    >>> known.query.describe()
-    'number of rows'
     """
 
     query: Query

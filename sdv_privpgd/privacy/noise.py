@@ -70,10 +70,6 @@ def rounded_gaussian(stddev: float, size: int, words: WordSource = os.urandom) -
     """Independent draws of round(N(0, stddev^2)): int64, shape (size,).
 
     Raises ``ValueError`` for a standard deviation that is not positive or above ``MAX_STDDEV``.
-
-    >>> noise = rounded_gaussian(10.0, 1_000)
-    >>> noise.dtype, noise.shape
-    (dtype('int64'), (1000,))
     """
     if not 0 < stddev <= MAX_STDDEV:
         raise ValueError(f"stddev must be in (0, {MAX_STDDEV:g}], got {stddev!r}.")

@@ -23,12 +23,6 @@ class ExactGDPAccountant(IAccountant):
     subsampling a step of noise multiplier z is 1/z-GDP and steps compose by adding 1/z^2 (Dong,
     Roth & Su 2022, Corollary 2), so nothing is lost, where opacus' own ``gdp`` accountant uses
     the central limit approximation of subsampled steps.
-
-    >>> accountant = ExactGDPAccountant()
-    >>> for _ in range(4):
-    ...     accountant.step(noise_multiplier=8.0, sample_rate=1.0)
-    >>> round(accountant.get_epsilon(1e-5), 3)
-    0.926
     """
 
     def __init__(self) -> None:

@@ -16,11 +16,7 @@ from sdv_privpgd.privacy.value_counts import Counted, ValueCounts
 
 
 class Adjacency(Enum):
-    """Which pairs of tables must be hard to tell apart.
-
-    >>> Adjacency.parse("add_remove")
-    <Adjacency.ADD_REMOVE: 'add_remove'>
-    """
+    """Which pairs of tables must be hard to tell apart."""
 
     REPLACE_ONE = "replace_one"
     """One record's values may change; the number of records is public."""
@@ -39,11 +35,7 @@ class Adjacency(Enum):
 
 @runtime_checkable
 class Query(Protocol):
-    """An integer-valued function of a table with a known sensitivity.
-
-    >>> isinstance(CountQuery(), Query)
-    True
-    """
+    """An integer-valued function of a table with a known sensitivity."""
 
     def describe(self) -> str:
         """What is asked, in words for the ledger. Public."""
@@ -64,12 +56,7 @@ class Query(Protocol):
 
 @dataclass(frozen=True)
 class MarginalQuery:
-    """The table of counts of a clique.
-
-    >>> query = MarginalQuery(("age", "ill"))
-    >>> query.describe(), query.l2_sensitivity_squared(Adjacency.REPLACE_ONE)
-    ('marginal of age x ill', 2)
-    """
+    """The table of counts of a clique."""
 
     clique: Clique
 
@@ -89,12 +76,7 @@ class MarginalQuery:
 
 @dataclass(frozen=True)
 class GroupedMarginalQuery:
-    """The table of counts of a clique, over the groups of its codes.
-
-    >>> grouping = Grouping.of({"age": np.array([0, 0, 1])})
-    >>> GroupedMarginalQuery(("age",), grouping).shape(Domain(("age",), (3,)))
-    (2,)
-    """
+    """The table of counts of a clique, over the groups of its codes."""
 
     clique: Clique
     grouping: Grouping
@@ -122,12 +104,6 @@ class CutMarginalQuery:
 
     With a label as the clique and one cut it holds class-conditional linear thresholds, with
     categories and cuts of one line each mixed marginals (Vietri et al. 2022, definitions 3 and 4).
-
-    >>> from sdv_privpgd.privacy.half_spaces import Line
-    >>> ages = Cut((Line("age", (10, 30, 60)),), (1,), (30,))
-    >>> query = CutMarginalQuery(("ill",), (ages,))
-    >>> query.describe(), query.shape(Domain(("age", "ill"), (3, 2)))
-    ('marginal of ill x a threshold over age', (2, 2))
     """
 
     clique: Clique
@@ -158,10 +134,6 @@ class DependenceQuery:
 
     Zhang et al. 2021 (PrivSyn) call it InDif; it is 2 n times the total variation distance of the
     pair from the product of its marginals (R-score; Cai et al. 2021, PrivMRF).
-
-    >>> query = DependenceQuery(("smokes", "coughs"))
-    >>> query.of_counts(np.array([[50, 0], [0, 50]])), query.of_counts(np.array([[25, 25]] * 2))
-    (array([100]), array([0]))
     """
 
     clique: Clique
@@ -204,10 +176,6 @@ class ModelErrorQuery:
 
     The expected counts, the bias and the weight are integers and public; so the answer is an
     integer, and its sensitivity is exact.
-
-    >>> query = ModelErrorQuery(clique=("ill",), expected=np.array([60, 40]), bias=5)
-    >>> query.of_counts(np.array([50, 50]))
-    15
     """
 
     clique: Clique
@@ -240,12 +208,7 @@ class ModelErrorQuery:
             )
 
     def in_units(self, units: int) -> "ModelErrorQuery":
-        """The same error where a count of one is so many units.
-
-        >>> query = ModelErrorQuery(clique=("ill",), expected=np.array([60, 40]), bias=5)
-        >>> query.in_units(6).of_counts(np.array([300, 300]))
-        90
-        """
+        """The same error where a count of one is so many units."""
         if units == 1:
             return self
         self._require_room(units)
@@ -288,13 +251,7 @@ class ModelErrorQuery:
 
 @dataclass(frozen=True)
 class CountQuery:
-    """The number of records.
-
-    >>> CountQuery().l2_sensitivity_squared(Adjacency.REPLACE_ONE)
-    0
-    >>> CountQuery().l2_sensitivity_squared(Adjacency.ADD_REMOVE)
-    1
-    """
+    """The number of records."""
 
     def describe(self) -> str:
         return "number of rows"
@@ -317,9 +274,6 @@ class ValueCountsQuery:
 
     Its answer has no shape that is known beforehand: only values above a threshold are released
     (``privacy/thresholding.py``).
-
-    >>> ValueCountsQuery("job").l2_sensitivity_squared(Adjacency.REPLACE_ONE)
-    2
     """
 
     name: str
@@ -341,10 +295,6 @@ class SigmoidSumQuery:
     2024, Eq. 4 and appendix B). A record's value depends on that record alone, to the last bit:
     the scores are sums of integers, and the sigmoid is read from a public table over a grid of
     scores. Each value is an integer from 0 to ``GRID``, which bounds the sensitivity.
-
-    >>> query = SigmoidSumQuery.of({"age": 1.0, "ill": -0.5}, b=0.2, slope=8.0)
-    >>> query.describe()
-    'smoothed threshold over age, ill'
     """
 
     theta: tuple[tuple[str, float], ...]
@@ -405,13 +355,7 @@ class SigmoidSumQuery:
 
 
 def answers(queries: Sequence[Query], dataset: Records) -> list[np.ndarray]:
-    """The exact answer of each query, int64. Private. Tables of one grouping take one pass.
-
-    >>> from sdv_privpgd.privacy.dataset import Dataset
-    >>> dataset = Dataset(Domain(("age", "ill"), (3, 2)), np.array([[0, 1], [2, 1], [2, 0]]))
-    >>> answers([CountQuery(), MarginalQuery(("age",))], dataset)
-    [array([3]), array([1, 0, 2])]
-    """
+    """The exact answer of each query, int64. Private. Tables of one grouping take one pass."""
     asked: dict[Grouping | None, list[Clique]] = {}
     for query in queries:
         if isinstance(query, _OfTable):
@@ -437,11 +381,7 @@ def answers(queries: Sequence[Query], dataset: Records) -> list[np.ndarray]:
 def answers_of_codes(
     queries: Sequence[Query], domain: Domain, codes: np.ndarray
 ) -> list[np.ndarray]:
-    """The exact answers of rows of codes, shape (row, attribute). As private as these.
-
-    >>> answers_of_codes([MarginalQuery(("ill",))], Domain(("ill",), (2,)), np.array([[1], [1]]))
-    [array([0, 2])]
-    """
+    """The exact answers of rows of codes, shape (row, attribute). As private as these."""
     return answers(queries, Dataset(domain, codes))
 
 

@@ -54,9 +54,6 @@ def noise_multiplier(rate: float, steps: int, mu: float, delta: float) -> float:
     """The smallest z, but for a thousandth, whose steps are (mu, delta)-GDP for one row.
 
     Raises ``ValueError`` for a delta below ``LEAST_DELTA``, and where no z up to 2^20 is enough.
-
-    >>> round(noise_multiplier(0.05, 300, 0.25, 1e-6), 2)
-    3.61
     """
     if not delta >= LEAST_DELTA:
         raise ValueError(f"A training needs a delta of {LEAST_DELTA:g} or more, got {delta:.3g}.")
@@ -75,11 +72,7 @@ def noise_multiplier(rate: float, steps: int, mu: float, delta: float) -> float:
 
 
 def excess(rate: float, steps: int, noise: float, mu: float) -> float:
-    """The smallest delta, rounded up, but for which the steps are mu-GDP for one row.
-
-    >>> excess(1.0, 4, 8.0, 0.25) < 1e-8  # all rows in each step: GDP without any delta
-    True
-    """
+    """The smallest delta, rounded up, but for which the steps are mu-GDP for one row."""
     losses, of_p, of_q, lost = _composed(rate, steps, noise)
     # Losses l > x have (1 - e^(x - l)) of their mass above e^x times the other order's.
     far, near = losses >= 0, losses <= 0
@@ -166,11 +159,7 @@ def _tail(losses: Reals, mass: Reals, steps: int, reach: float) -> float:
 
 
 def for_rows(mu: float, delta: float, rows: int) -> float:
-    """The delta of so many rows together, where that of one of them is ``delta``.
-
-    >>> for_rows(0.1, 1e-6, 1), for_rows(0.1, 1e-6, 2) < 3e-6
-    (1e-06, True)
-    """
+    """The delta of so many rows together, where that of one of them is ``delta``."""
     total = delta
     for _ in range(rows - 1):
         total = float(ndtr(ndtri(min(total, 0.5)) + mu)) + delta if total < 0.5 else 1.0
@@ -178,11 +167,7 @@ def for_rows(mu: float, delta: float, rows: int) -> float:
 
 
 def for_one(mu: float, delta: float, rows: int) -> float:
-    """The largest delta of one row, rounded down, such that so many have ``delta`` together.
-
-    >>> for_rows(0.1, for_one(0.1, 1e-6, 6), 6) <= 1e-6
-    True
-    """
+    """The largest delta of one row, rounded down, such that so many have ``delta`` together."""
     return _largest(lambda own: for_rows(mu, own, rows) <= delta, delta)
 
 

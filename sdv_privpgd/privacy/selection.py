@@ -57,12 +57,7 @@ _ERROR = 2.0**-45
 
 
 def exponential_choice(scores: Sequence[int], temperature: Fraction, words: WordSource) -> int:
-    """An index r, with probability proportional to exp(scores[r] / temperature).
-
-    >>> import os
-    >>> exponential_choice([0, 1_000, 0], Fraction(1), os.urandom)  # the others are hopeless
-    1
-    """
+    """An index r, with probability proportional to exp(scores[r] / temperature)."""
     top = max(scores)
     below = [score - top for score in scores]
     word = int.from_bytes(words(_WORD_BITS // 8), "little")

@@ -36,11 +36,7 @@ _LOG_2 = Fraction(693_147_181, 10**9)  # rounded up
 
 
 def decay_of(temperature: Fraction) -> int:
-    """The least whole number that is at least the temperature times log 2.
-
-    >>> decay_of(Fraction(10))
-    7
-    """
+    """The least whole number that is at least the temperature times log 2."""
     return math.ceil(temperature * _LOG_2)
 
 
@@ -51,9 +47,6 @@ def halved(counts: Sequence[int], decay: int, splits: Callable[[int], bool]) -> 
         counts: The rows of each code. Private.
         decay: How much the score of a part falls with each halving.
         splits: Decides by chance whether a part of a score is halved.
-
-    >>> halved([9, 0, 0, 0], 1, lambda score: score > 0)
-    [0, 1, 2]
     """
     sums = [0, *accumulate(counts)]
     found: list[int] = []

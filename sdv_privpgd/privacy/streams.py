@@ -24,10 +24,6 @@ class StoredRecords(Records):
     """Records in a file that no other process can open, which goes with them or with the process.
 
     Few records stay in memory.
-
-    >>> parts = [np.array([[0, 2], [1, 1]], np.uint8), np.array([[2], [0]], np.uint8)]
-    >>> StoredRecords(Domain(("age", "ill"), (3, 2)), parts).counts(("ill",))
-    array([1, 2])
     """
 
     def __init__(self, domain: Domain, parts: Iterable[np.ndarray]) -> None:
@@ -65,12 +61,7 @@ class StoredRecords(Records):
 
 
 class MarginRecords(Records):
-    """Records of which single attributes alone were counted, all in one reading.
-
-    >>> records = MarginRecords(Domain(("ill",), (2,)), [np.array([1, 2])], 3)
-    >>> records.counts(("ill",))
-    array([1, 2])
-    """
+    """Records of which single attributes alone were counted, all in one reading."""
 
     def __init__(
         self, domain: Domain, tables: Sequence[np.ndarray], number: int, units: int = 1
@@ -93,11 +84,7 @@ class MarginRecords(Records):
 
 
 class ClusterRecords(Records):
-    """Records of a cluster: each question is a reading of all of them, where they are.
-
-    >>> ClusterRecords.in_one_pass
-    True
-    """
+    """Records of a cluster: each question is a reading of all of them, where they are."""
 
     in_one_pass = True
 

@@ -50,9 +50,6 @@ def threshold_for(
     """The smallest threshold of noisy counts that adds at most ``delta``, from 0 to 1/2.
 
     ``whole`` is what all rows of a person count as together; by default as many as they are.
-
-    >>> threshold_for(5.0, Fraction(1, 10**6), 3, 1, Adjacency.REPLACE_ONE)
-    28
     """
     sides = 2 if adjacency is Adjacency.REPLACE_ONE else 1
     tail = float(delta) / (sides * num_columns * rows_per_person)
@@ -73,11 +70,7 @@ def thresholded_delta(
     adjacency: Adjacency,
     whole: int | None = None,
 ) -> Fraction:
-    """An upper bound of what such a release adds to delta on its own.
-
-    >>> float(thresholded_delta(5.0, 28, 3, 1, Adjacency.REPLACE_ONE)) < 1e-6
-    True
-    """
+    """An upper bound of what such a release adds to delta on its own."""
     whole = rows_per_person if whole is None else whole
     # P(R + round(N) >= T) = P(N >= T - R - 1/2).
     beyond = float(erfc((threshold - whole - 0.5) / (stddev * math.sqrt(2)))) / 2

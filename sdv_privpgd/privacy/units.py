@@ -11,11 +11,7 @@ _EXACT = 10
 
 
 def units_of(most: int) -> int:
-    """The units of a count of one, if no person has more than so many rows.
-
-    >>> units_of(1), units_of(3), units_of(20)
-    (1, 6, 50400)
-    """
+    """The units of a count of one, if no person has more than so many rows."""
     exact = math.lcm(*range(1, min(most, _EXACT) + 1))
     return exact if most <= _EXACT else exact * most
 
@@ -24,8 +20,5 @@ def weights_of(most: int) -> list[int]:
     """The units of each row of a person of one row, of two rows, and so on.
 
     All rows of a person have the units of a count of one together, or less.
-
-    >>> weights_of(3)
-    [6, 3, 2]
     """
     return [units_of(most) // number for number in range(1, most + 1)]

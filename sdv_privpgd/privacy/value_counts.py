@@ -16,32 +16,20 @@ _PENDING = 1 << 20
 
 
 class Counted(NamedTuple):
-    """Values that records have, sorted, and how many have each. Private.
-
-    >>> Counted(["clerk"], np.array([3, 1])).values
-    ['clerk']
-    """
+    """Values that records have, sorted, and how many have each. Private."""
 
     values: Sequence[Value] | np.ndarray
     numbers: np.ndarray
     """One int64 a value, and a last one for missing."""
 
     def at(self, places: Iterable[int]) -> list[Value]:
-        """The values at some places.
-
-        >>> Counted(np.array([2.5, 3.0]), np.array([3, 1, 0])).at([1])
-        [3.0]
-        """
+        """The values at some places."""
         if isinstance(self.values, np.ndarray):
             return self.values[list(places)].tolist()
         return [self.values[place] for place in places]
 
     def pairs(self) -> list[tuple[Value | None, int]]:
-        """Each value and its number, missing last.
-
-        >>> Counted(["clerk"], np.array([3, 1])).pairs()
-        [('clerk', 3), (None, 1)]
-        """
+        """Each value and its number, missing last."""
         values = self.values.tolist() if isinstance(self.values, np.ndarray) else self.values
         return list(zip([*values, None], self.numbers.tolist(), strict=True))
 
@@ -50,10 +38,6 @@ class ValueCounts:
     """The values of some columns, and how many records have them. Private: for the curator alone.
 
     It has no public view of itself, as ``Dataset`` has none.
-
-    >>> values = ValueCounts({"job": [("nurse", 12), ("clerk", 3), (None, 1)]})
-    >>> values.counts("job").pairs()
-    [('clerk', 3), ('nurse', 12), (None, 1)]
     """
 
     __slots__ = ("_counted", "names")
@@ -79,11 +63,7 @@ class ValueCounts:
     def of(
         cls, values: Mapping[str, Mapping[Kind, int]], numbers: "Mapping[str, NumberCounts]"
     ) -> "ValueCounts":
-        """Those that were added up.
-
-        >>> ValueCounts.of({"job": by_kind([("nurse", 12)])}, {}).counts("job").pairs()
-        [('nurse', 12), (None, 0)]
-        """
+        """Those that were added up."""
         made = cls({})
         made._counted = {name: _sorted(found) for name, found in values.items()}
         made._counted |= {name: found.counted() for name, found in numbers.items()}
@@ -105,13 +85,7 @@ class ValueCounts:
 
 
 class NumberCounts:
-    """Finite numbers, and how many records have each. It adds up. Private.
-
-    >>> found = NumberCounts()
-    >>> found.add(np.array([71.0, 34.0, np.nan, 34.0]))
-    >>> found.counted()
-    Counted(values=array([34., 71.]), numbers=array([2, 1, 1]))
-    """
+    """Finite numbers, and how many records have each. It adds up. Private."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[np.ndarray, np.ndarray]] = []
@@ -163,9 +137,6 @@ def by_kind(counts: Iterable[tuple[Value | None, int]]) -> Counter[Kind]:
     """The number of each value with its kind, so that ``True`` and 1 are two.
 
     ``None`` is missing. The same value may come again.
-
-    >>> by_kind([(True, 2), (1, 3), (True, 1)])
-    Counter({(0, True): 3, (1, 1): 3})
     """
     found: Counter[Kind] = Counter()
     for key, number in counts:

@@ -20,12 +20,7 @@ from sdv_privpgd.sources.source import Columns, Numbered, Tally
 
 
 class Encoding:
-    """How columns become codes: those of a schema, and last of all the number of the person's rows.
-
-    >>> schema = Schema.from_sdv({"ill": {"sdtype": "boolean"}})
-    >>> Encoding(schema, Numbered("number", 3)).domain.sizes
-    (3, 3)
-    """
+    """Makes codes of columns: those of a schema, and last the number of the person's rows."""
 
     def __init__(self, schema: Schema, numbered: Numbered | None) -> None:
         """Takes a schema and, where rows are weighed, the column of their numbers."""
@@ -48,15 +43,7 @@ class Encoding:
 
 
 class ByNumber:
-    """A tally for each number of rows that a person may have, over codes of which it is the last.
-
-    >>> from sdv_privpgd.privacy.counting import RecordNumber
-    >>> tally = ByNumber(RecordNumber(), 2)
-    >>> total = tally.zero()
-    >>> tally.add(total, np.array([[7, 7, 7], [0, 1, 1]]))
-    >>> total
-    [[array([1])], [array([2])]]
-    """
+    """A tally for each number of rows that a person may have, which is the last code."""
 
     def __init__(self, tally: Tally[Any, Any], most: int) -> None:
         """Takes a tally and the largest number of rows."""
@@ -75,16 +62,7 @@ class ByNumber:
 
 
 class ColumnsByNumber(ByNumber):
-    """The same over columns, one of which has the numbers.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd.privacy.looking import Looking
-    >>> tally = ColumnsByNumber(Looking([]), Numbered("number", 2))
-    >>> total = tally.zero()
-    >>> tally.add(total, {"age": pd.Series([34, 71]), "number": pd.Series([2, 2])})
-    >>> [each.num_rows for each in total]
-    [0, 2]
-    """
+    """The same over columns, one of which has the numbers."""
 
     def __init__(self, tally: Tally[Any, Any], numbered: Numbered) -> None:
         """Takes a tally and the column of the numbers."""
@@ -101,14 +79,7 @@ class ColumnsByNumber(ByNumber):
 
 
 class WeighedRecords(Records):
-    """Records that count in units, each as its weight.
-
-    >>> from sdv_privpgd.privacy.dataset import Dataset
-    >>> codes = np.array([[0, 0], [1, 1], [1, 1]])  # the second person has two rows
-    >>> records = Dataset(Domain(("ill", "number"), (2, 2)), codes)
-    >>> WeighedRecords(records, Domain(("ill",), (2,))).counts(("ill",))
-    array([2, 2])
-    """
+    """Records that count in units, each as its weight."""
 
     def __init__(self, inner: Records, domain: Domain) -> None:
         """Takes records whose last attribute is the number, less one, of their person's rows.
@@ -131,10 +102,6 @@ def records_of(schema: Schema, codes: np.ndarray, most: int | None, rows: int = 
     """Codes, of shape (record, attribute), as records in memory. Private as they are.
 
     Where people are weighed, of ``most`` rows at most, each is one of a person of so many ``rows``.
-
-    >>> schema = Schema.from_sdv({"ill": {"sdtype": "boolean"}})
-    >>> records_of(schema, np.array([[0], [1]]), most=3).counts(("ill",))
-    array([6, 6, 0])
     """
     domain = schema.domain()
     if most is None:
@@ -145,11 +112,7 @@ def records_of(schema: Schema, codes: np.ndarray, most: int | None, rows: int = 
 
 
 def weighed(parts: Sequence[Tables], weights: Sequence[int], kind: str) -> Tables:
-    """The sum of totals, each times its weight: of int64, or of Python's integers as objects.
-
-    >>> weighed([[np.array([1, 0])], [np.array([0, 2])]], [2, 1], "int64")
-    [array([2, 2])]
-    """
+    """The sum of totals, each times its weight: of int64, or of Python's integers as objects."""
     return [
         np.sum(
             [table.astype(kind) * weight for table, weight in zip(tables, weights, strict=True)],

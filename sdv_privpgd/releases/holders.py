@@ -17,13 +17,6 @@ class Holder:
         rows: How many rows it has, noisy where that is private.
         strategy: What chose the questions.
         date: When it was measured.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    >>> rows = Total(value=1000.0, stddev=0.0)
-    >>> own = {"strategy": "AllPairs()", "date": "2026-01-31"}
-    >>> Holder(name="North", ledger=ledger, rows=rows, **own).unit
-    'one row'
     """
 
     name: str

@@ -25,12 +25,6 @@ class ColumnLabels:
     A category is named by its value, a cell of numbers or dates by both of its ends ("25 – 49",
     "25-49" or "25 to 49"), and missing by "(missing)" or nothing. A group of neighboring cells is
     named by its first and last end.
-
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> facts = {"sdtype": "numerical", "range_min": 0, "range_max": 99, "decimal_places": 0}
-    >>> labels = ColumnLabels(describe("age", {**facts, "num_bins": 4}))
-    >>> labels.codes("25-49"), labels.codes("0 – 74"), labels.codes("(missing)")
-    ((1,), (0, 1, 2), (4,))
     """
 
     def __init__(self, column: Column) -> None:
@@ -105,22 +99,14 @@ class ColumnLabels:
 
 
 def is_missing(label: Any) -> bool:
-    """Whether a label says that there is no value.
-
-    >>> is_missing("(missing)"), is_missing(None), is_missing("nan")
-    (True, True, False)
-    """
+    """Whether a label says that there is no value."""
     return (isinstance(label, str) and label.strip() == MISSING) or (
         not isinstance(label, str) and bool(pd.isna(label))
     )
 
 
 def names_missing(label: Any) -> bool:
-    """Whether a label names missing, alone or in a group.
-
-    >>> names_missing("75 – 99 or (missing)")
-    True
-    """
+    """Whether a label names missing, alone or in a group."""
     return is_missing(label) or (isinstance(label, str) and label.strip().endswith(_OR_MISSING))
 
 

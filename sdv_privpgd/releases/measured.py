@@ -39,9 +39,6 @@ def described(
     Raises:
         PublicDomainError: If columns lack their range or categories.
         ValueError: For facts that contradict each other, or that files cannot hold.
-
-    >>> described({"ill": {"sdtype": "boolean"}}, None).attributes.domain().sizes
-    (3,)
     """
     words = plain_words(columns)
     description = Description(
@@ -60,12 +57,7 @@ def described(
 
 
 def plain_words(columns: Mapping[str, Mapping]) -> dict[str, dict]:
-    """Declarations of columns with their sdtypes, as files can hold them.
-
-    >>> from sdv_privpgd import Boolean
-    >>> plain_words({"ill": Boolean()})
-    {'ill': {'sdtype': 'boolean'}}
-    """
+    """Declarations of columns with their sdtypes, as files can hold them."""
     found = {}
     for name, declared in columns.items():
         facts = require_sdtype(str(name), declared)

@@ -146,13 +146,6 @@ class Measuring:
         columns: What is declared of each column.
         fit: The questions and the books.
         private: The table, which shows nothing.
-
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> about = {"epsilon": 1.0, "holder": "North"}
-    >>> measuring = prepared(table, {"ill": {"sdtype": "boolean"}}, **about)
-    >>> measuring.ledger.charges, measuring.run().num_rows, len(measuring.ledger.charges)
-    ((), 1000, 2)
     """
 
     holder: str
@@ -227,14 +220,7 @@ def prepared(
     strategy: Strategy | str = "all_pairs",
     **settings: Any,
 ) -> Measuring:
-    """What ``measure`` does before a row is read: all is checked, and nothing is spent.
-
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> prepared(table, {"ill": {"sdtype": "boolean"}}, epsilon=1.0, holder="").ledger
-    Traceback (most recent call last):
-    ValueError: holder must name whose table it is, got ''.
-    """
+    """What ``measure`` does before a row is read: all is checked, and nothing is spent."""
     if not isinstance(holder, str) or not holder.strip():
         raise ValueError(f"holder must name whose table it is, got {holder!r}.")
     plan, description, words = questions(
@@ -249,11 +235,6 @@ def days_in(columns: Mapping[str, Mapping], private: PrivateTable) -> list[str]:
     """A sentence on dates that are counted in days, if there are any. Public.
 
     ``columns`` are as they were declared: in the words of a file a ``date`` is text.
-
-    >>> import pandas as pd
-    >>> table = PrivateTable({"ill": pd.Series([True, False])})
-    >>> days_in({"ill": {"sdtype": "boolean"}}, table)
-    []
     """
     facts = {str(name): require_sdtype(str(name), each) for name, each in columns.items()}
     return on_days({name: each for name, each in facts.items() if not private.has_days(name)})
@@ -276,12 +257,7 @@ def questions(
     strategy: Strategy | str = "all_pairs",
     **settings: Any,
 ) -> tuple[Settings, Description, Mapping[str, Mapping]]:
-    """What ``measure`` would ask of such columns, and these in words that files can hold. Public.
-
-    >>> asks, description, words = questions({"ill": {"sdtype": "boolean"}}, epsilon=1.0)
-    >>> asks.epsilon, description.modelled, words
-    (1.0, ['ill'], {'ill': {'sdtype': 'boolean'}})
-    """
+    """Returns what ``measure`` would ask, and the columns in words that files can hold. Public."""
     if isinstance(strategy, str) and strategy == "all_pairs":
         strategy = AllPairs(triples=Fraction(0))
     for name, says in _ALONE.items():

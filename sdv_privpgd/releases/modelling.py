@@ -33,10 +33,6 @@ class ModelledTables(SampledTable):
         seed: Of the engine and of the rows.
         warnings: What is worth a look before the rows are used, a sentence each.
         date: When the model was made.
-
-    >>> from sdv_privpgd.releases.combining import CombinedTable
-    >>> issubclass(CombinedTable, ModelledTables)
-    True
     """
 
     engine: Engine
@@ -89,15 +85,6 @@ def modelled(
         seed: Of an engine that is named and of the rows.
         progress: Told of the steps.
         said: The same answers with the noise that intervals are made of, if it is another.
-
-    >>> import numpy as np
-    >>> from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
-    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    >>> counts = np.array([52, 48, 0])
-    >>> answer = Measurement(query=MarginalQuery(("ill",)), answer=counts, stddev=2.0)
-    >>> description = Description(columns={"ill": {"sdtype": "boolean"}}, discovers=False)
-    >>> modelled(description, ledger, [answer], "pgm", seed=0)[0].num_rows
-    100
     """
     seed = check_count("seed", seed, least=0)
     own, schema = engine_of(engine, seed=seed), description.attributes

@@ -7,11 +7,7 @@ from sdv_privpgd.columns.visits import Visits
 
 
 def order_facts(visits: Visits) -> dict[str, Any]:
-    """What a file says of an order.
-
-    >>> order_facts(Visits(person="patient", most=2, by="admitted"))["sequence_by"]
-    'admitted'
-    """
+    """What a file says of an order."""
     return {
         "person_column": visits.person,
         "rows_per_person": visits.most,
@@ -22,12 +18,7 @@ def order_facts(visits: Visits) -> dict[str, Any]:
 
 
 def order_of(facts: Any) -> Visits:
-    """The order that a file says. Raises ``ValueError`` for anything else.
-
-    >>> visits = Visits(person="patient", most=2, by="admitted")
-    >>> order_of(order_facts(visits)) == visits
-    True
-    """
+    """The order that a file says. Raises ``ValueError`` for anything else."""
     names = ("person_column", "sequence_by")
     lists = ("previous", "per_person")
     if (

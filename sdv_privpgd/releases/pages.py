@@ -27,11 +27,7 @@ _NEIGHBORS = {
 
 
 def promises(holders: Sequence[Holder]) -> list[str]:
-    """What is promised to people of one holder, of two and of all, a sentence each.
-
-    >>> promises([])
-    ['Nobody has measured anything.']
-    """
+    """What is promised to people of one holder, of two and of all, a sentence each."""
     if not holders:
         return ["Nobody has measured anything."]
     ledgers = sorted(
@@ -65,11 +61,7 @@ def promises(holders: Sequence[Holder]) -> list[str]:
 
 
 def holders_text(holders: Sequence[Holder], *, notes: Sequence[str] = ()) -> str:
-    """The promises, and each holder's ledger, as text of at most 98 characters a line.
-
-    >>> holders_text([]).splitlines()[0][:14]
-    'Privacy report'
-    """
+    """The promises, and each holder's ledger, as text of at most 98 characters a line."""
     program = f"Privacy report (sdv-privpgd {version('sdv-privpgd')}): {len(holders)} holders"
     paragraphs = [program, *(fill(sentence, WIDTH) for sentence in promises(holders))]
     for holder in holders:
@@ -93,18 +85,7 @@ def holders_text(holders: Sequence[Holder], *, notes: Sequence[str] = ()) -> str
 def holders_report(
     fitted: Fitted, holders: Sequence[Holder], about: About, *, notes: Sequence[str] = ()
 ) -> Report:
-    """What is promised to whom, and how well rows fit the sums of the noisy tables. Public.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, combine, measure
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> release = measure(table, {"ill": Boolean()}, epsilon=1.0, holder="North")
-    >>> combined = combine([release], engine="pgm")
-    >>> about = combined.about("patients", "as measured")
-    >>> report = holders_report(combined.fitted, combined.holders, about)
-    >>> report.page.sections[0].heading
-    'Whose rows these are, and what is promised'
-    """
+    """What is promised to whom, and how well rows fit the sums of the noisy tables. Public."""
     ledgers = [holder.ledger for holder in holders]
     return Report(
         text=holders_text(holders, notes=notes),
@@ -122,15 +103,7 @@ def holders_report(
 
 
 def model_sections(fitted: Fitted) -> tuple[list[Section], list[Section]]:
-    """The sections on a model's fit to noisy tables, and those at the end of a page.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm").fitted
-    >>> [section.heading for section in model_sections(fitted)[1]]
-    ['Download the noisy tables']
-    """
+    """The sections on a model's fit to noisy tables, and those at the end of a page."""
     release, schema = fitted.release, fitted.schema
     assert release is not None
     estimates = column_estimates(release, schema)

@@ -38,9 +38,6 @@ class Pooled:
             float64.
         within: Tables that only some have measured and that lie within others: they were used.
         left_out: Tables that only some have measured and that could not be used.
-
-    >>> Pooled(measurements=(), within=(), left_out=(("a", "b"),)).left_out
-    (('a', 'b'),)
     """
 
     measurements: tuple[Measurement, ...]
@@ -53,15 +50,6 @@ def pooled(domain: Domain, of_holders: Sequence[Sequence[Measurement]]) -> Poole
 
     Raises:
         ValueError: If no table was measured by all holders.
-
-    >>> query, domain = MarginalQuery(("a",)), Domain(("a",), (2,))
-    >>> north, south = np.array([52, 48]), np.array([11, 93])
-    >>> found = pooled(domain, [
-    ...     [Measurement(query=query, answer=north, stddev=3.0)],
-    ...     [Measurement(query=query, answer=south, stddev=4.0)],
-    ... ])
-    >>> found.measurements[0].answer, found.measurements[0].stddev
-    (array([ 63., 141.]), 5.0)
     """
     tables = [_tables(domain, answers) for answers in of_holders]
     common = [key for key in tables[0] if all(key in own for own in tables)]

@@ -27,9 +27,6 @@ class PublishedTable:
         num_cells: The number of its cells.
         least: The smallest standard deviation of the noise in a cell, as it was published.
         largest: The largest.
-
-    >>> PublishedTable(clique=("age", "sex"), num_cells=6, least=5.0, largest=5.0).name
-    'age x sex'
     """
 
     clique: Clique
@@ -64,11 +61,7 @@ class PublishedTable:
 
 
 def whose_guarantee(publisher: str, tables: Sequence[PublishedTable]) -> list[str]:
-    """What can be said of privacy, a sentence or two each.
-
-    >>> whose_guarantee("the census", [])[0][:38]
-    'The rows were made of 0 tables that th'
-    """
+    """What can be said of privacy, a sentence or two each."""
     exact = [table.name for table in tables if table.clique and not table.largest]
     said = [
         f"The rows were made of {len(tables):,} tables that {publisher} has published, and of "
@@ -91,11 +84,7 @@ def whose_guarantee(publisher: str, tables: Sequence[PublishedTable]) -> list[st
 def published_text(
     publisher: str, tables: Sequence[PublishedTable], *, notes: Sequence[str] = ()
 ) -> str:
-    """Whose guarantee it is, and the tables, as text of at most 98 characters a line.
-
-    >>> published_text("the census", []).splitlines()[0][:14]
-    'Privacy report'
-    """
+    """Whose guarantee it is, and the tables, as text of at most 98 characters a line."""
     lines = [f"{table.name}: {table.num_cells:,} cells, noise sd {table.noise}" for table in tables]
     paragraphs = [
         f"Privacy report (sdv-privpgd {version('sdv-privpgd')}): published tables",
@@ -116,18 +105,7 @@ def published_report(
     *,
     notes: Sequence[str] = (),
 ) -> Report:
-    """Whose guarantee it is, and how well rows fit the published tables. Public.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, from_tables
-    >>> rows = {"column_1": ["ill"] * 2, "label_1": [False, True], "estimate": [605, 395]}
-    >>> tables = pd.DataFrame({**rows, "stddev": 2.0})
-    >>> made = from_tables(tables, {"ill": Boolean()}, publisher="the census", engine="pgm")
-    >>> about = made.about("people", "as published")
-    >>> report = published_report(made.fitted, made.publisher, made.tables, about)
-    >>> report.to_dict()["publisher"]
-    'the census'
-    """
+    """Whose guarantee it is, and how well rows fit the published tables. Public."""
     shown, last = model_sections(fitted)
     rows = [
         (name, str(facts.get("sdtype")), facts_in_words({**facts, **about.declared.get(name, {})}))

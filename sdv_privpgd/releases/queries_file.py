@@ -22,9 +22,6 @@ def query_facts(query: Query) -> dict[str, Any]:
     """What a query asks for, in lists, numbers and text.
 
     Raises ``ValueError`` for a query that no release file has.
-
-    >>> query_facts(MarginalQuery(("age", "ill")))
-    {'asks': 'table', 'columns': ['age', 'ill']}
     """
     if isinstance(query, CountQuery):
         return {"asks": COUNT}
@@ -48,11 +45,7 @@ def query_facts(query: Query) -> dict[str, Any]:
 
 
 def query_of(facts: Any, domain: Domain) -> Query:
-    """The query that facts describe. Raises ``ValueError`` where it is none of this domain.
-
-    >>> query_of({"asks": "table", "columns": ["ill"]}, Domain(("ill",), (3,)))
-    MarginalQuery(clique=('ill',))
-    """
+    """The query that facts describe. Raises ``ValueError`` where it is none of this domain."""
     asks = facts.get("asks") if isinstance(facts, Mapping) else None
     if asks == COUNT:
         return CountQuery()

@@ -66,11 +66,6 @@ class ReadRelease:
         facts: Holder, columns, num_bins, strategy, date, program and visits, by name.
         ledger: What the answers cost.
         answers: The noisy answers.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    >>> ReadRelease(facts={}, ledger=ledger, answers=()).answers
-    ()
     """
 
     facts: Mapping[str, Any]
@@ -85,10 +80,6 @@ def write_release(
 
     Raises:
         ValueError: Unless the path ends in ``.zip``.
-
-    >>> write_release(Path("north.pkl"), {}, None, [])
-    Traceback (most recent call last):
-    ValueError: A release is kept in a file that ends in .zip, got 'north.pkl'.
     """
     if path.suffix.lower() != ".zip":
         raise ValueError(f"A release is kept in a file that ends in .zip, got {str(path)!r}.")
@@ -127,11 +118,6 @@ def read_release(
     Raises:
         DamagedFileError: For a file that cannot be read or is no release, or whose answers are not
             those of its ledger.
-
-    >>> read_release(Path("none.zip"), schema_of=None)
-    Traceback (most recent call last):
-    sdv_privpgd.damage.DamagedFileError: The release file none.zip cannot be read: \
-No such file or directory.
     """
     with undamaged(path, "release file"), zipfile.ZipFile(path) as archive:
         return _read(archive, schema_of)

@@ -31,11 +31,6 @@ class TidyTable:
         labels: One array a column, with the label of each cell.
         counts: The published count of each cell.
         stddevs: The standard deviation of the noise in each count, 0 where it is exact.
-
-    >>> rows = {"column_1": ["ill"] * 2, "label_1": ["no", "yes"], "estimate": [60.5, 39.5]}
-    >>> (table,) = tidy_tables([pd.DataFrame({**rows, "stddev": 2.0})])
-    >>> table.clique, table.counts.tolist()
-    (('ill',), [60.5, 39.5])
     """
 
     clique: Clique
@@ -119,21 +114,12 @@ def tidy_tables(sources: Sequence[Source]) -> list[TidyTable]:
     Raises:
         ValueError: For rows without counts or noise, and for counts that are not numbers.
         OSError: If a file cannot be read.
-
-    >>> tidy_tables([pd.DataFrame({"column_1": ["ill"], "label_1": ["no"], "estimate": [60]})])
-    Traceback (most recent call last):
-    ValueError: Tables need a column 'stddev', or 'variance', for the noise of each count: 0 if the
-    counts are exact.
     """
     return [table for source in sources for table in _of_frame(_frame(source))]
 
 
 def without_missing(columns: Mapping[str, Mapping], tables: Sequence[TidyTable]) -> dict[str, dict]:
-    """The same declarations; columns of which no table names missing values have none.
-
-    >>> without_missing({"ill": {"sdtype": "boolean"}}, [])
-    {'ill': {'sdtype': 'boolean', 'range_is_nullable': False}}
-    """
+    """The same declarations; columns of which no table names missing values have none."""
     nullable = {
         name
         for table in tables
@@ -156,12 +142,6 @@ def answers_of(
     Raises:
         ValueError: For tables of columns that are not declared, for declared columns that no table
             has, and as ``TidyTable.answers``.
-
-    >>> rows = {"column_1": ["ill"] * 2, "label_1": [False, True], "estimate": [60.5, 39.5]}
-    >>> tables = tidy_tables([pd.DataFrame({**rows, "stddev": 2.0})])
-    >>> facts = {"ill": {"sdtype": "boolean", "range_is_nullable": False}}
-    >>> answers_of(tables, Schema.from_sdv(facts))[0][0].answer
-    array([60.5, 39.5])
     """
     labels = {column.name: ColumnLabels(column) for column in schema.columns}
     named = dict.fromkeys(name for table in tables for name in table.clique)

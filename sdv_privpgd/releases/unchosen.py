@@ -17,10 +17,6 @@ class Unchosen:
 
     A strategy that looks at a model of its earlier answers gets that of Private-PGM. What that
     engine could not take at the end is no reason to refuse it here.
-
-    >>> from sdv_privpgd.synthesize.engine import Engine
-    >>> isinstance(Unchosen(), Engine)
-    True
     """
 
     def statistics(self, domain: Domain) -> tuple[Query, ...]:

@@ -53,15 +53,7 @@ _NAMED = 3
 
 
 def advice(fitted: Facts) -> tuple[str, ...]:
-    """Sentences on what seems to be wrong with a fit. Public.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Categorical, fit_table
-    >>> wards = pd.DataFrame({"ward": ["a"] * 2_000})  # a wrong spelling
-    >>> fitted = fit_table(wards, {"ward": Categorical(["A", "B"])}, epsilon=1.0, engine="pgm")
-    >>> "missing in nearly all rows" in fitted.warnings[0]
-    True
-    """
+    """Sentences on what seems to be wrong with a fit. Public."""
     said = list(fitted.doubts.values())
     if fitted.release is not None:
         of_columns = _of_columns(fitted)
@@ -79,15 +71,7 @@ def advice(fitted: Facts) -> tuple[str, ...]:
 
 
 def on_columns(fitted: Facts) -> list[str]:
-    """Sentences on columns of which declarations and cells do not seem to fit. Public.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Categorical, measure
-    >>> wards = pd.DataFrame({"ward": ["a"] * 500 + ["A"] * 500})
-    >>> measured = measure(wards, {"ward": Categorical(["A", "B"])}, epsilon=5.0, holder="North")
-    >>> measured.warnings[0][:24]  # which are these sentences
-    "Column 'ward' is missing"
-    """
+    """Sentences on columns of which declarations and cells do not seem to fit. Public."""
     of_columns = _of_columns(fitted)
     told = {*of_columns}
     return [*of_columns.values(), *on_others(fitted, told), *on_unread(fitted, told)]
@@ -169,13 +153,7 @@ def _is_empty(fact: Any) -> bool:
 
 
 def to_check(column: Column) -> str:
-    """What may be wrong if cells of a column cannot be read.
-
-    >>> from sdv_privpgd.columns.schema import Schema
-    >>> (ill,) = Schema.from_sdv({"ill": {"sdtype": "boolean"}}).columns
-    >>> to_check(ill)
-    'Check how it is written: only true and false, 1 and 0 are read.'
-    """
+    """What may be wrong if cells of a column cannot be read."""
     if column.sdtype == "numerical":
         return (
             "Check how its numbers are written, if the column is text: text with a decimal comma, "

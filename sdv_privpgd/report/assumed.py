@@ -31,14 +31,6 @@ class About:
         discovered: The facts that were found privately, in the same words.
         settings: The other settings of the fit, by name.
         visits: The order of a person's rows, if they are in order.
-
-    >>> about = About(
-    ...     table="patients", date="2026-01-31", strategy="all_pairs", engine="pgm",
-    ...     columns={"ill": {"sdtype": "boolean"}}, keys=[], declared={}, discovered={},
-    ...     settings={"seed": 0},
-    ... )
-    >>> facts_about(about, release=None)["columns"]["ill"]["sdtype"]
-    'boolean'
     """
 
     table: str
@@ -54,16 +46,7 @@ class About:
 
 
 def subject(about: About, release: Release | None, adjacency: Adjacency) -> Facts:
-    """The fit at a glance: the table, the date and the method.
-
-    >>> about = About(
-    ...     table="patients", date="2026-01-31", strategy="all_pairs", engine="pgm",
-    ...     columns={"ill": {"sdtype": "boolean"}}, keys=[], declared={}, discovered={},
-    ...     settings={"seed": 0},
-    ... )
-    >>> subject(about, None, Adjacency.REPLACE_ONE).facts[:2]
-    [('table', 'patients'), ('fitted on', '2026-01-31')]
-    """
+    """The fit at a glance: the table, the date and the method."""
     method = f"{type(about.strategy).__name__} + {type(about.engine).__name__}"
     return Facts(
         [
@@ -78,16 +61,7 @@ def subject(about: About, release: Release | None, adjacency: Adjacency) -> Fact
 
 
 def facts_about(about: About, release: Release | None) -> dict[str, Any]:
-    """What a fit is of, by name.
-
-    >>> about = About(
-    ...     table="patients", date="2026-01-31", strategy="all_pairs", engine="pgm",
-    ...     columns={"ill": {"sdtype": "boolean"}}, keys=[], declared={}, discovered={},
-    ...     settings={"seed": 0},
-    ... )
-    >>> facts_about(about, None)["columns"]
-    {'ill': {'sdtype': 'boolean', 'is_key': False, 'declared': {}, 'found': {}}}
-    """
+    """What a fit is of, by name."""
     rows = None if release is None else estimate_total(release.domain, release.measurements).value
     columns = {
         name: {
@@ -122,16 +96,7 @@ def _rows(release: Release | None, adjacency: Adjacency) -> str:
 
 
 def assumed_section(about: About, adjacency: Adjacency) -> Section:
-    """The facts that were taken to be public, so that no noise protects them.
-
-    >>> about = About(
-    ...     table="patients", date="2026-01-31", strategy="all_pairs", engine="pgm",
-    ...     columns={"ill": {"sdtype": "boolean"}}, keys=[], declared={}, discovered={},
-    ...     settings={"seed": 0},
-    ... )
-    >>> assumed_section(about, Adjacency.REPLACE_ONE).heading
-    'What was taken to be public'
-    """
+    """The facts that were taken to be public, so that no noise protects them."""
     facts = [
         "the names of the table and of its columns;",
         "each column's sdtype and dtype, format, and which columns are keys. They may have been "
@@ -158,13 +123,7 @@ def assumed_section(about: About, adjacency: Adjacency) -> Section:
 
 
 def facts_in_words(facts: Mapping[str, Any]) -> str:
-    """SDV's facts on a column's values, in a few words.
-
-    >>> facts_in_words({"range_min": 0, "range_max": 99, "decimal_places": 0})
-    '0 to 99; whole numbers'
-    >>> facts_in_words({"range_values": ["A", "B"], "range_is_nullable": True})
-    '2 values: A, B; may be missing'
-    """
+    """SDV's facts on a column's values, in a few words."""
     parts = []
     if facts.get("range_min") is not None or facts.get("range_max") is not None:
         parts.append(f"{_end(facts.get('range_min'))} to {_end(facts.get('range_max'))}")

@@ -16,18 +16,7 @@ _MOST_PAIRS, _MOST_DRAWN = 4, 40
 
 
 def pairs_section(cells: Mapping[str, CommonCells], pairs: Mapping[Clique, float]) -> Section:
-    """The distances of all pairs, and the furthest ones cell by cell.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd.metrics.reading import Described
-    >>> from sdv_privpgd.metrics.values import common_cells
-    >>> columns = [Described(name=name, sdtype="categorical") for name in ("ward", "sex")]
-    >>> real = {"ward": pd.Series(["A", "B"]), "sex": pd.Series(["f", "m"])}
-    >>> synthetic = {"ward": pd.Series(["B", "B"]), "sex": pd.Series(["f", "m"])}
-    >>> cells = common_cells(columns, real, synthetic)
-    >>> pairs_section(cells, {("ward", "sex"): 0.5}).heading
-    'Columns in pairs'
-    """
+    """The distances of all pairs, and the furthest ones cell by cell."""
     ranked = sorted(pairs.items(), key=lambda pair: -pair[1])
     maps = [
         figure
@@ -75,16 +64,7 @@ def pairs_section(cells: Mapping[str, CommonCells], pairs: Mapping[Clique, float
 
 
 def common_names(cells: CommonCells) -> Names:
-    """The names of cells that are made of both tables' values. Not private.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd.metrics.reading import Described
-    >>> from sdv_privpgd.metrics.values import common_cells
-    >>> ward = Described(name="ward", sdtype="categorical")
-    >>> cells = common_cells([ward], {"ward": pd.Series(["A", "B"])}, {"ward": pd.Series(["B"])})
-    >>> common_names(cells["ward"]).labels
-    ['B', 'A']
-    """
+    """The names of cells that are made of both tables' values. Not private."""
     lows, highs = ([ends[side] for ends in cells.ends] for side in (0, 1))
     if cells.column.sdtype == "datetime":
         first, last, ticks = dates(lows), dates(highs), dates(lows)

@@ -56,15 +56,6 @@ def comparison_page(
     ``lost`` has the shares of each column's values that the domain does not hold. ``pairs`` has
     distances, ``scores`` the papers' metrics, ``quality`` SDMetrics' score and its parts, and
     ``useful`` what the rows are good for.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd.metrics.reading import Described
-    >>> from sdv_privpgd.metrics.values import common_cells
-    >>> ward = Described(name="ward", sdtype="categorical")
-    >>> cells = common_cells([ward], {"ward": pd.Series(["A", "B"])}, {"ward": pd.Series(["B"])})
-    >>> page = comparison_page(cells, {}, {}, {}, quality={"Overall": 0.5}, useful={})
-    >>> [section.heading for section in page.sections][1:3]
-    ['Columns one by one', 'What the rows are good for']
     """
     first = next(iter(cells.values()))
     facts = [
@@ -95,11 +86,7 @@ def comparison_page(
 
 
 def said(name: str, lost: Outside) -> str:
-    """One sentence on the values of a column that the domain does not hold.
-
-    >>> said("age", Outside(above=0.02, fate="missing"))
-    'age: 2 % of the real values are above its range and became its highest value.'
-    """
+    """One sentence on the values of a column that the domain does not hold."""
     parts = [
         (lost.below, "are below its range and became its lowest value"),
         (lost.above, "are above its range and became its highest value"),

@@ -88,12 +88,7 @@ class Report:
 
 
 def checked_ending(path: str | Path) -> Path:
-    """The path of a report. Raises ``ValueError`` for an ending that no form of a report has.
-
-    >>> checked_ending("report.docx")
-    Traceback (most recent call last):
-    ValueError: A report is a page (.html), a text (.txt) or numbers (.json), got 'report.docx'.
-    """
+    """The path of a report. Raises ``ValueError`` for an ending that no form of a report has."""
     if Path(path).suffix.lower() not in (".html", ".htm", ".txt", ".json"):
         raise ValueError(
             f"A report is a page (.html), a text (.txt) or numbers (.json), got {str(path)!r}."

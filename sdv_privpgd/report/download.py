@@ -24,11 +24,7 @@ _MOST_CELLS = 300_000
 
 @dataclass(frozen=True)
 class Download:
-    """A link to a file that lies in the page. It is made when the page is written.
-
-    >>> Download("the tables", "tables.csv", "text/csv", lambda: b"a,b").html()[:58]
-    '<p class=download><a download="tables.csv" href="data:text'
-    """
+    """A link to a file that lies in the page. It is made when the page is written."""
 
     words: str
     name: str
@@ -53,18 +49,7 @@ class Download:
 def download_section(
     release: Release, schema: Schema, estimates: Mapping[str, ColumnEstimate]
 ) -> Section:
-    """The estimates of all columns, and the noisy tables of columns and pairs, as files.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> from sdv_privpgd.report.fit import column_estimates
-    >>> ill = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(ill, {"ill": Boolean()}, epsilon=1.0, engine="pgm").fitted
-    >>> estimates = column_estimates(fitted.release, fitted.schema)
-    >>> section = download_section(fitted.release, fitted.schema, estimates)
-    >>> [part.name for part in section.parts[1:3]]
-    ['columns.csv', 'noisy_tables.csv.gz']
-    """
+    """The estimates of all columns, and the noisy tables of columns and pairs, as files."""
     kinds = _kinds(release)
     parts: list[Part] = [
         Text(
@@ -102,14 +87,7 @@ def download_section(
 
 
 def columns_csv(schema: Schema, estimates: Mapping[str, ColumnEstimate]) -> bytes:
-    """One line for each value: the estimated rows, the noise's standard deviation, the interval.
-
-    >>> import numpy as np
-    >>> schema = Schema.from_sdv({"ill": {"sdtype": "boolean", "range_is_nullable": False}})
-    >>> found = {"ill": ColumnEstimate(np.array([52.0, 48.0]), np.array([4.0, 4.0]))}
-    >>> print(columns_csv(schema, found).decode().splitlines()[1])
-    ill,False,52,2,48.08,55.92
-    """
+    """One line for each value: the estimated rows, the noise's standard deviation, the interval."""
     parts = []
     for column in schema.attributes:
         if column.name in estimates:
@@ -123,15 +101,7 @@ def columns_csv(schema: Schema, estimates: Mapping[str, ColumnEstimate]) -> byte
 
 
 def tables_csv(release: Release, schema: Schema, kinds: list[str]) -> bytes:
-    """The noisy tables of at most two columns, as ``noisy_tables`` writes them, packed.
-
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> ill = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(ill, {"ill": Boolean()}, epsilon=1.0, engine="pgm").fitted
-    >>> packed = tables_csv(fitted.release, fitted.schema, ["measured"])
-    >>> gzip.decompress(packed).decode().splitlines()[0]
-    'kind,column_1,label_1,estimate,stddev,round'
-    """
+    """The noisy tables of at most two columns, as ``noisy_tables`` writes them, packed."""
     frame = noisy_tables(release, schema, kinds=kinds, most=2)
     # Without a time of packing: pages of the same answers are the same.
     return gzip.compress(_csv(frame), compresslevel=6, mtime=0)

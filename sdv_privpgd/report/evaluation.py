@@ -53,13 +53,6 @@ class Evaluation(Report):
             ones, three columns at a time and the ends of numbers, each beside what fresh
             ``"real"`` rows have. Empty for fewer than 50 rows.
         path: The path of the page, if it was written.
-
-    >>> import pandas as pd
-    >>> ill = {"ill": pd.Series([True, False] * 50)}
-    >>> well = {"ill": pd.Series([False] * 100)}
-    >>> found = compare(Schema.from_sdv({"ill": {"sdtype": "boolean"}}), ill, well)
-    >>> found.columns
-    {'ill': 0.5}
     """
 
     outside: Mapping[str, float]
@@ -151,16 +144,7 @@ def compare(
     held_out: Mapping[str, pd.Series] | None = None,
     path: str | Path | None = None,
 ) -> Evaluation:
-    """Evaluates columns with and without a domain, and writes the page to a ``path``.
-
-    >>> import pandas as pd
-    >>> schema = Schema.from_sdv({"ward": {"sdtype": "categorical", "range_values": ["A", "B"]}})
-    >>> real = {"ward": pd.Series(["A", "B", "B", "C"])}
-    >>> synthetic = {"ward": pd.Series(["A", "B", "B", "B"])}
-    >>> found = compare(schema, real, synthetic)
-    >>> found.columns, found.outside
-    ({'ward': 0.25}, {'ward': 0.25})
-    """
+    """Evaluates columns with and without a domain, and writes the page to a ``path``."""
     columns = [*map(Described.of, schema.columns), *without_domain]
     if not columns:
         raise ValueError("There is nothing to compare: no column of the metadata is modelled.")

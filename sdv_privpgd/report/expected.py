@@ -32,10 +32,6 @@ class Errors:
         pairs: For each pair the part of the rows that noise puts into another cell of its table, on
             average. It may exceed 1. On a curve they are some of all pairs.
         pair: The mean over all pairs; ``None`` where none is asked for.
-
-    >>> pairs = {("a", "b"): 0.2}
-    >>> Errors(sizes={"a": 2, "b": 4}, columns={"a": 0.01, "b": 0.02}, pairs=pairs, pair=0.2).column
-    0.015
     """
 
     sizes: Mapping[str, int]
@@ -64,11 +60,7 @@ class Errors:
 
 
 def of_rows(noise: float) -> tuple[float, float]:
-    """How far synthetic rows usually are from the table in a pair, from its noise: least and most.
-
-    >>> [round(part, 3) for part in of_rows(0.1)]
-    [0.016, 0.04]
-    """
+    """Returns the least and the most that rows usually differ from the table in a pair, by noise."""
     power = noise**_ROWS_POWER
     return min(_ROWS_LEAST * power, noise), min(_ROWS_MOST * power, noise, 1.0)
 
@@ -81,10 +73,6 @@ class Curve:
         at: The epsilons or numbers of rows.
         columns: The errors of each column there, as in ``Errors``.
         pair: The mean over pairs there; empty where none is asked.
-
-    >>> errors = Errors(sizes={"a": 2}, columns={"a": 0.01}, pairs={}, pair=None)
-    >>> Curve.of({1.0: errors}).columns
-    {'a': (0.01,)}
     """
 
     at: Sequence[float]
@@ -113,10 +101,6 @@ class Curve:
 
         ``to`` maps the points of the new curve to that unit. Between points, and a little beyond,
         errors are taken to be powers of it.
-
-        >>> curve = Curve(at=(1, 4), columns={"a": (0.4, 0.1)}, pair=())
-        >>> curve.moved([1, 4], {2_000: 2.0}).columns["a"]
-        (0.2,)
         """
 
         def read(errors: Sequence[float]) -> tuple[float, ...]:
@@ -142,12 +126,6 @@ class Outlook:
         here: The errors at this epsilon and number of rows.
         over_epsilon: The errors at other epsilons; ``None`` where the strategy takes too long.
         over_rows: The errors at other numbers of rows.
-
-    >>> errors = Errors(sizes={"a": 9, "b": 9}, columns={}, pairs={("a", "b"): 0.9}, pair=0.9)
-    >>> outlook = Outlook(num_rows=100, epsilon=1.0, are_chosen=False, listed=["a"], assumed=[],
-    ...                   here=errors, over_epsilon=None, over_rows=None)
-    >>> outlook.too_fine, errors.most_values
-    (['a'], 5)
     """
 
     num_rows: int

@@ -36,11 +36,6 @@ def shares_figure(
 
     ``margins`` are the lengths of the error bars, one a value. ``title`` names the values. Shares
     above 1, which are noise, are drawn at 1.
-
-    >>> names = Names.plain(["A", "B"])
-    >>> figure = shares_figure("ward", names, np.array([0.4, 0.6]), np.array([0.5, 0.5]), "noisy")
-    >>> [each["name"] for each in figure["data"]]
-    ['synthetic', 'noisy']
     """
     texts = [escape(label) for label in names.labels]
     codes = list(range(len(texts)))
@@ -107,12 +102,6 @@ def heat_figure(
     The colors follow the roots of the values, because shares of cells differ by orders of
     magnitude. Diverging colors begin at -``largest``. A value that is not a number stays blank.
     ``titles`` name the rows and the columns, ``unit`` the values.
-
-    >>> names = Names.plain(["A", "B"])
-    >>> shares = np.array([[0.1, 0.2], [0.3, 0.4]])
-    >>> figure = heat_figure(("ward", "sex"), names, names, shares, largest=0.4)
-    >>> figure["data"][0]["type"]
-    'heatmap'
     """
     top = max(largest, 1e-9)
     marks = np.linspace(-1 if diverging else 0, 1, 5)
@@ -156,10 +145,6 @@ def curve_figure(
     """Errors as parts of the rows over something, both in steps of factors; one line a name.
 
     ``title`` names what they are over. Parts above all rows are drawn at all rows.
-
-    >>> figure = curve_figure("epsilon", [1.0, 10.0], {"mean": [0.02, 0.002]})
-    >>> figure["data"][0]["mode"]
-    'lines+markers'
     """
     dashes = ("solid", "dash", "dot")
     data = [
@@ -184,14 +169,7 @@ def curve_figure(
 
 
 def pair_matrix(domain: Domain, values: Mapping[Clique, float]) -> np.ndarray:
-    """The symmetric matrix of the pairs' values, with NaN for pairs without a value.
-
-    >>> domain = Domain(("age", "ward", "ill"), (10, 3, 2))
-    >>> pair_matrix(domain, {("age", "ill"): 0.2})
-    array([[nan, nan, 0.2],
-           [nan, nan, nan],
-           [0.2, nan, nan]])
-    """
+    """The symmetric matrix of the pairs' values, with NaN for pairs without a value."""
     matrix = np.full((len(domain), len(domain)), np.nan)
     for clique, value in values.items():
         first, second = domain.axes(clique)

@@ -36,12 +36,6 @@ class PairFit:
 
     ``distance`` is half their L1 distance. ``expected`` is the distance between the noisy table and
     the true one that the noise alone would cause.
-
-    >>> even = np.array([[0.25, 0.25], [0.25, 0.25]])
-    >>> noisy = np.array([[0.3, 0.2], [0.2, 0.3]])
-    >>> fit = PairFit(clique=("age", "ill"), synthetic=even, noisy=noisy, expected=0.05)
-    >>> round(fit.distance, 6), round(fit.ratio, 6)
-    (0.1, 2.0)
     """
 
     clique: Clique
@@ -61,42 +55,21 @@ class PairFit:
 
 @dataclass(frozen=True, eq=False)
 class ColumnEstimate:
-    """The best linear estimates of how many rows have each code, and the variances of their noise.
-
-    >>> ColumnEstimate(np.array([52.0, 48.0]), np.array([4.0, 4.0])).counts.tolist()
-    [52.0, 48.0]
-    """
+    """The best linear estimates of how many rows have each code, with their variances."""
 
     counts: np.ndarray
     variances: np.ndarray
 
 
 def column_estimates(release: Release, schema: Schema) -> dict[str, ColumnEstimate]:
-    """Of each column that was measured, alone or with others, the estimates from all tables.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm").fitted
-    >>> column_estimates(fitted.release, fitted.schema)["ill"].counts.shape
-    (3,)
-    """
+    """Of each column that was measured, alone or with others, the estimates from all tables."""
     linear = Questions(release, schema).linear
     found = {name: linear.table((name,)) for name in release.domain.attributes}
     return {name: ColumnEstimate(*table) for name, table in found.items() if table is not None}
 
 
 def pair_fits(release: Release) -> list[PairFit]:
-    """All pairs in measured tables, those with the largest excess over the noise first.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500, "old": [True, True] * 500})
-    >>> kinds = {"ill": Boolean(), "old": Boolean()}
-    >>> fitted = fit_table(table, kinds, epsilon=1.0, engine="pgm").fitted
-    >>> [fit.clique for fit in pair_fits(fitted.release)]
-    [('ill', 'old')]
-    """
+    """All pairs in measured tables, those with the largest excess over the noise first."""
     noisy = noisy_tables(release.domain, release.measurements)
     estimates = margin_estimates(noisy, 2)
     total = estimate_total(release.domain, release.measurements).value if noisy else 1.0
@@ -118,16 +91,6 @@ def fit_sections(
     """The sections on the noise beside the signal, on each column, and on the pairs.
 
     ``estimates`` are the ``column_estimates`` of the release.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> table = pd.DataFrame({"ill": [True, False] * 500, "old": [True, True] * 500})
-    >>> kinds = {"ill": Boolean(), "old": Boolean()}
-    >>> fitted = fit_table(table, kinds, epsilon=1.0, engine="pgm").fitted
-    >>> estimates = column_estimates(fitted.release, fitted.schema)
-    >>> sections = fit_sections(fitted.release, fitted.schema, estimates)
-    >>> [section.heading for section in sections]
-    ['How loud the noise is', 'Columns one by one', 'Columns in pairs']
     """
     names = {column.name: code_names(column) for column in schema.attributes}
     noisy = noisy_tables(release.domain, release.measurements)

@@ -18,20 +18,12 @@ def most_caught(false_alarms: float, mu: float) -> float:
 
     It is Phi(Phi^-1(alpha) + mu), the power of the best test of one table against a neighbor
     (Dong, Roth & Su 2022, Definition 2.6 and Eq. 6).
-
-    >>> round(most_caught(0.05, mu=0.0), 3), round(most_caught(0.05, mu=1.0), 3)
-    (0.05, 0.26)
     """
     return float(ndtr(ndtri(false_alarms) + mu))
 
 
 def guarantee_parts(ledger: PrivacyLedger) -> list:
-    """The promise at a glance, which stands above everything else.
-
-    >>> parts = guarantee_parts(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> dict(parts[1].facts)["protected"]
-    'one row'
-    """
+    """The promise at a glance, which stands above everything else."""
     unit = ledger.unit
     secret = (
         f"what the values of {unit} were"
@@ -64,12 +56,7 @@ def guarantee_parts(ledger: PrivacyLedger) -> list:
 
 
 def meaning_section(ledger: PrivacyLedger) -> Section:
-    """Explains epsilon as odds, and the whole promise as the success of the best attacker.
-
-    >>> section = meaning_section(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> section.heading
-    'What an attacker can gain'
-    """
+    """Explains epsilon as odds, and the whole promise as the success of the best attacker."""
     epsilon, mu = ledger.spent(), math.sqrt(ledger.mu_squared)
     odds = math.exp(epsilon) if epsilon < 700 else math.inf
     even = 1 / (1 + math.exp(-epsilon))
@@ -108,12 +95,7 @@ def meaning_section(ledger: PrivacyLedger) -> Section:
 
 
 def ledger_section(ledger: PrivacyLedger) -> Section:
-    """Each use of the budget, and the limits of the promise.
-
-    >>> section = ledger_section(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> section.heading
-    'What was asked of the table'
-    """
+    """Each use of the budget, and the limits of the promise."""
     other = next(member for member in Adjacency if member is not ledger.adjacency)
     condition = (
         " given the answers without noise, which that reading would count as private"
@@ -154,15 +136,7 @@ def ledger_section(ledger: PrivacyLedger) -> Section:
 
 
 def ledger_table(ledger: PrivacyLedger) -> Table:
-    """Each use of the budget: the question, how it was answered and what that cost.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> ill = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(ill, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
-    >>> [row[:3] for row in ledger_table(fitted.ledger).rows]
-    [('number of rows', 'exact (public)', '1'), ('all 1-way marginals', 'Gaussian, rounded', '3')]
-    """
+    """Each use of the budget: the question, how it was answered and what that cost."""
     rows = [
         (
             asked(charge),

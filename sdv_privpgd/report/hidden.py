@@ -30,10 +30,6 @@ class HiddenValue:
         estimate: The unbiased estimate of how many rows have it.
         low: The least of the interval that holds that number in 95 of 100 cases.
         high: The most.
-
-    >>> HiddenValue(column="ward", label="C", synthetic=0.0, estimate=12.0, low=0.0,
-    ...             high=80.0).is_lost
-    False
     """
 
     column: str
@@ -55,16 +51,6 @@ def hidden_values(
     """The values of all categories that may have no rows, or that the synthetic rows have lost.
 
     Lost ones are first, then those that most rows may have.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Categorical, fit_table
-    >>> from sdv_privpgd.report.fit import column_estimates
-    >>> wards = pd.DataFrame({"ward": ["A", "B"] * 1_000})
-    >>> fitted = fit_table(wards, {"ward": Categorical(["A", "B", "C"])}, 1.0, engine="pgm").fitted
-    >>> estimates = column_estimates(fitted.release, fitted.schema)
-    >>> found = hidden_values(fitted.release, fitted.schema, estimates)
-    >>> {each.label for each in found} <= {"C"}  # unless the noise makes many rows of it
-    True
     """
     total = estimate_total(release.domain, release.measurements).value
     found = []
@@ -98,18 +84,7 @@ def hidden_values(
 def hidden_section(
     release: Release, schema: Schema, estimates: Mapping[str, ColumnEstimate]
 ) -> Section:
-    """The values that noise hides, with the intervals of how many rows have them.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Categorical, fit_table
-    >>> from sdv_privpgd.report.fit import column_estimates
-    >>> wards = pd.DataFrame({"ward": ["A", "B"] * 1_000})
-    >>> fitted = fit_table(wards, {"ward": Categorical(["A", "B", "C"])}, 1.0, engine="pgm").fitted
-    >>> estimates = column_estimates(fitted.release, fitted.schema)
-    >>> section = hidden_section(fitted.release, fitted.schema, estimates)
-    >>> section.heading
-    'Values that the noise hides'
-    """
+    """The values that noise hides, with the intervals of how many rows have them."""
     values, heading = hidden_values(release, schema, estimates), "Values that the noise hides"
     if not values:
         said = "There are none: all values of all categories stand out from the noise."

@@ -24,11 +24,7 @@ SURE = 3.0
 
 
 class Answers(NamedTuple):
-    """Noisy answers that no model is made of, where a holder has measured. Public.
-
-    >>> Answers(Domain(("ill",), (2,)), ()).measurements
-    ()
-    """
+    """Noisy answers that no model is made of, where a holder has measured. Public."""
 
     domain: Domain
     """The domain of the codes."""
@@ -49,18 +45,6 @@ class Facts:
             range many rows lie.
         repeated_ids: Columns of ids that are no keys, so that several rows may have one.
         added: Columns that an order of rows adds, of which there is nothing to mend.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> facts = Facts(
-    ...     schema=Schema.from_sdv({"ill": {"sdtype": "boolean"}}),
-    ...     release=None,
-    ...     ledger=PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE),
-    ...     declared={"ill": {}},
-    ...     doubts={"age": "The range of age is uncertain."},
-    ...     repeated_ids=(),
-    ... )
-    >>> facts.noisy  # nothing was measured
-    {}
     """
 
     schema: Schema
@@ -96,9 +80,5 @@ class Facts:
 
 
 def lacks_range(declared: Mapping) -> bool:
-    """Whether an end of the range of numbers or dates was not declared, so that it was found.
-
-    >>> lacks_range({"range_min": 0}), lacks_range({"range_min": 0, "range_max": 99})
-    (True, False)
-    """
+    """Whether an end of the range of numbers or dates was not declared, so that it was found."""
     return any(declared.get(key) is None for key in ("range_min", "range_max"))

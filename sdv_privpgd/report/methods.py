@@ -105,15 +105,7 @@ _INTERVALS = (
 
 
 def methods_section(about: About, release: Release, ledger: PrivacyLedger) -> Section:
-    """The text, and the references that it names by number.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> ill = pd.DataFrame({"ill": [True, False] * 500})
-    >>> page = fit_table(ill, {"ill": Boolean()}, epsilon=1.0, engine="pgm").report().page
-    >>> page.sections[-1].heading
-    'For a methods section'
-    """
+    """The text, and the references that it names by number."""
     references: list[str] = []
 
     def cited(work: str) -> str:

@@ -48,15 +48,7 @@ _HOPELESS = 0.5
 
 
 def on_noise(fitted: Facts) -> list[str]:
-    """Sentences on what the noise of a fit with a release hides or moves. Public.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> ill = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(ill, {"ill": Boolean()}, epsilon=1.0, delta=0.005, engine="pgm")
-    >>> fitted.warnings[0][:36]
-    'delta=0.005 is not below 1 in 1,000 '
-    """
+    """Sentences on what the noise of a fit with a release hides or moves. Public."""
     return [
         *_of_rows(fitted),
         *_of_relations(fitted),
@@ -193,11 +185,6 @@ def on_large_delta(delta: float) -> list[str]:
 
     Fewer rows than 1 / ``LARGE_DELTA`` have nothing to show through the noise of any fit, so that
     it is not below 1 / (number of rows) in any table that is worth one.
-
-    >>> on_large_delta(1e-5)
-    []
-    >>> on_large_delta(0.1)[0][:50]
-    'delta=0.1 promises next to nothing in a table of a'
     """
     if delta < LARGE_DELTA:
         return []
@@ -209,11 +196,7 @@ def on_large_delta(delta: float) -> list[str]:
 
 
 def on_delta(delta: float, num_rows: float) -> list[str]:
-    """A sentence on a delta that promises nothing for so many rows. Public.
-
-    >>> on_delta(1e-5, 1_000)
-    []
-    """
+    """A sentence on a delta that promises nothing for so many rows. Public."""
     if delta * num_rows < 1:
         return []
     return [

@@ -25,16 +25,7 @@ _SHARES = (
 
 
 def outlook_lines(outlook: Outlook) -> list[str]:
-    r"""The expectation as lines of text.
-
-    >>> from sdv_privpgd.report.expected import Errors
-    >>> errors = Errors(sizes={"ward": 3}, columns={"ward": 0.004}, pairs={}, pair=None)
-    >>> outlook = Outlook(num_rows=9_000, epsilon=1.0, are_chosen=False, listed=[], assumed=[],
-    ...                   here=errors, over_epsilon=None, over_rows=None)
-    >>> print("\n".join(outlook_lines(outlook)[5:]))
-    column                                    values       points
-    ward                                           3         0.40
-    """
+    r"""The expectation as lines of text."""
     lines = [*_wrapped(f"{heading(outlook)}.", f"{_SHARES}:")]
     rows = _columns(outlook)
     shown = rows if len(rows) <= _MOST_LINES + 3 else rows[:_MOST_LINES]
@@ -59,15 +50,7 @@ def outlook_lines(outlook: Outlook) -> list[str]:
 
 
 def outlook_section(outlook: Outlook) -> Section:
-    """The expectation as a section of a page.
-
-    >>> from sdv_privpgd.report.expected import Errors
-    >>> errors = Errors(sizes={"ward": 3}, columns={"ward": 0.004}, pairs={}, pair=None)
-    >>> outlook = Outlook(num_rows=9_000, epsilon=1.0, are_chosen=False, listed=[], assumed=[],
-    ...                   here=errors, over_epsilon=None, over_rows=None)
-    >>> outlook_section(outlook).heading
-    'What to expect at epsilon 1 and 9,000 rows'
-    """
+    """The expectation as a section of a page."""
     parts: list[Part] = [
         Text(f"{_SHARES}."),
         *long_table(
@@ -94,14 +77,7 @@ def outlook_section(outlook: Outlook) -> Section:
 
 
 def heading(outlook: Outlook) -> str:
-    """What the numbers are of.
-
-    >>> from sdv_privpgd.report.expected import Errors
-    >>> errors = Errors(sizes={}, columns={}, pairs={}, pair=None)
-    >>> heading(Outlook(num_rows=9_000, epsilon=0.5, are_chosen=False, listed=[], assumed=[],
-    ...                 here=errors, over_epsilon=None, over_rows=None))
-    'What to expect at epsilon 0.5 and 9,000 rows'
-    """
+    """What the numbers are of."""
     return f"What to expect at epsilon {outlook.epsilon:g} and {in_rows(outlook.num_rows)}"
 
 

@@ -17,11 +17,7 @@ _ROWS_IN_SIGHT, _FIGURES_IN_SIGHT = 12, 12
 
 @runtime_checkable
 class Part(Protocol):
-    """A part of a page.
-
-    >>> isinstance(Text("A sentence."), Part)
-    True
-    """
+    """A part of a page."""
 
     def html(self) -> str:
         """The part as HTML, escaped."""
@@ -30,11 +26,7 @@ class Part(Protocol):
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph.
-
-    >>> Text("age < 18").html()
-    '<p>age &lt; 18</p>'
-    """
+    """A paragraph."""
 
     text: str
     quiet: bool = False
@@ -45,11 +37,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Items:
-    """A list of points.
-
-    >>> Items(["age", "ward"]).html()
-    '<ul><li>age</li><li>ward</li></ul>'
-    """
+    """A list of points."""
 
     items: Sequence[str]
 
@@ -63,13 +51,7 @@ _HUMPS = re.compile("(?<=[a-z])(?=[A-Z])")
 
 @dataclass(frozen=True)
 class Facts:
-    """The few most important numbers, each with its name.
-
-    >>> Facts([("epsilon spent", "1")]).html()
-    '<dl class="facts"><div><dt>epsilon spent</dt><dd>1</dd></div></dl>'
-    >>> "Private<wbr>PGM" in Facts([("method", "PrivatePGM")]).html()
-    True
-    """
+    """The few most important numbers, each with its name."""
 
     facts: Sequence[tuple[str, str]]
 
@@ -83,12 +65,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Table:
-    """A table in a box of its own; every column after the first ``texts`` holds numbers.
-
-    >>> table = Table("Columns", ("column", "distance"), [("age", "2 %")])
-    >>> "Columns" in table.html(), "2 %" in table.html()
-    (True, True)
-    """
+    """A table in a box of its own; every column after the first ``texts`` holds numbers."""
 
     caption: str
     header: Sequence[str]
@@ -125,10 +102,6 @@ class Figure:
     """A figure with its title; ``summary`` says in words what it shows.
 
     ``kind`` is its size: "small", "heat" or "matrix".
-
-    >>> figure = Figure("age", "Two bars.", "small", {"data": [{"type": "bar", "y": [3, 2]}]})
-    >>> "Two bars." in figure.html()
-    True
     """
 
     title: str
@@ -150,12 +123,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Grid:
-    """Figures side by side, as many as fit; ``kind`` is "grid", "wide" or "triple".
-
-    >>> figure = Figure("age", "Two bars.", "small", {"data": [{"type": "bar", "y": [3, 2]}]})
-    >>> Grid("wide", [figure, figure]).html().count("Two bars.")
-    4
-    """
+    """Figures side by side, as many as fit; ``kind`` is "grid", "wide" or "triple"."""
 
     kind: str
     figures: Sequence[Figure]
@@ -166,11 +134,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Fold:
-    """Parts that are folded behind a line. On paper only the line is printed.
-
-    >>> Fold("More", [Text("Folded.")]).html()
-    '<details><summary>More</summary><p>Folded.</p></details>'
-    """
+    """Parts that are folded behind a line. On paper only the line is printed."""
 
     summary: str
     parts: Sequence[Part]
@@ -182,11 +146,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Details:
-    """Text in a fixed-width font, folded behind a line.
-
-    >>> Details("Settings", "epsilon=1.0").html()
-    '<details><summary>Settings</summary><pre tabindex="0">epsilon=1.0</pre></details>'
-    """
+    """Text in a fixed-width font, folded behind a line."""
 
     summary: str
     text: str
@@ -201,12 +161,7 @@ class Details:
 def long_table(
     caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 1
 ) -> list[Part]:
-    """A table that shows its first rows; if it is long, the others are folded behind a line.
-
-    >>> parts = long_table("Columns", ("column",), [(f"c{number}",) for number in range(100)])
-    >>> [type(part).__name__ for part in parts], parts[1].summary
-    (['Table', 'Fold'], 'The other 88: columns')
-    """
+    """A table that shows its first rows; if it is long, the others are folded behind a line."""
     if len(rows) <= _ROWS_IN_SIGHT + 3:
         return [Table(caption, header, rows, texts)]
     rest = rows[_ROWS_IN_SIGHT:]
@@ -218,13 +173,7 @@ def long_table(
 
 
 def long_grid(kind: str, figures: Sequence[Figure], words: str) -> list[Part]:
-    """Figures side by side; those after the first dozen are folded behind a line on ``words``.
-
-    >>> figure = Figure("age", "Two bars.", "small", {"data": [{"type": "bar", "y": [3, 2]}]})
-    >>> parts = long_grid("wide", [figure] * 40, "columns")
-    >>> parts[1].summary
-    'The other 28 columns'
-    """
+    """Figures side by side; those after the first dozen are folded behind a line on ``words``."""
     if len(figures) <= _FIGURES_IN_SIGHT + 3:
         return [Grid(kind, figures)]
     rest = figures[_FIGURES_IN_SIGHT:]
@@ -236,11 +185,7 @@ def long_grid(kind: str, figures: Sequence[Figure], words: str) -> list[Part]:
 
 @dataclass(frozen=True)
 class Section:
-    """Parts under a heading.
-
-    >>> Section("Columns", [Text("There are two.")]).html()
-    '<section><h2>Columns</h2><p>There are two.</p></section>'
-    """
+    """Parts under a heading."""
 
     heading: str
     parts: Sequence[Part]
@@ -252,12 +197,7 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A page, with a ``banner`` that stays in sight while scrolling, if it has one.
-
-    >>> page = Page(title="Report", lead=[Text("Read me.")], sections=[])
-    >>> page.html().startswith("<!doctype html>")
-    True
-    """
+    """A page, with a ``banner`` that stays in sight while scrolling, if it has one."""
 
     title: str
     lead: Sequence[Part]

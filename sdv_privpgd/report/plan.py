@@ -26,11 +26,6 @@ def plan_report(
         num_rows: The number of rows that was assumed.
         outlook: What is to be expected; ``None`` where nothing is asked.
         notes: What is worth a look before a fit, a sentence each.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    >>> plan_report(ledger, 1_000, None).to_dict()["num_rows"]
-    1000
     """
     return Report(
         text=_text(ledger, num_rows, outlook, notes),

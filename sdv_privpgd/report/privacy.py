@@ -59,11 +59,7 @@ _QUESTION, _MECHANISM = 34, 17
 
 
 def uncovered_rows(ledger: PrivacyLedger) -> str:
-    """Which rows of people the promise does not cover, in words. Public.
-
-    >>> uncovered_rows(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    'rows of one person beyond one'
-    """
+    """Which rows of people the promise does not cover, in words. Public."""
     if ledger.people is not None:
         return f"people whom {ledger.people!r} calls by several names, as if they were several"
     rows = ledger.rows_per_person
@@ -71,12 +67,7 @@ def uncovered_rows(ledger: PrivacyLedger) -> str:
 
 
 def what_counts(ledger: PrivacyLedger) -> str:
-    """What a count is a number of, in words, if it is not a number of rows; else nothing. Public.
-
-    >>> print(what_counts(PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, weighed=True)))
-    Counts are of people: each row counts as 1 / the number of rows of its person that are used, so
-    that all rows of a person count as one. They and the noise are whole numbers of 1/6.
-    """
+    """Says what a count is a number of, if it is not one of rows; else nothing. Public."""
     if not ledger.weighed:
         return ""
     return _filled(
@@ -90,11 +81,6 @@ def privacy_report(ledger: PrivacyLedger, *, notes: Sequence[str] = ()) -> str:
     """The ledger in readable form, for a data steward and for auditors.
 
     ``notes`` are public sentences that stand at its end.
-
-    >>> from sdv_privpgd import PrivacyLedger
-    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
-    >>> print(privacy_report(ledger).splitlines()[2])
-    Guarantee   (0, 1e-05)-differential privacy, replace-one, for one row
     """
     unit = ledger.unit
     own, other = ledger.adjacency, _other(ledger.adjacency)
@@ -152,31 +138,14 @@ def _entry(charge: Charge, adjacency: Adjacency, units: int) -> tuple[str, ...]:
 
 
 def asked(charge: Charge) -> str:
-    """The purpose of a charge, and its number of questions.
-
-    >>> charge = Charge(
-    ...     mechanism="Gaussian, rounded", what="all pairs", num_queries=3, num_values=12,
-    ...     sensitivity_squared=((Adjacency.REPLACE_ONE, 6),), stddev=10.0,
-    ...     mu_squared=Fraction(6, 100), delta=Fraction(0),
-    ... )
-    >>> asked(charge)
-    'all pairs (3 questions)'
-    """
+    """The purpose of a charge, and its number of questions."""
     if charge.num_queries == 1 or charge.temperature is not None:
         return charge.what
     return f"{charge.what} ({charge.num_queries:,} questions)"
 
 
 def events(ledger: PrivacyLedger) -> str:
-    """A table of the charges with its legend; equal charges share an entry.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> ill = pd.DataFrame({"ill": [True, False] * 500})
-    >>> ledger = fit_table(ill, {"ill": Boolean()}, epsilon=1.0, engine="pgm").ledger
-    >>> "number of rows" in events(ledger)
-    True
-    """
+    """A table of the charges with its legend; equal charges share an entry."""
     alike: dict[tuple[str, ...], list[Fraction]] = {}
     for charge in ledger.charges:
         own = _entry(charge, ledger.adjacency, ledger.units)

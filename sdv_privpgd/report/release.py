@@ -32,14 +32,6 @@ def release_page(
 
     ``notes`` are public sentences that stand first. Users call ``FittedTable.report`` or a
     synthesizer's ``report``, which write the page.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Numerical, fit_table
-    >>> fitted = fit_table(pd.DataFrame({"age": [20, 30] * 100}), {"age": Numerical(0, 99)}, 1.0)
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     fitted.report().save(f"{folder}/report.html").name
-    'report.html'
     """
     first = [Section("Read this first", [Items(notes)])] if notes else []
     shown, last = [], []
@@ -73,16 +65,7 @@ def release_report(
     *,
     notes: Sequence[str] = (),
 ) -> Report:
-    """What a fit is of, what was spent and how well its rows fit the noisy answers. Public.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, fit_table
-    >>> ill = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(ill, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
-    >>> report = fitted.report()  # calls it
-    >>> report.to_dict()["epsilon_spent"] <= 1.0
-    True
-    """
+    """What a fit is of, what was spent and how well its rows fit the noisy answers. Public."""
     return Report(
         text=privacy_report(ledger, notes=notes),
         page=release_page(release, ledger, schema, about, notes=notes),

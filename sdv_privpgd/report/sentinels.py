@@ -54,12 +54,6 @@ def far_away(column: Column, shares: np.ndarray, error: float, declared: Mapping
         error: What they are off by at most.
         declared: What is declared of it. An end that is declared was meant, unless what lies there
             is a usual code.
-
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> facts = {"sdtype": "numerical", "range_min": -99, "range_max": 90, "decimal_places": 0}
-    >>> age = describe("age", {**facts, "cut_points": [-98, 18, 50]})
-    >>> far_away(age, np.array([0.2, 0.0, 0.5, 0.3, 0.0]), 0.01, {})[:61]
-    "About 20 % of the rows of 'age' are -99, far from all others,"
     """
     size, is_date = column.num_values, column.sdtype == "datetime"
     is_ranged = is_date or column.sdtype == "numerical"

@@ -28,13 +28,6 @@ def on_unread(fitted: Facts, told: set[str]) -> list[str]:
     Args:
         fitted: The facts after the fit.
         told: The columns of which something else was said.
-
-    >>> import numpy as np, pandas as pd
-    >>> from sdv_privpgd import Categorical, fit_table
-    >>> wards = pd.DataFrame({"ward": ["A", "B", "A", "B", "B"] * 399 + ["C"] * 100})
-    >>> fitted = fit_table(wards, {"ward": Categorical(["A", "B"])}, epsilon=5.0, engine="pgm")
-    >>> fitted.warnings[0][:36]
-    'Some cells are missing, or are not a'
     """
     found = []
     for column in fitted.columns:
@@ -63,13 +56,6 @@ def on_others(fitted: Facts, told: set[str]) -> list[str]:
     Args:
         fitted: The facts after the fit.
         told: The columns of which something else was said.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Categorical, fit_table
-    >>> jobs = pd.DataFrame({"job": ["nurse", "clerk"] * 600 + [f"job {at}" for at in range(800)]})
-    >>> fitted = fit_table(jobs, {"job": Categorical()}, epsilon=5.0, engine="pgm")
-    >>> fitted.warnings[0][:46]
-    'Values that are too rare to be found became on'
     """
     found = []
     for column in fitted.columns:
@@ -103,13 +89,7 @@ def _may_be_unread(column: Column) -> bool:
 
 
 def has_values_alone(column: Column) -> bool:
-    """Whether the table's type lets a column hold numbers, truths or dates, and no other word.
-
-    >>> from sdv_privpgd.columns.schema import Schema
-    >>> (ill,) = Schema.from_sdv({"ill": {"sdtype": "boolean"}}).columns
-    >>> has_values_alone(ill)  # its type is not known
-    False
-    """
+    """Whether the table's type lets a column hold numbers, truths or dates, and no other word."""
     dtype = column.dtype
     return isinstance(dtype, np.dtype | pd.api.extensions.ExtensionDtype) and (
         pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_datetime64_any_dtype(dtype)

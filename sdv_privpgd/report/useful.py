@@ -70,12 +70,6 @@ def useful_scores(
 
     Raises:
         ValueError: If the label is no column.
-
-    >>> import pandas as pd
-    >>> ages = {"age": pd.Series(range(100))}
-    >>> found = useful_scores([Described(name="age", sdtype="numerical")], ages, ages)
-    >>> sorted(found["real"])
-    ['pmse', 'tail']
     """
     names = [column.name for column in columns]
     if label is not None and label not in names:
@@ -100,11 +94,7 @@ def useful_scores(
 
 
 def useful_section(found: Useful) -> Section:
-    """The table of the scores.
-
-    >>> useful_section({}).heading
-    'What the rows are good for'
-    """
+    """The table of the scores."""
     if not found:
         return Section("What the rows are good for", [Text(f"Fewer than {_FEWEST} rows.")])
     ours, fresh = found["synthetic"], found["real"]
@@ -133,11 +123,7 @@ def useful_section(found: Useful) -> Section:
 
 
 def useful_lines(found: Useful) -> list[str]:
-    """The same as lines of text.
-
-    >>> useful_lines({"synthetic": {"tv2": 0.25}, "real": {"tv2": 0.125}})[-1].split()[:2]
-    ['0.25', '0.125']
-    """
+    """The same as lines of text."""
     if not found:
         return []
     lines = ["", "What the rows are good for:", f"  {'synthetic':>12}  {'fresh real':>12}"]

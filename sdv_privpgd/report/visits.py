@@ -5,11 +5,7 @@ from sdv_privpgd.report.page import Items, Section, Text
 
 
 def on_visits(visits: Visits) -> list[str]:
-    """Sentences on rows in order: how persons are made, and what is not to be read from them.
-
-    >>> on_visits(Visits(person="patient", most=3, by="admitted"))[0][:53]
-    "The rows of a person are in order by 'admitted'. At m"
-    """
+    """Sentences on rows in order: how persons are made, and what is not to be read from them."""
     told = [f"what it had in {list(visits.previous)!r}"] if visits.previous else []
     said = " and ".join([f"how long ago it was ({visits.since!r})", *told])
     return [
@@ -34,11 +30,7 @@ def on_visits(visits: Visits) -> list[str]:
 
 
 def visits_sections(visits: Visits | None) -> list[Section]:
-    """The section on rows in order, if they are.
-
-    >>> visits_sections(None)
-    []
-    """
+    """The section on rows in order, if they are."""
     if visits is None:
         return []
     first, *rest = on_visits(visits)

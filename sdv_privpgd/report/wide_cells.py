@@ -26,15 +26,7 @@ _NAMED = 3
 
 
 def on_wide_cells(fitted: Facts) -> list[str]:
-    """Sentences on columns of which a few wide cells decide the mean, or a few rows may do. Public.
-
-    >>> import numpy as np, pandas as pd
-    >>> from sdv_privpgd import Numerical, measure
-    >>> pay = pd.DataFrame({"bonus": np.where(np.arange(4_000) % 4, 0, np.arange(4_000))})
-    >>> bonus = {"bonus": Numerical(0, 20_000, decimal_places=0)}
-    >>> measure(pay, bonus, epsilon=5.0, holder="North").warnings[0][:54]
-    'Much of the sum of bonus lies in a few wide cells, of '
-    """
+    """Returns sentences on columns whose mean a few wide cells, or a few rows, decide. Public."""
     even, heavy, far, unknown, crowded = [], [], [], [], []
     for column in fitted.columns:
         table = fitted.tables.get(column.name)

@@ -58,10 +58,6 @@ def span(column: Column, between: Between) -> Span:
 
     Raises:
         ValueError: If the column has no order, or an end is no value of its kind.
-
-    >>> age = Column(name="age", sdtype="numerical", cells=Ticks(0, 99, 10), decimal_places=0)
-    >>> span(age, Between(high=40.5))
-    (0, 40)
     """
     if not column.is_ordered:
         raise ValueError(
@@ -76,12 +72,7 @@ def span(column: Column, between: Between) -> Span:
 
 
 def shares(column: Column, span: Span) -> np.ndarray:
-    """The share of each code that a span covers, in [0, 1]; 0 for missing.
-
-    >>> age = Column(name="age", sdtype="numerical", cells=Ticks(0, 9, 2), decimal_places=0)
-    >>> shares(age, (0, 6))
-    array([1. , 0.4, 0. ])
-    """
+    """The share of each code that a span covers, in [0, 1]; 0 for missing."""
     return np.append(column.shares(*span), np.zeros(int(column.nullable)))
 
 

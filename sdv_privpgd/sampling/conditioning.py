@@ -37,17 +37,6 @@ class ConditionalRows:
         model: The fitted model.
         seed: The seed of the pool.
         num_ordered: The number of codes of each attribute, from the first on, that have an order.
-
-    >>> from sdv_privpgd.domain import Domain
-    >>> from sdv_privpgd.privacy.measurement import Measurement
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> from sdv_privpgd.synthesize.pgm import PrivatePGM
-    >>> answer = np.array([[40, 10], [0, 50]])
-    >>> pair = Measurement(query=MarginalQuery(("a", "b")), answer=answer, stddev=1.0)
-    >>> model = PrivatePGM().fit(Domain(("a", "b"), (2, 2)), [pair])
-    >>> rows = ConditionalRows(model, 0, {"a": 0, "b": 0})
-    >>> rows.draw({"a": np.array([0.0, 1.0])}, 3, np.random.default_rng(0))[:, 0]
-    array([1, 1, 1])
     """
 
     def __init__(self, model: Model, seed: int, num_ordered: Mapping[str, int]) -> None:

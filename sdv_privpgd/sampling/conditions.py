@@ -21,12 +21,6 @@ class Wanted:
 
     Raises:
         ValueError: For a range that says nothing about the column.
-
-    >>> from sdv_privpgd.columns.encoders import encoder_for
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> ward = describe("ward", {"sdtype": "categorical", "range_values": ["A", "B"]})
-    >>> Wanted(encoder_for(ward), pd.Series(["B", "X", ANYTHING])).possible
-    array([ True, False,  True])
     """
 
     def __init__(self, encoder: ColumnEncoder, conditions: pd.Series) -> None:
@@ -78,33 +72,21 @@ class Wanted:
 
 
 def put(series: pd.Series, rows: np.ndarray, values: pd.Series) -> pd.Series:
-    """The series with other values in some rows, in a dtype that holds both.
-
-    >>> put(pd.Series([1, 2, 3]), np.array([1]), pd.Series([9])).tolist()
-    [1, 9, 3]
-    """
+    """The series with other values in some rows, in a dtype that holds both."""
     places = np.arange(len(series))
     places[rows] = len(series) + np.arange(len(values))
     return pd.concat([series, values], ignore_index=True).take(places).set_axis(series.index)
 
 
 def is_range(conditions: pd.Series) -> np.ndarray:
-    """Marks the conditions that ask for a range of values; bool.
-
-    >>> is_range(pd.Series([3, Between(1, 2)]))
-    array([False,  True])
-    """
+    """Marks the conditions that ask for a range of values; bool."""
     if conditions.dtype != object:
         return np.zeros(len(conditions), dtype=bool)
     return np.array([isinstance(cell, Between) for cell in conditions], dtype=bool)
 
 
 def is_wanted(conditions: pd.Series) -> np.ndarray:
-    """Marks the conditions that ask anything of the column; bool.
-
-    >>> is_wanted(pd.Series([3, ANYTHING]))
-    array([ True, False])
-    """
+    """Marks the conditions that ask anything of the column; bool."""
     if conditions.dtype != object:
         return np.ones(len(conditions), dtype=bool)
     return np.array([cell is not ANYTHING for cell in conditions], dtype=bool)

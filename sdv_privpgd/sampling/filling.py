@@ -19,15 +19,6 @@ class Filled:
     Attributes:
         model: The model as it was fitted.
         empty: For some attributes, the code that no row shall have.
-
-    >>> from sdv_privpgd.privacy.measurement import Measurement
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> from sdv_privpgd.synthesize.pgm import PrivatePGM
-    >>> answer = np.array([60, 39, 1])
-    >>> table = Measurement(query=MarginalQuery(("a",)), answer=answer, stddev=1.0)
-    >>> model = PrivatePGM().fit(Domain(("a",), (3,)), [table])
-    >>> float(Filled(model=model, empty={"a": 2}).marginal(("a",))[2])
-    0.0
     """
 
     model: Model

@@ -33,18 +33,6 @@ class Sampler:
         rules: The rules that rows obey, by their cells.
         predicates: The rules that rows obey, by their values.
         differences: Says which columns are computed from another column and a difference.
-
-    >>> from sdv_privpgd.privacy.measurement import Measurement
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> from sdv_privpgd.synthesize.pgm import PrivatePGM
-    >>> schema = Schema.from_sdv({"ward": {"sdtype": "categorical", "range_values": ["A", "B"]}})
-    >>> answer = np.array([50, 50, 0])
-    >>> table = Measurement(query=MarginalQuery(("ward",)), answer=answer, stddev=1.0)
-    >>> model = PrivatePGM().fit(schema.domain(), [table])
-    >>> sampler = Sampler(schema, model, seed=0, held={"ward": np.array([True, True, False])})
-    >>> rows, _ = sampler.meeting(pd.DataFrame({"ward": ["B", "B"]}))
-    >>> rows["ward"].tolist()
-    ['B', 'B']
     """
 
     def __init__(

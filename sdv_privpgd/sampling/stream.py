@@ -28,18 +28,6 @@ class RowStream:
 
     All state is public: the model, the seed and how many rows were taken. ``repair`` may change the
     codes and positions of a block, using random numbers of the block's own.
-
-    >>> from sdv_privpgd.domain import Domain
-    >>> from sdv_privpgd.privacy.measurement import Measurement
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> from sdv_privpgd.synthesize.pgm import PrivatePGM
-    >>> table = Measurement(query=MarginalQuery(("a",)), answer=np.array([60, 40]), stddev=1.0)
-    >>> model = PrivatePGM().fit(Domain(("a",), (2,)), [table])
-    >>> together, _ = RowStream(model=model, seed=0).take(4)
-    >>> stream = RowStream(model=model, seed=0)
-    >>> apart = [stream.take(1)[0] for _ in range(4)]
-    >>> np.array_equal(together, np.concatenate(apart))
-    True
     """
 
     model: Model

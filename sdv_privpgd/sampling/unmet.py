@@ -19,12 +19,7 @@ _SHOWN = 8
 
 
 def why_not(conditions: pd.DataFrame, schema: Schema) -> str:
-    """Sentences that explain why none of these conditions could be met.
-
-    >>> facts = {"ward": {"sdtype": "categorical", "range_values": ["A", "B"]}}
-    >>> why_not(pd.DataFrame({"ward": ["X"]}), Schema.from_sdv(facts))[:52]
-    "In 1 row 'X' lies outside the domain of 'ward', whic"
-    """
+    """Sentences that explain why none of these conditions could be met."""
     said, outside = [], np.zeros(len(conditions), dtype=bool)
     for column in schema.columns:
         if column.name in conditions:

@@ -46,18 +46,6 @@ class VisitSampler:
     Args:
         rows: The rows of the model, one by one.
         visits: The order, and what is known of the row before.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd import Categorical, Numerical, fit_table
-    >>> table = pd.DataFrame({"who": [*range(500)] * 2, "day": [3] * 500 + [7] * 500})
-    >>> order = {"person_column": "who", "rows_per_person": 2, "sequence_by": "day"}
-    >>> fitted = fit_table(
-    ...     table, {"day": Numerical(0, 9, decimal_places=0)}, epsilon=100.0, engine="pgm",
-    ...     adjacency="add_remove", **order,
-    ... )
-    >>> rows = fitted.fitted.sampler.first(100)
-    >>> list(rows), bool((rows["day"].diff()[1::2] > 0).mean() > 0.9)
-    (['who', 'day'], True)
     """
 
     def __init__(self, rows: Sampler, visits: Visits) -> None:

@@ -29,10 +29,6 @@ def most_helpful(
         The cliques above level 0, each with its level. A unit spent on a higher step saves less
         than one spent on the step before, so it is best to take steps in the order of what they
         save.
-
-    >>> signals = {("a", "b"): np.array([9.0]), ("a", "c"): np.array([0.1])}
-    >>> most_helpful(signals, dict.fromkeys(signals, 1.0), levels=[0, 1, 2], budget=2)
-    {('a', 'b'): 2}
     """
     cliques, weights = list(signals), weights or {}
     own = np.array([weights.get(clique, 1.0) for clique in cliques])[:, None]

@@ -22,11 +22,7 @@ _COUNT_SHARE = Fraction(1, 100)
 
 
 def whole_counts(counts: np.ndarray) -> np.ndarray:
-    """The nearest int64 counts. Scores must be integers for a choice to be exact.
-
-    >>> whole_counts(np.array([1.2, 3.7]))
-    array([1, 4])
-    """
+    """The nearest int64 counts. Scores must be integers for a choice to be exact."""
     return np.rint(counts).astype(np.int64)
 
 
@@ -40,10 +36,6 @@ def model_errors(
     """The errors of a model on some cliques, each less its bias and times its weight, to choose by.
 
     No model is the uniform distribution.
-
-    >>> scores = model_errors(Domain(("a",), (2,)), None, 100.0, {("a",): 5}, {("a",): 1})
-    >>> scores[0].expected, scores[0].of_counts(np.array([60, 40]))
-    (array([50, 50]), 15)
     """
     return [
         ModelErrorQuery(
@@ -69,11 +61,6 @@ def expected_noise(
     """The mean L1 norm of the noise that ``mu_squared`` buys for a clique's table.
 
     It is sqrt(2 / pi) sigma for each cell. A model with a smaller error gains nothing by measuring.
-
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE)
-    >>> round(expected_noise(ledger, Domain(("a", "b"), (2, 3)), ("a", "b"), Fraction(1)), 3)
-    4.787
     """
     squared = MarginalQuery(clique).l2_sensitivity_squared(ledger.adjacency)
     stddev = stddev_for(ledger.rows_counted**2 * squared, mu_squared)
@@ -84,14 +71,6 @@ def count_rows(curator: Curator) -> list[Measurement]:
     """Measures the number of rows, if nothing that was measured tells it: adaptive choices need it.
 
     Where the number is private it takes a hundredth of what is left of the budget.
-
-    >>> from sdv_privpgd.privacy.dataset import Dataset
-    >>> from sdv_privpgd.privacy.ledger import Books
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> curator = Curator(Dataset(Domain(("a",), (2,)), np.array([[0], [1]] * 50)), books)
-    >>> [int(counted.answer[0]) for counted in count_rows(curator)], count_rows(curator)
-    ([100], [])
     """
     tells = (CountQuery, MarginalQuery)
     if any(isinstance(known.query, tells) for known in curator.measurements):
@@ -101,24 +80,13 @@ def count_rows(curator: Curator) -> list[Measurement]:
 
 
 def measured_cliques(measurements: Iterable[Measurement]) -> list[Clique]:
-    """The cliques whose tables were measured, by the strategy or before it began.
-
-    >>> answer = np.array([60, 40])
-    >>> measured_cliques([Measurement(query=MarginalQuery(("a",)), answer=answer, stddev=2.0)])
-    [('a',)]
-    """
+    """The cliques whose tables were measured, by the strategy or before it began."""
     asked = (measurement.query for measurement in measurements)
     return [query.clique for query in asked if isinstance(query, MarginalQuery)]
 
 
 def modelled_together(engine: Engine, domain: Domain, cliques: Sequence[Clique]) -> list[Clique]:
-    """The cliques, in order, without those that the engine could not model beside those before.
-
-    >>> from sdv_privpgd import PrivatePGM
-    >>> domain, triangle = Domain(tuple("abc"), (64,) * 3), [("a", "b"), ("b", "c"), ("a", "c")]
-    >>> modelled_together(PrivatePGM(largest_megabytes=1.0), domain, triangle)
-    [('a', 'b'), ('b', 'c')]
-    """
+    """The cliques, in order, without those that the engine could not model beside those before."""
     if refusal(engine, domain, cliques) is None:
         return list(cliques)
     found: list[Clique] = []
@@ -139,11 +107,6 @@ def affordable(
 
     A candidate inside a measured clique always qualifies. If no other does either, the candidate
     that makes the smallest model is returned.
-
-    >>> from sdv_privpgd import PrivatePGM
-    >>> domain, candidates = Domain(("a", "b", "c"), (2, 2, 200)), [("a", "b"), ("b", "c")]
-    >>> affordable(PrivatePGM(), domain, [("a",)], candidates, megabytes=0.002)
-    [('a', 'b')]
     """
     measured = tuple(dict.fromkeys(measured))
     sizes = {

@@ -56,19 +56,6 @@ def measure_coarsely(
     Noisy answers alone decide on them; where there are none, groups have about equal numbers of
     codes. Pairs of equal importance are measured in one release; others have budgets in the ratio
     of their importance.
-
-    >>> from sdv_privpgd.domain import Domain
-    >>> from sdv_privpgd.privacy.dataset import Dataset
-    >>> from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-    >>> from sdv_privpgd.privacy.queries import Adjacency, CountQuery
-    >>> from sdv_privpgd.progress import silent
-    >>> table = Dataset(Domain(("a", "b", "c"), (9, 9, 2)), np.array([[3, 0, 1], [8, 5, 0]] * 100))
-    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> curator = Curator(table, books)
-    >>> _ = curator.measure([CountQuery()], Fraction(0), what="number of rows")
-    >>> coarse = measure_coarsely(curator, curator.ledger.remaining, {}, silent)
-    >>> [each.answer.shape for each in coarse]
-    [(4, 4), (4, 2), (4, 2)]
     """
     domain, known = curator.domain, curator.measurements
     counts = {name: np.ones(domain.size((name,))) for name in domain.attributes}
@@ -110,16 +97,6 @@ def pairs_paid_for(curator: Curator, mu_squared: Fraction, most: int) -> int:
 
     So many that a cell's noise is ``_LOUDEST`` times as large as the mean count of a cell; at least
     as many as there are attributes, at most twice as many, and at most ``most``.
-
-    >>> from sdv_privpgd.domain import Domain
-    >>> from sdv_privpgd.privacy.dataset import Dataset
-    >>> from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> table = Dataset(Domain(tuple("abcde"), (9,) * 5), np.zeros((900, 5), dtype=np.int64))
-    >>> curator = Curator(table, Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)))
-    >>> _ = curator.measure([CountQuery()], Fraction(0), what="number of rows")
-    >>> pairs_paid_for(curator, curator.ledger.remaining, most=1_225)
-    5
     """
     domain, ledger = curator.domain, curator.ledger
     pairs = domain.cliques(2)
@@ -145,19 +122,6 @@ def promising_pairs(
     How much a pair depends is the L1 distance of its table over groups, without what of it is
     likely to be noise, from that of independent attributes; an important pair's counts as many
     times as its importance. They come in the domain's order.
-
-    >>> from sdv_privpgd.domain import Domain
-    >>> from sdv_privpgd.privacy.dataset import Dataset
-    >>> from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> from sdv_privpgd.progress import silent
-    >>> codes = np.array([[0, 0, 0], [1, 0, 1], [0, 1, 0], [1, 1, 1]] * 2_000)  # a and c are equal
-    >>> table = Dataset(Domain(("a", "b", "c"), (2, 2, 2)), codes)
-    >>> curator = Curator(table, Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)))
-    >>> _ = curator.measure([CountQuery()], Fraction(0), what="number of rows")
-    >>> _ = measure_coarsely(curator, curator.ledger.remaining, {}, silent)
-    >>> promising_pairs(curator, 1, [], {}, silent)
-    [('a', 'c')]
     """
     tables = consistent_tables(curator.domain, curator.measurements)
     pairs, wanted = curator.domain.cliques(2), set(wanted)

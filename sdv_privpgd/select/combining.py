@@ -14,10 +14,6 @@ def combined(domain: Domain, pairs: Sequence[Clique], max_cells: int) -> list[Cl
     Zhang et al. 2021 (PrivSyn): in the graph of the pairs, the largest clique of three attributes
     or more is taken that has at most ``max_cells`` cells, and at most two attributes with those
     that were taken before. Pairs that no clique holds stay as they are.
-
-    >>> domain, pairs = Domain(tuple("abcd"), (2,) * 4), [("a", "b"), ("b", "c"), ("a", "c")]
-    >>> combined(domain, [*pairs, ("c", "d")], max_cells=100)
-    [('a', 'b', 'c'), ('c', 'd')]
     """
     axes = [tuple(sorted(domain.axes(pair))) for pair in pairs]
     near = [set() for _ in domain.attributes]

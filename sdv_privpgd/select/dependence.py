@@ -16,19 +16,7 @@ from sdv_privpgd.progress import Progress
 def measure_dependences(
     curator: Curator, pairs: Sequence[Clique], mu_squared: Fraction, progress: Progress
 ) -> list[Measurement]:
-    """The noisy dependence of each pair; all of them cost ``mu_squared`` together.
-
-    >>> from sdv_privpgd.domain import Domain
-    >>> from sdv_privpgd.privacy.dataset import Dataset
-    >>> from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-    >>> from sdv_privpgd.privacy.queries import Adjacency
-    >>> from sdv_privpgd.progress import silent
-    >>> table = Dataset(Domain(("a", "b"), (2, 2)), np.array([[0, 0], [1, 1]] * 500))
-    >>> curator = Curator(table, Books(PrivacyLedger.open(9.0, 1e-5, Adjacency.REPLACE_ONE)))
-    >>> (found,) = measure_dependences(curator, [("a", "b")], curator.ledger.remaining, silent)
-    >>> found.query, bool(900 < found.answer[0] < 1_100)
-    (DependenceQuery(clique=('a', 'b')), True)
-    """
+    """The noisy dependence of each pair; all of them cost ``mu_squared`` together."""
     return curator.measure(
         [DependenceQuery(pair) for pair in pairs],
         mu_squared,
@@ -38,13 +26,7 @@ def measure_dependences(
 
 
 def dependences(measurements: Iterable[Measurement]) -> dict[Clique, float]:
-    """The noisy dependence of each pair; of several answers their best average. Public.
-
-    >>> query = DependenceQuery(("a", "b"))
-    >>> noisy = [Measurement(query=query, answer=np.array([n]), stddev=9.0) for n in (70, 80)]
-    >>> dependences(noisy)
-    {('a', 'b'): 75.0}
-    """
+    """The noisy dependence of each pair; of several answers their best average. Public."""
     found: dict[Clique, list[NoisyTable]] = {}
     for measured in measurements:
         if isinstance(measured.query, DependenceQuery):

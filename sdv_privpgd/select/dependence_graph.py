@@ -31,11 +31,6 @@ def dependence_graph(
         domain: Of the codes.
         dependence: By pair, as total variation distances; noise may have made it negative.
         max_cells: The most cells of the model.
-
-    >>> domain = Domain(("age", "ward", "ill"), (10, 3, 2))
-    >>> known = {("age", "ward"): 0.3, ("age", "ill"): -0.01, ("ward", "ill"): 0.2}
-    >>> sorted(dependence_graph(domain, known, max_cells=1e6).cliques)
-    [('age', 'ward'), ('ward', 'ill')]
     """
     tree, best = JunctionTree.of(domain, []), 0.0
     waiting = sorted(dependence, key=lambda pair: -dependence[pair])
@@ -63,12 +58,7 @@ def dependence_graph(
 
 
 def edges_of(tree: JunctionTree) -> set[frozenset[str]]:
-    """The pairs of attributes that share a clique.
-
-    >>> tree = JunctionTree.of(Domain(("age", "ill"), (10, 2)), [("age", "ill")])
-    >>> [sorted(edge) for edge in edges_of(tree)]
-    [['age', 'ill']]
-    """
+    """The pairs of attributes that share a clique."""
     return {frozenset(pair) for clique in tree.cliques for pair in combinations(clique, 2)}
 
 

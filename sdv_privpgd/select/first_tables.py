@@ -26,11 +26,6 @@ def first_tables(
         cliques: In which attributes of a table must lie.
         dependence: By pair, as total variation distances.
         is_useful: Whether a table is more than noise.
-
-    >>> domain = Domain(("age", "ward", "ill"), (10, 3, 2))
-    >>> known = {("age", "ward"): 0.1, ("age", "ill"): 0.3, ("ward", "ill"): 0.2}
-    >>> first_tables(domain, [("age", "ward", "ill")], known, lambda clique: len(clique) < 3)
-    [('age', 'ill'), ('ward', 'ill')]
     """
     known = {frozenset(pair): max(value, 0.0) for pair, value in dependence.items()}
     scored: dict[str, dict[Clique, float]] = {name: {} for name in domain.attributes}

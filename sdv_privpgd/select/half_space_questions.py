@@ -32,11 +32,7 @@ Asked = MarginalQuery | CutMarginalQuery
 
 
 def line_of(name: str, values: np.ndarray, *, nullable: bool = False) -> Line:
-    """The line of numbers that ascend: whole numbers from 0 to ``LENGTH``, or a little more.
-
-    >>> line_of("age", np.array([0.0, 25.0, 100.0])).places
-    (0, 16384, 65536)
-    """
+    """The line of numbers that ascend: whole numbers from 0 to ``LENGTH``, or a little more."""
     values = np.asarray(values, dtype=np.float64)
     wide = max(float(values[-1] - values[0]), 1e-300)
     exact = np.rint((values - values[0]) / wide * LENGTH).astype(np.int64)
@@ -47,13 +43,7 @@ def line_of(name: str, values: np.ndarray, *, nullable: bool = False) -> Line:
 
 
 def own_tables(domain: Domain, lines: Mapping[str, Line], labels: Sequence[str]) -> list[Asked]:
-    """Each column's table, by the label if there is one.
-
-    >>> domain = Domain(("age", "ill"), (30, 2))
-    >>> [found] = own_tables(domain, {"age": line_of("age", np.arange(30))}, ["ill"])
-    >>> found.shape(domain)
-    (2, 30)
-    """
+    """Each column's table, by the label if there is one."""
     by = tuple(labels) if len(labels) == 1 else ()
     found: list[Asked] = []
     for name in domain.attributes:
@@ -67,12 +57,7 @@ def own_tables(domain: Domain, lines: Mapping[str, Line], labels: Sequence[str])
 def planned(
     domain: Domain, lines: Mapping[str, Line], labels: Sequence[str]
 ) -> list[tuple[Clique, tuple[str, ...]]]:
-    """The categories and the numbers of each table of two columns, with each label.
-
-    >>> domain = Domain(("age", "ward", "ill"), (30, 4, 2))
-    >>> planned(domain, {"age": line_of("age", np.arange(30))}, ["ill"])
-    [(('ward', 'ill'), ('age',))]
-    """
+    """The categories and the numbers of each table of two columns, with each label."""
     sizes = dict(zip(domain.attributes, domain.sizes, strict=True))
     others = [name for name in domain.attributes if name not in labels and sizes[name] > 1]
     pairs = list(combinations(others, 2)) or [(name,) for name in others if labels]
@@ -102,13 +87,6 @@ def candidates(
 
     Tables of two columns with each label, and random hyperplanes of so many directions, half of
     them over all numbers and the others over two or three.
-
-    >>> domain = Domain(("age", "pay", "ill"), (30, 30, 2))
-    >>> lines = {name: line_of(name, np.arange(30)) for name in ("age", "pay")}
-    >>> codes = np.random.default_rng(0).integers(0, (30, 30, 2), (100, 3))
-    >>> found = candidates(domain, lines, ["ill"], codes=codes, directions=3, seed=0)
-    >>> [kind_of(asked) for asked in found]
-    [1, 2, 2, 2]
     """
     axes = dict(zip(lines, domain.axes(lines), strict=True))
     places = {
@@ -173,21 +151,13 @@ def _planes(
 
 
 def columns_of(asked: Asked) -> frozenset[str]:
-    """The columns that a question is about.
-
-    >>> sorted(columns_of(MarginalQuery(("ward", "ill"))))
-    ['ill', 'ward']
-    """
+    """The columns that a question is about."""
     cuts = asked.cuts if isinstance(asked, CutMarginalQuery) else ()
     return frozenset([*asked.clique, *(line.name for cut in cuts for line in cut.lines)])
 
 
 def kind_of(asked: Asked) -> int:
-    """0 for a table of categories alone, 1 for one of mixed types, 2 for a half-space.
-
-    >>> kind_of(MarginalQuery(("ward", "ill")))
-    0
-    """
+    """0 for a table of categories alone, 1 for one of mixed types, 2 for a half-space."""
     if isinstance(asked, MarginalQuery):
         return 0
     return 2 if any(len(cut.lines) > 1 for cut in asked.cuts) else 1

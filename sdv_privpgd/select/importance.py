@@ -19,9 +19,6 @@ def importance_of(target: Any, importance: Importance | None) -> dict[str, float
     """The importances that are meant by a column to predict, or several, and by factors.
 
     Raises ``ValueError`` for what is neither, and for a column that is named as both.
-
-    >>> importance_of("income", {"age": 2})
-    {'age': 2.0, 'income': 6.0}
     """
     if target is None:
         targets = []
@@ -39,12 +36,7 @@ def importance_of(target: Any, importance: Importance | None) -> dict[str, float
 
 
 def weighed(strategy: Any, importance: Importance) -> Any:
-    """The strategy with these importances. Raises ``ValueError`` for one that cannot weigh.
-
-    >>> from sdv_privpgd import MST
-    >>> weighed(MST(), {"income": 6.0})
-    MST(importance={'income': 6.0})
-    """
+    """The strategy with these importances. Raises ``ValueError`` for one that cannot weigh."""
     if not importance:
         return strategy
     held = getattr(strategy, "importance", None)
@@ -59,20 +51,12 @@ def weighed(strategy: Any, importance: Importance) -> Any:
 
 
 def whole_weight(clique: Clique, importance: Importance) -> int:
-    """What a score of a clique counts beside others: its importance, as a whole number.
-
-    >>> whole_weight(("age", "income"), {"income": 6.0})
-    6
-    """
+    """What a score of a clique counts beside others: its importance, as a whole number."""
     return round(clique_weights([clique], importance)[clique])
 
 
 def checked_importance(importance: Importance | None) -> dict[str, float]:
-    """The importances as floats. Raises ``ValueError`` unless each is a number of at least 1.
-
-    >>> checked_importance({"income": 5})
-    {'income': 5.0}
-    """
+    """The importances as floats. Raises ``ValueError`` unless each is a number of at least 1."""
     if not isinstance(importance, Mapping | None):
         raise ValueError(
             f"importance must map columns to numbers of at least 1, got {importance!r}."
@@ -88,20 +72,12 @@ def checked_importance(importance: Importance | None) -> dict[str, float]:
 
 
 def clique_weights(cliques: Iterable[Clique], importance: Importance) -> dict[Clique, float]:
-    """For each clique the largest importance of its attributes; those without one have 1.
-
-    >>> clique_weights([("age", "sex"), ("age", "income")], {"income": 6.0})
-    {('age', 'sex'): 1.0, ('age', 'income'): 6.0}
-    """
+    """For each clique the largest importance of its attributes; those without one have 1."""
     return {clique: max(importance.get(name, 1.0) for name in clique) for clique in cliques}
 
 
 def is_for_important(importance: Importance) -> bool:
-    """Whether some attribute is more important than others.
-
-    >>> is_for_important({"age": 1.0}), is_for_important({"income": 6.0})
-    (False, True)
-    """
+    """Whether some attribute is more important than others."""
     return any(factor > 1 for factor in importance.values())
 
 
@@ -109,10 +85,6 @@ def important_cliques(domain: Domain, degree: int, importance: Importance) -> li
     """The cliques of so many attributes that can vary, one of them important.
 
     All cliques of attributes that can vary where no attribute is more important than another.
-
-    >>> domain = Domain(("age", "sex", "income"), (9, 2, 2))
-    >>> important_cliques(domain, 2, {"income": 6.0})
-    [('age', 'income'), ('sex', 'income')]
     """
     varied = [name for name, size in zip(domain.attributes, domain.sizes, strict=True) if size > 1]
     cliques = domain.project(varied).cliques(degree)

@@ -111,10 +111,6 @@ def dense_pairs(
         dependence: In counts, by pair; noise may have made it negative.
         domain: Of the codes.
         unit_noise: The mean absolute noise of a table of one cell that gets the whole budget.
-
-    >>> domain = Domain(("a", "b", "c"), (2, 2, 2))
-    >>> dense_pairs({("a", "b"): 90.0, ("a", "c"): 40.0, ("b", "c"): 8.0}, domain, unit_noise=3.0)
-    [('a', 'b'), ('a', 'c')]
     """
     pairs = list(dependence)
     gains = np.array([dependence[pair] for pair in pairs])

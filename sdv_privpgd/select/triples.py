@@ -50,19 +50,6 @@ def measure_triples(
     attribute is important and a cell then still holds, on average, as many records as the noise's
     standard deviation; else four. If there are more than 400 triples, those whose pairs depend most
     on each other are measured. Noisy answers alone decide all of this.
-
-    >>> from sdv_privpgd.privacy.dataset import Dataset
-    >>> from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
-    >>> from sdv_privpgd.privacy.queries import Adjacency, CountQuery
-    >>> table = Dataset(Domain(("a", "b", "c"), (9, 9, 2)), np.array([[3, 0, 1], [8, 5, 0]] * 100))
-    >>> books = Books(PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE))
-    >>> curator = Curator(table, books)
-    >>> _ = curator.measure([CountQuery()], Fraction(0), what="number of rows")
-    >>> from sdv_privpgd.progress import silent
-    >>> left = curator.ledger.remaining
-    >>> (triple,) = measure_triples(curator, [("a", "b", "c")], left, {}, progress=silent)
-    >>> triple.answer.shape
-    (4, 4, 2)
     """
     tables = consistent_tables(curator.domain, curator.measurements)
     triples = _strongest(curator.domain, triples, tables, progress)
@@ -111,11 +98,7 @@ def _can_pay(
 
 
 def has_triples(domain: Domain) -> bool:
-    """Whether at least three attributes have more than one code.
-
-    >>> has_triples(Domain(("a", "b", "c"), (2, 5, 1)))
-    False
-    """
+    """Whether at least three attributes have more than one code."""
     return sum(size > 1 for size in domain.sizes) > 2
 
 
@@ -123,10 +106,6 @@ def triples_among(domain: Domain, pairs: Sequence[Clique], importance: Importanc
     """The triples of attributes that can vary, each two of which are among the pairs.
 
     If some of them have an important attribute, those alone. Pairs are in the domain's order.
-
-    >>> domain = Domain(("a", "b", "c", "d"), (2, 2, 2, 2))
-    >>> triples_among(domain, [("a", "b"), ("a", "c"), ("b", "c"), ("c", "d")], {})
-    [('a', 'b', 'c')]
     """
     sizes = dict(zip(domain.attributes, domain.sizes, strict=True))
     partners: dict[str, dict[str, None]] = {name: {} for name in domain.attributes}

@@ -12,10 +12,6 @@ def checked_workload(domain: Domain, workload: Iterable[Clique] | None) -> tuple
     Raises:
         ValueError: For a clique that is empty, repeats an attribute or has an unknown one, and for
             a workload without cliques.
-
-    >>> domain = Domain(("a", "b", "c"), (2, 3, 4))
-    >>> checked_workload(domain, [("c", "a"), ("a", "c")])
-    (('a', 'c'),)
     """
     if workload is None:
         return domain.cliques(2)
@@ -35,9 +31,6 @@ def downward_closure(workload: Iterable[Clique]) -> dict[Clique, int]:
 
     The weight of r is the sum over the cliques s of the workload of |r & s|: how much of the
     workload a marginal informs (McKenna et al. 2022, AIM).
-
-    >>> downward_closure([("a", "b"), ("b", "c")])
-    {('a',): 1, ('b',): 2, ('c',): 1, ('a', 'b'): 3, ('b', 'c'): 3}
     """
     workload = tuple(workload)
     largest = max(len(clique) for clique in workload)

@@ -25,17 +25,7 @@ Scan = Callable[[list[str]], Iterable[pa.RecordBatch]]
 
 
 class ArrowSource:
-    """Rows that some library hands out as Arrow's batches.
-
-    >>> table = pa.table({"age": [34, None], "ward": ["A", "B"]})
-    >>> source = ArrowSource(
-    ...     table.schema, lambda names: table.select(names).to_batches(), lambda: 2, "The table"
-    ... )
-    >>> source.names, source.num_rows()
-    (['age', 'ward'], 2)
-    >>> [batch.columns["age"].tolist() for batch in source.batches(["age"])]
-    [[34, <NA>]]
-    """
+    """Rows that some library hands out as Arrow's batches."""
 
     def __init__(
         self,
@@ -100,9 +90,6 @@ def dtypes_of(schema: pa.Schema) -> dict[str, Any]:
     """The dtypes of pandas' columns, by the schema alone. Public.
 
     Whole numbers of a small type can be missing, unless pandas wrote them.
-
-    >>> dtypes_of(pa.schema({"age": pa.int8(), "name": pa.string()}))["age"]
-    Int8Dtype()
     """
     as_read = schema
     for place, field in enumerate(schema):
@@ -130,9 +117,6 @@ def series_of(array: pa.Array) -> pd.Series:
     """A column of a batch, each cell for itself. Private as the batch is.
 
     Text becomes categories, so that each text is read once.
-
-    >>> series_of(pa.array([2**60 + 1, None])).tolist()
-    [1152921504606846977, <NA>]
     """
     kind = array.type
     if pa.types.is_dictionary(kind) or is_text(kind):
@@ -145,11 +129,7 @@ def series_of(array: pa.Array) -> pd.Series:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether cells of a type are text.
-
-    >>> is_text(pa.large_string()), is_text(pa.int8())
-    (True, False)
-    """
+    """Whether cells of a type are text."""
     is_view = getattr(pa.types, "is_string_view", lambda _: False)
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_view(kind)
 

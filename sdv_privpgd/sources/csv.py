@@ -33,12 +33,7 @@ part begins, and so no record of the first four thousand million is missed by bo
 
 
 class CsvFiles:
-    """Files of text and how they are written, for ``fit``, which knows what is public of them.
-
-    >>> files = CsvFiles("visits/*.csv", sep=";", decimal=",", dtypes={"ward": "str"})
-    >>> files.how.sep, files.how.stays_text("ward")
-    (';', True)
-    """
+    """Files of text and how they are written, for ``fit``, which knows what is public of them."""
 
     def __init__(self, paths: str | os.PathLike | Sequence, **options: Any) -> None:
         """Takes a path, a pattern or several of them, and the attributes of ``Reading``.
@@ -56,17 +51,7 @@ class CsvFiles:
 
 
 class CsvSource:
-    """Rows of one or more files of text with the same header, compressed or not.
-
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     pd.DataFrame({"age": [34]}).to_csv(Path(folder, "a.csv"), index=False)
-    ...     pd.DataFrame({"age": ["?"]}).to_csv(Path(folder, "b.csv"), index=False)
-    ...     source = CsvSource(f"{folder}/*.csv", {"age": {"sdtype": "numerical"}})
-    ...     source.num_rows(), [batch.columns["age"].tolist() for batch in source.batches(["age"])]
-    (2, [[34], [nan]])
-    """
+    """Rows of one or more files of text with the same header, compressed or not."""
 
     def __init__(
         self,
@@ -148,16 +133,7 @@ class CsvSource:
 
 
 def names_in(files: Sequence[TextFile], how: Reading, facts: Facts | None) -> list[str]:
-    """The names of the columns of files, which all have the same header if they have one.
-
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "table.csv")
-    ...     pd.DataFrame({"age": [34], "ward": ["A"]}).to_csv(path, index=False)
-    ...     names_in([TextFile.at(path, Reading())], Reading(header=True), None)
-    ['age', 'ward']
-    """
+    """The names of the columns of files, which all have the same header if they have one."""
     how.check_header(facts)
     written = _with_records(files, how, facts)
     if not written:  # there are no rows, and no header

@@ -39,10 +39,6 @@ class Reading:
         na: Words that mean a missing cell, besides the usual ones, in all columns that do not
             declare them as categories.
         skip_rows: Lines above the first record, such as a title, of each file or sheet.
-
-    >>> how = Reading(decimal=",", names=("age", "ward"))
-    >>> how.has_header, how.signs.plain("3,5")
-    (False, '3.5')
     """
 
     sep: str | None = None
@@ -95,9 +91,6 @@ class Reading:
         """The names of the columns, from the user or from the first record.
 
         Raises ``SourceError``, which quotes no field, if they are not those that are declared.
-
-        >>> Reading(header=True).named(["age", "ward"], None)
-        ['age', 'ward']
         """
         self.check_header(facts)
         if self.names is None and self.has_header:
@@ -166,14 +159,6 @@ class Reading:
         """Raises ``SourceError`` for a column whose dtype says dates, and its sdtype does not.
 
         Its texts would be read as categories: most dates are written too differently to be found.
-
-        >>> Reading(dtypes={"born": np.dtype("M8[ns]")}).check_dates({"born": {"sdtype": "id"}})
-        Traceback (most recent call last):
-        ...
-        sdv_privpgd.sources.source.SourceError: CsvFiles(dtypes={'born': 'datetime64[ns]'}) says \
-that 'born' holds dates, and otherwise it is known as id. Say how they are written, with a \
-datetime_format such as '%d.%m.%Y' in public_domain, and in the metadata, if there is any, that \
-its sdtype is datetime. Nothing was spent.
         """
         for name, dtype in self.dtypes.items():
             sdtype = facts.get(name, {}).get("sdtype", "datetime")
@@ -190,8 +175,6 @@ its sdtype is datetime. Nothing was spent.
 
         Where commas stand there, ``;`` separates columns; with a point in its place all such
         numbers would be missing. ``facts`` are ``None`` where types are yet to be detected.
-
-        >>> Reading().check_decimal(";", ["ward"], {"ward": {"sdtype": "categorical"}})
         """
         if sep != ";" or self.decimal is not None:
             return

@@ -29,14 +29,6 @@ def open_files(
 
     Raises:
         SourceError: If there are no files, if they are of several kinds, or their columns differ.
-
-    >>> import pandas as pd
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     pd.DataFrame({"age": [34, 71]}).to_parquet(f"{folder}/a.parquet")
-    ...     pd.DataFrame({"age": [25]}).to_parquet(f"{folder}/b.parquet")
-    ...     open_files(f"{folder}/*.parquet", {}).num_rows()
-    3
     """
     found = files_of(paths)
     kinds = {path.suffix.lower() in _PARQUET for path in found}
@@ -56,11 +48,6 @@ def files_of(paths: str | os.PathLike | Sequence) -> list[Path]:
     count twice, and their people have a half of the protection.
 
     Of a folder it takes all files whose names begin with no point and no underscore.
-
-    >>> files_of("nowhere/*.parquet")
-    Traceback (most recent call last):
-    ...
-    sdv_privpgd.sources.source.SourceError: There is no file nowhere/*.parquet.
     """
     if not isinstance(paths, str | os.PathLike):
         found = [path for each in paths for path in _files_of(each)]

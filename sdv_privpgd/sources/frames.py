@@ -12,12 +12,7 @@ _BLOCK = 1 << 18
 
 
 class FrameSource:
-    """The columns of a pandas table, of one length.
-
-    >>> source = FrameSource({"age": pd.Series([34, 71, 25])})
-    >>> source.num_rows(), source.dtypes
-    (3, {'age': dtype('int64')})
-    """
+    """The columns of a pandas table, of one length."""
 
     def __init__(
         self,

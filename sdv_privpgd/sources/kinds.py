@@ -19,9 +19,6 @@ class Kind:
         form: The form of its rows.
         sep: The separator of columns in text, unless the user names another.
         compression: pandas' word for its compression.
-
-    >>> Kind(form="text", sep=";", compression="gzip").form
-    'text'
     """
 
     form: Literal["text", "parquet", "excel"]
@@ -30,11 +27,7 @@ class Kind:
 
 
 def kind_of(path: Path) -> Kind | None:
-    """The kind of a file; ``None`` if its ending says none that is known.
-
-    >>> kind_of(Path("table.csv.gz"))
-    Kind(form='text', sep=',', compression='gzip')
-    """
+    """The kind of a file; ``None`` if its ending says none that is known."""
     endings = [ending.lower() for ending in path.suffixes]
     last = endings[-1] if endings else ""
     if last in PARQUET:

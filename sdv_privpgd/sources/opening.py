@@ -22,14 +22,7 @@ KINDS = (
 
 
 class UnknownKindError(SourceError):
-    """Raised for a table of a kind that is not known.
-
-    >>> try:
-    ...     open_source(34)
-    ... except UnknownKindError as error:
-    ...     print(str(error)[-16:])
-    not of type int.
-    """
+    """Raised for a table of a kind that is not known."""
 
 
 def open_source(
@@ -47,9 +40,6 @@ def open_source(
     Raises:
         UnknownKindError: For anything else.
         SourceError: If it or its columns cannot be read.
-
-    >>> open_source(pd.DataFrame({"age": [34, 71]})).num_rows()
-    2
     """
     if isinstance(table, pd.DataFrame):
         return FrameSource.of(table)
@@ -84,10 +74,6 @@ def of_people(
     sorted by the person and the ``columns`` that are to be read.
 
     Raises ``SourceError`` if there is no such column, or if it has dates.
-
-    >>> rows = pd.DataFrame({"who": ["A", "A", "B"]})
-    >>> of_people(open_source(rows), "who", 1).num_rows()
-    2
     """
     _require_ids(source, person)
     if isinstance(source, Cluster):
@@ -103,12 +89,6 @@ def of_visits(
     Of rows at one time the order is that of the source, or that of ``of_people`` for a database.
 
     Raises ``SourceError`` if there is no column of people, and for a cluster.
-
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> day = describe("day", {"sdtype": "numerical", "range_min": 0, "range_max": 9})
-    >>> rows = pd.DataFrame({"who": ["A", "A", "B"], "day": [3, 1, 2]})
-    >>> of_visits(open_source(rows), Visits(person="who", most=2, by="day"), day).num_rows()
-    3
     """
     _require_ids(source, visits.person)
     if isinstance(source, Cluster):

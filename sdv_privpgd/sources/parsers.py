@@ -27,11 +27,7 @@ _SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 
 
 class EmptyFileError(SourceError):
-    """Raised for a file without any record.
-
-    >>> issubclass(EmptyFileError, SourceError)
-    True
-    """
+    """Raised for a file without any record."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,13 +37,6 @@ class TextFile:
     A file with a header and nothing else has no rows. One without any record has lost its header,
     as an export that failed, and is refused. Where files have no header it is one without rows:
     to refuse it would tell that a row is missing.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "table.csv")
-    ...     pd.DataFrame({"age": [34], "ward": ["A"]}).to_csv(path, index=False)
-    ...     TextFile.at(path, Reading()).first_record()
-    ['age', 'ward']
     """
 
     path: Path
@@ -161,14 +150,7 @@ class TextFile:
 
 @contextmanager
 def parsing(path: Path, what: str = "text") -> Iterator[None]:
-    """Hides a parser's messages, which may quote the file's cells, behind a ``SourceError``.
-
-    >>> with parsing(Path("table.csv")):
-    ...     int("a secret")
-    Traceback (most recent call last):
-    ...
-    sdv_privpgd.sources.source.SourceError: Cannot read table.csv as text: ValueError.
-    """
+    """Hides a parser's messages, which may quote the file's cells, behind a ``SourceError``."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -44,13 +44,6 @@ class PeopleSource:
     stay, from a place on that a keyed hash of the person draws; after the last row comes the first.
     So each row is as likely to stay as any other of the person. All rows without a person are taken
     for those of one. The key comes from the operating system, and each reading keeps the same rows.
-
-    >>> from sdv_privpgd.sources.frames import FrameSource
-    >>> who, age = pd.Series(["A", "B", "A", "A"]), pd.Series([1, 2, 3, 4])
-    >>> visits = FrameSource({"who": who, "age": age})
-    >>> source = PeopleSource(visits, "who", most=2)
-    >>> source.num_rows(), [len(batch.columns["age"]) for batch in source.batches(["age"])]
-    (3, [3])
     """
 
     def __init__(self, inner: Source, person: str, most: int, *, numbered: bool = False) -> None:
@@ -140,12 +133,7 @@ class PeopleSource:
 
 
 def people_in(column: pd.Series, is_whole: bool = False) -> tuple[list[_Person], np.ndarray]:
-    """The people of a private column's cells, and the place of each cell's among them.
-
-    >>> people, places = people_in(pd.Series(["A", None, " A", ""]))
-    >>> people, places.tolist()
-    (['A', None], [0, 1, 0, 1])
-    """
+    """The people of a private column's cells, and the place of each cell's among them."""
     with quiet():
         if isinstance(column.dtype, pd.CategoricalDtype):
             listed, at = cells(pd.Series(column.cat.categories)), column.cat.codes.to_numpy()
@@ -162,12 +150,7 @@ def people_in(column: pd.Series, is_whole: bool = False) -> tuple[list[_Person],
 
 
 def are_whole(source: Source, person: str) -> bool:
-    """Whether a source's ids are whole numbers by its schema, so that no cell can be a float.
-
-    >>> from sdv_privpgd.sources.frames import FrameSource
-    >>> are_whole(FrameSource({"who": pd.Series([1, 2])}), "who")
-    True
-    """
+    """Whether a source's ids are whole numbers by its schema, so that no cell can be a float."""
     return getattr(source.dtypes.get(person), "kind", "O") in "iu"
 
 
@@ -184,11 +167,6 @@ def person_of(cell: Any, is_whole: bool = False) -> _Person:
     not printed, and spaces around it or repeated. Bytes are UTF-8, truths 1 and 0, and midnights
     days. Capitals and small letters are not one. Missing cells, their usual words and objects of
     other kinds are nobody.
-
-    >>> {person_of(each) for each in (1, 1.0, "1", "01", " 1.0", "1e0", b"1", True)}
-    {'1'}
-    >>> [person_of(each) for each in ("P 1 ", "p 1", "nan", None, 2**60 + 1, 2.0**60)]
-    ['P 1', 'p 1', None, None, '1.152921504606847e+18', '1.152921504606847e+18']
     """
     value = canonical(cell)
     if value is None or isinstance(value, int | float | Decimal):

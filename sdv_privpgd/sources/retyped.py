@@ -11,13 +11,7 @@ from sdv_privpgd.sources.texts import convert
 
 
 class Retyped:
-    """The rows of a source, with some columns in other dtypes.
-
-    >>> from sdv_privpgd.sources.frames import FrameSource
-    >>> ages = FrameSource({"age": pd.Series([34, 71])})
-    >>> Retyped(ages, {"age": np.dtype("int8")}).dtypes
-    {'age': dtype('int8')}
-    """
+    """The rows of a source, with some columns in other dtypes."""
 
     def __init__(self, source: Source, dtypes: Mapping[str, Any]) -> None:
         self._source, self._named = source, dtypes
@@ -44,21 +38,13 @@ class Retyped:
 
 
 def converted(column: pd.Series, dtype: Any) -> pd.Series:
-    """A column of a batch in the dtype that the user names. Raises ``SourceError``.
-
-    >>> converted(pd.Series(["34", "71"], dtype="category"), np.dtype("int8")).tolist()
-    [34, 71]
-    """
+    """A column of a batch in the dtype that the user names. Raises ``SourceError``."""
     is_plain = not isinstance(column.dtype, pd.CategoricalDtype)
     return convert(column if is_plain else column.astype(object), dtype)
 
 
 def public_dtype(dtype: Any, own: Any) -> Any:
-    """The dtype of a converted column as it is without any cell. ``own`` is what it was before.
-
-    >>> public_dtype(pd.CategoricalDtype(), np.dtype(object)).categories.tolist()
-    []
-    """
+    """The dtype of a converted column as it is without any cell. ``own`` is what it was before."""
     if dtype.kind == "M" and own == np.dtype(object):  # dates of text are read one by one
         return own
     if isinstance(dtype, pd.CategoricalDtype) and dtype.categories is None:

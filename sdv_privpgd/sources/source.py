@@ -13,22 +13,11 @@ Total = TypeVar("Total")
 
 
 class SourceError(ValueError):
-    """Raised if rows cannot be read. Its text quotes no cell.
-
-    >>> raise SourceError("visits.parquet cannot be read: it is gone.")
-    Traceback (most recent call last):
-    ...
-    sdv_privpgd.sources.source.SourceError: visits.parquet cannot be read: it is gone.
-    """
+    """Raised if rows cannot be read. Its text quotes no cell."""
 
 
 class Batch(NamedTuple):
-    """Some rows of a source. Private.
-
-    >>> import pandas as pd
-    >>> Batch(0.5, {"age": pd.Series([34])}).done
-    0.5
-    """
+    """Some rows of a source. Private."""
 
     done: float
     """The share of the source, from 0 to 1, that is read after them."""
@@ -36,11 +25,7 @@ class Batch(NamedTuple):
 
 
 class Numbered(NamedTuple):
-    """Where a source says how many rows of a row's person are used. Public.
-
-    >>> Numbered("number", 3).most
-    3
-    """
+    """Where a source says how many rows of a row's person are used. Public."""
 
     name: str
     """Of the column, which is none of the source's own."""
@@ -49,11 +34,7 @@ class Numbered(NamedTuple):
 
     @classmethod
     def among(cls, names: Sequence[str], most: int) -> "Numbered":
-        """A name that none of these columns has.
-
-        >>> Numbered.among(["number"], 3).name
-        'number_'
-        """
+        """A name that none of these columns has."""
         name = "number"
         while name in names:
             name += "_"
@@ -62,13 +43,7 @@ class Numbered(NamedTuple):
 
 @runtime_checkable
 class Source(Protocol):
-    """Private rows that can be read more than once, in batches.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd.sources.frames import FrameSource
-    >>> isinstance(FrameSource({"age": pd.Series([34])}), Source)
-    True
-    """
+    """Private rows that can be read more than once, in batches."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -99,14 +74,6 @@ class Tally(Protocol[Item, Total]):
     """Something that is added up over parts of the rows, however they are divided.
 
     A cluster sends it to its workers: it can be pickled, and holds public facts alone.
-
-    >>> from sdv_privpgd.privacy.looking import Looking
-    >>> import pandas as pd
-    >>> tally = Looking([])
-    >>> total = tally.zero()
-    >>> tally.add(total, {"age": pd.Series([34, 71])})
-    >>> total.num_rows
-    2
     """
 
     def zero(self) -> Total:
@@ -124,13 +91,7 @@ class Tally(Protocol[Item, Total]):
 
 @runtime_checkable
 class Cluster(Protocol):
-    """A source whose rows never come to this machine: tallies go to them.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd.sources.frames import FrameSource
-    >>> isinstance(FrameSource({"age": pd.Series([34])}), Cluster)
-    False
-    """
+    """A source whose rows never come to this machine: tallies go to them."""
 
     def total(self, names: Sequence[str], tally: Tally[Columns, Total]) -> Total:
         """A tally of all rows, with the columns of these names. Private.
@@ -150,13 +111,7 @@ class Cluster(Protocol):
 
 @runtime_checkable
 class Orderable(Protocol):
-    """A source that can give its rows in an order that follows from what they say.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd.sources.frames import FrameSource
-    >>> isinstance(FrameSource({"age": pd.Series([34])}), Orderable)  # a frame has an order
-    False
-    """
+    """A source that can give its rows in an order that follows from what they say."""
 
     def ordered(self, by: Sequence[str]) -> "Source":
         """The same rows in an order that follows from these columns, or that the source has.
@@ -172,12 +127,6 @@ def in_batches(
     """The batches of a source, while a stage shows how much of it is read.
 
     The stage has as many steps for any number of rows.
-
-    >>> import pandas as pd
-    >>> from sdv_privpgd.sources.frames import FrameSource
-    >>> ages = FrameSource({"age": pd.Series([34, 71, 25])})
-    >>> [len(batch["age"]) for batch in in_batches(ages, ["age"], "look")]
-    [3]
     """
     shares = Shares(progress, stage)
     for batch in source.batches(names):
@@ -193,15 +142,7 @@ def total_of(
     stage: str,
     progress: Progress = silent,
 ) -> Total:
-    """A tally of all rows of a source, from one reading. Private.
-
-    >>> from sdv_privpgd.privacy.looking import Looking
-    >>> import pandas as pd
-    >>> from sdv_privpgd.sources.frames import FrameSource
-    >>> ages = FrameSource({"age": pd.Series([34, 71, 25])})
-    >>> total_of(ages, ["age"], Looking([]), "look").num_rows
-    3
-    """
+    """A tally of all rows of a source, from one reading. Private."""
     if isinstance(source, Cluster):
         shares = Shares(progress, stage)
         found = source.total(names, tally)

@@ -70,11 +70,6 @@ class SparkSource:
     """The rows of a Spark DataFrame, as ``toPandas`` would show them. They stay on the workers.
 
     Timestamps are read in the session's time zone, as Spark shows them, and have none themselves.
-
-    >>> SparkSource("visits")
-    Traceback (most recent call last):
-    ...
-    sdv_privpgd.sources.source.SourceError: Give a Spark DataFrame, and not a str.
     """
 
     def __init__(self, frame: Any) -> None:

@@ -46,11 +46,7 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True)
 class Ready:
-    """A task that counts nothing, and succeeds where the others can run.
-
-    >>> [batch.num_rows for batch in Ready()([])]
-    [1]
-    """
+    """A task that counts nothing, and succeeds where the others can run."""
 
     version: str = _VERSION
     """The package's, on the driver."""
@@ -72,12 +68,6 @@ class PartTotal:
         tally: What is added up.
         zone: The time zone in which instants are read, as pandas calls it.
         version: The package's, on the driver.
-
-    >>> from sdv_privpgd.privacy.looking import Looking
-    >>> rows = pa.record_batch({"c0": pa.array([34, 71]), "part": pa.array([5, 5])})
-    >>> [total] = PartTotal(("age",), Looking([]), "UTC")([rows])
-    >>> total.column("part").to_pylist(), opened(total.column("total")[0].as_py()).num_rows
-    ([5], 2)
     """
 
     names: tuple[str, ...]
@@ -109,13 +99,6 @@ class SumOfTotals:
     """A task that adds up the totals that come to it, into one row, or into pieces of it.
 
     The numbers of the parts become those of groups of ``WIDTH`` parts; pieces are numbered from 0.
-
-    >>> from sdv_privpgd.privacy.counting import RecordNumber
-    >>> import numpy as np
-    >>> two = [_row(part, closed([np.array([7])])) for part in (32, 33)]
-    >>> [row] = SumOfTotals(RecordNumber(), in_pieces=False)(two)
-    >>> row.column("part").to_pylist(), opened(row.column("total")[0].as_py())
-    ([2], [array([14])])
     """
 
     tally: Tally[Columns, Any]
@@ -140,12 +123,7 @@ class SumOfTotals:
 
 
 def column_of(array: pa.Array, zone: str) -> pd.Series:
-    """A column of a batch; instants as a clock in the zone shows them. Private.
-
-    >>> noon = pa.array([1_704_110_400], pa.timestamp("s", tz="UTC"))
-    >>> column_of(noon, "Europe/Zurich").astype(str).tolist()
-    ['2024-01-01 13:00:00']
-    """
+    """A column of a batch; instants as a clock in the zone shows them. Private."""
     series = series_of(array)
     if getattr(series.dtype, "tz", None) is not None:
         return series.dt.tz_convert(zone).dt.tz_localize(None)
@@ -153,41 +131,23 @@ def column_of(array: pa.Array, zone: str) -> pd.Series:
 
 
 def closed(total: Any) -> bytes:
-    """A total on its way. Counts of few rows are mostly zeros.
-
-    >>> opened(closed([1, 2]))
-    [1, 2]
-    """
+    """A total on its way. Counts of few rows are mostly zeros."""
     return zlib.compress(pickle.dumps(total, protocol=5), level=1)
 
 
 def opened(held: bytes) -> Any:
-    """A total that has arrived.
-
-    >>> opened(closed("sum"))
-    'sum'
-    """
+    """A total that has arrived."""
     return pickle.loads(zlib.decompress(held))
 
 
 def ended_with(error: Exception) -> str | None:
-    """The kind of the exception of a task that ended another one, or the driver's wait for it.
-
-    >>> ended_with(RuntimeError("at worker.py: A task ended with KeyError."))
-    'KeyError'
-    """
+    """The kind of the exception of a task that ended another one, or the driver's wait for it."""
     found = re.search(rf"{_ENDED} (\w+)", str(error))
     return None if found is None else found[1]
 
 
 def require_version(version: str) -> None:
-    """Raises ``SourceError`` if a task comes from another version of the package.
-
-    >>> require_version("0.0")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    sdv_privpgd.sources.source.SourceError: Spark's workers have sdv-privpgd ...
-    """
+    """Raises ``SourceError`` if a task comes from another version of the package."""
     if version != _VERSION:
         raise SourceError(
             f"Spark's workers have sdv-privpgd {_VERSION}, and the driver has {version}: "

@@ -41,22 +41,13 @@ class Signs:
     Attributes:
         decimal: The sign before decimals.
         thousands: The sign between groups of three digits; ``None`` allows none.
-
-    >>> Signs(decimal=",", thousands=".").plain("1.234,5")
-    '1234.5'
     """
 
     decimal: str = "."
     thousands: str | None = None
 
     def plain(self, text: str) -> str:
-        """A number as Python writes it. Any other text gives a text that is no number.
-
-        >>> Signs(decimal=",", thousands=".").plain("1.234,56")
-        '1234.56'
-        >>> Signs(decimal=",", thousands=".").plain("15.04.1972")
-        '15_04_1972'
-        """
+        """A number as Python writes it. Any other text gives a text that is no number."""
         if self.thousands is not None and self._grouped.fullmatch(text):
             text = re.sub(self._group, "", text)
         if self.decimal == ".":
@@ -75,11 +66,7 @@ class Signs:
 
 
 def is_number(facts: Mapping) -> bool:
-    """Whether a column holds numbers, so that a parser may read it at once.
-
-    >>> is_number({"sdtype": "numerical"}), is_number({"sdtype": "id"})
-    (True, False)
-    """
+    """Whether a column holds numbers, so that a parser may read it at once."""
     return facts.get("sdtype") == "numerical"
 
 
@@ -88,9 +75,6 @@ def numbers(column: pd.Series, signs: Signs) -> pd.Series:
 
     The parser gives a dtype of numbers only if all cells are numbers. So each cell is decided here
     by itself.
-
-    >>> numbers(pd.Series(["34", "1,5", "?"]), Signs(decimal=",")).tolist()
-    [34, 1.5, None]
     """
     if column.dtype.kind in "iuf":
         return column
@@ -106,11 +90,6 @@ def numbers_in(written: list[str], signs: Signs) -> np.ndarray:
     """The numbers of texts: whole ones, floats, or objects where floats would lose digits.
 
     What is no number is NaN, among objects ``None``.
-
-    >>> numbers_in(["34", "1,5", "?"], Signs(decimal=","))
-    array([34. ,  1.5,  nan])
-    >>> numbers_in(["34", "71"], Signs())
-    array([34, 71])
     """
     together = "".join(written)
     if signs == Signs() and _PLAIN.fullmatch(together):
@@ -126,11 +105,7 @@ def numbers_in(written: list[str], signs: Signs) -> np.ndarray:
 
 
 def without_numbers(written: Sequence[str], words: Sequence[str], signs: Signs) -> list[str]:
-    """The same texts, those empty that are the number that a word is, however it is written.
-
-    >>> without_numbers(["34", "-99.0"], ["-99", "n/a"], Signs())
-    ['34', '']
-    """
+    """The same texts, those empty that are the number that a word is, however it is written."""
     absent = {number for word in words if (number := _number(word, Signs())) is not None}
     if not absent:
         return list(written)
@@ -138,11 +113,7 @@ def without_numbers(written: Sequence[str], words: Sequence[str], signs: Signs) 
 
 
 def meanings(column: pd.Series, facts: Mapping, signs: Signs) -> pd.Series:
-    """A column of text with the meanings of its texts, as objects. Other objects stay.
-
-    >>> meanings(pd.Series(["yes", "no"]), {"sdtype": "boolean"}, Signs()).tolist()
-    ['yes', 'no']
-    """
+    """A column of text with the meanings of its texts, as objects. Other objects stay."""
     means = meaning(facts, signs)
     # Each text is read once: long columns have few different ones.
     texts = {cell for cell in column if isinstance(cell, str)}
@@ -152,11 +123,7 @@ def meanings(column: pd.Series, facts: Mapping, signs: Signs) -> pd.Series:
 
 
 def meaning(facts: Mapping, signs: Signs) -> Callable[[str], Any]:
-    """The function that reads one text of a column of other than numbers.
-
-    >>> meaning({"sdtype": "boolean"}, Signs())("TRUE")
-    True
-    """
+    """The function that reads one text of a column of other than numbers."""
     sdtype, declared = facts.get("sdtype"), declared_values(facts)
     if sdtype == "boolean":
         return _truth
@@ -168,30 +135,18 @@ def meaning(facts: Mapping, signs: Signs) -> Callable[[str], Any]:
 
 
 def written_with_zeros(column: pd.Series) -> bool:
-    """Whether some text of a column begins with a zero that a number would lose.
-
-    >>> written_with_zeros(pd.Series(["01234", "7"])), written_with_zeros(pd.Series(["0.5", "7"]))
-    (True, False)
-    """
+    """Whether some text of a column begins with a zero that a number would lose."""
     return any(_WITH_ZEROS.match(cell) is not None for cell in column if isinstance(cell, str))
 
 
 def are_numbers(column: pd.Series, signs: Signs) -> bool:
-    """Whether all texts of a column, which may lack some, are numbers.
-
-    >>> are_numbers(pd.Series(["34", None]), Signs()), are_numbers(pd.Series(["34", "?"]), Signs())
-    (True, False)
-    """
+    """Whether all texts of a column, which may lack some, are numbers."""
     cells = column.dropna()
     return len(cells) > 0 and all(_number(cell, signs) is not None for cell in cells)
 
 
 def texts(column: pd.Series) -> pd.Series:
-    """A column of a workbook, whose cells have types of their own, with numbers as text.
-
-    >>> texts(pd.Series([34, "A", None], dtype=object)).tolist()
-    ['34', 'A', None]
-    """
+    """A column of a workbook, whose cells have types of their own, with numbers as text."""
     return column.map(lambda cell: str(cell) if _is_plain(cell) else cell).astype(object)
 
 
@@ -199,31 +154,20 @@ def missing_words(facts: Mapping, more: Sequence[str] = ()) -> list[str]:
     """The texts that stand for a missing cell of a column, without its declared categories.
 
     ``more`` are those that the user names, besides the usual ones.
-
-    >>> "NA" in missing_words({}), "NA" in missing_words({"range_values": ["NA", "Grvl"]})
-    (True, False)
     """
     declared = declared_values(facts)
     return [text for text in (*MISSING, *more) if text not in declared]
 
 
 def declared_values(facts: Mapping) -> list:
-    """The declared categories of a column, with the one for all others if there is one.
-
-    >>> declared_values({"range_values": ["A", "B"], "other_value": "other"})
-    ['A', 'B', 'other']
-    """
+    """The declared categories of a column, with the one for all others if there is one."""
     values = facts.get("range_values")
     listed = list(values) if isinstance(values, list | tuple | range) else []
     return listed + [value for value in (facts.get("other_value"),) if value is not None]
 
 
 def convert(column: pd.Series, dtype: Any) -> pd.Series:
-    """The column in the dtype that the user names. Raises ``SourceError``, without a cell.
-
-    >>> convert(pd.Series(["34", "71"]), pd.api.types.pandas_dtype("int8")).tolist()
-    [34, 71]
-    """
+    """The column in the dtype that the user names. Raises ``SourceError``, without a cell."""
     try:
         if dtype.kind == "M" and column.dtype == object:
             return column  # dates are read one by one, as the metadata says

@@ -31,17 +31,6 @@ class VisitsSource:
     succession stay, from one on that a keyed hash of the person draws, so that the row before each
     row that stays but the first is the one that was there. All rows without a person are taken for
     those of one. What is added to rows is held in memory, and so is where they are.
-
-    >>> from sdv_privpgd.columns.parsing import describe
-    >>> from sdv_privpgd.sources.frames import FrameSource
-    >>> day = describe("day", {"sdtype": "numerical", "range_min": 0, "range_max": 9})
-    >>> rows = {"who": ["A", "B", "A"], "day": [7, 2, 3], "ward": ["X", "Y", "Z"]}
-    >>> inner = FrameSource({name: pd.Series(cells) for name, cells in rows.items()})
-    >>> visits = Visits(person="who", most=2, by="day", previous=("ward",))
-    >>> source = VisitsSource(inner, visits, day)
-    >>> [batch] = source.batches(["ward", "ward (row before)", "day (since the row before)"])
-    >>> pd.DataFrame(batch.columns).fillna("").values.tolist()
-    [['X', 'Z', 4.0], ['Y', '', ''], ['Z', '', '']]
     """
 
     def __init__(self, inner: Source, visits: Visits, clock: Column) -> None:

@@ -19,16 +19,6 @@ def sealed(method: Callable[_Given, _Found]) -> Callable[_Given, _Found]:
 
     Tools that log exceptions write out the variables of each frame. What the method ran in is
     cleared; an exception that was handled in there goes, and one that is named as the cause stays.
-
-    >>> @sealed
-    ... def read():
-    ...     cell = "a secret"
-    ...     raise SourceError("It cannot be read.")
-    >>> try:
-    ...     read()
-    ... except SourceError as error:
-    ...     print([frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)][-1])
-    {}
     """
 
     @wraps(method)
@@ -56,14 +46,7 @@ def _clear(error: BaseException, before: BaseException | None) -> None:
 
 @contextmanager
 def withheld(called: str) -> Iterator[None]:
-    """Turns every exception into a ``SourceError`` that names its kind alone; hides warnings.
-
-    >>> with withheld("visits.parquet"):
-    ...     int("a secret")
-    Traceback (most recent call last):
-    ...
-    sdv_privpgd.sources.source.SourceError: visits.parquet cannot be read: ValueError.
-    """
+    """Turns every exception into a ``SourceError`` that names its kind alone; hides warnings."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -126,15 +126,7 @@ class AdversarialNetwork:
 
 
 class AdversarialLearner:
-    """The weights of critic and generator, the critic's gradient for a row, and generated rows.
-
-    >>> codes = Codes((2, 2), np.array([0.5, 0.5, 0.5, 0.5]))
-    >>> learner = AdversarialLearner(AdversarialNetwork(width=4), codes, 10, 5)
-    >>> learner.gradient(np.array([0, 1])).shape == (learner.num_weights,)
-    True
-    >>> learner.drawn(3).shape
-    (3, 2)
-    """
+    """The weights of critic and generator, the critic's gradient for a row, and generated rows."""
 
     def __init__(self, engine: AdversarialNetwork, codes: Codes, steps: int, batch: int) -> None:
         self._codes, self._engine, self._batch = codes, engine, batch

@@ -127,11 +127,6 @@ class DiffusionLearner:
 
     At level l a code is kept with a chance that falls along a cosine (Nichol & Dhariwal 2021), and
     is drawn by its column's shares otherwise.
-
-    >>> codes = Codes((2, 2), np.array([0.5, 0.5, 0.5, 0.5]))
-    >>> learner = DiffusionLearner(DiffusionNetwork(width=4), codes, 10, 5)
-    >>> learner.gradient(np.array([0, 1])).shape == learner.weights().shape
-    True
     """
 
     def __init__(self, engine: DiffusionNetwork, codes: Codes, steps: int, batch: int) -> None:

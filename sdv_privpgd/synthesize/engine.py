@@ -13,16 +13,7 @@ from sdv_privpgd.progress import Progress, silent
 
 @runtime_checkable
 class Model(Protocol):
-    """A fitted distribution over the codes of a domain. Public.
-
-    >>> import numpy as np
-    >>> from sdv_privpgd.domain import Domain
-    >>> from sdv_privpgd.synthesize.particles.particles import Particles
-    >>> domain = Domain(("age", "ill"), (3, 2))
-    >>> model = Particles(domain=domain, codes=np.array([[0, 0], [2, 1]]))
-    >>> isinstance(model, Model), model.marginal(("ill",)).tolist()
-    (True, [0.5, 0.5])
-    """
+    """A fitted distribution over the codes of a domain. Public."""
 
     @property
     def domain(self) -> Domain:
@@ -78,21 +69,11 @@ class Engine(Protocol):
 
 
 def takes_groups(engine: Engine) -> bool:
-    """Whether the engine uses answers about groups of codes, unless it says that it does not.
-
-    >>> from sdv_privpgd import ParticleGradientDescent, PrivatePGM
-    >>> takes_groups(ParticleGradientDescent()), takes_groups(PrivatePGM())
-    (True, False)
-    """
+    """Whether the engine uses answers about groups of codes, unless it says that it does not."""
     return bool(getattr(engine, "takes_groups", True))
 
 
 def refusal(engine: Engine, domain: Domain, cliques: Sequence[Clique]) -> str | None:
-    """Why the engine cannot model tables of these cliques, ``None`` where it can.
-
-    >>> from sdv_privpgd import PrivatePGM
-    >>> refusal(PrivatePGM(), Domain(("a", "b"), (2, 3)), [("a", "b")]) is None
-    True
-    """
+    """Why the engine cannot model tables of these cliques, ``None`` where it can."""
     own = getattr(engine, "refusal", None)
     return None if own is None else own(domain, cliques)

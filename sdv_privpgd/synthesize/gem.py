@@ -124,12 +124,7 @@ class GenerativeNetwork(MixtureEngine):
 def first_weights(
     latent: int, widths: Sequence[int], codes: int, generator: torch.Generator
 ) -> dict[str, Tensor]:
-    """Random weights: uniform within 1 / sqrt(inputs) of 0, scales of 1 and shifts of 0.
-
-    >>> weights = first_weights(4, (8,), 5, torch.Generator().manual_seed(0))
-    >>> {name: tuple(own.shape) for name, own in weights.items()}
-    {'map 0': (4, 8), 'scale 0': (8,), 'shift 0': (8,), 'map': (12, 5), 'shift': (5,)}
-    """
+    """Random weights: uniform within 1 / sqrt(inputs) of 0, scales of 1 and shifts of 0."""
 
     def uniform(*shape: int) -> Tensor:
         return (2 * torch.rand(shape, generator=generator) - 1) / shape[0] ** 0.5
@@ -153,11 +148,6 @@ def logits_of(
 
     A layer's values are normalized over the sample, scaled, shifted and cut at 0; what went into
     the layer goes on beside them.
-
-    >>> generator = torch.Generator().manual_seed(0)
-    >>> weights = first_weights(4, (8,), 5, generator)
-    >>> logits_of(torch.randn((9, 4), generator=generator), weights).shape
-    torch.Size([9, 5])
     """
     values = noise
     for at in range((len(weights) - 2) // 3):

@@ -16,14 +16,6 @@ class PackedGoals(NamedTuple):
 
     The cell of a row in a table is the table's first cell plus what each view adds for the row's
     code. A *look* is one view of one table.
-
-    >>> from sdv_privpgd.domain import Domain
-    >>> from sdv_privpgd.privacy.measurement import Measurement
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> noisy = Measurement(query=MarginalQuery(("a",)), answer=np.array([60, 40]), stddev=2.0)
-    >>> goals = PackedGoals.of(Goals.of(Domain(("a",), (2,)), [noisy]), num_rows=10)
-    >>> goals.errors(np.array([[0], [1]])).round(1)
-    array([-5., -3.])
     """
 
     wanted: np.ndarray

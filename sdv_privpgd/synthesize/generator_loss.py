@@ -26,13 +26,7 @@ Chances = Sequence[Float[Tensor, "row _"]]
 
 @dataclass(frozen=True)
 class TableLoss:
-    """The squared distance of the rows' shares of cells from those of a noisy table.
-
-    >>> table = NoisyTable(np.array([30.0, 70.0]), variance=4.0)
-    >>> loss = TableLoss.of(Domain(("a",), (2,)), ("a",), table, 100.0, torch.device("cpu"))
-    >>> round(float(loss([torch.tensor([[0.5, 0.5]])])), 4), loss.precision
-    (0.08, 2500.0)
-    """
+    """The squared distance of the rows' shares of cells from those of a noisy table."""
 
     axes: tuple[int, ...]
     target: Tensor
@@ -60,16 +54,6 @@ class EmbeddingLoss:
 
     A code x of attribute j adds an angle to the phase of its row. The mean of cos + i sin over
     independent codes is the product over j of sum_x chance_j(x) exp(i angle_j(x)).
-
-    >>> query = EmbeddingQuery(
-    ...     coordinates=(("a", (0.0, 1.0)),), bandwidth=1.0, num_features=4, seed=0
-    ... )
-    >>> domain, codes = Domain(("a",), (2,)), np.array([[0], [1]])
-    >>> answer = Measurement(query=query, answer=query.of_codes(domain, codes), stddev=1.0)
-    >>> draws, device = torch.Generator().manual_seed(0), torch.device("cpu")
-    >>> loss = EmbeddingLoss.of(domain, answer, 2.0, 4, draws, device)
-    >>> float(loss([torch.tensor([[0.5, 0.5]])])) < 1e-8
-    True
     """
 
     axes: tuple[int, ...]

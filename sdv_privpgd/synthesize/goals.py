@@ -24,11 +24,7 @@ _LARGEST = 2048.0
 
 
 class View(NamedTuple):
-    """An attribute through its codes, or through groups of them.
-
-    >>> View(axis=0, groups=(0, 0, 1)).size
-    2
-    """
+    """An attribute through its codes, or through groups of them."""
 
     axis: int
     groups: tuple[int, ...]
@@ -55,12 +51,6 @@ class Goals:
         shares: For each table the noisy counts, divided by the number of records; float64, one
             axis a view. Noise makes some of them negative.
         weights: For each table what a squared error of a share counts.
-
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> noisy = Measurement(query=MarginalQuery(("a",)), answer=np.array([60, 40]), stddev=2.0)
-    >>> goals = Goals.of(Domain(("a",), (2,)), [noisy])
-    >>> goals.shares[0], goals.weights
-    (array([0.6, 0.4]), (1250.0,))
     """
 
     domain: Domain
@@ -109,21 +99,13 @@ def _view(domain: Domain, name: str, grouping: Grouping | None) -> View:
 
 
 def table_megabytes(domain: Domain, cliques: Iterable[Clique]) -> float:
-    """The size of the tables of these cliques, in MiB of float64. Any of them may overlap.
-
-    >>> table_megabytes(Domain(("a", "b"), (1024, 128)), [("a", "b"), ("b", "a")])
-    1.0
-    """
+    """The size of the tables of these cliques, in MiB of float64. Any of them may overlap."""
     distinct = {frozenset(clique) for clique in cliques}
     return sum(domain.size(clique) for clique in distinct) * 8 / 2**20
 
 
 def too_many_components(domain: Domain, components: int) -> str | None:
-    """Why so many components of all codes cannot be held: they take more than 2 GiB of float64.
-
-    >>> too_many_components(Domain(("a",), (9,)), 1_000) is None
-    True
-    """
+    """Why so many components of all codes cannot be held: they take more than 2 GiB of float64."""
     size = components * sum(domain.sizes) * 8 / 2**20
     if size <= _LARGEST:
         return None
@@ -135,9 +117,6 @@ def too_many_components(domain: Domain, components: int) -> str | None:
 
 
 def require_integer(name: str, value: int, least: int) -> None:
-    """Raises ``ValueError`` unless a setting is an integer of at least ``least``.
-
-    >>> require_integer("steps", 10, 1)
-    """
+    """Raises ``ValueError`` unless a setting is an integer of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")

@@ -24,14 +24,6 @@ class GraphicalModel:
         tables: For each clique the probabilities of its cells, all positive, float64.
         potentials: Log-potentials of the cliques that were measured, in the order of the tree's
             domain. A later fit starts from them.
-
-    >>> domain = Domain(("age", "ill"), (3, 2))
-    >>> tree = JunctionTree.of(domain, [("age", "ill")])
-    >>> model = GraphicalModel.of_potentials(domain, tree, {("age", "ill"): np.zeros((3, 2))})
-    >>> model.marginal(("ill",))
-    array([0.5, 0.5])
-    >>> model.sample(4, seed=0).shape
-    (4, 2)
     """
 
     domain: Domain
@@ -153,10 +145,6 @@ def allotted(shares: np.ndarray, given: np.ndarray, rng: np.random.Generator) ->
 
     ``shares`` has shape (given, cell). Rows of a group take turns in random order along the
     cumulated shares, so each cell gets its share of them rounded up or down.
-
-    >>> rng = np.random.default_rng(0)
-    >>> sorted(allotted(np.array([[0.25, 0.75]]), np.zeros(4, dtype=np.int64), rng).tolist())
-    [0, 1, 1, 1]
     """
     order = rng.permutation(len(given))
     order = order[np.argsort(given[order], kind="stable")]

@@ -113,13 +113,7 @@ class GUM(TableEngine):
 def independent_codes(
     domain: Domain, one_way: Mapping[str, np.ndarray], number: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Codes of shape (attribute, row) with these 1-way marginals, each shuffled on its own.
-
-    >>> one_way = {"ill": np.array([30.0, 70.0])}
-    >>> codes = independent_codes(Domain(("ill",), (2,)), one_way, 10, np.random.default_rng(0))
-    >>> np.bincount(codes[0]).tolist()
-    [3, 7]
-    """
+    """Codes of shape (attribute, row) with these 1-way marginals, each shuffled on its own."""
     found = np.empty((len(domain), number), dtype=np.int64)
     for own, name in zip(found, domain.attributes, strict=True):
         shares = one_way[name] / one_way[name].sum()
@@ -132,9 +126,6 @@ def rounded_at_random(numbers: np.ndarray, total: int, rng: np.random.Generator)
     """Whole numbers that sum to ``total``; each is a scaled number, rounded up or down at random.
 
     ``numbers`` are at least 0, and one is positive where ``total`` is.
-
-    >>> rounded_at_random(np.array([1.0, 2.0, 0.0]), 3, np.random.default_rng(0))
-    array([1, 2, 0])
     """
     ends = np.cumsum(numbers)
     if not total:
@@ -202,10 +193,6 @@ def changes(held: np.ndarray, target: np.ndarray, alpha: float) -> tuple[np.ndar
         held: The rows of each cell.
         target: The rows that it should have, with the same sum.
         alpha: The largest rate of gain, from 0 to 1.
-
-    >>> gains, losses = changes(np.array([10, 0, 90]), np.array([40.0, 10.0, 50.0]), alpha=0.5)
-    >>> gains.tolist(), losses.tolist()
-    ([5.0, 5.0, 0.0], [0.0, 0.0, 10.0])
     """
     lacking = np.maximum(target - held, 0.0)
     gains = np.where(held > 0, np.minimum(lacking, alpha * held), alpha * lacking)

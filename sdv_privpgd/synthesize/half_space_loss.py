@@ -26,21 +26,6 @@ class HalfSpaceLoss:
     A step at a threshold is a sigmoid of a given slope (Vietri et al. 2022, definitions 11 and 12),
     or a step where none is given. Thresholds of one number are thresholds of its rank; half-spaces
     see the numbers of codes, as in rows that are drawn.
-
-    >>> from sdv_privpgd.privacy.half_spaces import Line
-    >>> line = Line("age", (0, 10))
-    >>> halves = Wanted(
-    ...     clique=(), cuts=(Cut((line,), (1,), (5,)),), counts=np.array([5.0, 5.0]), variance=1.0
-    ... )
-    >>> loss = HalfSpaceLoss(
-    ...     Domain(("age",), (2,)), {"age": Ranks.of(line, [halves])}, [halves], 10.0,
-    ...     torch.device("cpu"),
-    ... )
-    >>> empty = torch.zeros(2, 0)
-    >>> float(loss(torch.tensor([[0.0], [1.0]]), torch.ones(2, 1), empty))
-    0.0
-    >>> float(loss(torch.tensor([[1.0], [1.0]]), torch.ones(2, 1), empty))
-    25.0
     """
 
     def __init__(

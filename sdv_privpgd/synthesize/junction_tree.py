@@ -22,13 +22,6 @@ class JunctionTree:
         domain: All attributes. Each one is in some clique.
         cliques: Parents first, with attributes in the domain's order.
         parents: For each clique the index of its parent, -1 for the first.
-
-    >>> domain = Domain(("age", "ward", "ill"), (10, 3, 2))
-    >>> tree = JunctionTree.of(domain, [("age", "ward"), ("ward", "ill")])
-    >>> tree.cliques, tree.separators
-    ((('age', 'ward'), ('ward', 'ill')), ((), ('ward',)))
-    >>> tree.num_cells
-    36
     """
 
     domain: Domain

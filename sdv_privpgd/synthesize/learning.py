@@ -23,12 +23,6 @@ class Codes:
     Attributes:
         sizes: Codes of each attribute.
         shares: The estimated share of each code of each attribute; those of one add up to 1.
-
-    >>> side = Codes((2, 3), np.array([0.5, 0.5, 0.2, 0.2, 0.6]))
-    >>> side.first.tolist(), side.number
-    ([0, 2], 5)
-    >>> side.softmax(np.log([[1.0, 3.0, 1.0, 1.0, 2.0]])).round(2).tolist()
-    [[0.25, 0.75, 0.25, 0.25, 0.5]]
     """
 
     sizes: tuple[int, ...]
@@ -73,14 +67,7 @@ class Codes:
 
 
 class Adam:
-    """Kingma & Ba 2015, Algorithm 1, at a rate that falls to 0 along a cosine.
-
-    >>> adam, place = Adam(0.5, steps=200), np.array([3.0])
-    >>> for _ in range(200):
-    ...     place -= adam.move(place)
-    >>> bool(abs(place[0]) < 0.01)
-    True
-    """
+    """Kingma & Ba 2015, Algorithm 1, at a rate that falls to 0 along a cosine."""
 
     def __init__(self, rate: float, steps: int) -> None:
         self._rate, self._steps, self._step = rate, steps, 0
@@ -101,12 +88,6 @@ class Momentum:
 
     Noise of the same size is in all coordinates of a private gradient. Adam would let those of
     which little else is known move as far as others.
-
-    >>> descent, place = Momentum(0.5, steps=200), np.array([3.0])
-    >>> for _ in range(200):
-    ...     place -= descent.move(place)
-    >>> bool(abs(place[0]) < 0.01)
-    True
     """
 
     def __init__(self, rate: float, steps: int) -> None:
@@ -121,11 +102,7 @@ class Momentum:
 
 
 def trained(measurements: Sequence[Measurement], network: str) -> np.ndarray | None:
-    """The weights of such a network among the answers, ``None`` where it was not trained.
-
-    >>> trained((), "diffusion") is None
-    True
-    """
+    """The weights of such a network among the answers, ``None`` where it was not trained."""
     for each in reversed(measurements):
         if isinstance(each.query, TrainingQuery) and each.query.network == network:
             return each.answer
@@ -137,9 +114,6 @@ def place_of(codes: np.ndarray, number: int) -> int:
 
     Each row gets its part of what is drawn for a step by it: what is drawn may not depend on other
     rows, nor on how many there are.
-
-    >>> place_of(np.array([1, 2]), 64) == place_of(np.array([1, 2]), 64) < 64
-    True
     """
     mixed = 0x9E3779B97F4A7C15
     for code in codes.tolist():

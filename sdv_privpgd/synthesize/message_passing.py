@@ -19,12 +19,6 @@ class MessagePassing:
     Attributes:
         tree: The junction tree; each clique fits into one of its cliques.
         cliques: The cliques that have potentials.
-
-    >>> domain = Domain(("age", "ill"), (3, 2))
-    >>> tree = JunctionTree.of(domain, [("age", "ill")])
-    >>> passing = MessagePassing(tree=tree, cliques=(("ill",),))
-    >>> passing.margins({("ill",): np.log([0.75, 0.25])})
-    {('ill',): array([0.75, 0.25])}
     """
 
     tree: JunctionTree
@@ -145,11 +139,7 @@ class _SharedSums:
 
 
 def without(clique: Clique, out: Clique) -> tuple[int, ...]:
-    """The axes of a clique's table that are not another clique's attributes.
-
-    >>> without(("age", "ward", "ill"), ("ward",))
-    (0, 2)
-    """
+    """The axes of a clique's table that are not another clique's attributes."""
     return tuple(axis for axis, name in enumerate(clique) if name not in out)
 
 

@@ -22,17 +22,6 @@ class MixedRows:
         values: Where a number lies among its codes, 0 where the first one begins and 1 where the
             last one ends, (row, number), float32.
         shares: The shares of all codes of the other attributes, in order, (row, code), float32.
-
-    >>> model = MixedRows(
-    ...     domain=Domain(("age", "ill"), (5, 2)), numbers=("age",), nullable=(False,),
-    ...     missing=np.zeros((2, 1), np.float32), values=np.array([[0.0], [0.74]], np.float32),
-    ...     shares=np.array([[1, 0], [0.5, 0.5]], np.float32),
-    ... )
-    >>> model.marginal(("ill", "age"))
-    array([[0.5 , 0.  , 0.  , 0.25, 0.  ],
-           [0.  , 0.  , 0.  , 0.25, 0.  ]])
-    >>> model.sample(4, seed=0).shape
-    (4, 2)
     """
 
     domain: Domain

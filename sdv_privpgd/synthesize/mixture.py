@@ -18,14 +18,6 @@ class Mixture:
         shares: For each component the probabilities of all codes of the first attribute, then of
             the second, and so on: (component, code), float32. It is kept read-only.
         weights: The parameters of a network that made it. A later fit starts from them.
-
-    >>> domain = Domain(("age", "ill"), (3, 2))
-    >>> shares = np.array([[1, 0, 0, 1, 0], [0, 0.5, 0.5, 0.5, 0.5]], dtype=np.float32)
-    >>> model = Mixture(domain=domain, shares=shares)
-    >>> model.marginal(("ill",)), model.marginal(("age", "ill"))[0]
-    (array([0.75, 0.25]), array([0.5, 0. ]))
-    >>> model.sample(4, seed=0).shape
-    (4, 2)
     """
 
     domain: Domain

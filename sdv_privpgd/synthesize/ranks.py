@@ -25,12 +25,6 @@ class Ranks:
         line: The places of the codes.
         edges: The rank at which each code begins, and 1.
         missing: The share of missing.
-
-    >>> ranks = Ranks.of(Line("gain", (0, 50, 100)), [])
-    >>> ranks.edges.round(2)
-    array([0.  , 0.33, 0.67, 1.  ])
-    >>> ranks.threshold(50.0)
-    0.6666666666666666
     """
 
     line: Line
@@ -90,9 +84,5 @@ def _shares(line: Line, table: Wanted, number: int) -> tuple[np.ndarray, float]:
 
 
 def ranks_of(lines: Mapping[str, Line], wanted: Sequence[Wanted]) -> dict[str, Ranks]:
-    """The ranks of each number.
-
-    >>> list(ranks_of({"age": Line("age", (0, 10))}, []))
-    ['age']
-    """
+    """The ranks of each number."""
     return {name: Ranks.of(line, wanted) for name, line in lines.items()}

@@ -16,16 +16,7 @@ from sdv_privpgd.synthesize.generations import PackedGoals, change, replace
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Asked:
-    """Measured queries that synthetic rows are to answer alike, whatever they are. Public.
-
-    >>> from sdv_privpgd.privacy.queries import SigmoidSumQuery
-    >>> query = SigmoidSumQuery.of({"a": 1.0}, b=0.5, slope=100.0)
-    >>> half = Measurement(query=query, answer=np.array([query.GRID * 10]), stddev=query.GRID * 1.0)
-    >>> count = Measurement(query=CountQuery(), answer=np.array([20]), stddev=0.0)
-    >>> asked = Asked.of(Domain(("a",), (2,)), [count, half])
-    >>> round(asked.loss(np.array([[0], [1]])), 3), round(asked.loss(np.array([[1], [1]])), 1)
-    (0.0, 100.0)
-    """
+    """Measured queries that synthetic rows are to answer alike, whatever they are. Public."""
 
     domain: Domain
     total: float
@@ -67,17 +58,6 @@ def evolve_by_recounts(
     The loss is that of the tables, whose change is counted, and that of the queries, which are
     asked of each child as a whole. Every second child is a crossover. The best child replaces its
     parent if it is better.
-
-    >>> from sdv_privpgd.progress import silent
-    >>> from sdv_privpgd.synthesize.goals import Goals
-    >>> count = Measurement(query=CountQuery(), answer=np.array([20]), stddev=0.0)
-    >>> domain, codes = Domain(("a",), (2,)), np.array([[0], [1]])
-    >>> goals = PackedGoals.of(Goals.of(domain, [count]), num_rows=2)
-    >>> evolve_by_recounts(
-    ...     codes, goals, Asked.of(domain, [count]), np.random.default_rng(0), generations=2,
-    ...     children=2, shares=Shares(silent, "fit"),
-    ... )
-    [0.0, 0.0]
     """
     errors = goals.errors(codes)
     of_tables, of_queries = goals.loss(errors), asked.loss(codes)

@@ -32,13 +32,6 @@ class RelaxedLoss:
     """The loss of relaxed tables: how far their answers are from the goals.
 
     Tables with all views but the last in common are answered by one product of matrices.
-
-    >>> from sdv_privpgd.privacy.measurement import Measurement
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> noisy = Measurement(query=MarginalQuery(("a",)), answer=np.array([60, 40]), stddev=2.0)
-    >>> loss = RelaxedLoss(Goals.of(Domain(("a",), (2,)), [noisy]), torch.device("cpu"))
-    >>> round(float(loss(torch.tensor([[0.5, 0.5]]))), 3)  # both cells are five deviations off
-    25.0
     """
 
     def __init__(self, goals: Goals, device: torch.device) -> None:
@@ -100,11 +93,7 @@ class RelaxedLoss:
 def softmaxes(
     logits: Float[Tensor, "component code"], domain: Domain
 ) -> Float[Tensor, "component code"]:
-    """The shares of these log-shares: a softmax for each attribute.
-
-    >>> softmaxes(torch.zeros(1, 4), Domain(("a", "b"), (2, 2)))
-    tensor([[0.5000, 0.5000, 0.5000, 0.5000]])
-    """
+    """The shares of these log-shares: a softmax for each attribute."""
     parts = torch.split(logits, list(domain.sizes), dim=1)
     return torch.cat([torch.softmax(part, dim=1) for part in parts], dim=1)
 
@@ -122,15 +111,6 @@ def descend(
 
     When a lot lowers the loss by less than ``tolerance`` of itself, the learning rate is halved;
     after the third time the descent ends.
-
-    >>> from sdv_privpgd.progress import silent
-    >>> at = torch.tensor([3.0], requires_grad=True)
-    >>> losses = descend(
-    ...     lambda: at.square().sum(), [at], steps=200, learning_rate=0.1, tolerance=0.01,
-    ...     shares=Shares(silent, "fit"),
-    ... )
-    >>> bool(abs(at) < 0.1)
-    True
     """
     adam = Adam(parameters)
     losses: list[float] = []
@@ -155,11 +135,6 @@ class Adam:
     """Adam's moments of some parameters (Kingma & Ba 2015, Algorithm 1).
 
     The one of ``torch.optim`` needs seconds to be imported.
-
-    >>> at = torch.tensor([3.0])
-    >>> Adam([at]).step([torch.tensor([5.0])], learning_rate=0.1)
-    >>> at
-    tensor([2.9000])
     """
 
     def __init__(self, parameters: Sequence[Tensor]) -> None:
@@ -183,9 +158,5 @@ class Adam:
 
 
 def device_of(*, enable_gpu: bool) -> torch.device:
-    """CUDA's device if it is wanted and there is one, else the processor.
-
-    >>> device_of(enable_gpu=False)
-    device(type='cpu')
-    """
+    """CUDA's device if it is wanted and there is one, else the processor."""
     return torch.device("cuda" if enable_gpu and torch.cuda.is_available() else "cpu")

@@ -10,12 +10,7 @@ from sdv_privpgd.synthesize.goals import require_integer, table_megabytes, too_m
 
 
 class TableEngine:
-    """The part of an engine that says that it needs the strategy's answers alone.
-
-    >>> engine = TableEngine()
-    >>> engine.statistics(Domain(("a",), (2,)))
-    ()
-    """
+    """The part of an engine that says that it needs the strategy's answers alone."""
 
     def statistics(self, domain: Domain) -> tuple[Query, ...]:
         """No queries: the engine needs the strategy's answers only."""
@@ -41,10 +36,6 @@ class MixtureEngine(TableEngine):
             empty.
         seed: The seed of the start. No private noise depends on it.
         enable_gpu: Whether to use CUDA where there is a device.
-
-    >>> MixtureEngine(steps=0)
-    Traceback (most recent call last):
-    ValueError: steps must be an integer of at least 1, got 0.
     """
 
     num_components: int = 1_000

@@ -14,11 +14,7 @@ from sdv_privpgd.privacy.queries import CutMarginalQuery
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Wanted:
-    """A noisy table: what it is over, its counts, and the variance of a cell. Public.
-
-    >>> Wanted(clique=("ill",), cuts=(), counts=np.array([3.0, 4.0]), variance=1.0).clique
-    ('ill',)
-    """
+    """A noisy table: what it is over, its counts, and the variance of a cell. Public."""
 
     clique: Clique
     cuts: tuple[Cut, ...]
@@ -30,9 +26,6 @@ def lines_of(measurements: Sequence[Measurement]) -> dict[str, Line]:
     """The line of each attribute that some question cuts.
 
     Raises ``ValueError`` for an attribute on several lines, and for places that do not ascend.
-
-    >>> lines_of([])
-    {}
     """
     found: dict[str, Line] = {}
     for each in measurements:
@@ -52,9 +45,6 @@ def wanted_of(
     """What tables and tables of half-spaces want of rows; other answers are left out.
 
     Codes of an attribute that lies on a line are told apart by thresholds between their places.
-
-    >>> wanted_of(Domain(("ill",), (2,)), [], {})
-    []
     """
     found: list[Wanted] = []
     for clique, table in noisy_tables(domain, measurements).items():

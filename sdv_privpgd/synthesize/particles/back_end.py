@@ -18,12 +18,7 @@ tables are the same within 0.1 % after 1,000, which take six times as long."""
 
 
 class BackEnd(NamedTuple):
-    """The code for the three steps of a fit. On a CUDA device all three work in batches.
-
-    >>> back_end = back_end_of("torch", default_projection(), None, enable_gpu=False)
-    >>> back_end.kernel.device, back_end.finish
-    (device(type='cpu'), None)
-    """
+    """The code for the three steps of a fit. On a CUDA device all three work in batches."""
 
     kernel: Kernel
     projection: Projection
@@ -37,11 +32,7 @@ def back_end_of(
     *,
     enable_gpu: bool,
 ) -> BackEnd:
-    """The back end for the kernel of this name.
-
-    >>> back_end_of("torch", default_projection(), None, enable_gpu=False).kernel.device.type
-    'cpu'
-    """
+    """The back end for the kernel of this name."""
     kernel = choose_kernel(name, enable_gpu=enable_gpu)
     device = kernel.device
     if finish is not None and (
@@ -52,11 +43,7 @@ def back_end_of(
 
 
 def default_projection() -> Projection:
-    """``CompiledProjection``, or ``BatchedProjection`` where numba is not installed; few steps.
-
-    >>> type(default_projection()).__name__
-    'CompiledProjection'
-    """
+    """``CompiledProjection``, or ``BatchedProjection`` where numba is not installed; few steps."""
     if find_spec("numba") is None:
         return BatchedProjection(max_steps=_STEPS)
     from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
@@ -65,11 +52,7 @@ def default_projection() -> Projection:
 
 
 def projection_on(device: torch.device, projection: Projection) -> Projection:
-    """The projection for a device: the default one is solved in batches on CUDA.
-
-    >>> projection_on(torch.device("cpu"), BatchedProjection()).device
-    'cpu'
-    """
+    """The projection for a device: the default one is solved in batches on CUDA."""
     if isinstance(projection, BatchedProjection):
         return replace(projection, device=str(device))
     if device.type == "cuda" and find_spec("numba") is not None:

@@ -37,11 +37,6 @@ class BatchedProjection(CertifiedSolver):
         tolerance: Relative duality gap to stop at.
         precision: Absolute gap to stop at.
         device: The device that solves it. The results are on the processor.
-
-    >>> centers = torch.tensor([[0.25], [0.75]], dtype=torch.float64)
-    >>> signed = torch.tensor([1.2, -0.2], dtype=torch.float64)
-    >>> BatchedProjection()(centers, signed, torch.Generator().manual_seed(0))
-    tensor([1., 0.], dtype=torch.float64)
     """
 
     num_slices: int = 32

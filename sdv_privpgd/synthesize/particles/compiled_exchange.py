@@ -33,12 +33,6 @@ class Residuals(NamedTuple):
     0 fill up where there are fewer than elsewhere. The attribute itself has the row ``own_axes``.
     Views are ordered by attribute and level. The views of one table are siblings. All that is
     added to a place in memory is unsigned: a signed index would be checked for its sign.
-
-    >>> domain = Domain(("age", "ill"), (2, 2))
-    >>> codes = np.array([[0, 1], [0, 1]], dtype=np.int32)  # of two particles
-    >>> even = {("age", "ill"): np.full((2, 2), 0.25)}
-    >>> Residuals.of(codes, domain, even, [np.arange(2), np.arange(2)]).widths
-    array([[2, 2]])
     """
 
     codes: np.ndarray

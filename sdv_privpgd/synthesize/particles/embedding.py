@@ -13,12 +13,7 @@ def embed(
     sizes: Sequence[int],
     dtype: torch.dtype = torch.float32,
 ) -> Float[Tensor, "particle dim"]:
-    """Cell centers (2 c + 1) / (2 k) of codes c = 0, ..., k - 1 (Donhauser et al. 2024, Eq. 4).
-
-    >>> embed(torch.tensor([[0, 1], [3, 0]]), sizes=(4, 2))
-    tensor([[0.1250, 0.7500],
-            [0.8750, 0.2500]])
-    """
+    """Cell centers (2 c + 1) / (2 k) of codes c = 0, ..., k - 1 (Donhauser et al. 2024, Eq. 4)."""
     shape = torch.tensor(sizes, dtype=dtype, device=codes.device)
     return (2 * codes + 1).to(dtype) / (2 * shape)
 
@@ -30,21 +25,13 @@ def nearest_codes(
 
     The cell of z is floor(z k). A position on the border of two cells goes to the upper one, and
     z = 1 belongs to the last cell.
-
-    >>> nearest_codes(torch.tensor([[0.1, 0.9], [1.0, 0.5]]), sizes=(4, 2))
-    tensor([[0, 1],
-            [3, 1]])
     """
     shape = torch.tensor(sizes, device=positions.device)
     return (positions * shape).floor().long().clamp(min=0).minimum(shape - 1)
 
 
 def cell_centers(shape: Sequence[int]) -> Float[Tensor, "cell dim"]:
-    """Centers of all cells of a table, float64, in the order of ``numpy.ravel``.
-
-    >>> cell_centers((2, 2)).tolist()
-    [[0.25, 0.25], [0.25, 0.75], [0.75, 0.25], [0.75, 0.75]]
-    """
+    """Centers of all cells of a table, float64, in the order of ``numpy.ravel``."""
     index = torch.arange(math.prod(shape))
     codes = torch.stack(torch.unravel_index(index, tuple(shape)), dim=1)
     return embed(codes, shape, torch.float64)
@@ -56,10 +43,6 @@ def draw_codes(
     """Codes in random order; the number of each is in proportion to its weight, within one.
 
     Numbers are rounded down, and the particles that are left go to the largest remainders.
-
-    >>> codes = draw_codes(torch.tensor([3.0, 1.0]), 8, torch.Generator().manual_seed(0))
-    >>> codes.bincount()
-    tensor([6, 2])
     """
     exact = weights.double() / weights.double().sum() * num_particles
     counts = exact.floor().long()

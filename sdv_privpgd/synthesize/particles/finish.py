@@ -38,14 +38,6 @@ class ExchangeFinish:
             one changes the mean error of pairs by less than 1 %; on ACS Income at epsilon 1 it
             lowers their sliced W1 by 2 %. With exact targets the mean 2-way error falls until the
             15th.
-
-    >>> from sdv_privpgd.domain import Domain
-    >>> domain = Domain(("a", "b"), (2, 2))
-    >>> codes = np.array([[0, 1], [1, 0], [0, 1], [1, 0]])
-    >>> target = {("a", "b"): np.array([[0.5, 0.0], [0.0, 0.5]])}
-    >>> moved = ExchangeFinish()(codes, domain, target, seed=0)
-    >>> sorted(map(tuple, moved.tolist()))
-    [(0, 0), (0, 0), (1, 1), (1, 1)]
     """
 
     sweeps: int = 3
@@ -117,13 +109,7 @@ _FEWEST_BLOCKS = 24
 def emptied_targets(
     targets: Mapping[Clique, np.ndarray], possible: Possible
 ) -> dict[Clique, np.ndarray]:
-    """The targets, with ``STAYS_EMPTY`` in cells that no row can be in and where few others are.
-
-    >>> pair = ("age", "job")
-    >>> emptied = emptied_targets({pair: np.full((3, 3), 1 / 9)}, {pair: np.eye(3, dtype=bool)})
-    >>> int((emptied[pair] == STAYS_EMPTY).sum())
-    6
-    """
+    """The targets, with ``STAYS_EMPTY`` in cells that no row can be in and where few others are."""
     emptied = dict(targets)
     for clique in targets.keys() & possible.keys():
         if few_choices(possible[clique]):
@@ -134,11 +120,7 @@ def emptied_targets(
 def codes_in_groups(
     codes: np.ndarray, domain: Domain, grouped: GroupedTargets
 ) -> dict[str, np.ndarray]:
-    """The codes that particles have of each attribute of a table over groups.
-
-    >>> codes_in_groups(np.array([[0, 1]]), Domain(("age", "ill"), (3, 2)), {})
-    {}
-    """
+    """The codes that particles have of each attribute of a table over groups."""
     names = {name for own in grouped.values() for clique in own for name in clique}
     return {
         name: np.unique(codes[:, axis])
@@ -156,11 +138,6 @@ def supported_codes(
     """The codes that may be proposed for each attribute; None for an attribute that stays.
 
     ``else_held`` has those of attributes that may be in no target over codes.
-
-    >>> domain = Domain(("age", "ill"), (3, 2))
-    >>> target = np.array([[0.5, 0.2], [0.0, 0.0], [0.3, 0.0]])
-    >>> supported_codes(domain, {("age", "ill"): target}, ["ill"], {})
-    [array([0, 2]), None]
     """
     supports: list[np.ndarray | None] = []
     for attribute, size in zip(domain.attributes, domain.sizes, strict=True):
@@ -175,11 +152,7 @@ def supported_codes(
 
 
 def nearest(codes: np.ndarray, support: np.ndarray) -> np.ndarray:
-    """The index of the supported code nearest to each code; of two equally near, the lower.
-
-    >>> nearest(np.array([0, 4, 9]), support=np.array([1, 5, 7]))
-    array([0, 1, 2])
-    """
+    """The index of the supported code nearest to each code; of two equally near, the lower."""
     upper = np.searchsorted(support, codes).clip(0, len(support) - 1)
     lower = (upper - 1).clip(0)
     return np.where(np.abs(codes - support[lower]) <= np.abs(support[upper] - codes), lower, upper)
@@ -188,11 +161,7 @@ def nearest(codes: np.ndarray, support: np.ndarray) -> np.ndarray:
 def require_tables(
     domain: Domain, targets: Mapping[Clique, np.ndarray], grouped: GroupedTargets
 ) -> None:
-    """Raises ``ValueError`` for a target that does not have its clique's shape.
-
-    >>> domain = Domain(("age", "ill"), (3, 2))
-    >>> require_tables(domain, {("age", "ill"): np.full((3, 2), 1 / 6)}, {})  # it fits
-    """
+    """Raises ``ValueError`` for a target that does not have its clique's shape."""
     for grouping in grouped:
         grouping.require(domain)
     shapes = [(domain, clique, table.shape) for clique, table in targets.items()]

@@ -14,10 +14,6 @@ class Levels(NamedTuple):
 
     ``maps`` of shape (level, attribute, code) translates a code of level 0 to each level, and
     ``widths`` of shape (level, attribute) has the numbers of codes.
-
-    >>> levels = Levels.of(Domain(("age",), (4,)), [np.array([0, 2, 3])], {})
-    >>> levels.widths
-    array([[3]])
     """
 
     maps: np.ndarray
@@ -51,11 +47,7 @@ class Levels(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A target over the codes of one level, on axes of the domain.
-
-    >>> Table(level=0, axes=(0, 1), weight=1.0, values=np.ones((3, 2))).rows(2)
-    [0, 1]
-    """
+    """A target over the codes of one level, on axes of the domain."""
 
     level: int
     axes: tuple[int, ...]
@@ -73,14 +65,7 @@ def tables_of(
     supports: Sequence[np.ndarray],
     grouped: GroupedTargets,
 ) -> list[Table]:
-    """The tables of all levels, by level. Tables over codes keep the supported codes only.
-
-    >>> domain = Domain(("age", "ill"), (3, 2))
-    >>> supports = [np.array([0, 2]), np.array([0, 1])]
-    >>> (table,) = tables_of(domain, {("age", "ill"): np.full((3, 2), 1 / 6)}, supports, {})
-    >>> table.values.shape
-    (2, 2)
-    """
+    """The tables of all levels, by level. Tables over codes keep the supported codes only."""
     tables = []
     for clique, table in targets.items():
         axes = domain.axes(clique)

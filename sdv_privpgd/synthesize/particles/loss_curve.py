@@ -18,9 +18,6 @@ def stretches(num_epochs: int) -> Iterator[tuple[int, int]]:
     """The epochs after which to look, and how many epochs each one is after the look before.
 
     There are four looks at most, from an eighth of the epochs on: a look takes as long as an epoch.
-
-    >>> list(stretches(80))
-    [(10, 10), (20, 10), (40, 20), (80, 40)]
     """
     before = 0
     for epoch in sorted({num_epochs // share for share in _SHARES} - {0}) or [0]:
@@ -29,12 +26,7 @@ def stretches(num_epochs: int) -> Iterator[tuple[int, int]]:
 
 
 def looks(targets: PackedTargets, num_attributes: int, seed: int) -> list[Draw]:
-    """One visit of each table along one direction, to be taken again at each look.
-
-    >>> targets = PackedTargets.of([[0]], [torch.tensor([[0.25], [0.75]])], [torch.ones(2)])
-    >>> len(looks(targets, num_attributes=1, seed=0))
-    1
-    """
+    """One visit of each table along one direction, to be taken again at each look."""
     generator = torch.Generator().manual_seed(seed)
     draws = draw_steps(
         targets, num_attributes, [0], 1, generator, batch_size=_BATCH, num_slices=1, stratified=True
@@ -48,15 +40,7 @@ def mean_loss(
     kernel: Kernel,
     draws: Sequence[Draw],
 ) -> float:
-    """The mean over tables of SW2^2 to the target along the draws' directions.
-
-    >>> from sdv_privpgd.synthesize.particles.kernels import choose_kernel
-    >>> targets = PackedTargets.of([[0]], [torch.tensor([[0.25], [0.75]])], [torch.ones(2)])
-    >>> kernel = choose_kernel("torch", enable_gpu=False)
-    >>> draws = looks(targets, num_attributes=1, seed=0)
-    >>> round(mean_loss(torch.tensor([[0.25, 0.25]]), targets, kernel, draws), 3)
-    0.125
-    """
+    """The mean over tables of SW2^2 to the target along the draws' directions."""
     total = 0.0
     for draw in draws:
         _, losses = kernel.displacement(positions, targets, draw.tables, draw.directions)

@@ -17,13 +17,6 @@ class Draw(NamedTuple):
 
     ``counts`` says how many of the step's tables hold each attribute. A batch that is not full is
     padded with table -1, whose directions are 0.
-
-    >>> targets = PackedTargets.of([[0]], [torch.tensor([[0.25], [0.75]])], [torch.ones(2)])
-    >>> generator = torch.Generator().manual_seed(0)
-    >>> own = {"batch_size": 4, "num_slices": 2, "stratified": True}
-    >>> (draw,) = draw_steps(targets, 1, [0], 1, generator, **own)
-    >>> draw.tables, draw.counts
-    (tensor([0]), tensor([1.]))
     """
 
     elapsed: float
@@ -43,14 +36,7 @@ def draw_steps(
     num_slices: int,
     stratified: bool,
 ) -> Iterator[Draw]:
-    """The steps of all epochs: each epoch visits every table once, in random order.
-
-    >>> targets = PackedTargets.of([[0]], [torch.tensor([[0.25], [0.75]])], [torch.ones(2)])
-    >>> generator = torch.Generator().manual_seed(0)
-    >>> own = {"batch_size": 4, "num_slices": 2, "stratified": True}
-    >>> [draw.elapsed for draw in draw_steps(targets, 1, range(4), 4, generator, **own)]
-    [0.0, 0.25, 0.5, 0.75]
-    """
+    """The steps of all epochs: each epoch visits every table once, in random order."""
     num_tables = len(targets.dims)
     batch_size = min(batch_size, num_tables)
     num_steps = -(-num_tables // batch_size)
@@ -77,13 +63,7 @@ def draw_steps(
 
 
 def memberships(targets: PackedTargets, num_attributes: int) -> Float[Tensor, "row attribute"]:
-    """1 where a table holds an attribute, else 0. The last row, of zeros, is that of table -1.
-
-    >>> targets = PackedTargets.of([[1]], [torch.tensor([[0.25], [0.75]])], [torch.ones(2)])
-    >>> memberships(targets, num_attributes=2)
-    tensor([[0., 1.],
-            [0., 0.]])
-    """
+    """1 where a table holds an attribute, else 0. The last row, of zeros, is that of table -1."""
     holds = torch.zeros(len(targets.dims) + 1, num_attributes + 1)
     holds[:-1].scatter_(1, targets.axes % (num_attributes + 1), 1.0)
     return holds[:, :num_attributes]
@@ -94,13 +74,7 @@ def transport_visits(
     fraction: Callable[[float], float],
     curvatures: Float[Tensor, " attribute"],
 ) -> Iterator[Visit]:
-    """The visits of transport steps: each goes a fraction of the way, divided by the curvature.
-
-    >>> draw = Draw(0.5, torch.tensor([0]), torch.ones(1, 1, 1), torch.tensor([2.0]))
-    >>> (visit,) = transport_visits([draw], lambda elapsed: 1 - elapsed, torch.tensor([0.5]))
-    >>> visit.rates
-    tensor([0.5000])
-    """
+    """The visits of transport steps: each goes a fraction of the way, divided by the curvature."""
     for elapsed, tables, directions, counts in draws:
         rates = fraction(elapsed) / (counts * curvatures)
         yield Visit(tables, directions, rates.where(counts > 0, 0.0))

@@ -13,11 +13,6 @@ class Pull(NamedTuple):
 
     In these units the gradient of one table's SW2 squared is minus the displacement, and its
     curvature in one coordinate is 1 / (dimension of the table).
-
-    >>> import torch
-    >>> pull = Pull([0], torch.tensor([[0.1, -0.1]]), torch.tensor([1.0]), moving=None)
-    >>> pull.columns
-    [0]
     """
 
     columns: list[int]
@@ -33,12 +28,7 @@ Move = Callable[[Pull, float], Float[Tensor, "column particle"]]
 
 @runtime_checkable
 class StepRule(Protocol):
-    """A first-order optimizer of the particles.
-
-    >>> from sdv_privpgd.synthesize.particles.published.adam import AdamStep
-    >>> isinstance(AdamStep(), StepRule)
-    True
-    """
+    """A first-order optimizer of the particles."""
 
     def begin(self, positions: Float[Tensor, "attribute particle"]) -> Move:
         """A move for these positions, with a state of its own."""
@@ -53,10 +43,6 @@ class TransportStep:
     space, because E[theta theta^T] = I / dim. There is no rate to tune and no state to keep.
     The fraction falls geometrically from ``first`` to ``last``: whole steps explore, and small
     steps average the pulls of tables that cannot all be satisfied.
-
-    >>> step = TransportStep()
-    >>> [round(step.fraction(elapsed), 2) for elapsed in (0.0, 0.5, 1.0)]
-    [1.0, 0.45, 0.2]
     """
 
     first: float = 1.0

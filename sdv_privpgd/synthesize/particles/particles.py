@@ -20,9 +20,6 @@ def default_number(total: float, num_tables: int) -> int:
     The number of rows is about a multiple of it. So a sample of as many rows as were fitted uses
     each particle equally often and has no error of drawing. The more tables there are, the fewer
     particles it gives, down to 20,000.
-
-    >>> default_number(48_842.0, 105), default_number(1e6, 45), default_number(300.0, 10)
-    (48842, 100000, 5000)
     """
     most = min(max(_WORK // max(num_tables, 1), _FEW), _MOST)
     decks = max(math.ceil(total / most), 1)
@@ -35,15 +32,6 @@ class Particles:
 
     ``codes`` is kept read-only in the smallest unsigned type that fits. ``losses`` maps numbers of
     epochs to the mean squared sliced W2 distance from the noisy targets after them.
-
-    >>> from sdv_privpgd.domain import Domain
-    >>> domain = Domain(("age", "ill"), (3, 2))
-    >>> model = Particles(domain=domain, codes=np.array([[0, 0], [2, 1], [2, 0], [1, 0]]))
-    >>> model.marginal(("age",)).tolist()
-    [0.25, 0.25, 0.5]
-    >>> rows = model.sample(8, seed=1)  # each particle twice
-    >>> rows.shape, int(rows[:, 1].sum())
-    ((8, 2), 2)
     """
 
     domain: Domain

@@ -21,12 +21,7 @@ mean over particles, or a function of means: then ``weight`` does not depend on 
 
 @runtime_checkable
 class Penalty(Protocol):
-    """A differentiable term of the loss: ``weight`` is lambda of Donhauser et al. 2024, Eq. 7.
-
-    >>> penalty = ProtectedThreshold(theta={"age": 1.0}, b=0.5, weight=0.1)
-    >>> isinstance(penalty, Penalty)
-    True
-    """
+    """A differentiable term of the loss: ``weight`` is lambda of Donhauser et al. 2024, Eq. 7."""
 
     @property
     def weight(self) -> float: ...
@@ -50,12 +45,7 @@ class Penalty(Protocol):
 def penalty_gradient(
     positions: Float[Tensor, "attribute particle"], losses: Sequence[tuple[float, Loss]]
 ) -> Float[Tensor, "attribute particle"]:
-    """The gradient of the weighted penalties in units of 2 / particles (see ``steps.Pull``).
-
-    >>> positions = torch.tensor([[0.2, 0.8]])
-    >>> penalty_gradient(positions, [(0.5, lambda rows: rows.mean())])
-    tensor([[0.2500, 0.2500]])
-    """
+    """The gradient of the weighted penalties in units of 2 / particles (see ``steps.Pull``)."""
     free = positions.detach().T.requires_grad_()
     loss = sum((weight * penalty(free) for weight, penalty in losses), positions.new_zeros(()))
     (gradient,) = torch.autograd.grad(loss, free)

@@ -47,11 +47,6 @@ class CompiledProjection(CertifiedSolver):
             (``python tests/benchmarks projection``). The smallest distances need the most.
         tolerance: Relative duality gap to stop at.
         precision: Absolute gap to stop at. The noise of a table is hundreds of times larger.
-
-    >>> centers = torch.tensor([[0.25], [0.75]], dtype=torch.float64)
-    >>> signed = torch.tensor([1.2, -0.2], dtype=torch.float64)
-    >>> CompiledProjection()(centers, signed, torch.Generator().manual_seed(0))
-    tensor([1., 0.], dtype=torch.float64)
     """
 
     num_slices: int = 32

@@ -16,12 +16,7 @@ Solved = TypeVar("Solved")
 
 
 class SignedTable(NamedTuple):
-    """The centers of a table's cells and their signed values, which sum to about 1.
-
-    >>> table = SignedTable(torch.tensor([[0.25], [0.75]]), torch.tensor([1.2, -0.2]))
-    >>> table.values.sum()
-    tensor(1.)
-    """
+    """The centers of a table's cells and their signed values, which sum to about 1."""
 
     centers: Float[Tensor, "cell dim"]
     values: Float[Tensor, " cell"]
@@ -29,12 +24,7 @@ class SignedTable(NamedTuple):
 
 @runtime_checkable
 class Projection(Protocol):
-    """Solves argmin over probabilities w of SW1(w, values) (Donhauser et al. 2024, Eq. 5).
-
-    >>> from sdv_privpgd.synthesize.particles.batched_projection import BatchedProjection
-    >>> isinstance(BatchedProjection(), Projection)
-    True
-    """
+    """Solves argmin over probabilities w of SW1(w, values) (Donhauser et al. 2024, Eq. 5)."""
 
     def __call__(
         self,
@@ -60,12 +50,7 @@ class Projection(Protocol):
 
 
 class CertifiedProjection(NamedTuple):
-    """Probabilities, their SW1 to the signed measure, and a lower bound on the smallest SW1.
-
-    >>> found = CertifiedProjection(torch.tensor([1.0, 0.0]), distance=0.1, lower_bound=0.0995)
-    >>> found.distance - found.lower_bound <= 0.01 * found.distance
-    True
-    """
+    """Probabilities, their SW1 to the signed measure, and a lower bound on the smallest SW1."""
 
     probabilities: Float[Tensor, " cell"]
     distance: float
@@ -91,12 +76,7 @@ SMALLEST_GAP = 1e-3
 
 
 class CertifiedSolver(ABC):
-    """A ``Projection`` that solves all tables together and gives each a certificate.
-
-    >>> from sdv_privpgd.synthesize.particles.primal_dual import CompiledProjection
-    >>> isinstance(CompiledProjection(), CertifiedSolver)
-    True
-    """
+    """A ``Projection`` that solves all tables together and gives each a certificate."""
 
     num_slices: int
 
@@ -148,11 +128,6 @@ def solved_in_threads(
     """Calls ``solve`` for each table and what was drawn for it, each table in one thread.
 
     Compiled code that releases the interpreter's lock runs in parallel this way.
-
-    >>> from sdv_privpgd.progress import silent
-    >>> table = SignedTable(torch.tensor([[0.25], [0.75]]), torch.tensor([1.2, -0.2]))
-    >>> solved_in_threads(lambda table, seed: len(table.values) + seed, [table], [5], silent)
-    [7]
     """
     # Here, because its compiler need not be installed where CUDA does this work.
     from sdv_privpgd.synthesize.particles.compiler import Threads
@@ -173,11 +148,7 @@ def solved_in_threads(
 
 
 def balanced(values: Float[Tensor, " cell"]) -> Float[Tensor, " cell"]:
-    """The values shifted evenly to sum to 1.
-
-    >>> balanced(torch.tensor([0.5, 0.3]))
-    tensor([0.6000, 0.4000])
-    """
+    """The values shifted evenly to sum to 1."""
     return values + (1 - values.sum()) / len(values)
 
 
@@ -185,9 +156,6 @@ def simplex_projection(values: Float[Tensor, " cell"]) -> Float[Tensor, " cell"]
     """The nearest probability vector in L2 (Held, Wolfe & Crowder 1974).
 
     One threshold is subtracted from all values and the rest clipped at 0.
-
-    >>> simplex_projection(torch.tensor([0.75, 0.5, -0.25]))
-    tensor([0.6250, 0.3750, 0.0000])
     """
     descending = values.sort(descending=True).values
     ranks = torch.arange(1, len(values) + 1, dtype=values.dtype, device=values.device)

@@ -21,12 +21,7 @@ from sdv_privpgd.synthesize.particles.kernels.targets import PackedTargets
 
 
 class Goal(NamedTuple):
-    """A clique's supported cells and their signed values, which sum to about 1.
-
-    >>> goal = Goal((0,), torch.tensor([[0.25], [0.75]]), torch.tensor([1.2, -0.2]))
-    >>> goal.values
-    tensor([ 1.2000, -0.2000])
-    """
+    """A clique's supported cells and their signed values, which sum to about 1."""
 
     axes: tuple[int, ...]
     centers: Float[Tensor, "cell dim"]
@@ -34,14 +29,7 @@ class Goal(NamedTuple):
 
 
 class Goals(NamedTuple):
-    """The goals of a fit, and the tables of counts that they come from.
-
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> ill = Measurement(query=MarginalQuery(("ill",)), answer=np.array([60, 40]), stddev=2.0)
-    >>> goals = goals_of(Domain(("ill",), (2,)), [ill], "consistent", {})
-    >>> [goal.axes for goal in goals.each]
-    [(0,)]
-    """
+    """The goals of a fit, and the tables of counts that they come from."""
 
     tables: ConsistentTables
     each: list[Goal]
@@ -58,14 +46,7 @@ def goals_of(
     possible: Possible,
     progress: Progress = silent,
 ) -> Goals:
-    """A goal for each clique, without the cells that ``possible`` says no row can be in.
-
-    >>> from sdv_privpgd.privacy.queries import MarginalQuery
-    >>> ill = Measurement(query=MarginalQuery(("ill",)), answer=np.array([60, 40]), stddev=2.0)
-    >>> (goal,) = goals_of(Domain(("ill",), (2,)), [ill], "raw", {}).each
-    >>> goal.values
-    tensor([0.6000, 0.4000], dtype=torch.float64)
-    """
+    """A goal for each clique, without the cells that ``possible`` says no row can be in."""
     agreed = consistent_tables(domain, measurements)
     if kind == "denoised":
         agreed = denoised(agreed, progress)
@@ -96,12 +77,7 @@ def goals_of(
 def probabilities(
     domain: Domain, goals: Sequence[Goal], weights: Sequence[Float[Tensor, " _"]]
 ) -> dict[Clique, np.ndarray]:
-    """The cells' weights as full tables, with 0 in cells without support.
-
-    >>> goal = Goal((0,), torch.tensor([[0.25], [0.75]]), torch.tensor([1.2, -0.2]))
-    >>> probabilities(Domain(("ill",), (2,)), [goal], [torch.tensor([1.0, 0.0])])
-    {('ill',): array([1., 0.])}
-    """
+    """The cells' weights as full tables, with 0 in cells without support."""
     found = {}
     for goal, own in zip(goals, weights, strict=True):
         clique = tuple(domain.attributes[axis] for axis in goal.axes)
@@ -112,12 +88,7 @@ def probabilities(
 
 
 def packed(goals: Sequence[Goal], weights: Sequence[Float[Tensor, " _"]]) -> PackedTargets:
-    """The targets of all goals, without the cells of weight 0.
-
-    >>> goal = Goal((0,), torch.tensor([[0.25], [0.75]]), torch.tensor([1.2, -0.2]))
-    >>> packed([goal], [torch.tensor([1.0, 0.0])]).weights
-    tensor([1.], dtype=torch.float64)
-    """
+    """The targets of all goals, without the cells of weight 0."""
     filled = [those > 0 for those in weights]
     return PackedTargets.of(
         [goal.axes for goal in goals],

@@ -14,11 +14,7 @@ _DOMAIN = Domain(("a", "b", "c"), (3, 3, 3))
 
 
 def must_compile(*, enable_gpu: bool) -> bool:
-    """Whether numba would have to compile something for a fit, because it is not on disk yet.
-
-    >>> isinstance(must_compile(enable_gpu=False), bool)  # False after the first fit on a machine
-    True
-    """
+    """Whether numba would have to compile something for a fit, because it is not on disk yet."""
     if (
         find_spec("numba") is None
         or choose_kernel("auto", enable_gpu=enable_gpu).device.type != "cpu"

@@ -62,13 +62,6 @@ def displacement(
 
     A table's loss is the mean over slices and particles of the squared way. That is its SW2^2
     without the variance of the target within the ranks of each bin.
-
-    >>> centers = torch.tensor([[0.25], [0.75]])
-    >>> targets = PackedTargets.of([[0]], [centers], [torch.tensor([1.0, 1.0])])
-    >>> positions = torch.tensor([[0.25, 0.25]])  # both particles lie in the first cell
-    >>> way, _ = displacement(positions, targets, torch.tensor([0]), torch.ones(1, 1, 1))
-    >>> way.sum().round(decimals=3)
-    tensor(0.5000)
     """
     visit = Visit(tables, directions, torch.empty(0))
     work = _Work.of(positions, targets, visit, num_bins)
@@ -89,12 +82,6 @@ def descend(
 
     The visits must agree in their shapes. It measures on the way whether several threads pay:
     beside other busy programs they wait for each other more than they work.
-
-    >>> centers = torch.tensor([[0.25], [0.75]])
-    >>> targets = PackedTargets.of([[0]], [centers], [torch.tensor([0.0, 1.0])])
-    >>> visit = Visit(torch.tensor([0]), torch.ones(1, 1, 1), rates=torch.tensor([1.0]))
-    >>> descend(torch.tensor([[0.25, 0.25]]), targets, [visit])
-    tensor([[0.7500, 0.7500]])
     """
     visits = iter(visits)
     positions = positions.clone(memory_format=torch.contiguous_format)

@@ -19,11 +19,6 @@ class PackedTargets:
         offsets: Where the cells of each table begin; the last entry is the number of cells.
         centers: Cell centers in the table's dimensions, padded with 0.
         weights: Their probabilities, which sum to 1 in each table.
-
-    >>> centers = torch.tensor([[0.25], [0.75]])
-    >>> targets = PackedTargets.of([[0]], [centers], [torch.tensor([3.0, 1.0])])
-    >>> targets.weights
-    tensor([0.7500, 0.2500], dtype=torch.float64)
     """
 
     axes: Int[Tensor, "table dim"]
@@ -67,10 +62,6 @@ class Visit(NamedTuple):
 
     ``rates`` is the share of the summed displacement by which each attribute moves. A batch that
     is not full is padded with table -1, whose directions are 0.
-
-    >>> visit = Visit(torch.tensor([0]), torch.ones(1, 1, 1), rates=torch.tensor([0.5]))
-    >>> visit.rates
-    tensor([0.5000])
     """
 
     tables: Int[Tensor, " batch"]

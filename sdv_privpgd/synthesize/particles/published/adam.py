@@ -21,9 +21,6 @@ class AdamStep:
     Like torch.optim.SparseAdam, it corrects the bias by the number of all steps. The learning
     rate is multiplied by ``decay`` at the start of each of ``num_phases`` - 1 later phases of
     equal length (Donhauser et al. 2024, section 4.1: 0.75 every 50 of 1,000 epochs).
-
-    >>> AdamStep(learning_rate=0.05).num_phases
-    20
     """
 
     learning_rate: float = 0.1

@@ -12,11 +12,6 @@ def independent_directions(
     *,
     dtype: torch.dtype = torch.float32,
 ) -> Float[Tensor, "slice dim"]:
-    """Independent uniform unit vectors, as in the paper's experiments (section 4.1).
-
-    >>> theta = independent_directions(5, 3, torch.Generator().manual_seed(0))
-    >>> theta.shape, theta.norm(dim=1).round(decimals=4)
-    (torch.Size([5, 3]), tensor([1., 1., 1., 1., 1.]))
-    """
+    """Independent uniform unit vectors, as in the paper's experiments (section 4.1)."""
     normal = torch.randn(num_slices, dim, generator=generator, dtype=torch.float64)
     return torch.nn.functional.normalize(normal, dim=1).to(dtype)

@@ -24,12 +24,6 @@ class SoftmaxProjection:
 
     Tables are solved in parallel, each by one thread with a generator of its own, so the bits do
     not depend on the number of threads.
-
-    >>> centers = torch.tensor([[0.25], [0.75]], dtype=torch.float64)
-    >>> signed = torch.tensor([1.2, -0.2], dtype=torch.float64)
-    >>> found = SoftmaxProjection()(centers, signed, torch.Generator().manual_seed(0))
-    >>> found.round(decimals=1)
-    tensor([1., 0.], dtype=torch.float64)
     """
 
     num_slices: int = 200
