@@ -60,7 +60,7 @@ class Errors:
 
 
 def of_rows(noise: float) -> tuple[float, float]:
-    """Returns the least and the most that rows usually differ from the table in a pair, by noise."""
+    """Returns the least and the most by which rows differ from the table in a pair, by noise."""
     power = noise**_ROWS_POWER
     return min(_ROWS_LEAST * power, noise), min(_ROWS_MOST * power, noise, 1.0)
 
