@@ -6,7 +6,7 @@ other people leave: what is added to other rows must stay. Chance decides neithe
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,17 +38,19 @@ def alone_checks(tape: Tape, description: Description, settings: Settings) -> li
         description: Of the columns, and of the order of a person's rows.
         settings: Of the fit.
     """
-    checks = []
-    for name, check in (
-        ("cells", lambda: _cells(tape, description)),
-        ("rows in order", lambda: _rows(description, settings)),
-    ):
-        try:
-            checks.append(check())
-        except Exception as error:  # noqa: BLE001, PERF203 - none may come of a cell, whatever it holds
-            fault = f"Reading made-up cells ends with {type(error).__name__}."
-            checks.append(check_of(LAYER, name, "made-up cells", [fault], ""))
-    return checks
+    return [
+        _ended("cells", lambda: _cells(tape, description)),
+        _ended("rows in order", lambda: _rows(description, settings)),
+    ]
+
+
+def _ended(name: str, check: Callable[[], Check]) -> Check:
+    """The check; an error while it reads is a fault, for none may come of a cell."""
+    try:
+        return check()
+    except Exception as error:  # noqa: BLE001 - whatever it is, a cell has led to it
+        fault = f"Reading made-up cells ends with {type(error).__name__}."
+        return check_of(LAYER, name, "made-up cells", [fault], "")
 
 
 def _cells(tape: Tape, description: Description) -> Check:
