@@ -121,6 +121,8 @@ def test_sums_are_those_of_all_records():
     values = WAVES[:, (PHASES[0][a] + PHASES[1][b])]  # wave, record, feature
     (sums,) = of_all(tally_of("features"), [CODES])
     same([sums], [values.sum(axis=1)[None]])
+    (sums,) = of_all(FeatureSums((0,), PHASES[:1], WAVES, None, 1), [CODES])
+    same([sums], [WAVES[:, PHASES[0][a]].sum(axis=1)[None]])
     (sums,) = of_all(tally_of("features by label"), [CODES])
     same([sums], [np.stack([values[:, d == code].sum(axis=1) for code in range(3)])])
 
