@@ -45,7 +45,8 @@ def rows(given):
     # Ordered by negative mass, the most first; a table without any is solved already.
     debts = np.array([-float(values.clamp(max=0).sum()) for _, values in tables])
     indebted = np.argsort(-debts)[: np.count_nonzero(debts)]
-    chosen = indebted[np.linspace(0, len(indebted), given.compared, endpoint=False).astype(int)]
+    few = min(given.compared, len(indebted))
+    chosen = indebted[np.linspace(0, len(indebted), few, endpoint=False).astype(int)]
     for index in chosen.tolist():
         (compiled,) = projection.solve_all([tables[index]], _seeded(index))
         distances = _distances(tables[index], index, compiled, given.steps)
