@@ -26,7 +26,8 @@ from sdv_privpgd.privacy.ledger import Books
 
 LAYER = "a training"
 
-_RECORDS, _STEPS, _WEIGHTS, _RATE = 400, 128, 64, Fraction(1, 4)
+_ONES = 20
+_RECORDS, _STEPS, _WEIGHTS, _RATE = _ONES**2, 128, 64, Fraction(1, 4)
 _LONG = 1e6
 """How much longer a gradient is than the clip."""
 
@@ -71,7 +72,7 @@ class _Pushing:
         self.sums: list[np.ndarray] = []
 
     def gradient(self, codes: np.ndarray) -> np.ndarray:
-        self.calls[-1].append(int(codes[0]))
+        self.calls[-1].append(int(codes[0]) * _ONES + int(codes[1]))
         return np.full(_WEIGHTS, _LONG)
 
     def update(self, gradient: np.ndarray) -> None:
@@ -87,17 +88,18 @@ def _watched(settings: Settings) -> _Watched:
     query = TrainingQuery(
         network="made up", num_weights=_WEIGHTS, clip=1.0, rate=_RATE, steps=_STEPS
     )
-    codes = np.arange(_RECORDS)
-    facts = {"who": {"range_values": codes.tolist()}}
-    schema = Schema.from_sdv({"who": {"sdtype": "categorical"}}, public_domain=facts)
+    records = pd.DataFrame(
+        {"tens": np.arange(_RECORDS) // _ONES, "ones": np.arange(_RECORDS) % _ONES}
+    )
+    kinds = {name: {"sdtype": "categorical"} for name in records}
+    facts = {name: {"range_values": [*range(_ONES)]} for name in records}
+    schema = Schema.from_sdv(kinds, public_domain=facts)
     ledger, learner = settings.ledger(settings.own_delta), _Pushing()
     query.tried(learner, schema.domain())  # as the curator does before the first step
     tried = len(learner.calls.pop())
     learner.calls.append([])
     books = Books(ledger)
-    curator = EncodedTable(pd.DataFrame({"who": codes}), bound=books.ledger.bound).curator(
-        schema, books
-    )
+    curator = EncodedTable(records, bound=ledger.bound).curator(schema, books)
     part = ledger.budget / 4  # a fit has less than all of it for a training
     trained = curator.train(query, learner, part, ledger.reserved)
     event = Event(
