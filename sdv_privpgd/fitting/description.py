@@ -13,7 +13,7 @@ from sdv_privpgd.columns.dtypes import facts_of_dtype, is_whole, unordered
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.ids import repeated_ids
 from sdv_privpgd.columns.ordered import OrderedPair, chosen, differences_of, told_apart
-from sdv_privpgd.columns.parsing import read_facts, read_table
+from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
 from sdv_privpgd.columns.times_of_day import on_days
@@ -257,24 +257,6 @@ class Description(FieldsAlone):
         if not self.enforce_rounding:
             found = replace(found, decimal_places=None)
         return found if stated.increment is None else _rounded_out(found, stated)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Also of files in which what was found stands in SDV's words."""
-        vars(self).update(state, discovered={})
-        found = {
-            name: self._from_words(name, facts) if isinstance(facts, Mapping) else facts
-            for name, facts in state["discovered"].items()
-        }
-        vars(self).update(discovered=found)
-
-    def _from_words(self, name: str, words: Mapping) -> ColumnFacts:
-        """What was found of a column, of which a file has the words."""
-        stated = self.stated[name]
-        if isinstance(stated, CategoryFacts) and "range_values" not in words:
-            return CategoryFacts(
-                is_ordered=stated.is_ordered, frequencies=tuple(words["frequencies"])
-            )
-        return read_facts(name, {"sdtype": stated.sdtype, **words})
 
     @property
     def _written(self) -> Mapping[str, Any]:

@@ -50,7 +50,7 @@ class Fitted:
         doubts: For columns whose range did not stand out from the noise, or beyond whose declared
             range many rows lie, what is to be said of it.
         refusals: Sentences on constraints that the found columns cannot meet.
-        settings: Those of the fit; ``None`` in files of earlier versions.
+        settings: Those of the fit.
         told: What else the fit was told, by name, as far as a report is to say it.
         starts: Of a fit that was refined, how many of the answers each earlier model was made of,
             from which the next one started.
@@ -78,8 +78,7 @@ class Fitted:
         """What repeats the fit on simulated answers.
 
         Raises:
-            ValueError: Where nothing was measured, the tables were not kept, or the file is of a
-                version that did not keep the settings.
+            ValueError: Where nothing was measured, or the tables were not kept.
         """
         if self.release is None or self.settings is None:
             raise ValueError("Nothing that could be repeated is known of this fit.")

@@ -91,8 +91,8 @@ def begun_again(fitted: Fitted, epsilon: float) -> Fit:
     Nothing is discovered anew: all codes mean what they meant.
 
     Raises:
-        ValueError: Where nothing was measured, the tables were not kept, or the file is of a
-            version that did not keep the settings; and for an epsilon that is not positive.
+        ValueError: Where nothing was measured, or the tables were not kept; and for an epsilon that
+            is not positive.
     """
     release, settings = fitted.release, fitted.settings
     if release is None or settings is None:

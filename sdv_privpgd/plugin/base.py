@@ -44,7 +44,7 @@ from sdv_privpgd.synthesize.engine import Engine
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
 
-_STATE_VERSION = 8
+_STATE_VERSION = 9
 
 
 class PrivateSynthesizer(
@@ -262,21 +262,10 @@ class PrivateSynthesizer(
 
     def __setstate__(self, state: dict) -> None:
         found = state.get("_state_version")
-        known = {name: value for name, value in state.items() if name != "_state_version"}
-        if found == 5:  # before any synthesizer could be told its engine
-            ledger, unfinished = known.pop("_ledger"), known.pop("_unfinished")
-            usual = {
-                "strategy": self._usual_strategy, "engine": self._usual_engine,
-                "num_particles": None, "penalties": (), "enable_gpu": False, "max_megabytes": None,
-                "target": None, "importance": None,
-            }  # fmt: skip
-            known = {**usual, **known, "_account": Account(ledger, unfinished)}
-        elif found not in (6, 7, _STATE_VERSION):
+        if found != _STATE_VERSION:
             raise VersionError(
                 f"This file holds state version {found!r} of {type(self).__name__}, and "
-                f"sdv-privpgd {version_of('sdv-privpgd')} reads 5 to {_STATE_VERSION}. Install "
-                "the version that wrote it: below 5 it is sdv-privpgd<0.2."
+                f"sdv-privpgd {version_of('sdv-privpgd')} reads {_STATE_VERSION} alone. Install "
+                "the version that wrote it, or fit anew."
             )
-        # Up to 6, nothing said whose a row is; up to 7, all rows counted as 1, in no order.
-        order = {"sequence_by": None, "previous": (), "per_person": ()}
-        vars(self).update({"person_column": None, "weigh_people": False, **order, **known})
+        vars(self).update({name: own for name, own in state.items() if name != "_state_version"})

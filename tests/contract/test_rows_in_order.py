@@ -171,16 +171,6 @@ class TestSdv:
         assert (rows["admitted"] <= rows["left"]).all()
         assert rows.groupby("patient", sort=False)["admitted"].is_monotonic_increasing.all()
 
-    def test_a_file_from_before_orders_has_none(self, synthesizer):
-        state = {
-            name: value
-            for name, value in synthesizer.__getstate__().items()
-            if name not in ("sequence_by", "previous", "per_person")
-        }
-        old = MSTSynthesizer.__new__(MSTSynthesizer)
-        old.__setstate__({**state, "_state_version": 7})
-        assert (old.sequence_by, old.previous, old.per_person) == (None, (), ())
-
 
 class TestHolders:
     def test_a_release_carries_its_order(self, tmp_path):

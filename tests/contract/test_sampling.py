@@ -222,7 +222,7 @@ class TestFiles:
         loaded = cloudpickle.loads(cloudpickle.dumps(fitted))
         pd.testing.assert_frame_equal(fitted.sample(9), loaded.sample(9))
 
-    @pytest.mark.parametrize("found", [0, 999, None])
+    @pytest.mark.parametrize("found", [0, 8, 999, None])
     def test_an_unknown_state_version_is_refused(self, fitted, found):
         state = {**fitted.__getstate__(), "_state_version": found}
         with pytest.raises(VersionError, match=f"state version {found}"):

@@ -1,6 +1,5 @@
 """Every argument of SDV's methods works, or is refused with the reason; silence is silence."""
 
-import copy
 import warnings
 
 import numpy as np
@@ -229,20 +228,3 @@ def test_a_file_is_saved_where_it_is_said_and_loads(fitted, tmp_path):
     fitted.reset_sampling()
     loaded.reset_sampling()
     pd.testing.assert_frame_equal(loaded.sample(9), fitted.sample(9))
-
-
-def test_a_file_of_state_version_5_loads_with_the_engine_of_its_class(fitted):
-    state = copy.deepcopy(fitted).__getstate__()
-    account = state.pop("_account")
-    for name in ("engine", "strategy", "num_particles", "penalties", "enable_gpu", "max_megabytes"):
-        del state[name]
-    state |= {"_state_version": 5, "_ledger": account.ledger, "_unfinished": None}
-    old = MSTSynthesizer.__new__(MSTSynthesizer)
-    old.__setstate__(state)
-    assert (old.strategy, old.engine) == ("mst", "pgm")
-    assert old.ledger == fitted.ledger
-    assert old.privacy_report() == fitted.privacy_report()
-    old.reset_sampling()
-    fitted.reset_sampling()
-    pd.testing.assert_frame_equal(old.sample(9), fitted.sample(9))
-    assert old.__getstate__().keys() == fitted.__getstate__().keys()

@@ -190,15 +190,6 @@ class TestSynthesizers:
         plan = str(made.plan(num_rows=2_000))
         assert "Rows here are people" in " ".join(plan.split())
 
-    def test_of_files_of_before(self):
-        synthesizer = MSTSynthesizer(sdv_tables.metadata_of(dict(self.facts)), 5.0, **BOUND)
-        state = synthesizer.__getstate__()
-        del state["weigh_people"]
-        old = object.__new__(MSTSynthesizer)
-        old.__setstate__({**state, "_state_version": 7})
-        assert old.weigh_people is False
-        assert old._settings() == synthesizer._settings()
-
     def test_rows_in_order_count_as_rows(self):
         columns = {**COLUMNS, "day": {"sdtype": "numerical", "range_min": 0, "range_max": 9}}
         frame = table().assign(day=1)
