@@ -12,7 +12,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/splitting.py``        21  where many rows are, by PrivTree
     ``privacy/thresholding.py``     35  values that nobody declared
     ``privacy/half_spaces.py``      65  where numbers lie, and sides of hyperplanes
-    ``privacy/queries.py``         242  what can be asked, and its sensitivity
+    ``privacy/queries.py``         246  what can be asked, and its sensitivity
     ``privacy/counting.py``        121  what is counted over codes
     ``privacy/dataset.py``          68  codes in memory
     ``privacy/units.py``             8  what a row of a person weighs
@@ -20,7 +20,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/value_counts.py``     89  values, and their counting
     ``privacy/embedding.py``        90  sums of random features of codes
     ``privacy/sampled.py``          94  what steps on samples of rows cost
-    ``privacy/gradients.py``        91  sums of clipped gradients of rows
+    ``privacy/gradients.py``        94  sums of clipped gradients of rows
     ``privacy/ledger.py``          228  the books
     ``privacy/composition.py``      22  more budget, and people of several tables
     ``privacy/measurement.py``      11  a noisy answer
@@ -33,11 +33,11 @@ An auditor reads these files, in this order, with their lines of code:
     ``columns/readings.py``         58  cells of which little is known to codes
     ``columns/scalars.py``         167  numbers, truths and text of cells
     ``columns/dates.py``           135  dates of cells
-    ``sources/source.py``           62  what rows come from
+    ``sources/source.py``           72  what rows come from
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          135  no more than so many rows of a person
 
-These are 2,904 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,921 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,440 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
