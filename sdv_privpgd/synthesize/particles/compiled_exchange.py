@@ -112,6 +112,11 @@ class Residuals(NamedTuple):
             own_strides=_flat([[stride for _, stride in those] for those in siblings]),
         )
 
+    @property
+    def widest(self) -> int:
+        """The most codes of a level. A level has all of its codes, of which few may be supported."""
+        return max(self.maps.shape[2], int(self.widths.max(initial=1)))
+
     def sweep(self, order: np.ndarray, key: int, block: int) -> Iterator[tuple[float, int]]:
         """Moves the codes in blocks of particles, attribute by attribute in this order.
 
@@ -123,7 +128,7 @@ class Residuals(NamedTuple):
         read = float((self.widths.T.ravel()[owners] + _ROW).sum())
         number = self.codes.shape[1]
         num_parts = num_threads() if number * read >= _PARALLEL_FROM else 1
-        scores = np.zeros((num_parts, 2, self.maps.shape[2]), dtype=np.float32)
+        scores = np.zeros((num_parts, 2, self.widest), dtype=np.float32)
         stretch = block * -(-number // (block * _STRETCHES))
         with Threads() as threads:
             for start in range(0, number, stretch):

@@ -226,3 +226,15 @@ def test_errors_name_the_argument_and_the_value():
     grouped = {Grouping(("b",), ((0,),)): {}}
     with pytest.raises(ValueError, match="'b' has 3 codes and groups for 1 of them"):
         ExchangeFinish()(independent(5), DOMAIN, {}, 0, grouped=grouped)
+
+
+def test_scores_have_room_for_groups_of_codes_that_are_not_supported():
+    """Where two codes of four are left, a row of scores over four groups is longer than over codes."""
+    domain = Domain(("a", "b"), (4, 2))
+    groups = Grouping(("a", "b"), ((0, 1, 2, 3), (0, 1)))
+    grouped = {groups: {("a", "b"): GroupedTarget(np.full((4, 2), 1 / 8), 1.0)}}
+    supports = [np.array([1, 2]), np.arange(2)]
+    codes = np.zeros((2, 5), dtype=np.int32)
+    residuals = Residuals.of(codes, domain, {("a",): np.full(4, 0.25)}, supports, grouped)
+    assert residuals.maps.shape[2] == 2
+    assert residuals.widest == 4
