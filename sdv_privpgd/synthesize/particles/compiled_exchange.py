@@ -114,7 +114,7 @@ class Residuals(NamedTuple):
 
     @property
     def widest(self) -> int:
-        """The most codes of a level. A level has all of its codes, of which few may be supported."""
+        """The most codes of a level, which has all of its codes, supported or not."""
         return max(self.maps.shape[2], int(self.widths.max(initial=1)))
 
     def sweep(self, order: np.ndarray, key: int, block: int) -> Iterator[tuple[float, int]]:

@@ -229,7 +229,7 @@ def test_errors_name_the_argument_and_the_value():
 
 
 def test_scores_have_room_for_groups_of_codes_that_are_not_supported():
-    """Where two codes of four are left, a row of scores over four groups is longer than over codes."""
+    """Where two codes of four are left, scores over four groups are longer than over codes."""
     domain = Domain(("a", "b"), (4, 2))
     groups = Grouping(("a", "b"), ((0, 1, 2, 3), (0, 1)))
     grouped = {groups: {("a", "b"): GroupedTarget(np.full((4, 2), 1 / 8), 1.0)}}
