@@ -147,7 +147,8 @@ class TestDiscovery:
             return real(cls, epsilon, delta, adjacency, 1, **more)
 
         plant(PrivacyLedger, "open", classmethod(opened))
-        assert "thresholds" in self.planted(rows_per_person=3)
+        with pytest.raises(ValueError, match="rows_per_person was 1 and is 3"):
+            self.planted(rows_per_person=3)
 
     def test_a_threshold_for_one_column_of_several(self, plant):
         threshold, delta = curating.threshold_for, curating.thresholded_delta

@@ -81,9 +81,9 @@ def test_the_number_of_rows_is_the_noisy_one_where_it_is_private(csv, tmp_path):
         (["--out", "nowhere/out.csv"], "There is no folder nowhere"),
         (["--out", "out.xlsx"], "Cannot write rows to out.xlsx: give a name that ends in .csv"),
         (["--out", "out"], "Cannot write rows to out"),
-        (["--metadata", "none.json"], "Cannot read none.json: No such file"),
+        (["--metadata", "none.json"], "none.json cannot be read: No such file"),
         (["--domain", "none.json"], "none.json"),
-        (["--ledger", "{table}"], "is not a ledger"),
+        (["--ledger", "{table}"], "which is read: it is never overwritten"),
         (["--discovery-share", "0"], "need a public domain: 'age'"),
         (["--discovery-share", "2"], "--discovery-share must be a number"),
         (["--sep", ";"], "name what separates them with --sep"),
@@ -110,7 +110,7 @@ def test_the_input_is_never_overwritten(csv, tmp_path, capsys):
     assert csv.read_bytes() == before
     assert new_files(csv) == set()
     said = capsys.readouterr().err
-    assert said.count("which is read: it is never overwritten") == 2
+    assert said.count("which is read: it is never overwritten") == 3
     assert said.count("A report is a page (.html)") == 2  # whatever is there
     assert SECRET not in said
 
@@ -245,7 +245,7 @@ def test_too_much_is_refused_before_anything_is_read(csv, tmp_path, monkeypatch,
 def test_a_ledger_of_a_run_that_was_killed_stops_the_next(csv, tmp_path, capsys):
     (tmp_path / "ledger.part.json").touch()
     assert declared(csv, "--ledger", tmp_path / "ledger.json", "--force") == 1
-    assert "what it spent is not in the ledger" in capsys.readouterr().err
+    assert "what a killed one had planned stands in its ledger" in capsys.readouterr().err
 
 
 # Other commands
