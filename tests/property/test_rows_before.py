@@ -58,7 +58,8 @@ def kept(source):
 
 
 def name_of(who):
-    return type(who), who
+    """Whose a row is: 1, "1" and true are one person."""
+    return None if who is None else str(int(who)) if isinstance(who, int) else who
 
 
 def day_of(day):
