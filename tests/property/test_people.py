@@ -109,7 +109,7 @@ class Changing:
 
     def __init__(self, *readings):
         self._readings = iter(readings)
-        self.names = ["who", "x"]
+        self.names, self.dtypes = ["who", "x"], {}
 
     def batches(self, names):
         rows = next(self._readings)
