@@ -28,13 +28,10 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
 _WORDS: dict[str, _Person] = {
     **dict.fromkeys(("", "nan", "none", "null", "nat", "na", "n/a", "#n/a", "<na>")),
-    "true": "1",
-    "false": "0",
+    "true": "1.0",
+    "false": "0.0",
 }
 """What texts say that are no ids, in small letters."""
-
-_EXACT = 2**53
-"""From here on floats tell not all whole numbers apart."""
 
 
 class PeopleSource:
@@ -187,11 +184,8 @@ def _person_in(text: str) -> _Person:
 
 
 def _numbered(number: Number, is_whole: bool = False) -> str:
-    """The text of a number: a whole one has its digits, others have the nearest float."""
-    found = real(number)
-    if not is_whole and (abs(found) >= _EXACT or not found.is_integer()):
-        return repr(found)
-    return str(int(number if is_whole else found))
+    """The text of a number: its digits, or those of the nearest float, and of 0.0 for -0.0."""
+    return str(int(number)) if is_whole else repr(real(number) + 0.0)
 
 
 def _rank(places: np.ndarray, counted: np.ndarray | None = None) -> np.ndarray:

@@ -177,6 +177,8 @@ def is_type(node) -> bool:
     """Whether a name is given to a type, for annotations alone."""
     if not isinstance(node, libcst.Assign):
         return False
+    if isinstance(node.value, libcst.BinaryOperation):  # X | None
+        return getattr(node.value.right, "value", "") == "None"
     of = getattr(node.value, "func", getattr(node.value, "value", None))
     return getattr(of, "value", "") in TYPES
 

@@ -32,7 +32,7 @@ from sdv_privpgd.sources.source import SourceError
 
 SPELLED = {
     "nobody": (None, np.nan, pd.NA, pd.NaT, "", " ", "nan", "None", "\u00a0", Decimal("NaN"),
-               object()),
+               "NULL", "NaT", "NA", "n/a", "#N/A", "<NA>", object()),
     "one": (1, 1.0, True, "1", "01", " 1", "1.0", "+1", "1e0", "\uff11", "\ufeff1", b"1", "true",
             Decimal("1.00"), np.uint8(1), np.float32(1)),
     "none at all": (0, -0.0, "0", "-0.0", False),
