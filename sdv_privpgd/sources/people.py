@@ -24,7 +24,7 @@ from sdv_privpgd.sources.source import Batch, Numbered, Source
 _Person = str | None
 """Whose a row is, as ``person_of`` spells it; ``None`` for nobody, who counts as one person."""
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 _WORDS: dict[str, _Person] = {
     **dict.fromkeys(("", "nan", "none", "null", "nat", "na", "n/a", "#n/a", "<na>")),
@@ -129,7 +129,7 @@ class PeopleSource:
         return int.from_bytes(digest, "big") % number
 
 
-def people_in(column: pd.Series, is_whole: bool = False) -> tuple[list[_Person], np.ndarray]:
+def people_in(column: pd.Series, is_whole: bool) -> tuple[list[_Person], np.ndarray]:
     """The people of a private column's cells, and the place of each cell's among them."""
     with quiet():
         if isinstance(column.dtype, pd.CategoricalDtype):

@@ -104,8 +104,8 @@ TESTS = {
     "readings": (TALLIES, PEOPLE, *units("ranges", "outside", folder="discovery")),
     "scalars": CELLS,
     "dates": CELLS,
-    "source": (TALLIES, ANY_PEOPLE, "tests/unit/test_progress.py"),
-    "frames": (TALLIES, ANY_PEOPLE, *units("titles", folder="sources")),
+    "source": (TALLIES, "tests/unit/test_progress.py"),
+    "frames": (*units("titles", folder="sources"), "tests/unit/test_progress.py"),
     "people": (ANY_PEOPLE, PEOPLE),
 }
 """Those that can notice a fault in a module: by default those of the accounting."""

@@ -27,15 +27,15 @@ from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 from sdv_privpgd.sources import frames
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.opening import of_people, of_visits
-from sdv_privpgd.sources.people import PeopleSource
+from sdv_privpgd.sources.people import PeopleSource, person_of
 from sdv_privpgd.sources.source import SourceError
 
 SPELLED = {
     "nobody": (None, np.nan, pd.NA, pd.NaT, "", " ", "nan", "None", "\u00a0", Decimal("NaN"),
                "NULL", "NaT", "NA", "n/a", "#N/A", "<NA>", object()),
-    "one": (1, 1.0, True, "1", "01", " 1", "1.0", "+1", "1e0", "\uff11", "\ufeff1", b"1", "true",
-            Decimal("1.00"), np.uint8(1), np.float32(1)),
-    "none at all": (0, -0.0, "0", "-0.0", False),
+    "one": (1, 1.0, True, "1", "01", " 1", "1.0", "+1", "1e0", "1E0", "\uff11", "\ufeff1", b"1",
+            "true", Decimal("1.00"), np.uint8(1), np.float32(1)),
+    "none at all": (0, -0.0, "0", "-0.0", False, "False"),
     "large": (10**17 + 1, 1e17, "100000000000000001", "1e+17", Decimal(10**17)),
     "part": (1.5, "1.50", Decimal("1.5")),
     "day": (datetime.date(2024, 1, 31), pd.Timestamp("2024-01-31"), "2024-01-31 00:00:00"),
@@ -77,6 +77,12 @@ def name(who):
 @pytest.fixture(autouse=True)
 def whole_blocks(monkeypatch):
     monkeypatch.setattr(frames, "_BLOCK", frames._BLOCK)
+
+
+def test_all_spellings_of_a_person_are_one_and_no_other_person():
+    found = [{person_of(cell) for cell in spelled} for spelled in SPELLED.values()]
+    assert {len(each) for each in found} == {1}
+    assert len(set.union(*found)) == len(SPELLED)
 
 
 @given(rows=ROWS, most=st.integers(1, 4), block=st.integers(1, 50))
