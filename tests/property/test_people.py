@@ -27,7 +27,7 @@ from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 from sdv_privpgd.sources import frames
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.opening import of_people, of_visits
-from sdv_privpgd.sources.people import PeopleSource, person_of
+from sdv_privpgd.sources.people import PeopleSource, people_in, person_of
 from sdv_privpgd.sources.source import SourceError
 
 SPELLED = {
@@ -108,6 +108,40 @@ def test_a_whole_person_changes_their_own_rows_alone(rows, others, most, block, 
     without, with_all = (kept(source_of(each, most, block)) for each in (rows, mixed))
     assert [row for row in with_all if name(row[0]) != who] == without
     assert len(with_all) - len(without) <= most
+
+
+@pytest.mark.parametrize("dtype", [object, "category", np.float64, "Float64", np.float32])
+def test_cells_of_all_dtypes_say_whose_a_row_is(dtype):
+    people, places = people_in(pd.Series([2, None, 1, 2, None, 2], dtype=dtype), False)
+    assert [people[place] for place in places] == ["2.0", None, "1.0", "2.0", None, "2.0"]
+    none, places = people_in(pd.Series([], dtype=dtype), False)
+    assert (none, places.tolist()) == ([None], [])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "people"), [(np.int64, 2), (np.uint64, 2), ("Int64", 2), (object, 1)]
+)
+def test_whole_numbers_of_a_source_that_has_nothing_else_keep_their_digits(dtype, people):
+    who = pd.Series([2**53, 2**53 + 1], dtype=dtype)
+    source = PeopleSource(FrameSource({"who": who, "x": who}), "who", 1)
+    assert source.num_rows() == people == len(kept(source))
+
+
+class OneReading(FrameSource):
+    """As a connection to a database, which has one reading at a time."""
+
+    under_way = False
+
+    def batches(self, names):
+        assert not self.under_way
+        self.under_way = True
+        yield from super().batches(names)
+        self.under_way = False
+
+
+def test_a_reading_ends_before_the_next_one_begins():
+    rows = {"who": pd.Series([1, 1, 2]), "x": pd.Series([0, 1, 2])}
+    assert len(kept(PeopleSource(OneReading(rows), "who", 1))) == 2
 
 
 class Changing:
