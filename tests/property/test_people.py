@@ -206,6 +206,13 @@ def test_each_row_of_a_person_is_as_likely():
     assert (np.abs(counts / 2_000 - 0.3) < 6 * np.sqrt(0.3 * 0.7 / 2_000)).all()
 
 
+def test_whose_rows_they_are_decides_which_of_them_stay():
+    """And not how many they are alone: those of two people, all alike, do not stay together."""
+    rows = {"who": pd.Series(["A", "B"] * 10), "x": pd.Series(range(20))}
+    found = [[x for _, x in kept(PeopleSource(FrameSource(rows), "who", 1))] for _ in range(50)]
+    assert any(one // 2 != other // 2 for one, other in found)
+
+
 class Unreadable(FrameSource):
     """Rows that nobody may read."""
 
