@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.columns.scalars import Number, canonical, cells, quiet, real
 from sdv_privpgd.sources.source import Batch, Numbered, Source
 
@@ -51,7 +52,7 @@ class PeopleSource:
         self.inner, self._person, self._most = inner, person, most
         self.people = person, most, numbered
         self.numbered = Numbered.among(inner.names, most) if numbered else None
-        self._is_whole = are_whole(inner, person)
+        self._is_whole = is_whole(inner.dtypes.get(person))  # no cell can be a float then
         self._key = secrets.token_bytes(32)
 
     @property
@@ -134,7 +135,7 @@ def people_in(column: pd.Series, is_whole: bool) -> tuple[list[_Person], np.ndar
     with quiet():
         if isinstance(column.dtype, pd.CategoricalDtype):
             listed, at = cells(pd.Series(column.cat.categories)), column.cat.codes.to_numpy()
-        elif getattr(column.dtype, "kind", "O") in "biuf":
+        elif column.dtype.kind in "biuf":
             at, distinct = pd.factorize(column)
             listed = cells(pd.Series(distinct))
         else:
@@ -144,11 +145,6 @@ def people_in(column: pd.Series, is_whole: bool) -> tuple[list[_Person], np.ndar
         whose = [person_of(cell, is_whole) for cell in [*listed, None]]
         places = [found.setdefault(each, len(found)) for each in whose]
         return list(found), np.array(places, dtype=np.int64)[at]  # -1, the last one, is missing
-
-
-def are_whole(source: Source, person: str) -> bool:
-    """Whether a source's ids are whole numbers by its schema, so that no cell can be a float."""
-    return getattr(source.dtypes.get(person), "kind", "O") in "iu"
 
 
 def person_of(cell: Any, is_whole: bool = False) -> _Person:

@@ -175,6 +175,8 @@ class Planter(libcst.CSTVisitor):
 
 def is_type(node) -> bool:
     """Whether a name is given to a type, for annotations alone."""
+    if isinstance(node, libcst.AnnAssign):
+        return getattr(node.annotation.annotation, "value", "") == "TypeAlias"
     if not isinstance(node, libcst.Assign):
         return False
     if isinstance(node.value, libcst.BinaryOperation):  # X | None

@@ -44,6 +44,8 @@ SPELLED = {
     "a": ("a",),
     "hexadecimal": ("12e4567",),
     "another": ("12e4568",),
+    "two words": ("Ann B", "Ann  B", " Ann\tB"),
+    "no text": (b"\xff", "\ufffd"),
 }  # fmt: skip
 """Cells that name a person, of some people."""
 
@@ -125,6 +127,21 @@ def test_whole_numbers_of_a_source_that_has_nothing_else_keep_their_digits(dtype
     who = pd.Series([2**53, 2**53 + 1], dtype=dtype)
     source = PeopleSource(FrameSource({"who": who, "x": who}), "who", 1)
     assert source.num_rows() == people == len(kept(source))
+
+
+class Unknown:
+    """An object that is not to be asked anything."""
+
+    def __eq__(self, other):
+        raise AssertionError("It was compared.")
+
+    def __hash__(self):
+        raise AssertionError("It was looked up.")
+
+
+def test_unknown_objects_are_nobody_and_are_not_asked():
+    people, places = people_in(pd.Series([1, Unknown(), True, Unknown()], dtype=object), False)
+    assert [people[place] for place in places] == ["1.0", None, "1.0", None]
 
 
 class OneReading(FrameSource):
