@@ -13,7 +13,7 @@ from sdv_privpgd.progress import Shares, one_step
 from sdv_privpgd.select.fixed import AllKWay
 from sdv_privpgd.sources import frames
 from sdv_privpgd.sources.frames import FrameSource
-from sdv_privpgd.sources.source import Batch, in_batches, total_of
+from sdv_privpgd.sources.source import Batch, Numbered, in_batches, total_of
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
 
@@ -149,5 +149,11 @@ def test_a_frame_is_read_in_parts_of_which_each_says_how_much_is_read(monkeypatc
     parts = [*source.batches(["b"])]
     assert [part.done for part in parts] == [0.4, 0.8, 1.0]
     assert ["".join(part.columns["b"]) for part in parts] == ["vw", "xy", "z"]
-    nothing = FrameSource({}, ["b", "b"])
-    assert (nothing.names, nothing.num_rows(), [*nothing.batches([])]) == (["b", "b"], 0, [])
+    nothing = FrameSource({})
+    assert (nothing.names, nothing.num_rows(), [*nothing.batches([])]) == ([], 0, [])
+
+
+def test_a_frame_names_all_of_its_columns_and_who_numbers_its_rows():
+    assert FrameSource.of(pd.DataFrame([[1, 2]], columns=["b", "b"])).names == ["b", "b"]
+    numbered = FrameSource({"n": pd.Series([1])}, numbered=Numbered("n", 2))
+    assert (numbered.names, numbered.numbered) == (["n"], Numbered("n", 2))
