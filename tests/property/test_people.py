@@ -28,7 +28,7 @@ from sdv_privpgd.sources import frames
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.opening import of_people, of_visits
 from sdv_privpgd.sources.people import PeopleSource, people_in, person_of
-from sdv_privpgd.sources.source import SourceError
+from sdv_privpgd.sources.source import Batch, SourceError
 
 SPELLED = {
     "nobody": (None, np.nan, pd.NA, pd.NaT, "", " ", "nan", "None", "\u00a0", Decimal("NaN"),
@@ -144,6 +144,23 @@ class Unknown:
 def test_unknown_objects_are_nobody_and_are_not_asked():
     people, places = people_in(pd.Series([1, Unknown(), True, Unknown()], dtype=object), False)
     assert [people[place] for place in places] == ["1.0", None, "1.0", None]
+
+
+class Gappy(FrameSource):
+    """Rows of which some parts are empty, as those of a file can be."""
+
+    def batches(self, names):
+        for part in (slice(0), slice(2), slice(0), slice(2, None)):
+            yield Batch(1.0, {name: self.columns[name].iloc[part] for name in names})
+
+
+def test_a_part_without_rows_changes_nothing():
+    rows = {"who": pd.Series([1, 1, 1]), "x": pd.Series([0, 1, 2])}
+    for most in (1, 2, 3):
+        sources = [PeopleSource(made(rows), "who", most) for made in (Gappy, FrameSource)]
+        for source in sources:
+            source._key = b"one key of both"
+        assert kept(sources[0]) == kept(sources[1])
 
 
 class OneReading(FrameSource):
