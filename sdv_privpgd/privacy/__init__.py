@@ -35,10 +35,10 @@ An auditor reads these files, in this order, with their lines of code:
     ``columns/dates.py``           135  dates of cells
     ``sources/source.py``           72  what rows come from
     ``sources/frames.py``           31  frames of pandas
-    ``sources/people.py``          135  no more than so many rows of a person
+    ``sources/people.py``          130  no more than so many rows of a person
 
-These are 2,921 lines of code. Who has rows in files, databases or clusters, or wants them in order,
-reads, of these 1,440 what the rows come through; they hand out cells, keep none but those of rows
+These are 2,916 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+reads, of these 1,442 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
     ``sources/opening.py``          77  the source of what a user has
@@ -52,9 +52,9 @@ before, and count none but for the cluster:
     ``sources/dialect.py``         134  how texts are written
     ``sources/kinds.py``            24  kinds of files
     ``sources/retyped.py``          35  dtypes that a user names
-    ``sources/spark.py``           164  tallies to the workers of a cluster
+    ``sources/spark.py``           165  tallies to the workers of a cluster
     ``sources/spark_tasks.py``     105  what the workers do
-    ``sources/visits.py``          132  at most so many rows of a person, in order
+    ``sources/visits.py``          133  at most so many rows of a person, in order
 
 What they call besides holds no record: ``domain`` and the cells of
 ``columns/`` are public facts. The first fifteen need numpy, scipy and mpmath alone. ``looking``,

@@ -18,23 +18,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.columns.scalars import Number, canonical, cells, quiet, real
 from sdv_privpgd.sources.source import Batch, Numbered, Source
 
 _Person = str | None
 """Whose a row is, as ``person_of`` spells it; ``None`` for nobody, who counts as one person."""
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 _WORDS: dict[str, _Person] = {
     **dict.fromkeys(("", "nan", "none", "null", "nat", "na", "n/a", "#n/a", "<na>")),
-    "true": "1",
-    "false": "0",
+    "true": "1.0",
+    "false": "0.0",
 }
 """What texts say that are no ids, in small letters."""
-
-_EXACT = 2**53
-"""From here on floats tell not all whole numbers apart."""
 
 
 class PeopleSource:
@@ -54,7 +52,7 @@ class PeopleSource:
         self.inner, self._person, self._most = inner, person, most
         self.people = person, most, numbered
         self.numbered = Numbered.among(inner.names, most) if numbered else None
-        self._is_whole = are_whole(inner, person)
+        self._is_whole = is_whole(inner.dtypes.get(person))  # no cell can be a float then
         self._key = secrets.token_bytes(32)
 
     @property
@@ -132,12 +130,12 @@ class PeopleSource:
         return int.from_bytes(digest, "big") % number
 
 
-def people_in(column: pd.Series, is_whole: bool = False) -> tuple[list[_Person], np.ndarray]:
+def people_in(column: pd.Series, is_whole: bool) -> tuple[list[_Person], np.ndarray]:
     """The people of a private column's cells, and the place of each cell's among them."""
     with quiet():
         if isinstance(column.dtype, pd.CategoricalDtype):
             listed, at = cells(pd.Series(column.cat.categories)), column.cat.codes.to_numpy()
-        elif getattr(column.dtype, "kind", "O") in "biuf":
+        elif column.dtype.kind in "biuf":
             at, distinct = pd.factorize(column)
             listed = cells(pd.Series(distinct))
         else:
@@ -147,11 +145,6 @@ def people_in(column: pd.Series, is_whole: bool = False) -> tuple[list[_Person],
         whose = [person_of(cell, is_whole) for cell in [*listed, None]]
         places = [found.setdefault(each, len(found)) for each in whose]
         return list(found), np.array(places, dtype=np.int64)[at]  # -1, the last one, is missing
-
-
-def are_whole(source: Source, person: str) -> bool:
-    """Whether a source's ids are whole numbers by its schema, so that no cell can be a float."""
-    return getattr(source.dtypes.get(person), "kind", "O") in "iu"
 
 
 def person_of(cell: Any, is_whole: bool = False) -> _Person:
@@ -187,11 +180,8 @@ def _person_in(text: str) -> _Person:
 
 
 def _numbered(number: Number, is_whole: bool = False) -> str:
-    """The text of a number: a whole one has its digits, others have the nearest float."""
-    found = real(number)
-    if not is_whole and (abs(found) >= _EXACT or not found.is_integer()):
-        return repr(found)
-    return str(int(number if is_whole else found))
+    """The text of a number: its digits, or those of the nearest float, and of 0.0 for -0.0."""
+    return str(int(number)) if is_whole else repr(real(number) + 0.0)
 
 
 def _rank(places: np.ndarray, counted: np.ndarray | None = None) -> np.ndarray:

@@ -22,8 +22,9 @@ from uuid import uuid4
 import pandas as pd
 import pyarrow as pa
 
+from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.sources.arrow import dtypes_of
-from sdv_privpgd.sources.people import are_whole, person_of
+from sdv_privpgd.sources.people import person_of
 from sdv_privpgd.sources.source import Batch, Columns, Numbered, SourceError, Tally, Total
 from sdv_privpgd.sources.spark_tasks import (
     ROW,
@@ -141,7 +142,7 @@ class SparkSource:
         drawn = f"xxhash64('{secrets.token_hex(16)}', {hashed})"
         whose = f"__whose_{secrets.token_hex(8)}"
         spelled = _quoted(person)
-        if not are_whole(self, person):
+        if not is_whole(self.dtypes.get(person)):
             self._session.udf.register(_SPELLING, person_of, "string")
             spelled = f"{_SPELLING}({spelled})"
         window = f"PARTITION BY {whose} ORDER BY {drawn}"

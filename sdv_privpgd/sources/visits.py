@@ -16,10 +16,11 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.columns.visits import Visits, time_between
-from sdv_privpgd.sources.people import are_whole, people_in
+from sdv_privpgd.sources.people import people_in
 from sdv_privpgd.sources.source import Batch, Source
 
 
@@ -37,7 +38,7 @@ class VisitsSource:
         """Takes a source, the order of a person's rows, and what is public of its column."""
         self.inner, self._visits, self._clock = inner, visits, clock
         self.people = visits.person, visits.most, False
-        self._is_whole = are_whole(inner, visits.person)
+        self._is_whole = is_whole(inner.dtypes.get(visits.person))
         self._key = secrets.token_bytes(32)
 
     @property

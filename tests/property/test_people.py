@@ -27,23 +27,27 @@ from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 from sdv_privpgd.sources import frames
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.opening import of_people, of_visits
-from sdv_privpgd.sources.people import PeopleSource
-from sdv_privpgd.sources.source import SourceError
+from sdv_privpgd.sources.people import PeopleSource, people_in, person_of
+from sdv_privpgd.sources.source import Batch, SourceError
 
 SPELLED = {
     "nobody": (None, np.nan, pd.NA, pd.NaT, "", " ", "nan", "None", "\u00a0", Decimal("NaN"),
-               object()),
-    "one": (1, 1.0, True, "1", "01", " 1", "1.0", "+1", "1e0", "\uff11", "\ufeff1", b"1", "true",
-            Decimal("1.00"), np.uint8(1), np.float32(1)),
-    "none at all": (0, -0.0, "0", "-0.0", False),
+               "NULL", "NaT", "NA", "n/a", "#N/A", "<NA>", object()),
+    "one": (1, 1.0, True, "1", "01", " 1", "1.0", "+1", "1e0", "1E0", "\uff11", "\ufeff1", b"1",
+            "true", Decimal("1.00"), np.uint8(1), np.float32(1)),
+    "none at all": (0, -0.0, "0", "-0.0", False, "False"),
     "large": (10**17 + 1, 1e17, "100000000000000001", "1e+17", Decimal(10**17)),
+    "infinite": (10**400, "1" + 400 * "0", np.inf, "inf"),
     "part": (1.5, "1.50", Decimal("1.5")),
-    "day": (datetime.date(2024, 1, 31), pd.Timestamp("2024-01-31"), "2024-01-31 00:00:00"),
+    "day": (datetime.date(2024, 1, 31), pd.Timestamp("2024-01-31"), "2024-01-31 00:00:00",
+            "2024-01-31T00:00:00"),
     "accented": ("Zo\u00e9", "Zoe\u0301", " Zo\u00e9\x00"),
     "A": ("A", "A ", b"A", "\tA"),
     "a": ("a",),
     "hexadecimal": ("12e4567",),
     "another": ("12e4568",),
+    "two words": ("Ann B", "Ann  B", " Ann\tB"),
+    "no text": (b"\xff", "\ufffd"),
 }  # fmt: skip
 """Cells that name a person, of some people."""
 
@@ -79,6 +83,12 @@ def whole_blocks(monkeypatch):
     monkeypatch.setattr(frames, "_BLOCK", frames._BLOCK)
 
 
+def test_all_spellings_of_a_person_are_one_and_no_other_person():
+    found = [{person_of(cell) for cell in spelled} for spelled in SPELLED.values()]
+    assert {len(each) for each in found} == {1}
+    assert len(set.union(*found)) == len(SPELLED)
+
+
 @given(rows=ROWS, most=st.integers(1, 4), block=st.integers(1, 50))
 def test_each_person_has_as_many_rows_as_may_be(rows, most, block):
     source = source_of(rows, most, block)
@@ -104,12 +114,78 @@ def test_a_whole_person_changes_their_own_rows_alone(rows, others, most, block, 
     assert len(with_all) - len(without) <= most
 
 
+@pytest.mark.parametrize("dtype", [object, "category", np.float64, "Float64", np.float32])
+def test_cells_of_all_dtypes_say_whose_a_row_is(dtype):
+    people, places = people_in(pd.Series([2, None, 1, 2, None, 2], dtype=dtype), False)
+    assert [people[place] for place in places] == ["2.0", None, "1.0", "2.0", None, "2.0"]
+    none, places = people_in(pd.Series([], dtype=dtype), False)
+    assert (none, places.tolist()) == ([None], [])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "people"), [(np.int64, 2), (np.uint64, 2), ("Int64", 2), (object, 1)]
+)
+def test_whole_numbers_of_a_source_that_has_nothing_else_keep_their_digits(dtype, people):
+    who = pd.Series([2**53, 2**53 + 1], dtype=dtype)
+    source = PeopleSource(FrameSource({"who": who, "x": who}), "who", 1)
+    assert source.num_rows() == people == len(kept(source))
+
+
+class Unknown:
+    """An object that is not to be asked anything."""
+
+    def __eq__(self, other):
+        raise AssertionError("It was compared.")
+
+    def __hash__(self):
+        raise AssertionError("It was looked up.")
+
+
+def test_unknown_objects_are_nobody_and_are_not_asked():
+    people, places = people_in(pd.Series([1, Unknown(), True, Unknown()], dtype=object), False)
+    assert [people[place] for place in places] == ["1.0", None, "1.0", None]
+
+
+class Gappy(FrameSource):
+    """Rows of which some parts are empty, as those of a file can be."""
+
+    def batches(self, names):
+        for part in (slice(0), slice(2), slice(0), slice(2, None)):
+            yield Batch(1.0, {name: self.columns[name].iloc[part] for name in names})
+
+
+def test_a_part_without_rows_changes_nothing():
+    rows = {"who": pd.Series([1, 1, 1]), "x": pd.Series([0, 1, 2])}
+    for most in (1, 2, 3):
+        sources = [PeopleSource(made(rows), "who", most) for made in (Gappy, FrameSource)]
+        for source in sources:
+            source._key = b"one key of both"
+        assert kept(sources[0]) == kept(sources[1])
+
+
+class OneReading(FrameSource):
+    """As a connection to a database, which has one reading at a time."""
+
+    under_way = False
+
+    def batches(self, names):
+        assert not self.under_way
+        self.under_way = True
+        yield from super().batches(names)
+        self.under_way = False
+
+
+def test_a_reading_ends_before_the_next_one_begins():
+    rows = {"who": pd.Series([1, 1, 2]), "x": pd.Series([0, 1, 2])}
+    assert len(kept(PeopleSource(OneReading(rows), "who", 1))) == 2
+
+
 class Changing:
     """A source with other rows at each reading, as a table that somebody writes to."""
 
     def __init__(self, *readings):
         self._readings = iter(readings)
-        self.names = ["who", "x"]
+        self.names, self.dtypes = ["who", "x"], {}
 
     def batches(self, names):
         rows = next(self._readings)
@@ -164,6 +240,13 @@ def test_each_row_of_a_person_is_as_likely():
         counts[[row[1] for row in kept(source)]] += 1
     # Six standard deviations of 2,000 draws with a chance of .3.
     assert (np.abs(counts / 2_000 - 0.3) < 6 * np.sqrt(0.3 * 0.7 / 2_000)).all()
+
+
+def test_whose_rows_they_are_decides_which_of_them_stay():
+    """And not how many they are alone: those of two people, all alike, do not stay together."""
+    rows = {"who": pd.Series(["A", "B"] * 10), "x": pd.Series(range(20))}
+    found = [[x for _, x in kept(PeopleSource(FrameSource(rows), "who", 1))] for _ in range(50)]
+    assert any(one // 2 != other // 2 for one, other in found)
 
 
 class Unreadable(FrameSource):

@@ -1,6 +1,7 @@
 """What is told of the work that goes on: its steps are public."""
 
 import numpy as np
+import pandas as pd
 
 from sdv_privpgd import ParticleGradientDescent, PrivacyLedger, pipeline, synthesizer  # noqa: F401
 from sdv_privpgd.domain import Domain
@@ -10,6 +11,9 @@ from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.progress import Shares, one_step
 from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.sources import frames
+from sdv_privpgd.sources.frames import FrameSource
+from sdv_privpgd.sources.source import Batch, Numbered, in_batches, total_of
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 4))
 
@@ -42,8 +46,8 @@ def test_steps_are_those_that_the_domain_and_the_settings_fix():
     assert all(stages == first for stages in others)
 
 
-def told(share):
-    """What a stage is told of shares, as steps."""
+def recorded():
+    """A progress, and what it is told: its steps."""
     seen = []
 
     def record(items, stage):
@@ -52,6 +56,12 @@ def told(share):
             yield item
         seen.append((stage, "end"))
 
+    return record, seen
+
+
+def told(share):
+    """What a stage is told of shares, as steps."""
+    record, seen = recorded()
     shares = Shares(record, "work")
     for each in share:
         shares.reach(each)
@@ -77,3 +87,73 @@ def test_work_without_a_loop_is_a_stage_of_one_step():
     with one_step(record, "work"):
         seen.append("work")
     assert seen == ["work begins", "work", "work ends"]
+
+
+class Parts:
+    """A source of parts of two rows, each of which says which share is read after it."""
+
+    def __init__(self, *shares):
+        self._shares = shares
+
+    def batches(self, names):
+        for share in self._shares:
+            yield Batch(share, {name: [1, 2] for name in names})
+
+
+class Far:
+    """A cluster of six rows."""
+
+    def total(self, names, tally):
+        total = tally.zero()
+        tally.add(total, {name: [1, 2] * 3 for name in names})
+        return total
+
+    def of_people(self, person, most, *, numbered=False):
+        raise NotImplementedError
+
+
+class Lengths:
+    def zero(self):
+        return {}
+
+    def add(self, total, item):
+        for name, cells in item.items():
+            total[name] = total.get(name, 0) + len(cells)
+
+    merge = add
+
+
+def test_a_reading_is_a_stage_of_as_many_steps_for_any_rows():
+    every = [*[("read", step) for step in range(100)], ("read", "end")]
+    for source, number in ((Parts(), None), (Parts(0.2, 0.5), 4), (Far(), 6)):
+        record, seen = recorded()
+        total = total_of(source, ["x"], Lengths(), "read", record)
+        assert total == total_of(source, ["x"], Lengths(), "read")
+        assert total.get("x") == number
+        assert seen == every
+
+
+def test_a_part_of_the_rows_is_read_once_the_next_one_is_asked_for():
+    record, seen = recorded()
+    steps = [len(seen) for _ in in_batches(Parts(0.2, 0.5), ["x"], "read", record)]
+    assert steps == [1, 21]
+    assert [*in_batches(Parts(0.2), ["x"], "read")] == [{"x": [1, 2]}]
+
+
+def test_a_frame_is_read_in_parts_of_which_each_says_how_much_is_read(monkeypatch):
+    source = FrameSource.of(pd.DataFrame({1: range(5), "b": list("vwxyz")}))
+    assert [part.done for part in source.batches(["b"])] == [1.0]
+    monkeypatch.setattr(frames, "_BLOCK", 2)
+    assert (source.names, source.num_rows(), source.numbered) == (["1", "b"], 5, None)
+    assert source.dtypes == {"1": np.int64, "b": object}
+    parts = [*source.batches(["b"])]
+    assert [part.done for part in parts] == [0.4, 0.8, 1.0]
+    assert ["".join(part.columns["b"]) for part in parts] == ["vw", "xy", "z"]
+    nothing = FrameSource({})
+    assert (nothing.names, nothing.num_rows(), [*nothing.batches([])]) == ([], 0, [])
+
+
+def test_a_frame_names_all_of_its_columns_and_who_numbers_its_rows():
+    assert FrameSource.of(pd.DataFrame([[1, 2]], columns=["b", "b"])).names == ["b", "b"]
+    numbered = FrameSource({"n": pd.Series([1])}, numbered=Numbered("n", 2))
+    assert (numbered.names, numbered.numbered) == (["n"], Numbered("n", 2))

@@ -217,6 +217,15 @@ def test_a_table_is_encoded_in_the_order_of_the_schema():
     assert encode_table(table, Schema.from_sdv(facts)).tolist() == [[1, 5], [0, 0], [2, 3]]
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_table_may_have_one_column_or_none_and_the_reading_is_a_stage(number):
+    columns = {name: pd.Series([True, False]) for name in ["x"][:number]}
+    schema, seen = Schema.from_sdv({name: {"sdtype": "boolean"} for name in columns}), []
+    codes = encode_table(columns, schema, lambda items, stage: seen.append(stage) or items)
+    assert codes.shape == (2 * number, number)
+    assert seen == ["encode"]
+
+
 @pytest.mark.parametrize("block", [1, 2, 100])
 def test_a_table_is_encoded_the_same_in_blocks_of_any_size(block, monkeypatch):
     table = sdv_tables.table(50)

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sdv_privpgd.damage import digest_of
 from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of, mu_squared_of_range
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
@@ -60,6 +61,7 @@ class TestPlainValues:
 
     def test_of_a_ledger(self):
         plain = self.ledger.to_dict()
+        assert plain.pop("digest") == digest_of(plain)
         assert len(plain.pop("charges")) == 3
         left = 1e-5 - 6e-9
         other = Fraction(2, 64) + mu_squared_of_range(Fraction(4 * 2, 25)) + Fraction(1, 400)

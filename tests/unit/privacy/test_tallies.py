@@ -200,6 +200,11 @@ def test_what_is_seen_counts_as_often_as_it_weighs():
     assert values["size"] == [(-2.0, 6), (1.5, 12), (7.0, 6), (None, 12)]
 
 
+def test_the_numbers_of_rows_have_a_name_that_no_column_has():
+    assert Numbered.among(["a"], 3) == ("number", 3)
+    assert Numbered.among(["number_", "number", "Number"], 2) == ("number__", 2)
+
+
 class TestEncodings:
     facts = MappingProxyType({name: {"sdtype": "boolean"} for name in ("number", "number'")})
 
