@@ -13,6 +13,7 @@ from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.sources import arrow, frames, people
+from sdv_privpgd.sources.csv import CsvFiles
 from sdv_privpgd.sources.opening import of_people, of_visits, open_source
 
 COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Boolean(), "town": Categorical()}
@@ -38,7 +39,7 @@ def table(who="whole numbers", num_rows=700):
 
 def of_csv(frame, folder):
     frame.to_csv(folder / "visits.csv", index=False)
-    return folder / "visits.csv"
+    return CsvFiles(folder / "visits.csv", header=True)
 
 
 @pytest.fixture(autouse=True)

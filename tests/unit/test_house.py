@@ -7,7 +7,7 @@ MOST = {
     "package lines": 57_100,
     "package lines of code": 37_900,
     "package files": 410,
-    "test lines": 48_600,
+    "test lines": 48_700,
     "constants": 500,
     "floors": 17,
     "circles": 0,
