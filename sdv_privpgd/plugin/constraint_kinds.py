@@ -22,6 +22,11 @@ class FixedCombinations(cag.FixedCombinations):
             write it from documentation. A column whose categories are not declared has those that
             occur here.
         table_name: As in SDV.
+
+    >>> import pandas as pd
+    >>> towns = FixedCombinations(["country", "town"], [("AT", "Graz"), ("DE", "Ulm")])
+    >>> towns.are_listed(pd.DataFrame({"country": ["AT", "AT"], "town": ["Graz", "Ulm"]})).tolist()
+    [True, False]
     """
 
     def __init__(

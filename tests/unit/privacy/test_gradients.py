@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdv_privpgd.damage import digest_of
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy.accounting import epsilon_of
@@ -175,6 +176,7 @@ def test_a_file_with_another_delta_for_the_same_adjacency_is_refused():
     train(held, Toy())
     facts = json.loads(held.ledger.to_json())
     facts["charges"][0]["delta"] = "0"
+    facts["digest"] = digest_of(facts)
     with pytest.raises(ValueError, match="two deltas"):
         read_ledger(json.dumps(facts))
 

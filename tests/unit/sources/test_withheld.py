@@ -127,7 +127,14 @@ def quotes(handler):
 
 
 def test_of_an_error_that_was_caught_its_kind_alone_is_used():
-    assert {f"{path.name}:{line}" for path, each in handlers() for line in quotes(each)} == set()
+    """``sealed`` clears an error's frames and raises it again, and looks at no word of it."""
+    found = {
+        path.name
+        for path, each in handlers()
+        for line in quotes(each)
+        if "_clear(error, before)" not in path.read_text().splitlines()[line - 1]
+    }
+    assert found == set()
 
 
 def test_an_error_that_follows_another_one_hides_it():
