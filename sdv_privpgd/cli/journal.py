@@ -53,11 +53,6 @@ class Journal:
         if self._found is not None:
             self.earlier = self._read(self._found)
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether the file says what was spent."""
-        return self._place is not None and self.failure is None and self.planned is None
-
     @contextmanager
     def ahead(
         self,
