@@ -9,12 +9,12 @@ from pathlib import Path
 def attach_stub(package: str, file: str) -> tuple[Callable[[str], object], list[str]]:
     """Returns ``__getattr__`` and ``__all__`` of a package, by the ``__init__.pyi`` beside it.
 
-    The stub has a line ``from .module import name`` for each public name. Type checkers read the
+    The stub has a line ``from .module import name`` for each public name, or one with a whole path. Type checkers read the
     same lines.
     """
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     homes = {
-        alias.name: f"{package}.{node.module}"
+        alias.name: f"{package}.{node.module}" if node.level else str(node.module)
         for node in stub.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names

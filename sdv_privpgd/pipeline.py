@@ -8,13 +8,12 @@ import numpy as np
 
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.evidence import surely_held
-from sdv_privpgd.matching import require_match
+from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, Query
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine, Model
 
 COUNT_SHARE = Fraction(1, 100)
@@ -43,19 +42,17 @@ class Release:
     held: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
-def run(
-    curator: Curator, strategy: Strategy, engine: Engine, *, progress: Progress = silent
-) -> Release:
+def run(curator: Curator, method: Method, *, progress: Progress = silent) -> Release:
     """Selects, measures and synthesizes.
 
     Privacy: the ledger's budget. Only ``ask`` reaches the table, through the curator. The model is
     post-processing of the answers, so ``fit`` can be repeated from them at no cost.
 
-    Raises ``MatchError`` before anything is spent where the two do not go together.
+    Raises ``MatchError`` before anything is spent where it cannot model what it would ask.
     """
-    require_match(strategy, engine, curator.domain)
-    ask(curator, strategy, engine, progress=progress)
-    return fit(Answers.of(curator, engine), engine, progress=progress)
+    method.require(curator.domain)
+    ask(curator, method, progress=progress)
+    return fit(Answers.of(curator, method), method, progress=progress)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,20 +84,19 @@ class Answers:
 
 def ask(
     curator: Curator,
-    strategy: Strategy,
-    engine: Engine,
+    method: Method,
     *,
     again: bool = False,
     progress: Progress = silent,
 ) -> None:
-    """Asks for the number of rows, the engine's statistics and the strategy's tables.
+    """Asks for the number of rows, the engine's statistics and the method's own queries.
 
     This spends all that is left of the curator's budget. What it has already answered is not asked
     once more, unless all that was answered with noise is to be asked ``again``.
     """
     budget = curator.ledger.remaining
     known = [m.query for m in curator.measurements if not (again and m.stddev)]
-    queries = engine.statistics(curator.domain)  # refuses, if it does, before anything is spent
+    queries = method.statistics(curator.domain)  # refuses, if it does, before anything is spent
     require_room(queries)
     if CountQuery() not in known:
         curator.measure([CountQuery()], budget * COUNT_SHARE, what="number of rows")
@@ -108,7 +104,7 @@ def ask(
         if query not in known:
             curator.measure([query], budget * STATISTIC_SHARE, what=query.describe())
     if curator.ledger.remaining:
-        strategy.run(curator, engine, progress=progress)
+        method.measure(curator, progress=progress)
 
 
 def require_room(statistics: Sequence[Query]) -> None:

@@ -13,7 +13,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.sampling.between import Between
-from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.methods.privpgd import PrivPGD
 
 SCHEMA = Schema.from_sdv(
     {
@@ -61,7 +61,7 @@ def drawn(rng, num_rows=NUM_ROWS):
 def asked(codes, *, strategy=None, domain=DOMAIN, schema=SCHEMA, model=None, **settings):
     """The questions that can be asked of a fit to these codes, with the system's noise."""
     curator = open_curator(Dataset(domain, codes), **{"seed": None, **settings})
-    pipeline.ask(curator, AllPairs() if strategy is None else strategy, MaximumEntropy())
+    pipeline.ask(curator, PrivPGD() if strategy is None else strategy, MaximumEntropy())
     release = pipeline.Release(
         domain=domain, ledger=curator.ledger, measurements=curator.measurements, model=model
     )

@@ -12,7 +12,7 @@ from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.report.assumed import About
 from sdv_privpgd.report.release import release_page
-from sdv_privpgd.select.mst import MST
+from sdv_privpgd.methods.mst import MST
 from sdv_privpgd.synthesize.particles.particles import Particles
 
 EVIL = "<script>alert(1)</script>"

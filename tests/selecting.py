@@ -10,32 +10,32 @@ from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.half_spaces import Line
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
-from sdv_privpgd.select.adaptive import Adaptive
-from sdv_privpgd.select.aim import AIM
-from sdv_privpgd.select.all_pairs import AllPairs
-from sdv_privpgd.select.fixed import AllKWay
-from sdv_privpgd.select.half_spaces import HalfSpaces
-from sdv_privpgd.select.independent import Independent
-from sdv_privpgd.select.mean_embedding import MeanEmbedding
-from sdv_privpgd.select.mst import MST
-from sdv_privpgd.select.mwem import MWEM
-from sdv_privpgd.select.privmrf import PrivMRF
-from sdv_privpgd.select.privsyn import PrivSyn
+from sdv_privpgd.methods.adaptive import Adaptive
+from sdv_privpgd.methods.aim import AIM
+from sdv_privpgd.methods.privpgd import PrivPGD
+from sdv_privpgd.methods.fixed import AllKWay
+from sdv_privpgd.methods.rap_plus_plus import RAPPlusPlus
+from sdv_privpgd.methods.fixed import Independent
+from sdv_privpgd.methods.dp_merf import DPMERF
+from sdv_privpgd.methods.mst import MST
+from sdv_privpgd.methods.mwem import MWEM
+from sdv_privpgd.methods.privmrf import PrivMRF
+from sdv_privpgd.methods.privsyn import PrivSyn
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 HUGE = 1e4
 STRATEGIES = {
     "AllKWay": AllKWay(),
-    "AllPairs": AllPairs(),
-    "AllPairs of many": AllPairs(most_pairs=2),
+    "PrivPGD": PrivPGD(),
+    "PrivPGD of many": PrivPGD(most_pairs=2),
     "Independent": Independent(),
     "MST": MST(),
     "AIM": AIM(rounds_per_attribute=2),
     "MWEM": MWEM(),
-    "MeanEmbedding": MeanEmbedding(num_features=20, nominal=("b",), nullable=("c",)),
-    "MeanEmbedding by a label": MeanEmbedding(num_features=20, importance={"a": 6.0}),
-    "HalfSpaces": HalfSpaces(rounds=2, queries=2, directions=5),
-    "HalfSpaces by a label": HalfSpaces(
+    "DPMERF": DPMERF(num_features=20, nominal=("b",), nullable=("c",)),
+    "DPMERF by a label": DPMERF(num_features=20, importance={"a": 6.0}),
+    "RAPPlusPlus": RAPPlusPlus(rounds=2, queries=2, directions=5),
+    "RAPPlusPlus by a label": RAPPlusPlus(
         rounds=2, queries=2, directions=5, importance={"a": 6.0}, lines=(Line("b", (0, 1, 2)),)
     ),
     "PrivSyn": PrivSyn(),

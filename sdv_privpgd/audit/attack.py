@@ -20,15 +20,14 @@ import pandas as pd
 from sdv_privpgd import pipeline
 from sdv_privpgd.audit.bounds import Attack
 from sdv_privpgd.audit.recording import Event, Tape, in_units, watched
-from sdv_privpgd.audit.subjects import small
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.privacy.boundary import EncodedTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.select.independent import Independent
 
 _USUAL_SIZE = 12
 """Codes of a column that leave room for several people and are quick to count."""
@@ -121,16 +120,17 @@ def _people(schema: Schema, settings: Settings) -> _People:
 def _questions(
     settings: Settings, schema: Schema, ledger: PrivacyLedger
 ) -> tuple[Schema, list[Event]]:
-    """What the strategy asks about a few columns; if it refuses them, what any strategy could."""
-    for strategy, number in ((settings.strategy, 2), (settings.strategy, 3), (Independent(), 2)):
+    """What the method asks about a few columns; if it refuses them, what any method could."""
+    own, simple = settings.method.small(), Independent()
+    for method, number in ((own, 2), (own, 3), (simple, 2)):
         few, books, tape = fewer_columns(schema, number), Books(ledger), Tape()
         codes = _people(few, settings).world(1)
         table = _table(few, codes, ledger)
         curator = watched(table.curator(few, books), books, tape)
         try:
-            pipeline.ask(curator, strategy, small(settings.engine))
+            pipeline.ask(curator, method)
         except (ValueError, KeyError):  # a workload of other columns, or too few of them
-            if isinstance(strategy, Independent):
+            if method is simple:
                 raise
             continue
         return few, [event for event in tape.events if event.kind == "measure" and event.queries]

@@ -27,11 +27,9 @@ from sdv_privpgd.audit.training import training_checks
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.door import FittedTable
-from sdv_privpgd.fitting.settings import Settings, check_count
+from sdv_privpgd.fitting.settings import check_count
+from sdv_privpgd.methods.method import Method
 from sdv_privpgd.report.document import Report
-from sdv_privpgd.select.strategy import Strategy
-from sdv_privpgd.synthesize.engine import Engine
-from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 _CHANCES = 15
 """Checks that can fail by chance; each gets as large a part of what is allowed."""
@@ -49,13 +47,12 @@ def audit_fit(
     runs: int = 10_000,
     path: str | Path | None = None,
     false_alarms: float = 1e-4,
-    strategy: Strategy | str = "all_pairs",
-    engine: Engine | str = "particles",
+    method: Method | str = "privpgd",
     **settings: Any,
 ) -> Report:
     """Audits what ``fit_table`` does with these arguments, on tables that it makes up itself.
 
-    No row is read and nothing is spent. Strategies and engines of your own run as in a fit.
+    No row is read and nothing is spent. Methods of your own run as in a fit.
 
     Args:
         columns: As ``fit_table`` takes them.
@@ -65,8 +62,7 @@ def audit_fit(
         path: Where to save the report as well: the page, or the text (``.txt``) or the dictionary
             (``.json``). Nothing is written without one.
         false_alarms: How likely all statistical checks together are to fail although all is right.
-        strategy: As ``fit_table`` takes it.
-        engine: The same.
+        method: As ``fit_table`` takes it.
         settings: Other arguments of ``fit_table``, such as ``adjacency``.
 
     Returns:
@@ -76,13 +72,11 @@ def audit_fit(
         ValueError: As ``fit_table``, and if no fit to such columns is possible at all.
 
     >>> from sdv_privpgd import Boolean, audit_fit
-    >>> report = audit_fit({"ill": Boolean()}, epsilon=1.0, engine="pgm", runs=200)
+    >>> report = audit_fit({"ill": Boolean()}, epsilon=1.0, method="mst", runs=200)
     >>> report.to_dict()["passed"]
     True
     """
-    subject = TableFit(
-        *asked(columns, epsilon, delta, strategy=strategy, engine=engine, **settings)
-    )
+    subject = TableFit(*asked(columns, epsilon, delta, method=method, **settings))
     report = audited(subject, name="fit_table", runs=runs, false_alarms=false_alarms)
     if path is not None:
         report.save(path)
@@ -110,7 +104,7 @@ def audit_fitted(
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean, fit_table
     >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
+    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, method="mst")
     >>> audit_fitted(fitted, runs=200).to_dict()["passed"]
     True
     """
@@ -156,7 +150,7 @@ def audited(
 
 def _checks(subject: Subject, runs: int, chance: float, seed: int) -> list[Check]:
     settings = subject.settings
-    _compile(settings)
+    settings.method.small().prepare()
     with FreshProcesses() as processes:
         recording = recorded(subject, seed)
         events = recording.tape.events
@@ -192,16 +186,3 @@ def _attackable(schema: Schema | None) -> Schema | None:
         return None
     columns = tuple(column for column in schema.columns if column.size > 1)
     return Schema(columns) if columns else None
-
-
-def _compile(settings: Settings) -> None:
-    """Compiles what a first fit compiles: its steps must not look like another progress."""
-    if isinstance(settings.engine, PrivatePGM):
-        return
-    from sdv_privpgd.synthesize.particles import warmup
-    from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-
-    if isinstance(settings.engine, ParticleGradientDescent) and warmup.must_compile(
-        enable_gpu=False
-    ):
-        warmup.compile_all()

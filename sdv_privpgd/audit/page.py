@@ -47,7 +47,7 @@ _UNSEEN = (
 )
 
 
-_IN_TEXT = "audited", "strategy", "engine"
+_IN_TEXT = "audited", "method"
 """Facts that are too long for a tile."""
 
 
@@ -119,8 +119,7 @@ def _facts(
         "adjacency": ledger.adjacency.value,
         "rows of a person": f"{ledger.rows_per_person}" + ", as one" * ledger.weighed,
         "columns": f"{len(columns)}",
-        "strategy": type(settings.strategy).__name__,
-        "engine": type(settings.engine).__name__,
+        "method": " + ".join(settings.method.parts),
         "runs": f"{runs:,}",
     }
     if attack is not None:
@@ -147,7 +146,7 @@ def _chance(chance: float) -> str:
 
 def _lead(facts: Mapping[str, str]) -> str:
     return (
-        "No private row was read. The settings, with all constraints, strategies and engines, were "
+        "No private row was read. The settings, with all constraints, methods and engines, were "
         f"audited on made-up tables of {facts['columns']} columns, and nothing was spent."
     )
 
@@ -191,7 +190,7 @@ def _page(
             Text(_verdict(checks, wrong)),
             *([Items(faults)] if faults else []),
             Text(_lead(facts)),
-            Text(f"Strategy: {facts['strategy']}. Engine: {facts['engine']}."),
+            Text(f"Method: {facts['method']}."),
             Text(_chance(chance)),
         ],
         sections=[

@@ -15,10 +15,10 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.methods.method import Method
 from sdv_privpgd.releases.measured import Measured
 from sdv_privpgd.releases.measuring import Measuring, questions
 from sdv_privpgd.report.document import Report
-from sdv_privpgd.select.strategy import Strategy
 
 
 def audit_measure(
@@ -29,7 +29,7 @@ def audit_measure(
     runs: int = 10_000,
     path: str | Path | None = None,
     false_alarms: float = 1e-4,
-    strategy: Strategy | str = "all_pairs",
+    method: Method | str = "privpgd",
     **settings: Any,
 ) -> Report:
     """Audits what ``measure`` does with these arguments, on tables that it makes up itself.
@@ -44,7 +44,7 @@ def audit_measure(
         runs: As ``audit_fit`` takes it.
         path: The same.
         false_alarms: The same.
-        strategy: As ``measure`` takes it.
+        method: As ``measure`` takes it.
         settings: Other arguments of ``measure``, such as ``adjacency``, but for ``holder``.
 
     Raises:
@@ -54,7 +54,7 @@ def audit_measure(
     >>> audit_measure({"ill": Boolean()}, epsilon=1.0, runs=200).to_dict()["passed"]
     True
     """
-    subject = ReleaseFit(*questions(columns, epsilon, delta, strategy=strategy, **settings))
+    subject = ReleaseFit(*questions(columns, epsilon, delta, method=method, **settings))
     report = audited(subject, name="measure", runs=runs, false_alarms=false_alarms)
     if path is not None:
         report.save(path)

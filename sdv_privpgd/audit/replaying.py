@@ -16,7 +16,7 @@ from sdv_privpgd.audit.people import (
     rows_of_one,
 )
 from sdv_privpgd.audit.recording import AuditedTable, Tape
-from sdv_privpgd.audit.subjects import Outcome, Subject, small
+from sdv_privpgd.audit.subjects import Outcome, Subject
 from sdv_privpgd.audit.tables import MadeUp, lowest, made_up, neighbors, others
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.opening import opened
@@ -134,7 +134,7 @@ def _fitted_again(
 def _asked_again(subject: Subject, made: MadeUp, answers: Tape) -> Replay:
     """Only the questions of a fit, which are what neighbors are compared by."""
     tape, description = Tape(answers=answers), subject.description
-    settings = replace(subject.settings, engine=small(subject.settings.engine))
+    settings = replace(subject.settings, method=subject.settings.method.small())
     with listening() as said:
         private = opened(made.frame, description, settings.people)
         dtypes = private.dtypes_kept(description.columns, description.modelled, description.keys)

@@ -21,14 +21,10 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.synthesize.engine import Engine
-from sdv_privpgd.synthesize.gum import GUM
-from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 Through = Callable[[PrivateTable], PrivateTable]
 """Makes of a made-up table that was opened one whose curators write down what they are asked."""
 
-_PARTICLES, _EPOCHS, _PGM_STEPS, _COMPONENTS, _STEPS = 300, 2, 100, 50, 10
 """Sizes of our own engines in an audit: what depends on the table does not depend on them."""
 
 ROWS = 150
@@ -79,7 +75,7 @@ class TableFit:
     description: Description
 
     def fit(self, table: MadeUp, through: Through) -> Outcome:
-        settings = replace(self.settings, engine=small(self.settings.engine))
+        settings = replace(self.settings, method=self.settings.method.small())
         description = self.description
         seen: dict[str, Any] = {}
         with listening() as said:
@@ -177,42 +173,3 @@ def finished(seen: dict[str, Any], said: Said) -> Outcome:
     """An outcome with what was said."""
     steps: Steps = said.steps
     return Outcome({**seen, "messages": said.messages(), "progress": steps.told}, said.error)
-
-
-def small(engine: Engine) -> Engine:
-    """The same engine at a size that takes a moment. One that is not ours is left as it is."""
-    if isinstance(engine, GUM):
-        return replace(engine, num_rows=_PARTICLES, sweeps=min(engine.sweeps, _EPOCHS))
-    if isinstance(engine, PrivatePGM):
-        return replace(engine, steps=min(engine.steps, _PGM_STEPS))
-    # Imported late: Private-PGM needs no torch.
-    from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-
-    if isinstance(engine, ParticleGradientDescent):
-        return replace(engine, num_particles=_PARTICLES, epochs=_EPOCHS, enable_gpu=False)
-    from sdv_privpgd.synthesize.generator import GeneratorNetwork
-
-    if isinstance(engine, GeneratorNetwork):
-        return replace(engine, num_particles=_PARTICLES, steps=_EPOCHS, enable_gpu=False)
-    from sdv_privpgd.synthesize.adversarial import AdversarialNetwork
-    from sdv_privpgd.synthesize.diffusion import DiffusionNetwork
-
-    if isinstance(engine, AdversarialNetwork | DiffusionNetwork):
-        return replace(engine, num_particles=_PARTICLES, width=min(engine.width, 8))
-    from sdv_privpgd.synthesize.annealed import AnnealedProjection
-    from sdv_privpgd.synthesize.gem import GenerativeNetwork
-    from sdv_privpgd.synthesize.private_gsd import PrivateGSD
-    from sdv_privpgd.synthesize.rap import RelaxedProjection
-
-    if isinstance(engine, AnnealedProjection):
-        return replace(engine, num_components=_COMPONENTS, steps=_STEPS, slopes=2, enable_gpu=False)
-    if isinstance(engine, RelaxedProjection):
-        return replace(engine, num_components=_COMPONENTS, steps=_STEPS, enable_gpu=False)
-    if isinstance(engine, GenerativeNetwork):
-        return replace(
-            engine, num_components=_COMPONENTS, widths=(8,), latent=8, steps=_STEPS,
-            enable_gpu=False,
-        )  # fmt: skip
-    if isinstance(engine, PrivateGSD):
-        return replace(engine, num_rows=_COMPONENTS, generations=_COMPONENTS)
-    return engine

@@ -34,11 +34,12 @@ from typing import Any
 
 from sdv_privpgd.benchmark.declarations import TABLES, check_names
 from sdv_privpgd.benchmark.fits import FOLDER
-from sdv_privpgd.benchmark.methods import METHODS, Method, names_of
+from sdv_privpgd.benchmark.methods import METHODS, Compared, names_of
 from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, SHARE
 from sdv_privpgd.benchmark.records import Run, append, canonical, held
-from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES
 from sdv_privpgd.matching import MatchError
+from sdv_privpgd.methods.method import ENGINES
+from sdv_privpgd.methods.names import named_methods
 
 REAL = "Real"
 
@@ -63,7 +64,7 @@ def add_command(commands) -> None:
     )
     for option, choices, what in (
         ("--preprocess", PREPROCESSINGS, "what makes codes of the table"),
-        ("--select", tuple(STRATEGIES), "what is asked"),
+        ("--select", tuple(named_methods()), "what is asked"),
         ("--synthesize", tuple(ENGINES), "what makes rows of the answers"),
     ):
         said = f"exchange: {what}: {', '.join(choices)}"
@@ -174,9 +175,9 @@ def _run_of(
     )
 
 
-def method_of(arguments: argparse.Namespace, name: str) -> Method:
+def method_of(arguments: argparse.Namespace, name: str) -> Compared:
     """The method or arm of that name with the settings that the arguments name."""
-    return Method(
+    return Compared(
         name=name,
         share=arguments.share,
         num_particles=arguments.num_particles,

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 from sdv_privpgd.benchmark.methods import is_arm, parts_of
 from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS
 from sdv_privpgd.benchmark.show import in_order, page, said, summarize
-from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES, engine_of, strategy_of
+from sdv_privpgd.methods.method import ENGINES, engine_of
+from sdv_privpgd.methods.names import named_methods
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,12 +91,12 @@ def table_of_arms(arms: "pd.DataFrame", metric: str) -> "pd.DataFrame":
 
 
 def settings_of_parts() -> "pd.DataFrame":
-    """The settings of all strategies and engines: their defaults, which are those of an arm."""
+    """The settings of all methods and engines: their defaults, which are those of an arm."""
     import pandas as pd
 
     parts = {
-        "select": {name: strategy_of(name) for name in STRATEGIES},
-        "synthesize": {name: engine_of(name, seed=0) for name in ENGINES},
+        "select": {name: make() for name, make in named_methods().items()},
+        "synthesize": {name: engine_of(name) for name in ENGINES},
     }
     found = [
         {"kind": kind, "part": name, "setting": each.name, "value": _in_short(part, each.name)}
@@ -162,7 +163,7 @@ def write_exchange(rows: "pd.DataFrame", folder: Path) -> list[Path]:
 def in_rank(kind: str, names: Sequence[str]) -> list[str]:
     """The names of parts of a kind, in the order of the registries."""
     known = {
-        "preprocess": PREPROCESSINGS, "select": tuple(STRATEGIES), "synthesize": tuple(ENGINES)
+        "preprocess": PREPROCESSINGS, "select": tuple(named_methods()), "synthesize": tuple(ENGINES)
     }[kind]  # fmt: skip
     return sorted(names, key=lambda name: known.index(name) if name in known else len(known))
 

@@ -3,15 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sdv_privpgd.methods.method import Method
 from sdv_privpgd.pipeline import Release, run
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.select.all_pairs import AllPairs
-from sdv_privpgd.select.strategy import Strategy
-from sdv_privpgd.synthesize.engine import Engine
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data"
 """The default folder of the real tables, beside a checkout."""
@@ -28,11 +26,10 @@ def columns_of(frame: "pd.DataFrame") -> dict[str, "pd.Series"]:
 def fit_dataset(
     dataset: Dataset,
     epsilon: float,
-    engine: Engine,
-    strategy: Strategy | None = None,
+    method: Method,
     *,
     progress: Progress = silent,
 ) -> Release:
-    """A release at delta 1e-5, by default of all pairs, without SDV around it."""
+    """Returns a release at delta 1e-5, without SDV around it."""
     ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE)
-    return run(Curator(dataset, Books(ledger)), strategy or AllPairs(), engine, progress=progress)
+    return run(Curator(dataset, Books(ledger)), method, progress=progress)

@@ -7,9 +7,9 @@ pairs with equal noise. In this comparison "RAP++" has the cells of all others. 
 "DP-MERF" are told the column that classifiers are to predict, as published; no other method is.
 "PrivPGD-without-x" is the default without one of its parts (``ABLATIONS``).
 
-An arm of the exchange is named by its parts, a preprocessing, a strategy and an engine:
-``equal_width+rare / mst / pgm``. Strategies and engines are those of ``strategy=`` and ``engine=``
-elsewhere, with their own settings.
+An arm of the exchange is named by its parts, a preprocessing, a method that asks and an engine:
+``equal_width+rare / mst / pgm``. Methods and engines are those of ``method="mst+pgm"`` elsewhere,
+with their own settings.
 """
 
 import math
@@ -17,14 +17,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, SHARE, Preprocessing
-from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES, engine_of, strategy_of
+from sdv_privpgd.methods.importance import importance_of
+from sdv_privpgd.methods.method import ENGINES, Method, engine_of
+from sdv_privpgd.methods.names import method_of, named_methods
 from sdv_privpgd.privacy.accounting import epsilon_of
-from sdv_privpgd.select.fixed import AllKWay
-from sdv_privpgd.select.importance import importance_of
-from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 
 ABLATIONS: Mapping[str, tuple[dict, dict]] = {
@@ -39,10 +38,11 @@ ABLATIONS: Mapping[str, tuple[dict, dict]] = {
 }
 """What is changed in the default's strategy, and in its engine."""
 
-_PAIRS = "pairs with equal noise"
+_PAIRS = "private_gsd"
+"""The method whose pairs all have equal noise."""
 
 METHODS: Mapping[str, tuple[str, str]] = {
-    "PrivPGD": ("all_pairs", "particles"),
+    "PrivPGD": ("privpgd", "particles"),
     "PrivPGD-published": (_PAIRS, "particles"),
     "PrivPGD-published-noise": (_PAIRS, "particles"),
     "Independent": ("independent", "pgm"),
@@ -51,12 +51,12 @@ METHODS: Mapping[str, tuple[str, str]] = {
     "MWEM": ("mwem", "pgm"),
     "PrivSyn": ("privsyn", "gum"),
     "PrivMRF": ("privmrf", "pgm"),
-    "DP-MERF": ("mean_embedding", "generator"),
-    "RAP++": ("half_spaces", "rap++"),
-    "DP-Diffusion": ("private_gradients", "diffusion"),
-    "DP-CTGAN": ("private_gradients", "gan"),
-    "RAP": ("adaptive", "rap"),
-    "GEM": ("adaptive", "gem"),
+    "DP-MERF": ("dp-merf", "generator"),
+    "RAP++": ("rap++", "rap++"),
+    "DP-Diffusion": ("dp-diffusion", "diffusion"),
+    "DP-CTGAN": ("dp-ctgan", "gan"),
+    "RAP": ("rap", "rap"),
+    "GEM": ("gem", "gem"),
     "Private-GSD": (_PAIRS, "private_gsd"),
     "RAP-AllPairs": (_PAIRS, "rap"),
     "GEM-AllPairs": (_PAIRS, "gem"),
@@ -66,9 +66,9 @@ METHODS: Mapping[str, tuple[str, str]] = {
     "PrivPGD-MWEM": ("mwem", "particles"),
     "PrivPGD-PrivSyn": ("privsyn", "particles"),
     "PrivPGD-PrivMRF": ("privmrf", "particles"),
-    **dict.fromkeys(ABLATIONS, ("all_pairs", "particles")),
+    **dict.fromkeys(ABLATIONS, ("privpgd", "particles")),
 }
-"""The strategy and the engine of each."""
+"""The method that asks, and the engine that makes rows of the answers."""
 
 
 _BETWEEN = " / "
@@ -79,7 +79,7 @@ it holds fast while it exchanges strategies, with the best of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Method:
+class Compared:
     """One of ``METHODS``, or an arm of the exchange, with its settings.
 
     Attributes:
@@ -98,7 +98,7 @@ class Method:
 
     def __post_init__(self) -> None:
         if is_arm(self.name):
-            choices = (PREPROCESSINGS, tuple(STRATEGIES), tuple(ENGINES))
+            choices = (PREPROCESSINGS, tuple(named_methods()), tuple(ENGINES))
             for named, choice in zip(parts_of(self.name), choices, strict=True):
                 if named not in choice:
                     raise ValueError(f"There is no {named!r}: choose from {choice!r}.")
@@ -107,7 +107,7 @@ class Method:
 
     @property
     def _parts(self) -> tuple[str, str]:
-        """The names of its strategy and its engine."""
+        """The names of the method that asks, and of the engine."""
         if not is_arm(self.name):
             return METHODS[self.name]
         _, select, synthesize = parts_of(self.name)
@@ -146,7 +146,7 @@ class Method:
     def _is_capped(self) -> bool:
         """Whether ``max_megabytes`` is told to its strategy. Other methods keep their own limit."""
         name = self._parts[0]
-        has_limit = is_arm(self.name) and hasattr(STRATEGIES[name], "max_megabytes")
+        has_limit = is_arm(self.name) and hasattr(named_methods()[name](), "max_megabytes")
         return has_limit or name == "aim"
 
     def spends(self, epsilon: float, delta: float) -> float:
@@ -154,37 +154,37 @@ class Method:
         is_noisier = self.name == "PrivPGD-published-noise"
         return published_epsilon(epsilon, delta) if is_noisier else epsilon
 
-    def strategy(self, nominal: tuple[str, ...] = (), label: str | None = None) -> Strategy:
-        """The strategy that measures.
+    def made(self, seed: int, nominal: tuple[str, ...] = (), label: str | None = None) -> Method:
+        """Returns the method.
 
         Args:
+            seed: Of the engine.
             nominal: The attributes whose codes have no order.
             label: The class, of a method that was published for tables with one.
         """
-        name = self._parts[0]
-        if name == _PAIRS:
-            return AllKWay(degree=2)
-        cap = self.max_megabytes if self._is_capped else None
-        strategy: Any = strategy_of(name, max_megabytes=cap)
-        if name in ("half_spaces", "mean_embedding"):
-            return replace(strategy, nominal=nominal, importance=importance_of(label, None))
+        name, engine = self._parts
+        method: Any = replace(cast(Any, method_of(name)), engine=self._engine(engine).seeded(seed))
+        if self._is_capped:
+            method = replace(method, max_megabytes=self.max_megabytes)
+        if name in ("rap++", "dp-merf"):
+            return replace(method, nominal=nominal, importance=importance_of(label, None))
         changes, _ = ABLATIONS.get(self.name, ({}, {}))
-        return replace(strategy, **changes) if changes else strategy
+        return replace(method, **changes)
 
-    def engine(self, seed: int) -> Engine:
-        """The engine that makes rows of the measurements."""
+    def _engine(self, name: str) -> Engine:
+        """Returns the engine that makes rows of the measurements."""
         if not self.has_particles:
-            return engine_of(self._parts[1], seed=seed)
+            return engine_of(name)
+        from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
+
         _, changes = ABLATIONS.get(self.name, ({}, {}))
         if self.num_particles is not None:
             changes = {**changes, "num_particles": self.num_particles}
         if not self._is_published:
-            return engine_of("particles", seed=seed, **changes)
-        from sdv_privpgd import ParticleGradientDescent
-
+            return ParticleGradientDescent(**changes)
         if self.published_epochs is not None:
             changes = {**changes, "epochs": self.published_epochs}
-        return ParticleGradientDescent.as_published(seed=seed, **changes)
+        return ParticleGradientDescent.as_published(**changes)
 
 
 def is_arm(method: str) -> bool:

@@ -28,9 +28,9 @@ from sdv_privpgd.discovery.plan import discover, reserved_delta
 from sdv_privpgd.discovery.privtree import FINEST, cut_by_privtree
 from sdv_privpgd.discovery.rare import MANY, merge_rare
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
+from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books
-from sdv_privpgd.select.strategy import Strategy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,9 +78,7 @@ class Preprocessing:
         """The part of delta that its questions with a threshold need."""
         return reserved_delta(self._shapeless(table), delta)
 
-    def schema(
-        self, table: Table, rows: "pd.DataFrame", books: Books, strategy: Strategy
-    ) -> Schema:
+    def schema(self, table: Table, rows: "pd.DataFrame", books: Books, method: Method) -> Schema:
         """The columns with the codes that it gives them.
 
         Privacy: ``share`` of the budget at most, charged by the curator.
@@ -89,7 +87,7 @@ class Preprocessing:
             table: The table that is compared, with its declared columns.
             rows: Its private rows.
             books: Of the fit.
-            strategy: What will be asked of the codes, which decides how many can be paid for.
+            method: What will be asked of the codes, which decides how many can be paid for.
         """
         columns = {column.name: column for column in table.schema.columns}
         trees = self._trees(columns) if self.numbers == "privtree" else {}
@@ -109,7 +107,7 @@ class Preprocessing:
         if shapeless:
             share = self.share * len(shapeless) / (len(trees) + len(rare) + len(shapeless))
             facts = discover(PrivateTable(columns_of(rows)), shapeless, books, share).facts
-            number = codes_paid_for(len(columns), len(rows), books.ledger, strategy)
+            number = codes_paid_for(len(columns), len(rows), books.ledger, method)
             coded = with_codes(facts, table.facts, min(number, table.cells))
             for name, known in coded.items():
                 found[name] = column_of(name, table.facts[name].and_found(known), table.cells)

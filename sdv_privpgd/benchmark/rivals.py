@@ -31,7 +31,7 @@ import numpy as np
 from sdv_privpgd.benchmark import reference_codes
 from sdv_privpgd.benchmark.compare import add_table_arguments, name_of
 from sdv_privpgd.benchmark.meters import PeakMemory, print_table
-from sdv_privpgd.benchmark.methods import Method
+from sdv_privpgd.benchmark.methods import Compared
 from sdv_privpgd.benchmark.records import Run, append, canonical, held, read
 from sdv_privpgd.benchmark.reference_codes import REFERENCES
 from sdv_privpgd.domain import Domain
@@ -196,11 +196,11 @@ def _once(arguments: argparse.Namespace) -> None:
 
 def _rows_of(domain: Domain, codes: np.ndarray, call: Mapping) -> np.ndarray:
     """As many synthetic rows of a method of ours."""
-    method = Method(name=call["method"], max_megabytes=call["max_megabytes"])
+    method = Compared(name=call["method"], max_megabytes=call["max_megabytes"])
     adjacency = Adjacency(call["adjacency"])
     ledger = PrivacyLedger.open(call["epsilon"], call["delta"], adjacency)
     curator = Curator(Dataset(domain, codes), Books(ledger))
-    release = run(curator, method.strategy(), method.engine(0))
+    release = run(curator, method.made(0))
     return release.model.sample(len(codes), seed=0)
 
 

@@ -14,13 +14,13 @@ import numpy as np
 from sdv_privpgd.benchmark.compare import REAL, method_of
 from sdv_privpgd.benchmark.fits import columns_of, fit_dataset
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
-from sdv_privpgd.benchmark.methods import Method
+from sdv_privpgd.benchmark.methods import Compared
 from sdv_privpgd.benchmark.preprocessing import decode
 from sdv_privpgd.benchmark.tables import SPLIT_SEED, Table, load, load_own
 from sdv_privpgd.benchmark.values import decoded_scores
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.matching import require_match
+from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.metrics.learning import downstream_error
 from sdv_privpgd.metrics.overview import scores
 from sdv_privpgd.pipeline import Release, run
@@ -92,30 +92,30 @@ def run_once(arguments: argparse.Namespace) -> None:
 
 
 def _fit(
-    method: Method,
+    method: Compared,
     table: Table,
     rows: "pd.DataFrame",
     codes: np.ndarray,
     arguments: argparse.Namespace,
 ) -> tuple[Release, Schema | None]:
     """Fits a method to the table's codes, or an arm to its own codes, with their columns."""
-    preprocessing, engine = method.preprocessing, method.engine(arguments.seed)
+    preprocessing, seed = method.preprocessing, arguments.seed
     epsilon, delta = method.spends(arguments.epsilon, arguments.delta), arguments.delta
     if preprocessing is None:
         nominal = tuple(each.name for each in table.schema.columns if not each.is_ordered)
         label = table.label if table.task == "classification" else None
-        strategy = method.strategy(nominal, label)
-        reserved = Fraction(delta) * getattr(strategy, "own_delta", Fraction(0))
+        made = method.made(seed, nominal, label)
+        reserved = Fraction(delta) * made.own_delta
     else:
-        strategy = method.strategy()
+        made = method.made(seed)
         small = (min(size, _SEVERAL) for size in table.domain.sizes)
-        require_match(strategy, engine, Domain(table.domain.attributes, tuple(small)))
+        made.require(Domain(table.domain.attributes, tuple(small)))
         reserved = preprocessing.reserved(table, delta)
     books = Books(PrivacyLedger.open(epsilon, delta, Adjacency.REPLACE_ONE, reserved=reserved))
     if preprocessing is None:
-        return run(Curator(Dataset(table.domain, codes), books), strategy, engine), None
-    schema = preprocessing.schema(table, rows, books, strategy)
-    return run(PrivateTable(columns_of(rows)).curator(schema, books), strategy, engine), schema
+        return run(Curator(Dataset(table.domain, codes), books), made), None
+    schema = preprocessing.schema(table, rows, books, made)
+    return run(PrivateTable(columns_of(rows)).curator(schema, books), made), schema
 
 
 def table_of(arguments: argparse.Namespace, num_rows: int | None = None) -> Table:
@@ -173,8 +173,8 @@ def scores_of(
 
 def _compile() -> None:
     """Fits a tiny table, so that compilation does not count."""
-    from sdv_privpgd import ParticleGradientDescent
+    from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 
-    engine = ParticleGradientDescent(num_particles=1_000, epochs=2)
+    method = PrivPGD(engine=ParticleGradientDescent(num_particles=1_000, epochs=2))
     codes = np.random.default_rng(0).integers(0, 32, (1_000, 3))
-    fit_dataset(Dataset(Domain(("a", "b", "c"), (32, 32, 32)), codes), 1.0, engine)
+    fit_dataset(Dataset(Domain(("a", "b", "c"), (32, 32, 32)), codes), 1.0, method)

@@ -195,11 +195,11 @@ def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
     command.add_argument(
         "--constraints", type=Path, help="SDV's, JSON: class names and parameters; never learned"
     )
-    methods = ("privpgd", "mst", "aim", "mwem", "privsyn", "privmrf", "rap", "gem", "private_gsd")
     command.add_argument(
         "--method",
-        choices=[*methods, "independent", "dp-merf", "rap++", "dp-diffusion", "dp-ctgan"],
         default="privpgd",
+        help="privpgd (the usual), mst, aim, mwem, privsyn, privmrf, rap, rap++, gem, private_gsd, "
+        "independent, dp-merf, dp-diffusion or dp-ctgan; aim+particles is one with another engine",
     )
     command.add_argument(
         "--target",

@@ -68,8 +68,8 @@ def _add_measure(each: Any, adding: Adding) -> None:
     _declared(measure)
     measure.add_argument(
         "--method",
-        choices=["privpgd", "mst", "aim", "mwem", "privsyn", "privmrf", "adaptive", "independent"],
         default="privpgd",
+        help="privpgd (the usual), mst, aim, mwem, privsyn, privmrf, rap or independent",
     )
     measure.add_argument(
         "--target",

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from sdv_privpgd.releases.modelling import ModelledTables
     from sdv_privpgd.sources.source import Source
 
-_STRATEGIES = {"privpgd": "all_pairs"}
-"""What ``--method`` asks for where it is not called the same."""
-
 
 _AGAIN = (
     "Correct what is declared, for all holders, and measure again, which spends again; or say "
@@ -157,7 +154,7 @@ def _prepared(arguments: Namespace, columns: Mapping[str, Mapping], table: "Sour
             per_person=arguments.per_person,
             weigh_people=arguments.weigh_people,
             num_bins=arguments.num_bins,
-            strategy=str(_STRATEGIES.get(arguments.method, arguments.method)),
+            method=arguments.method,
             target=arguments.target,
         )
     except ValueError as error:

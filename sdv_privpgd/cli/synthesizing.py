@@ -251,28 +251,8 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
 
     import sdv_privpgd
 
-    makers = {
-        "privpgd": sdv_privpgd.PrivPGDSynthesizer,
-        "mst": sdv_privpgd.MSTSynthesizer,
-        "aim": sdv_privpgd.AIMSynthesizer,
-        "mwem": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="mwem", engine="pgm"),
-        "privsyn": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="privsyn", engine="gum"),
-        "privmrf": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="privmrf", engine="pgm"),
-        "rap": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="adaptive", engine="rap"),
-        "rap++": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="half_spaces", engine="rap++"),
-        "gem": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="adaptive", engine="gem"),
-        "private_gsd": partial(sdv_privpgd.PrivPGDSynthesizer, engine="private_gsd"),
-        "independent": partial(sdv_privpgd.PrivPGDSynthesizer, strategy="independent"),
-        "dp-merf": partial(
-            sdv_privpgd.PrivPGDSynthesizer, strategy="mean_embedding", engine="generator"
-        ),
-        "dp-diffusion": partial(
-            sdv_privpgd.PrivPGDSynthesizer, strategy="private_gradients", engine="diffusion"
-        ),
-        "dp-ctgan": partial(
-            sdv_privpgd.PrivPGDSynthesizer, strategy="private_gradients", engine="gan"
-        ),
-    }
+    classes = {"mst": sdv_privpgd.MSTSynthesizer, "aim": sdv_privpgd.AIMSynthesizer}
+    make = classes.get(arguments.method, sdv_privpgd.PrivPGDSynthesizer)
     names = list(columns_of(metadata))
     unknown = [name for name in arguments.target if name not in names]
     if unknown:
@@ -286,7 +266,7 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
         if columns_of(metadata)[person]["sdtype"] != "id":
             metadata.update_column(column_name=person, sdtype="id")  # rows must not name people
     try:
-        synthesizer = makers[arguments.method](
+        synthesizer = make(
             metadata,
             arguments.epsilon,
             arguments.delta,
@@ -301,6 +281,7 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
             public_metadata=arguments.public_metadata,
             discovery_share=arguments.discovery_share,
             num_bins=getattr(arguments, "num_bins", None),
+            method=arguments.method,
             target=arguments.target,
             seed=arguments.seed,
             verbose=not getattr(arguments, "quiet", True),

@@ -6,11 +6,10 @@ from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.fitting.checks import check
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.methods import cells_of, strategy_of
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.select.importance import importance_of, weighed
-from sdv_privpgd.select.strategy import Strategy
-from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.methods.importance import importance_of, weighed
+from sdv_privpgd.methods.method import Method
+from sdv_privpgd.methods.names import method_of
 
 
 def asked(
@@ -24,8 +23,7 @@ def asked(
     weigh_people: bool = False,
     discovery_share: float = 0.2,
     num_bins: int | None = None,
-    strategy: Strategy | str = "all_pairs",
-    engine: Engine | str = "particles",
+    method: Method | str = "privpgd",
     target: str | Sequence[str] | None = None,
     importance: Mapping[str, float] | None = None,
     seed: int = 0,
@@ -57,8 +55,7 @@ def asked(
         weigh_people=weigh_people,
         discovery_share=discovery_share,
         seed=seed,
-        strategy=weighed(strategy_of(strategy), importance_of(target, importance)),
-        engine=engine,  # pyright: ignore[reportArgumentType]  (names are parsed)
+        method=weighed(method_of(method, seed=seed), importance_of(target, importance)),
     )
     description = Description(
         columns={name: {"sdtype": facts["sdtype"]} for name, facts in described.items()},
@@ -66,7 +63,7 @@ def asked(
             name: {key: fact for key, fact in facts.items() if key != "sdtype"}
             for name, facts in described.items()
         },
-        num_bins=cells_of(settings.strategy, num_bins),
+        num_bins=settings.method.num_bins if num_bins is None else num_bins,
         discovers=bool(settings.discovery_share),
         visits=Visits.asked(
             person_column, settings.rows_per_person, sequence_by, previous, per_person

@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from sdv_privpgd import forecast
 from sdv_privpgd.columns.cutting import USUAL_BINS
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import MarginalQuery
-from sdv_privpgd.select.strategy import Strategy
 
 _LEAST = 16
 """The smallest number of codes: where noise is loudest, 8 and 12 lose more than they save."""
@@ -23,22 +22,20 @@ of a cell's noise. On seven tables of 6,902 to 39,073 rows, 16 codes are as good
 and 32 within noise, and better than 32 at 0.2 (``tests/benchmarks learning --bins``)."""
 
 
-def codes_paid_for(
-    num_columns: int, num_rows: float, ledger: PrivacyLedger, strategy: Strategy
-) -> int:
+def codes_paid_for(num_columns: int, num_rows: float, ledger: PrivacyLedger, method: Method) -> int:
     """The number of codes of a number or date: 16 to 32.
 
     A cell of a pair then has about as many rows, on average, as its noise has standard deviations,
-    if all that is left of the budget goes to the pairs that the strategy is likely to ask for.
+    if all that is left of the budget goes to the pairs that the method is likely to ask for.
 
     Args:
         num_columns: The number of modelled columns.
         num_rows: The number of rows; noisy where it is private.
         ledger: The books of the fit, after discovery.
-        strategy: What is asked.
+        method: What is asked.
     """
     names = tuple(map(str, range(num_columns)))
-    cliques = forecast.cliques_of(Domain(names, (2,) * num_columns), strategy)
+    cliques = method.cliques(Domain(names, (2,) * num_columns))
     pairs = [MarginalQuery(clique) for clique in cliques if len(clique) > 1]
     if not pairs or not ledger.remaining:
         return USUAL_BINS

@@ -4,12 +4,6 @@ from sdv_privpgd import pipeline
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.matching import require_match
-from sdv_privpgd.select.adaptive import Adaptive
-from sdv_privpgd.select.aim import AIM
-from sdv_privpgd.select.all_pairs import AllPairs
-from sdv_privpgd.select.mwem import MWEM
-from sdv_privpgd.select.workload import checked_workload
 
 _FEW, _SEVERAL = 4, 16
 """Codes that are foreseen of a column without a domain, and at most of one whose range is looked
@@ -21,9 +15,8 @@ def check(settings: Settings, description: Description) -> None:
     description.require_possible()
     names = list(description.measured)
     codes = Domain(tuple(names), (1,) * len(names))
-    pipeline.require_room(settings.engine.statistics(codes))
-    if isinstance(settings.strategy, AIM | MWEM | Adaptive):
-        checked_workload(codes, settings.strategy.workload)
+    pipeline.require_room(settings.method.statistics(codes))
+    settings.method.require_settings(codes)
     if settings.person_column in names:
         raise ValueError(
             f"person_column={settings.person_column!r} is a modelled column: rows would name "
@@ -34,9 +27,7 @@ def check(settings: Settings, description: Description) -> None:
             "weigh_people and sequence_by cannot go together: persons are sampled from how their "
             "rows follow each other, of which each counts as one. Leave one of them out."
         )
-    if isinstance(settings.strategy, AllPairs) and settings.strategy.pairs:
-        checked_workload(codes, settings.strategy.pairs)
-    unknown = [name for name in getattr(settings.strategy, "importance", ()) if name not in names]
+    unknown = [name for name in getattr(settings.method, "importance", ()) if name not in names]
     if unknown:
         raise ValueError(
             f"target and importance name {unknown!r}, which are no modelled columns: choose from "
@@ -45,7 +36,7 @@ def check(settings: Settings, description: Description) -> None:
 
 
 def check_match(settings: Settings, description: Description) -> None:
-    """Raises ``MatchError`` where the engine cannot model what the strategy will ask.
+    """Raises ``MatchError`` where the method cannot model what it will ask.
 
     What is not known of a column yet is taken to be small: a fit looks again once it has found it.
     """
@@ -58,4 +49,4 @@ def check_match(settings: Settings, description: Description) -> None:
     }
     if sizes:
         domain = Domain(tuple(sizes), tuple(sizes.values()))
-        require_match(settings.strategy, settings.engine, domain)
+        settings.method.require(domain)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from sdv_privpgd.fitting.asking import asked
-from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.checks import check_match
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, Fitted
@@ -21,6 +20,7 @@ from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import Unfinished, note_on
 from sdv_privpgd.inference.refits import Refits
+from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
@@ -29,8 +29,6 @@ from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.document import Report
 from sdv_privpgd.report.noise_advice import on_large_delta
 from sdv_privpgd.report.privacy import privacy_report
-from sdv_privpgd.select.strategy import Strategy
-from sdv_privpgd.synthesize.engine import Engine
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -47,7 +45,7 @@ class FittedTable(SampledTable, Refinable):
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean
     >>> table = pd.DataFrame({"ill": [True, False] * 500})
-    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
+    >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, method="mst")
     >>> fitted.num_rows, fitted.sample(3).shape
     (1000, (3, 1))
     >>> fitted.ledger.spent() <= 1.0
@@ -71,7 +69,7 @@ class FittedTable(SampledTable, Refinable):
         >>> from tempfile import TemporaryDirectory
         >>> from sdv_privpgd import Boolean
         >>> table = pd.DataFrame({"ill": [True, False] * 500})
-        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm")
+        >>> fitted = fit_table(table, {"ill": Boolean()}, epsilon=1.0, method="mst")
         >>> with TemporaryDirectory() as folder:
         ...     report = fitted.report(Path(folder, "report.txt"))
         >>> report.to_dict()["num_rows"]
@@ -111,8 +109,7 @@ def fit_table(
     weigh_people: bool = False,
     discovery_share: float = 0.2,
     num_bins: int | None = None,
-    strategy: Strategy | str = "all_pairs",
-    engine: Engine | str = "particles",
+    method: Method | str = "privpgd",
     target: str | Sequence[str] | None = None,
     importance: Mapping[str, float] | None = None,
     seed: int = 0,
@@ -149,16 +146,12 @@ def fit_table(
             ``rows_per_person``. It needs ``person_column``, and no ``sequence_by``.
         discovery_share: Part of the budget, at most, for what is not declared.
         num_bins: Cells of a column of numbers or dates; by default as many as the noise can pay
-            for, 16 to 32, and 1,024 for ``"half_spaces"``.
-        strategy: What is asked: ``"all_pairs"``, ``"independent"``, ``"mst"``, ``"aim"``,
-            ``"mwem"``, ``"privsyn"``, ``"privmrf"``, ``"adaptive"``, ``"mean_embedding"``,
-            ``"half_spaces"`` (for ``"rap++"`` alone), ``"private_gradients"`` (for
-            ``"diffusion"`` and ``"gan"``), or a ``Strategy`` such as ``AIM(max_megabytes=20)``.
-        engine: What makes rows of the answers: ``"particles"``, ``"pgm"``, ``"gum"``, ``"rap"``,
-            ``"rap++"``, ``"gem"``, ``"private_gsd"``, ``"generator"`` (for ``"mean_embedding"``
-            alone), ``"diffusion"``, ``"gan"`` (both for ``"private_gradients"`` alone), or an
-            ``Engine`` such as ``ParticleGradientDescent(num_particles=5_000)``, which has a seed of
-            its own.
+            for, 16 to 32, and 1,024 for ``"rap++"``.
+        method: What is asked, and what makes rows of the answers: ``"privpgd"``, ``"independent"``,
+            ``"mst"``, ``"aim"``, ``"mwem"``, ``"privsyn"``, ``"privmrf"``, ``"rap"``, ``"rap++"``,
+            ``"gem"``, ``"private_gsd"``, ``"dp-merf"``, ``"dp-diffusion"`` or ``"dp-ctgan"``; one
+            of them with another engine, such as ``"aim+particles"``; or an object of
+            ``sdv_privpgd.methods`` with settings, such as ``AIM(max_megabytes=20)``.
         target: The column that the rows are to predict, or several. They are public. Pairs with it
             are measured more precisely, others less.
         importance: By column how many times the budget of another pair a pair with it gets, in
@@ -178,8 +171,8 @@ def fit_table(
     Raises:
         ValueError: For settings and declarations that cannot be meant, for columns that are
             missing, and for a table without rows if their number is public, before a row is read.
-        MatchError: A ``ValueError``, before anything is spent, for a strategy and an engine that
-            do not go together for such columns.
+        MatchError: A ``ValueError``, before anything is spent, for a method that cannot model
+            what it would ask of such columns.
         PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
         SourceError: If rows cannot be read. A note says what was spent.
         MisfitError: After the first noisy counts, if they have none of the values that are declared
@@ -207,8 +200,7 @@ def fit_table(
         weigh_people=weigh_people,
         discovery_share=discovery_share,
         num_bins=num_bins,
-        strategy=strategy,
-        engine=engine,
+        method=method,
         target=target,
         importance=importance,
         seed=seed,
@@ -297,7 +289,7 @@ def _fitted(
     fit: Fit, table: PrivateTable, progress: Progress, known: Sequence[Measurement], *, stops: bool
 ) -> Fitted:
     """The steps of a fit in order."""
-    begin(progress, fit.settings.engine)
+    fit.settings.method.prepare(progress)
     if not fit.has_discovered:
         fit.discover(table, progress)
     fit.ask(table, progress, known=known, stops=stops)

@@ -21,10 +21,10 @@ from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.halting import Lookout, WatchedBooks
-from sdv_privpgd.fitting.making import SamplerMaker, engine_for, strategy_for
+from sdv_privpgd.fitting.making import SamplerMaker, method_for
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.refits import Refits
-from sdv_privpgd.matching import require_match
+from sdv_privpgd.methods.method import Method
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable, without_table
 from sdv_privpgd.privacy.curator import Curator
@@ -35,7 +35,7 @@ from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.report.advice import advice
 from sdv_privpgd.report.known_facts import Facts
 from sdv_privpgd.sampling.visits import RowMaker
-from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.engine import Model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class Fitted:
         release = self.release
         return Refits(
             release=release,
-            engine=engine_for(self.settings, self.description),
+            engine=method_for(self.settings, self.description),
             sampler_of=SamplerMaker.of(
                 self.description, self.schema, release.held, release.measurements
             ),
@@ -177,8 +177,7 @@ class Fit:
         self.description = replace(description, shapes=shapes)
         self.doubts, self._beyond, self._inside = found.doubts, found.beyond, found.inside
         self.has_discovered = True
-        strategy = strategy_for(self.settings, self.description)
-        require_match(strategy, self.settings.engine, self.description.attributes.domain())
+        self._method.require(self.description.attributes.domain())
 
     @property
     def has_answers(self) -> bool:
@@ -214,7 +213,6 @@ class Fit:
             self.curator = without_table(schema, self.books, known)
         else:
             self.curator = table.curator(schema, self.books, known=known, progress=progress)
-            strategy = strategy_for(self.settings, self.description)
             if stops:
                 description = self.description
                 self.books.lookout = Lookout(
@@ -225,7 +223,7 @@ class Fit:
                     counted_beyond=frozenset(description.undeclared) | self._inside,
                 )
             try:
-                pipeline.ask(self.curator, strategy, self._engine, again=again, progress=progress)
+                pipeline.ask(self.curator, self._method, again=again, progress=progress)
             finally:
                 self.books.lookout = None
 
@@ -255,12 +253,12 @@ class Fit:
         )
         if self.curator is None:
             return fitted
-        engine = self._engine
-        answers = pipeline.Answers.of(self.curator, engine)
+        method = self._method
+        answers = pipeline.Answers.of(self.curator, method)
         for number in () if warm_start is not None else starts:
             earlier = replace(answers, measurements=answers.measurements[:number])
-            warm_start = pipeline.fit(earlier, engine, warm_start=warm_start).model
-        release = pipeline.fit(answers, engine, warm_start=warm_start, progress=progress)
+            warm_start = pipeline.fit(earlier, method, warm_start=warm_start).model
+        release = pipeline.fit(answers, method, warm_start=warm_start, progress=progress)
         maker = SamplerMaker.of(self.description, schema, release.held, self.tables)
         sampler = maker(release.model, self.settings.seed)
         return replace(fitted, release=release, sampler=sampler)
@@ -273,7 +271,7 @@ class Fit:
         if rows is None:
             return found.facts
         number = codes_paid_for(
-            len(self.description.measured), rows, self.books.ledger, self.settings.strategy
+            len(self.description.measured), rows, self.books.ledger, self.settings.method
         )
         return with_codes(found.facts, self.description.stated, number)
 
@@ -285,6 +283,6 @@ class Fit:
         return [answer for answer in answers if isinstance(answer.query, kinds)]
 
     @property
-    def _engine(self) -> Engine:
-        """The engine, told which cells of the attributes' tables rows can be in."""
-        return engine_for(self.settings, self.description)
+    def _method(self) -> Method:
+        """The method, told what is public of the attributes."""
+        return method_for(self.settings, self.description)

@@ -1,7 +1,7 @@
 """What a fit is to be expected to find out: its questions put to made-up rows. Public.
 
 How loud the noise of an answer is does not depend on the table, but which questions are asked may.
-So a strategy is run on rows that are made up by a public rule: all columns follow one hidden trait.
+So a method asks rows that are made up by a public rule: all columns follow one hidden trait.
 The noise of the best linear estimate (``inference.linear``) from these questions is known exactly.
 The default strategy is asked as if all pairs got equal budgets, so that no answer matters.
 
@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr  # pyright: ignore[reportMissingTypeStubs]
 
-from sdv_privpgd import forecast, pipeline
+from sdv_privpgd import pipeline
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES
-from sdv_privpgd.columns.facts import DateFacts, NumberFacts, without_domain
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, without_domain
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.fitting.cells import codes_paid_for
@@ -35,14 +35,6 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.report.assumed import CONFIDENT
 from sdv_privpgd.report.expected import Curve, Errors, Outlook
-from sdv_privpgd.select.all_pairs import AllPairs
-from sdv_privpgd.select.fixed import AllKWay
-from sdv_privpgd.select.independent import Independent
-from sdv_privpgd.select.mst import MST
-from sdv_privpgd.select.privsyn import PrivSyn
-from sdv_privpgd.select.strategy import Strategy
-from sdv_privpgd.select.triples import has_triples
-from sdv_privpgd.synthesize.engine import Engine, takes_groups
 
 _MADE_UP = 1_000
 """Made-up rows: enough to find groups and strong pairs in, and quickly counted."""
@@ -57,6 +49,9 @@ its cells, which are known of all pairs."""
 _UNEVEN = 1.1
 """Pairs' noise is so many times that of equal budgets, on average, where a second round favors some
 (0.98 to 1.22 in fits to four real tables at epsilon 0.2, 1, 2.5: ``tests/benchmarks forecast``)."""
+
+_CATEGORIES = 12
+"""Codes that are assumed of a column whose categories are not declared."""
 
 _EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
@@ -86,9 +81,9 @@ def outlook(
     here = assumed.errors(left.remaining, num_rows)
     over_epsilon = over_rows = None
     # A choice among many pairs takes seconds.
-    are_many = bool(forecast.coarse_cliques_of(description.attributes.domain(), settings.strategy))
-    are_chosen = not isinstance(settings.strategy, AllPairs | AllKWay | Independent) or are_many
-    if is_quick(settings.strategy) and not are_many:
+    are_many = bool(settings.method.coarse_cliques(description.attributes.domain()))
+    are_chosen = settings.method.chooses or are_many
+    if settings.method.is_quick and not are_many:
         kept, delta = left.remaining / left.budget, float(Fraction(left.delta) - left.reserved)
         budgets = {each: mu_squared_of(each, delta) * kept for each in _EPSILONS}
         over_epsilon = Curve.of(
@@ -108,12 +103,6 @@ def outlook(
         over_epsilon=over_epsilon,
         over_rows=over_rows,
     )
-
-
-def is_quick(strategy: Strategy) -> bool:
-    """Says whether a strategy's questions are found quickly enough for each point of a curve."""
-    is_small = isinstance(strategy, AllKWay) and strategy.degree < 3
-    return is_small or isinstance(strategy, AllPairs | Independent | MST | PrivSyn)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +139,7 @@ class _Assumed:
 
     @property
     def _uneven(self) -> float:
-        strategy = self.settings.strategy
-        return _UNEVEN if isinstance(strategy, AllPairs) and strategy.first_share < 1 else 1.0
+        return _UNEVEN if getattr(self.settings.method, "first_share", 1) < 1 else 1.0
 
     @cached_property
     def unknown(self) -> list[str]:
@@ -181,15 +169,15 @@ class _Assumed:
 
     def _domain(self, budget: Fraction, num_rows: int) -> Domain:
         """The attributes, with as many codes as they are likely to have."""
-        declared, strategy = self._declared, self.settings.strategy
-        codes = codes_paid_for(len(declared.measured), num_rows, self._ledger(budget), strategy)
+        declared, method = self._declared, self.settings.method
+        codes = codes_paid_for(len(declared.measured), num_rows, self._ledger(budget), method)
         known = {column.name: column for column in declared.declared_schema.columns}
         sizes = {}
         for name, facts in declared.stated.items():
             if name in known:
                 size, nullable = known[name].size, known[name].nullable
             else:
-                size, nullable = forecast.usual_size(facts, declared.most_bins) + 1, True
+                size, nullable = usual_size(facts, declared.most_bins) + 1, True
             sizes[name] = min(size, codes + nullable) if self._is_cut(name) else size
         if declared.visits is not None:
             behind = {declared.visits.before(name): name for name in declared.visits.previous}
@@ -207,11 +195,11 @@ class _Assumed:
             for name, size in zip(domain.attributes, domain.sizes, strict=True)
         }
         table = PrivateTable(_made_up(domain), bound=self.settings.people)
-        strategy, part = _plain(self.settings.strategy, self.settings.engine, domain)
+        method, part = self.settings.method.plain(domain)
         curator = table.curator(
             Schema.from_sdv(facts), Books(self._ledger(budget * part * scale**2))
         )
-        pipeline.ask(curator, strategy, self.settings.engine)
+        pipeline.ask(curator, method)
         return LinearEstimate(
             domain,
             [
@@ -230,17 +218,11 @@ def _rounded(number: float) -> int:
     return max(int(float(f"{number:.2g}")), 1)
 
 
-def _plain(strategy: Strategy, engine: Engine, domain: Domain) -> tuple[Strategy, Fraction]:
-    """A strategy whose questions no answer chooses, if there is one, and its part of the budget.
-
-    All pairs are asked once, with equal budgets: which get more, noisy answers will say. What
-    triples tell of pairs and columns (2 to 4 % of an error) is left out.
-    """
-    if not isinstance(strategy, AllPairs):
-        return strategy, Fraction(1)
-    has_kept = has_triples(domain) and takes_groups(engine)
-    kept = Fraction(strategy.triples) if has_kept else Fraction(0)
-    return replace(strategy, first_share=Fraction(1), triples=Fraction(0)), 1 - kept
+def usual_size(facts: ColumnFacts, num_bins: int) -> int:
+    """Returns the number of codes that is assumed of a column whose domain is not declared."""
+    if isinstance(facts, NumberFacts | DateFacts):
+        return num_bins if facts.num_bins is None else facts.num_bins
+    return _CATEGORIES
 
 
 def _with_codes(size: int) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """What a fit makes models and rows with: the engine for a table, and samplers of models. Public."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,68 +10,20 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.constraints.rules import possible_of
 from sdv_privpgd.estimate.evidence import surely_held
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.methods import confined
 from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.privacy.half_spaces import Line
+from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.sampling.sampler import Sampler
 from sdv_privpgd.sampling.visits import RowMaker, VisitSampler
-from sdv_privpgd.select.all_pairs import AllPairs
-from sdv_privpgd.select.half_space_questions import line_of
-from sdv_privpgd.select.half_spaces import FEWEST, HalfSpaces
-from sdv_privpgd.select.mean_embedding import MeanEmbedding
-from sdv_privpgd.select.strategy import Strategy
-from sdv_privpgd.synthesize.engine import Engine, Model
+from sdv_privpgd.synthesize.engine import Model
 
 
-def engine_for(settings: Settings, description: Description) -> Engine:
-    """The engine, told which cells of the attributes' tables rows can be in."""
+def method_for(settings: Settings, description: Description) -> Method:
+    """The method, told the public facts on the table that it needs."""
     schema, rules = description.attributes, description.limits.rules
     possible = possible_of([*rules, *schema.differences], schema.domain())
-    return confined(settings.engine, possible)
-
-
-def strategy_for(settings: Settings, description: Description) -> Strategy:
-    """The strategy, told the public facts on columns that it needs.
-
-    ``AllPairs``, if it may have to leave out pairs, is told which ones public facts tie together:
-    those that constraints are about, and columns in order with their difference. ``MeanEmbedding``
-    is told which codes have no order, and ``HalfSpaces`` where those of numbers lie.
-    """
-    strategy, schema = settings.strategy, description.attributes
-    if isinstance(strategy, HalfSpaces):
-        return replace(strategy, lines=_lines(schema), nominal=tuple(schema.domain().attributes))
-    if isinstance(strategy, MeanEmbedding):
-        in_order = [column for column in schema.attributes if column.is_ordered]
-        return replace(
-            strategy,
-            nominal=tuple(each.name for each in schema.attributes if not each.is_ordered),
-            nullable=tuple(each.name for each in in_order if each.nullable),
-        )
-    if not isinstance(strategy, AllPairs):
-        return strategy
-    possible = possible_of([*description.limits.rules, *schema.differences], schema.domain())
-    tied = (pair for clique in possible for pair in combinations(clique, 2))
-    return replace(strategy, pairs=tuple(dict.fromkeys([*strategy.pairs, *tied])))
-
-
-def _lines(schema: Schema) -> tuple[Line, ...]:
-    """The line of each number: its codes lie at the middles of their cells.
-
-    Categories have none, even those in order: no distance between them is known.
-    """
-    numbers = [
-        each
-        for each in schema.attributes
-        if each.is_ordered and each.sdtype != "ordinal" and each.num_values >= FEWEST
-    ]
-    found = []
-    for each in numbers:
-        codes = np.arange(each.num_values)
-        middles = np.asarray(each.at(codes, np.full(len(codes), 0.5)), dtype=np.float64)
-        found.append(line_of(each.name, middles, nullable=each.nullable))
-    return tuple(found)
+    return settings.method.for_table(schema.attributes, possible)
 
 
 _LIKELY = 2.0

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, TypeVar
 
-from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.settings import Settings
@@ -154,7 +153,7 @@ def asked_again(
     have been if all had been asked at once; what earlier answers chose stays chosen by them.
     """
     assert fitted.release is not None
-    begin(progress, fit.settings.engine)
+    fit.settings.method.prepare(progress)
     known = fitted.release.measurements
     fit.ask(table, progress, known=known, again=True)
     starts = (*fitted.starts, len(known))

@@ -36,8 +36,7 @@ def report_of(
     about = About(
         table=table,
         date=date,
-        strategy=settings.strategy,
-        engine=settings.engine,
+        method=settings.method,
         columns=description.columns,
         keys=tuple(description.keys),
         declared=description.domain,

@@ -8,15 +8,13 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from sdv_privpgd.fitting.methods import engine_of, strategy_of
-from sdv_privpgd.matching import require_kind
+from sdv_privpgd.methods.method import Method
+from sdv_privpgd.methods.names import method_of
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.units import MOST
-from sdv_privpgd.select.strategy import Strategy
-from sdv_privpgd.synthesize.engine import Engine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,14 +30,12 @@ class Settings:
             read; ``None`` takes it for granted that there are no more.
         weigh_people: Whether each row of a person counts as 1 / the number of those that are read.
         discovery_share: Part of the budget for what is not declared.
-        strategy: What is asked.
-        engine: What makes a model of the answers.
+        method: What is asked, and what makes a model of the answers.
         seed: Of an engine that is named and of the rows, never of the noise.
     """
 
     epsilon: float
-    strategy: Strategy
-    engine: Engine
+    method: Method
     delta: float = 1e-5
     adjacency: Adjacency = Adjacency.REPLACE_ONE
     rows_per_person: int = 1
@@ -75,10 +71,8 @@ class Settings:
                 f"weigh_people takes a rows_per_person of at most {MOST}, got "
                 f"{self.rows_per_person!r}. All rows of a person count as one: choose fewer."
             )
-        object.__setattr__(self, "strategy", strategy_of(self.strategy))
-        object.__setattr__(self, "engine", engine_of(self.engine, seed=self.seed))
-        require_kind(self.strategy, self.engine)
-        if self.weigh_people and getattr(self.strategy, "asks_gradients", False):
+        object.__setattr__(self, "method", method_of(self.method, seed=self.seed))
+        if self.weigh_people and not self.method.weighs_rows:
             raise ValueError(
                 "weigh_people does not go with private gradients: a sample has each row or has it "
                 "not, and none of them in part. Leave it out."
@@ -104,8 +98,8 @@ class Settings:
 
     @property
     def own_delta(self) -> Fraction:
-        """The part of delta that the strategy needs: that of samples, where it trains by them."""
-        return Fraction(self.delta) * getattr(self.strategy, "own_delta", Fraction(0))
+        """The part of delta that the method needs: that of samples, where it trains by them."""
+        return Fraction(self.delta) * self.method.own_delta
 
     def ledger(self, reserved: Fraction = Fraction(0)) -> PrivacyLedger:
         """The empty ledger of a fit, with a part of delta kept for thresholds and samples."""

@@ -48,7 +48,7 @@ def moments(
         }
         raise ValueError(
             f"The measured tables do not determine {', '.join(sorted(names))}. A regression needs "
-            "every pair of its columns: strategy='all_pairs', the default, measures them."
+            "every pair of its columns: method='privpgd', the default, measures them."
         )
     number = len(products)
     rows = found.values[number:]

@@ -10,7 +10,7 @@ Questions that were chosen by earlier answers are asked as they were chosen, and
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,15 +22,6 @@ from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.sampling.visits import RowMaker
 from sdv_privpgd.synthesize.engine import Engine, Model
-
-_WARM_EPOCHS, _WARM_SWEEPS = 5, 2
-"""Epochs and sweeps of a fit that starts from the fitted model. On ACS Income refits after 5 epochs
-are as far from the model as after 30 from a fresh start, in pairs (0.0176 both) and in triples
-(0.104 and 0.107, total L1); without any epoch triples stay where the model had them (0.066). The
-third sweep changes pairs by 2 %."""
-
-_MOST_PARTICLES = 50_000
-"""Of a refit. On ACS Income, with 30,000 in place of 86,000, the spread of pairs is the same."""
 
 
 class MakesRows(Protocol):
@@ -87,32 +78,9 @@ class Refits:
         domain, measured = self.release.domain, self.release.measurements
         codes = independent_rows(self.release.model, self.num_rows, own)
         answers = simulated_answers(measured, domain, codes, own)
-        engine = self._warm(int(own.integers(2**31)))
+        engine = self.engine.warm(self.release.model, self.num_rows, int(own.integers(2**31)))
         model = engine.fit(domain, answers, warm_start=self.release.model)
         return Refit(codes=codes, model=model, seed=int(own.integers(2**31)))
-
-    def _warm(self, seed: int) -> Engine:
-        """The engine, with a seed of its own, and with no more work than a warm start needs."""
-        # Imported late: other engines need no torch.
-        from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
-
-        engine = self.engine
-        if isinstance(engine, ParticleGradientDescent):
-            finish, number = engine.finish, self.release.model.block
-            if finish is not None:
-                finish = replace(finish, sweeps=min(finish.sweeps, _WARM_SWEEPS))
-            if number > _MOST_PARTICLES:  # about a part of the rows, as by default
-                number = -(-self.num_rows // -(-self.num_rows // _MOST_PARTICLES))
-            return replace(
-                engine,
-                seed=seed,
-                epochs=min(engine.num_epochs, _WARM_EPOCHS),
-                num_particles=min(number, self.release.model.block),
-                finish=finish,
-            )
-        if is_dataclass(engine) and "seed" in getattr(engine, "__dataclass_fields__", {}):
-            return replace(engine, seed=seed)  # pyright: ignore[reportCallIssue]
-        return engine
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

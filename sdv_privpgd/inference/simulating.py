@@ -62,7 +62,7 @@ def simulated_answers(
             raise ValueError(
                 "Intervals repeat the fit with other noise, and a training by private gradients is "
                 "not repeated: it would take the time of as many fits. Choose another method, such "
-                "as strategy='all_pairs' with engine='particles'."
+                "as method='privpgd' does."
             )
         else:
             continue

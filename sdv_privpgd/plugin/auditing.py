@@ -14,12 +14,13 @@ from sdv_privpgd.audit.door import audited
 from sdv_privpgd.audit.kept_file import file_checks
 from sdv_privpgd.audit.leaves import Leaf, leaves
 from sdv_privpgd.audit.observing import Steps, listening
-from sdv_privpgd.audit.subjects import ROWS, Outcome, Through, finished, of_answers, of_rows, small
+from sdv_privpgd.audit.subjects import ROWS, Outcome, Through, finished, of_answers, of_rows
 from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.methods.names import method_of
 from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.progress import Progress
@@ -233,9 +234,7 @@ def fresh(synthesizer: "PrivateSynthesizer") -> "PrivateSynthesizer":
 def unfitted(synthesizer: "PrivateSynthesizer") -> "PrivateSynthesizer":
     """A copy with the same settings and constraints, at a small size, that was never fitted."""
     own = fresh(synthesizer)
-    engine = own._engine()
-    own.engine, own.num_particles, own.penalties = small(engine), None, ()
-    own.enable_gpu = False
+    own.method = method_of(own.method, seed=own.seed).small()
     return own
 
 

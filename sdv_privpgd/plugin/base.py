@@ -25,8 +25,10 @@ from sdv_privpgd.drafting.template import named_by_text
 from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fitted
-from sdv_privpgd.fitting.methods import cells_of, engine_of, strategy_of
-from sdv_privpgd.fitting.settings import Settings, check_count, check_flag, check_positive
+from sdv_privpgd.fitting.settings import Settings, check_count, check_flag
+from sdv_privpgd.methods.importance import importance_of, weighed
+from sdv_privpgd.methods.method import Method
+from sdv_privpgd.methods.names import method_of
 from sdv_privpgd.plugin.answers import AnsweredQuestions
 from sdv_privpgd.plugin.arguments import public_copy, python_s, refuse_several_tables
 from sdv_privpgd.plugin.auditing import AuditedFit
@@ -37,9 +39,6 @@ from sdv_privpgd.plugin.refining import RefinedFits
 from sdv_privpgd.plugin.rows import SampledRows
 from sdv_privpgd.plugin.transforming import AssignedTransformers
 from sdv_privpgd.report.noise_advice import on_large_delta
-from sdv_privpgd.select.importance import importance_of, weighed
-from sdv_privpgd.select.strategy import Strategy
-from sdv_privpgd.synthesize.engine import Engine
 
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
@@ -56,12 +55,12 @@ class PrivateSynthesizer(
     SampledRows,
     AssignedTransformers,
 ):
-    """Differentially private synthetic rows of one table, by a strategy and an engine.
+    """Differentially private synthetic rows of one table, by a method.
 
     Everything that the fitted object exposes (samples, attributes, files, messages) is
     (epsilon, delta)-differentially private for one row, or for the ``rows_per_person`` rows of
     one person, with exact accounting in Gaussian differential privacy. A subclass names the
-    strategy and the engine that it has unless told otherwise.
+    method that it has unless told otherwise.
 
     Its arguments are described at ``PrivPGDSynthesizer``.
 
@@ -70,15 +69,11 @@ class PrivateSynthesizer(
         SynthesizerInputError: For metadata of several tables, of sequences or composite keys.
     """
 
-    _usual_strategy: ClassVar[str] = "all_pairs"
-    _usual_engine: ClassVar[str] = "particles"
+    _usual_method: ClassVar[str] = "privpgd"
 
-    def __init_subclass__(
-        cls, *, strategy: str | None = None, engine: str | None = None, **kwargs: Any
-    ) -> None:
+    def __init_subclass__(cls, *, method: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls._usual_strategy = strategy or cls._usual_strategy
-        cls._usual_engine = engine or cls._usual_engine
+        cls._usual_method = method or cls._usual_method
         # Of ``__init__``, in place of the one that ``__new__`` has to have.
         own = inspect.signature(cls.__init__)
         cls.__signature__ = own.replace(parameters=list(own.parameters.values())[1:])
@@ -103,14 +98,9 @@ class PrivateSynthesizer(
         public_metadata: bool = False,
         discovery_share: float = 0.2,
         num_bins: int | None = None,
-        strategy: Strategy | str | None = None,
-        engine: Engine | str | None = None,
+        method: Method | str | None = None,
         target: str | Sequence[str] | None = None,
         importance: Mapping[str, float] | None = None,
-        num_particles: int | None = None,
-        penalties: Sequence = (),
-        enable_gpu: bool = False,
-        max_megabytes: float | None = None,
         seed: int = 0,
         verbose: bool = False,
         enforce_min_max_values: bool = True,
@@ -133,14 +123,9 @@ class PrivateSynthesizer(
         self.public_metadata = public_metadata
         self.discovery_share = discovery_share
         self.num_bins = num_bins
-        self.strategy = self._usual_strategy if strategy is None else strategy
-        self.engine = self._usual_engine if engine is None else engine
+        self.method = self._usual_method if method is None else method
         self.target = target
         self.importance = importance
-        self.num_particles = num_particles
-        self.penalties = tuple(penalties)
-        self.enable_gpu = enable_gpu
-        self.max_megabytes = max_megabytes
         self.seed = seed
         self.verbose = verbose
         super().__init__(
@@ -170,9 +155,7 @@ class PrivateSynthesizer(
 
         All of them can be set on the object, so every fit checks them as the constructor does.
         """
-        for name in (
-            "public_metadata", "enable_gpu", "verbose", "enforce_min_max_values", "enforce_rounding"
-        ):  # fmt: skip
+        for name in ("public_metadata", "verbose", "enforce_min_max_values", "enforce_rounding"):
             setattr(self, name, check_flag(name, getattr(self, name)))
         if not self.enforce_min_max_values:
             raise SynthesizerInputError(
@@ -182,11 +165,6 @@ class PrivateSynthesizer(
         if self.num_bins is not None:
             self.num_bins = check_count("num_bins", self.num_bins)
         self.seed = check_count("seed", self.seed, least=0)
-        if self.num_particles is not None:
-            self.num_particles = check_count("num_particles", self.num_particles)
-        if self.max_megabytes is not None:
-            self.max_megabytes = check_positive("max_megabytes", self.max_megabytes)
-        self.penalties = tuple(self.penalties)
         self.public_domain = named_by_text(self.public_domain)
         settings = self._settings()
         for name in ("epsilon", "delta", "rows_per_person", "weigh_people", "discovery_share"):
@@ -204,22 +182,10 @@ class PrivateSynthesizer(
             weigh_people=self.weigh_people,
             discovery_share=self.discovery_share,
             seed=self.seed,
-            strategy=weighed(
-                strategy_of(self.strategy, max_megabytes=self.max_megabytes),
-                importance_of(self.target, self.importance),
+            method=weighed(
+                method_of(self.method, seed=self.seed), importance_of(self.target, self.importance)
             ),
-            engine=self._engine(),
         )
-
-    def _engine(self) -> Engine:
-        """What makes a model of the answers."""
-        own = {
-            "num_particles": self.num_particles,
-            "penalties": self.penalties,
-            "enable_gpu": self.enable_gpu,
-        }
-        told = {name: value for name, value in own.items() if value}
-        return engine_of(self.engine, seed=self.seed, **told)
 
     def _description(self) -> Description:
         fitted = self._model_of_table
@@ -229,7 +195,7 @@ class PrivateSynthesizer(
             keys=tuple(keys),
             public_domain={} if self.public_domain is None else deepcopy(self.public_domain),
             constraints=SdvConstraints(tuple(self._reject_sampling_constraints)),
-            num_bins=cells_of(self._settings().strategy, self.num_bins),
+            num_bins=self._settings().method.num_bins if self.num_bins is None else self.num_bins,
             discovers=bool(self.discovery_share),
             enforce_rounding=self.enforce_rounding,
             kept=frozenset(self._kept_columns()),
@@ -247,15 +213,10 @@ class PrivateSynthesizer(
 
     def _kept_columns(self) -> Collection[str]:
         """Columns of which rows must have what the model says, because a penalty reads them."""
-        # An engine that is a name has no penalties, nor need one of another kind have any.
-        penalties = getattr(self.engine, "penalties", self.penalties)
-        if not penalties:
-            return frozenset()
         metadata = self._get_table_metadata()
         keys = metadata._get_primary_and_alternate_keys()
         names = tuple(modelled(metadata.columns, keys))
-        domain = Domain(names, (1,) * len(names))
-        return {name for penalty in penalties for name in penalty.attributes(domain)}
+        return self._settings().method.reads(Domain(names, (1,) * len(names)))
 
     def __getstate__(self) -> dict:
         return {**vars(self), "_state_version": _STATE_VERSION}

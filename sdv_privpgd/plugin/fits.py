@@ -19,7 +19,6 @@ from sdv.errors import (
 
 from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.damage import seal
-from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.checks import check, check_match
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, Fitted
@@ -137,7 +136,7 @@ class FitsOfTables(FittedState):
             self._shown() as progress,
             self._account.charged(Fit(settings, description), names) as fit,
         ):
-            begin(progress, fit.settings.engine)
+            fit.settings.method.prepare(progress)
             fit.discover(table, progress)
             self._run(fit, names, table, progress, stops=True)
         self._speak_up(description.on_days)
@@ -191,7 +190,7 @@ class FitsOfTables(FittedState):
                 answered=kept.looked,
             )
             with self._shown() as progress, self._account.charged(fit, kept.names, goes_on=True):
-                begin(progress, fit.settings.engine)
+                fit.settings.method.prepare(progress)
                 if not fit.has_discovered and table is not None:
                     fit.discover(table, progress)
                 self._run(fit, kept.names, table, progress, kept.answers)
@@ -239,7 +238,7 @@ class FitsOfTables(FittedState):
         self._require_rows(table)
         fit = Fit(settings, description, doubts={} if fitted is None else fitted.doubts)
         with self._shown() as progress, self._account.charged(fit, names):
-            begin(progress, fit.settings.engine)
+            fit.settings.method.prepare(progress)
             self._run(fit, names, table, progress)
         self._speak_up()
 

@@ -165,7 +165,7 @@ class ShownFit(FittedState):
         """How far the particles were from the noisy tables after some epochs. Public.
 
         ``Loss`` is the mean over the tables of the squared sliced W2 distance, along directions
-        that are the same for all epochs. After ``engine="generator"`` there is none.
+        that are the same for all epochs. After the engine "generator" there is none.
 
         Raises:
             ValueError: For a model of another engine, which has no particles.
@@ -176,7 +176,7 @@ class ShownFit(FittedState):
         model = self._release.model
         if not isinstance(model, Particles):
             raise ValueError(
-                f"The losses are those of engine='particles', and the model is a "
+                f"The losses are those of the engine 'particles', and the model is a "
                 f"{type(model).__name__}."
             )
         return pd.DataFrame({"Epoch": list(model.losses), "Loss": list(model.losses.values())})

@@ -89,7 +89,7 @@ class FittedState(BaseSingleTableSynthesizer, ABC):
 
     def _told(self) -> dict[str, Any]:
         """What a fit would be told, but for what the settings and the description hold."""
-        left_out = ("public_domain", "strategy", "engine")
+        left_out = ("public_domain", "method")
         return {
             name: deepcopy(value)
             for name, value in self.get_parameters().items()

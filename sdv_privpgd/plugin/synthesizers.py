@@ -9,7 +9,7 @@ from sdv_privpgd.plugin.base import PrivateSynthesizer
 from sdv_privpgd.plugin.constraint_kinds import FixedCombinations
 
 
-class PrivPGDSynthesizer(PrivateSynthesizer, strategy="all_pairs", engine="particles"):
+class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):
     """Differentially private synthetic rows of one table, by particle gradient descent.
 
     Everything that the fitted object exposes (samples, attributes, files, messages) is
@@ -63,27 +63,19 @@ class PrivPGDSynthesizer(PrivateSynthesizer, strategy="all_pairs", engine="parti
             width where nothing is looked into. By default 32 where nothing is looked into, and
             else 16 to 32, as many as the noise can pay for: a public rule of rows, columns and
             budget. Fewer cells have less noise; values inside a cell follow a finer grid.
-        strategy: What is measured: ``'all_pairs'`` (also triples, over a few groups of values
-            each, and where the noise is loud all columns alone), ``'independent'`` (each column
-            alone), ``'mst'``, ``'aim'``, ``'mwem'``, ``'privsyn'``, ``'privmrf'``,
-            ``'adaptive'``, ``'mean_embedding'`` (DP-MERF), ``'half_spaces'`` (RAP++) or
-            ``'private_gradients'`` (DP-SGD), or a ``Strategy`` with settings of its own. ``None``
-            is the method's own.
-        engine: What makes rows of the answers: ``'particles'``, ``'pgm'`` (Private-PGM), ``'gum'``
-            (PrivSyn's), ``'rap'``, ``'rap++'``, ``'gem'``, ``'private_gsd'`` or, for
-            ``'mean_embedding'`` and for it alone, ``'generator'``, and likewise, for
-            ``'private_gradients'``, ``'diffusion'`` and ``'gan'``; or an ``Engine`` with settings
-            of its own. ``None`` is the method's own.
+        method: What is measured, and what makes rows of the answers: ``'privpgd'`` (all pairs, some
+            of them twice, triples over a few groups of values each, and where the noise is large
+            all columns alone), ``'independent'`` (each column alone), ``'mst'``, ``'aim'``,
+            ``'mwem'``, ``'privsyn'``, ``'privmrf'``, ``'rap'``, ``'rap++'``, ``'gem'``,
+            ``'private_gsd'``, ``'dp-merf'``, ``'dp-diffusion'`` or ``'dp-ctgan'``; one of them with
+            another engine, such as ``'aim+particles'``; or an object of ``sdv_privpgd.methods``
+            with settings of its own, such as ``AIM(max_megabytes=20)`` or
+            ``PrivPGD(engine=ParticleGradientDescent(num_particles=5_000))``. ``None`` is the
+            class's own.
         target: The column that the rows are to predict, or a list of several. It is public. Pairs
             of columns with it get more of the budget, others less.
         importance: ``{column: factor}``: how many times the budget of another pair of columns a
             pair with that one gets, in place of ``target``'s 6.
-        num_particles: Synthetic records that the particles engine fits. ``None``: a part of the
-            rows, at most 100,000 and fewer for many columns.
-        penalties: Penalties of its descent (``ProtectedThreshold``, ``DifferentiablePenalty``).
-        enable_gpu: Whether it uses CUDA when there is one. It has not run on a device yet.
-        max_megabytes: The largest model of ``'aim'``, ``'mwem'``, ``'privmrf'`` and
-            ``'adaptive'``, in MiB. Larger ones fit more pairs and take longer. ``None`` is 80.
         seed: Of what comes after the noisy answers, the sampled rows above all. The noise and
             the private choices come from the operating system and have no seed.
         verbose: Whether bars show how far a fit is, and the sampling of rows.
@@ -107,7 +99,7 @@ class PrivPGDSynthesizer(PrivateSynthesizer, strategy="all_pairs", engine="parti
     """
 
 
-class MSTSynthesizer(PrivateSynthesizer, strategy="mst", engine="pgm"):
+class MSTSynthesizer(PrivateSynthesizer, method="mst"):
     """Differentially private synthetic rows of one table, by a maximum spanning tree and PGM.
 
     Measures each column and the pairs of a privately chosen spanning tree, and fits the graphical
@@ -125,7 +117,7 @@ class MSTSynthesizer(PrivateSynthesizer, strategy="mst", engine="pgm"):
     """
 
 
-class AIMSynthesizer(PrivateSynthesizer, strategy="aim", engine="pgm"):
+class AIMSynthesizer(PrivateSynthesizer, method="aim"):
     """Differentially private synthetic rows of one table, by AIM and PGM.
 
     Measures each column, then round by round the table that the graphical model so far gets most
@@ -136,7 +128,7 @@ class AIMSynthesizer(PrivateSynthesizer, strategy="aim", engine="pgm"):
     >>> from sdv.metadata import Metadata
     >>> kinds = {"ill": {"sdtype": "boolean"}, "old": {"sdtype": "boolean"}}
     >>> metadata = Metadata.load_from_dict({"tables": {"people": {"columns": kinds}}})
-    >>> synthesizer = AIMSynthesizer(metadata, epsilon=1.0, max_megabytes=1)
+    >>> synthesizer = AIMSynthesizer(metadata, epsilon=1.0)
     >>> synthesizer.fit(pd.DataFrame({"ill": [True, False] * 500, "old": [True, True] * 500}))
     >>> synthesizer.sample(3).columns.tolist()
     ['ill', 'old']

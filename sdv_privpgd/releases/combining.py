@@ -73,7 +73,7 @@ class CombinedTable(ModelledTables):
         >>> combine([measured], engine="pgm").report().to_dict()["holders"][0]["holder"]
         'North'
         """
-        about = self.about("several holders", "as each holder has measured")
+        about = self.about("several holders")
         report = holders_report(self.fitted, self.holders, about, notes=self.warnings)
         if path is not None:
             report.save(path)
@@ -223,6 +223,6 @@ def _on_tables(found: Pooled) -> list[str]:
         return []
     return [
         f"Not all holders have measured {in_words(found.left_out)}. What only some have measured "
-        "cannot be added up and was left out. Let all holders use the same strategy; all_pairs "
+        "cannot be added up and was left out. Let all holders use the same method; privpgd "
         "asks everybody for the same."
     ]

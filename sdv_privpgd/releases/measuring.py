@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from functools import partial
@@ -15,11 +15,13 @@ from sdv_privpgd.fitting.asking import asked, require_sdtype
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.halting import CAN_GO_ON, MisfitError
-from sdv_privpgd.fitting.methods import strategy_of
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.refining import gone
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import Unfinished, note_on
+from sdv_privpgd.methods.method import EngineMethod, Method
+from sdv_privpgd.methods.names import method_of
+from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
@@ -28,8 +30,6 @@ from sdv_privpgd.releases.measured import Measured, described, plain_words
 from sdv_privpgd.releases.unchosen import Unchosen
 from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.noise_advice import on_large_delta
-from sdv_privpgd.select.all_pairs import AllPairs
-from sdv_privpgd.select.strategy import Strategy
 
 _WHY = (
     "Tables of several holders are added up cell by cell, so all holders must declare the same "
@@ -49,7 +49,7 @@ def measure(
     person_column: str | None = None,
     weigh_people: bool = False,
     num_bins: int | None = None,
-    strategy: Strategy | str = "all_pairs",
+    method: Method | str = "privpgd",
     target: str | Sequence[str] | None = None,
     importance: Mapping[str, float] | None = None,
     sequence_by: str | None = None,
@@ -64,7 +64,7 @@ def measure(
     do with the release costs nothing more.
 
     All holders must declare the same columns, in the same order, and use the same ``num_bins``,
-    ``adjacency`` and strategy: what one has measured and another has not cannot be added up.
+    ``adjacency`` and method: what one has measured and another has not cannot be added up.
 
     Args:
         table: The private table, as ``fit_table`` takes it.
@@ -79,8 +79,8 @@ def measure(
         weigh_people: Whether each row of a person counts as 1 / their number, as ``fit_table``
             takes it.
         num_bins: Cells of a column of numbers or dates that does not name its own; 32 by default.
-        strategy: What is asked, as ``fit_table`` takes it. ``"all_pairs"`` asks for no triples
-            here: their groups would be each holder's own.
+        method: What is asked, as ``fit_table`` takes it. ``"privpgd"`` asks for no triples here:
+            their groups would be each holder's own.
         target: The column that the rows are to predict, or several, the same for all holders.
         importance: As ``fit_table`` takes it.
         sequence_by: The order of a person's rows, as ``fit_table`` takes it, the same for all
@@ -122,7 +122,7 @@ def measure(
         person_column=person_column,
         weigh_people=weigh_people,
         num_bins=num_bins,
-        strategy=strategy,
+        method=method,
         target=target,
         importance=importance,
         sequence_by=sequence_by,
@@ -188,7 +188,7 @@ class Measuring:
             num_bins=self.fit.description.num_bins,
             ledger=self.ledger,
             answers=self.fit.curator.measurements,
-            strategy=repr(self.fit.settings.strategy),
+            strategy=repr(self.fit.settings.method),
             date=date.today().isoformat(),
             program=f"sdv-privpgd {version('sdv-privpgd')}",
             visits=self.fit.description.visits,
@@ -217,14 +217,14 @@ def prepared(
     *,
     holder: str,
     num_bins: int | None = None,
-    strategy: Strategy | str = "all_pairs",
+    method: Method | str = "privpgd",
     **settings: Any,
 ) -> Measuring:
     """What ``measure`` does before a row is read: all is checked, and nothing is spent."""
     if not isinstance(holder, str) or not holder.strip():
         raise ValueError(f"holder must name whose table it is, got {holder!r}.")
     plan, description, words = questions(
-        columns, epsilon, delta, num_bins=num_bins, strategy=strategy, **settings
+        columns, epsilon, delta, num_bins=num_bins, method=method, **settings
     )
     private = opened(table, description, plan.people, plan.objections)
     fit = Fit(plan, description, doubts={})
@@ -240,38 +240,25 @@ def days_in(columns: Mapping[str, Mapping], private: PrivateTable) -> list[str]:
     return on_days({name: each for name, each in facts.items() if not private.has_days(name)})
 
 
-_ALONE = {
-    "mean_embedding": "asks_embedding",
-    "half_spaces": "asks_half_spaces",
-    "private_gradients": "asks_gradients",
-}
-"""Strategies whose answers are no tables, and what they say of themselves."""
-
-
 def questions(
     columns: Mapping[str, Mapping],
     epsilon: float,
     delta: float = 1e-5,
     *,
     num_bins: int | None = None,
-    strategy: Strategy | str = "all_pairs",
+    method: Method | str = "privpgd",
     **settings: Any,
 ) -> tuple[Settings, Description, Mapping[str, Mapping]]:
     """Returns what ``measure`` would ask, and the columns in words that files can hold. Public."""
-    if isinstance(strategy, str) and strategy == "all_pairs":
-        strategy = AllPairs(triples=Fraction(0))
-    for name, says in _ALONE.items():
-        if getattr(strategy_of(strategy), says, False):
-            raise ValueError(
-                f"{name} is for a table of its own: a release holds tables alone, which all "
-                "engines can use. Choose another strategy."
-            )
-    asks: dict[str, Any] = {
-        "num_bins": num_bins,
-        "strategy": strategy,
-        "engine": Unchosen(),
-        **settings,
-    }
+    own = method_of(PrivPGD(triples=Fraction(0)) if method == "privpgd" else method)
+    if own.needs_table:
+        raise ValueError(
+            f"{type(own).__name__} is for a table of its own: {own.needs_table}, and a release "
+            "holds tables that all engines can use. Choose another method."
+        )
+    if isinstance(own, EngineMethod):
+        own = replace(own, engine=Unchosen())
+    asks: dict[str, Any] = {"num_bins": num_bins, "method": own, **settings}
     plan, whole = asked(columns, epsilon, delta, **asks)
     words = plain_words(columns)
     try:

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 
 from sdv_privpgd import pipeline
 from sdv_privpgd.estimate.evidence import surely_held
-from sdv_privpgd.fitting.beginning import begin
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.making import SamplerMaker
-from sdv_privpgd.fitting.methods import engine_of
 from sdv_privpgd.fitting.sampled import SampledTable
 from sdv_privpgd.fitting.settings import check_count
 from sdv_privpgd.inference.refits import Refits
-from sdv_privpgd.matching import require_model
+from sdv_privpgd.methods.method import engine_of, require_model
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
@@ -48,14 +46,13 @@ class ModelledTables(SampledTable):
         )
         return Refits(release=release, engine=self.engine, sampler_of=maker)
 
-    def about(self, table: str, strategy: str) -> About:
+    def about(self, table: str) -> About:
         """What a page says of the model at its head."""
         description = self.fitted.description
         return About(
             table=table,
             date=self.date,
-            strategy=strategy,
-            engine=self.engine,
+            method=self.engine,
             columns=description.columns,
             keys=(),
             declared=description.domain,
@@ -94,7 +91,7 @@ def modelled(
         )
     tables = [each.query.clique for each in measurements if isinstance(each.query, MarginalQuery)]
     require_model(own, schema.domain(), tables)
-    begin(progress, own)
+    own.prepare(progress)
     answers = pipeline.Answers(
         domain=schema.domain(), ledger=ledger, measurements=tuple(measurements), statistics=()
     )

@@ -127,7 +127,7 @@ def _page(fitted: Fitted, holders: Sequence[Holder], about: About, notes: Sequen
                     ("epsilon, rows at one holder", f"{max(x.spent() for x in ledgers):.4g}"),
                     ("epsilon, rows at all", f"{epsilon_in_all(ledgers):.4g}"),
                     ("combined on", about.date),
-                    ("rows made by", type(about.engine).__name__),
+                    ("rows made by", about.method.parts[-1]),
                 ]
             )
         ],

@@ -56,7 +56,7 @@ def pooled(domain: Domain, of_holders: Sequence[Sequence[Measurement]]) -> Poole
     if not common:
         raise ValueError(
             "No table was measured by all holders, so there is nothing to add up. Let all of them "
-            "measure with the same strategy, such as 'all_pairs'."
+            "measure with the same method, such as 'privpgd'."
         )
     others = dict.fromkeys(key for own in tables for key in own if key not in common)
     within = [key for key in others if _is_within(key, common)]

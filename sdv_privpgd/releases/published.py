@@ -72,7 +72,7 @@ class PublishedTables(ModelledTables):
             path: Where to save it as well: the page, or the text (``.txt``) or the numbers
                 (``.json``). Nothing is written without one.
         """
-        about = self.about(f"tables of {self.publisher}", "as published")
+        about = self.about(f"tables of {self.publisher}")
         report = published_report(
             self.fitted, self.publisher, self.tables, about, notes=self.warnings
         )

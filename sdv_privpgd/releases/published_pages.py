@@ -121,7 +121,7 @@ def published_report(
                     ("rows", f"{fitted.num_rows or 0:,}"),
                     ("columns", f"{len(about.columns):,}"),
                     ("made on", about.date),
-                    ("rows made by", type(about.engine).__name__),
+                    ("rows made by", about.method.parts[-1]),
                     ("program", f"sdv-privpgd {version('sdv-privpgd')}"),
                 ]
             )

@@ -5,23 +5,18 @@ from dataclasses import dataclass
 
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 
 @dataclass(frozen=True)
-class Unchosen:
+class Unchosen(Engine):
     """The engine of a measurement: whoever combines releases chooses the one that makes rows.
 
-    A strategy that looks at a model of its earlier answers gets that of Private-PGM. What that
+    A method that looks at a model of its earlier answers gets that of Private-PGM. What that
     engine could not take at the end is no reason to refuse it here.
     """
-
-    def statistics(self, domain: Domain) -> tuple[Query, ...]:
-        """No queries."""
-        return PrivatePGM().statistics(domain)
 
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
         """The size of a graphical model of these cliques."""

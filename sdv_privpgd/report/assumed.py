@@ -10,6 +10,7 @@ from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.page import Details, Facts, Items, Part, Section, Text, long_table
+from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.words import listed, number
 
 CONFIDENT = 1.96
@@ -23,8 +24,7 @@ class About:
     Attributes:
         table: The table's name.
         date: The date of the fit.
-        strategy: The strategy that chose the questions.
-        engine: The engine that made rows of the answers.
+        method: What chose the questions and made rows of the answers; an engine made rows alone.
         columns: SDV's facts on each column, in order.
         keys: The names of its keys.
         declared: The other declared facts on the columns, in SDV's words.
@@ -35,8 +35,7 @@ class About:
 
     table: str
     date: str
-    strategy: Any
-    engine: Any
+    method: Engine
     columns: Mapping[str, Mapping]
     keys: Sequence[str]
     declared: Mapping[str, Mapping]
@@ -47,14 +46,13 @@ class About:
 
 def subject(about: About, release: Release | None, adjacency: Adjacency) -> Facts:
     """The fit at a glance: the table, the date and the method."""
-    method = f"{type(about.strategy).__name__} + {type(about.engine).__name__}"
     return Facts(
         [
             ("table", about.table),
             ("fitted on", about.date),
             ("rows", _rows(release, adjacency)),
             ("columns", f"{len(about.columns):,}"),
-            ("method: questions + rows", method),
+            ("method: questions + rows", " + ".join(about.method.parts)),
             ("program", f"sdv-privpgd {version('sdv-privpgd')}"),
         ]
     )
@@ -76,8 +74,7 @@ def facts_about(about: About, release: Release | None) -> dict[str, Any]:
         "table": about.table,
         "date": about.date,
         "program": f"sdv-privpgd {version('sdv-privpgd')}",
-        "strategy": repr(about.strategy),
-        "engine": repr(about.engine),
+        "method": repr(about.method),
         "num_rows": rows,
         "columns": columns,
         "settings": about.settings,
@@ -176,4 +173,4 @@ def _end(value: Any) -> str:
 
 def _settings(about: About) -> str:
     lines = [f"{name} = {value!r}" for name, value in about.settings.items()]
-    return "\n".join([*lines, f"strategy: {about.strategy!r}", f"engine: {about.engine!r}"])
+    return "\n".join([*lines, f"method: {about.method!r}"])

@@ -132,7 +132,7 @@ def _of_chosen_pairs(fitted: Facts) -> Iterator[str]:
         yield (
             f"{len(coarse):,} of {len(pairs):,} pairs of columns were measured over a few groups "
             "of values alone, because there are too many of them: the rows follow their relations "
-            "coarsely, if at all. Name pairs that matter with AllPairs(pairs=...), declare a "
+            "coarsely, if at all. Name pairs that matter with PrivPGD(pairs=...), declare a "
             "target, or choose fewer columns."
         )
 

@@ -10,9 +10,8 @@ import torch
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.learning import Adam, Codes, place_of, trained
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 
@@ -34,7 +33,7 @@ _AT_ONCE = 1 << 13
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdversarialNetwork:
+class AdversarialNetwork(Engine):
     """Rows of a conditional generator whose critic was trained by DP-SGD: DP-CTGAN.
 
     Xu et al. 2019 (CTGAN) condition each row on one column's value, and train a generator against a
@@ -82,16 +81,14 @@ class AdversarialNetwork:
     network = "conditional critic"
     """Its name in the ledger."""
 
+    title = "The network was the critic of a conditional generator, which the rows were drawn from"
+    citation = (
+        "Xu, L., Skoularidou, M., Cuesta-Infante, A. & Veeramachaneni, K. (2019). Modeling tabular "
+        "data using conditional GAN. NeurIPS 32."
+    )
+    quick = {"num_particles": 300, "width": 8}  # noqa: RUF012
+    fits = ("private gradients",)
     takes_groups = False
-    """Answers about groups of codes are left unused."""
-
-    fits_gradients, fits_tables = True, False
-    """Strategies that train go with it, and no others."""
-
-    def statistics(self, domain: Domain) -> tuple[Query, ...]:
-        """No queries: the engine needs the strategy's answers only."""
-        del domain
-        return ()
 
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
         """The size of both networks in MiB of float64."""

@@ -11,13 +11,12 @@ from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.progress import Progress, Shares, silent
-from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.engine import TABLES, Engine, Model
 from sdv_privpgd.synthesize.goals import require_integer, too_many_components
 from sdv_privpgd.synthesize.half_space_loss import HalfSpaceLoss
 from sdv_privpgd.synthesize.mixed_rows import MixedRows
 from sdv_privpgd.synthesize.ranks import Ranks, ranks_of
 from sdv_privpgd.synthesize.relaxed import Adam, device_of, softmaxes
-from sdv_privpgd.synthesize.table_engine import TableEngine
 from sdv_privpgd.synthesize.wanted import Wanted, lines_of, wanted_of
 
 _LOT = 20
@@ -31,13 +30,13 @@ _LEAST = 1e-4
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnnealedProjection(TableEngine):
+class AnnealedProjection(Engine):
     """Moves relaxed rows of numbers and categories until their answers are the noisy ones.
 
     Vietri et al. 2022 (RAP++), Algorithm 1: a relaxed row has one real number for each numeric
     column, which no bins hold, and a distribution for each category. Thresholds are sigmoids, whose
     slope is doubled whenever it has brought all that it can. It sees noisy answers only, so all it
-    does is post-processing. With ``HalfSpaces`` it is the published method; other strategies ask
+    does is post-processing. With ``RAPPlusPlus`` it is the published method; other strategies ask
     for tables alone, of which it makes what RAP does. Ours differs in six ways:
 
     - A number lies among the codes of its column's fine grid, and is drawn from its cell. It is
@@ -88,11 +87,18 @@ class AnnealedProjection(TableEngine):
     seed: int = 0
     enable_gpu: bool = False
 
+    title = (
+        "Relaxed rows, with numbers that were not binned, were fitted to the noisy counts by Adam, "
+        "with thresholds as sigmoids of growing slope"
+    )
+    citation = (
+        "Vietri, G., Archambeau, C., Aydore, S., Brown, W., Kearns, M., Roth, A., Siva, A., "
+        "Tang, S. & Wu, Z. S. (2022). Private synthetic data for multitask learning and marginal "
+        "queries. NeurIPS 35."
+    )
+    quick = {"num_components": 50, "steps": 10, "slopes": 2}  # noqa: RUF012
+    fits = (TABLES, "half-spaces")
     takes_groups = False
-    """Answers about groups of codes are left unused."""
-
-    fits_half_spaces = True
-    """Strategies that ask for half-spaces of numbers go with it."""
 
     def __post_init__(self) -> None:
         for name in ("num_components", "steps", "slopes"):

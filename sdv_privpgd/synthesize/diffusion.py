@@ -9,9 +9,8 @@ import numpy as np
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.learning import Codes, Momentum, place_of, trained
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 
@@ -31,7 +30,7 @@ _AT_ONCE = 1 << 13
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiffusionNetwork:
+class DiffusionNetwork(Engine):
     """Rows of a diffusion model that DP-SGD has trained: DP-Diffusion.
 
     Kotelnikov et al. 2023 (TabDDPM, section 3) disturb a row step by step, and a network learns to
@@ -78,16 +77,14 @@ class DiffusionNetwork:
     network = "diffusion"
     """Its name in the ledger."""
 
+    title = "The network was a diffusion model, which the rows were drawn from"
+    citation = (
+        "Kotelnikov, A., Baranchuk, D., Rubachev, I. & Babenko, A. (2023). TabDDPM: modelling "
+        "tabular data with diffusion models. ICML, PMLR 202, 17564–17579."
+    )
+    quick = {"num_particles": 300, "width": 8}  # noqa: RUF012
+    fits = ("private gradients",)
     takes_groups = False
-    """Answers about groups of codes are left unused."""
-
-    fits_gradients, fits_tables = True, False
-    """Strategies that train go with it, and no others."""
-
-    def statistics(self, domain: Domain) -> tuple[Query, ...]:
-        """No queries: the engine needs the strategy's answers only."""
-        del domain
-        return ()
 
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
         """The size of the network in MiB of float64."""

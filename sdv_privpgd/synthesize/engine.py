@@ -1,14 +1,20 @@
-"""The protocols of engines and of fitted models."""
+"""What an engine is, and what a fitted model is. Public."""
 
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, ClassVar, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.progress import Progress, silent
+
+TABLES = "tables"
+"""The kind of answers that most engines fit: noisy tables of counts."""
 
 
 @runtime_checkable
@@ -34,28 +40,34 @@ class Model(Protocol):
         ...
 
 
-@runtime_checkable
-class Engine(Protocol):
-    """Fits a model to measurements. It sees noisy answers only: all it does is post-processing.
+Own = TypeVar("Own", bound="Engine")
 
-    An engine may say more of itself, which ``sdv_privpgd.matching`` asks before anything is spent:
-    an attribute ``takes_groups`` that is False where answers about groups of codes are of no use to
-    it, and a method ``refusal(domain, cliques)``: why it cannot model tables of these cliques, in a
-    sentence or two, or ``None``.
 
-    >>> from sdv_privpgd import ParticleGradientDescent, PrivatePGM
+class Engine(ABC):
+    """Fits a model to noisy answers. It sees nothing else: all it does is post-processing.
+
+    An engine of your own is a subclass with a method ``fit``. The others say more of it, and have
+    defaults that suit an engine of tables.
+
+    Attributes:
+        title: What made the rows, as a sentence for a methods section.
+        citation: The work that describes it.
+        fits: The kinds of answers that it fits.
+        takes_groups: Whether answers about groups of codes are of use to it.
+        quick: Settings with which a fit takes a moment, for an audit.
+
+    >>> from sdv_privpgd.methods import ParticleGradientDescent, PrivatePGM
     >>> isinstance(PrivatePGM(), Engine), isinstance(ParticleGradientDescent(), Engine)
     (True, True)
     """
 
-    def statistics(self, domain: Domain) -> Sequence[Query]:
-        """The queries that the engine needs answered besides the strategy's."""
-        ...
+    title: ClassVar[str] = "The rows were fitted to the noisy counts by an engine of our own"
+    citation: ClassVar[str] = ""
+    fits: ClassVar[tuple[str, ...]] = (TABLES,)
+    takes_groups: ClassVar[bool] = True
+    quick: ClassVar[Mapping[str, Any]] = {}
 
-    def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
-        """The size of a model of measured tables of these cliques, in MiB of float64."""
-        ...
-
+    @abstractmethod
     def fit(
         self,
         domain: Domain,
@@ -64,16 +76,67 @@ class Engine(Protocol):
         warm_start: Model | None = None,
         progress: Progress = silent,
     ) -> Model:
-        """A model of the measurements, reproducible from the engine's own seed."""
-        ...
+        """Returns a model of the measurements, reproducible from the engine's own seed."""
 
+    def statistics(self, domain: Domain) -> Sequence[Query]:
+        """Returns the queries that must be answered besides those of the method."""
+        del domain
+        return ()
 
-def takes_groups(engine: Engine) -> bool:
-    """Whether the engine uses answers about groups of codes, unless it says that it does not."""
-    return bool(getattr(engine, "takes_groups", True))
+    def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
+        """Returns the size of a model of tables of these cliques, in MiB of float64."""
+        distinct = {frozenset(clique) for clique in cliques}  # any of them may overlap
+        return sum(domain.size(clique) for clique in distinct) * 8 / 2**20
 
+    def refusal(self, domain: Domain, cliques: Sequence[Clique]) -> str | None:
+        """Returns why tables of these cliques cannot be modelled; ``None`` where they can."""
+        del domain, cliques
+        return None
 
-def refusal(engine: Engine, domain: Domain, cliques: Sequence[Clique]) -> str | None:
-    """Why the engine cannot model tables of these cliques, ``None`` where it can."""
-    own = getattr(engine, "refusal", None)
-    return None if own is None else own(domain, cliques)
+    def seeded(self: Own, seed: int) -> Own:
+        """Returns the engine with this seed, if it has one."""
+        return self._with(seed=seed)
+
+    def told(self: Own, possible: Possible) -> Own:
+        """Returns the engine that knows which cells can hold rows, if it asks for that.
+
+        Rows of any other engine are repaired all the same.
+        """
+        known = dict(getattr(self, "possible", {}))
+        for clique, cells in possible.items():
+            known[clique] = np.logical_and(known[clique], cells) if clique in known else cells
+        return self._with(possible=known) if possible else self
+
+    def small(self: Own) -> Own:
+        """Returns the engine with its ``quick`` settings, where its own are larger."""
+        now = {name: getattr(self, name, None) for name in self.quick}
+        own = {
+            name: min(now[name], most) if isinstance(now[name], int) else most
+            for name, most in self.quick.items()
+        }
+        return self._with(**own, enable_gpu=False)
+
+    def warm(self: Own, model: Model, num_rows: int, seed: int) -> Own:
+        """Returns the engine for a fit to answers much like those of a model it starts from."""
+        del model, num_rows
+        return self.seeded(seed)
+
+    def reads(self, domain: Domain) -> Collection[str]:
+        """Returns the attributes of which rows must have what the model says."""
+        del domain
+        return ()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of what it is made of."""
+        return (type(self).__name__,)
+
+    def prepare(self, progress: Progress = silent) -> None:
+        """Compiles what a fit would compile. Called before a row is read."""
+        del progress
+
+    def _with(self: Own, **settings: Any) -> Own:
+        """Returns the engine with those of the settings that it has."""
+        names = {each.name for each in fields(self)} if is_dataclass(self) else set()
+        own = {name: value for name, value in settings.items() if name in names}
+        return replace(cast(Any, self), **own) if own else self

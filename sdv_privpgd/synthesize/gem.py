@@ -71,6 +71,13 @@ class GenerativeNetwork(MixtureEngine):
     widths: tuple[int, ...] = (256, 256)
     learning_rate: float = 5e-3
 
+    title = "A generative network was trained on the noisy counts"
+    citation = (
+        "Liu, T., Vietri, G. & Wu, Z. S. (2021). Iterative methods for private synthetic data: "
+        "unifying framework and new methods. NeurIPS 34."
+    )
+    quick = {"num_components": 50, "widths": (8,), "latent": 8, "steps": 10}  # noqa: RUF012
+
     def __post_init__(self) -> None:
         super().__post_init__()
         require_integer("latent", self.latent, 1)

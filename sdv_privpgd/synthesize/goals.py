@@ -1,6 +1,6 @@
 """What noisy tables ask of a model: the shares of their cells, each with its weight. Public."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -96,12 +96,6 @@ def _view(domain: Domain, name: str, grouping: Grouping | None) -> View:
     (axis,) = domain.axes((name,))
     groups = range(domain.sizes[axis]) if grouping is None else grouping[name].tolist()
     return View(axis, tuple(groups))
-
-
-def table_megabytes(domain: Domain, cliques: Iterable[Clique]) -> float:
-    """The size of the tables of these cliques, in MiB of float64. Any of them may overlap."""
-    distinct = {frozenset(clique) for clique in cliques}
-    return sum(domain.size(clique) for clique in distinct) * 8 / 2**20
 
 
 def too_many_components(domain: Domain, components: int) -> str | None:

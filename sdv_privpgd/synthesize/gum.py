@@ -11,16 +11,15 @@ from sdv_privpgd.estimate.possible_tables import possible_tables
 from sdv_privpgd.estimate.structural_zeros import Possible, emptied
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.progress import Progress, silent
-from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
-from sdv_privpgd.synthesize.table_engine import TableEngine
 
 _SLOWER, _TIMES = 0.84, 16
 """The rate of change is multiplied by the first so many times in a fit."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class GUM(TableEngine):
+class GUM(Engine):
     """Overwrites rows of cells that have too many of them, by turns for all measured tables.
 
     Zhang et al. 2021 (PrivSyn), the gradually updating method. The tables are made to agree first
@@ -65,8 +64,13 @@ class GUM(TableEngine):
     possible: Possible = field(default_factory=dict, compare=False)
     seed: int = 0
 
+    title = "Rows were changed step by step until they had the noisy counts"
+    citation = (
+        "Zhang, Z., Wang, T., Li, N., Honorio, J., Backes, M., He, S., Chen, J. & Zhang, Y. "
+        "(2021). PrivSyn: differentially private data synthesis. USENIX Security 30, 929–946."
+    )
+    quick = {"num_rows": 300, "sweeps": 2}  # noqa: RUF012
     takes_groups = False
-    """Answers about groups of codes are left unused."""
 
     def __post_init__(self) -> None:
         if self.num_rows is not None and (not isinstance(self.num_rows, int) or self.num_rows < 1):

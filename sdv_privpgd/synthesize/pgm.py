@@ -10,11 +10,10 @@ from sdv_privpgd.estimate.noisy_tables import NoisyTable, estimate_total, noisy_
 from sdv_privpgd.estimate.structural_zeros import Possible, possible_cells
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.progress import Progress, Shares, silent
-from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.graphical import GraphicalModel
 from sdv_privpgd.synthesize.junction_tree import JunctionTree
 from sdv_privpgd.synthesize.message_passing import MessagePassing
-from sdv_privpgd.synthesize.table_engine import TableEngine
 
 _STEPS_AT_ONCE = 50
 """Steps of one lot. The fit looks at the loss after each lot."""
@@ -36,7 +35,7 @@ _CUT = 0.8
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivatePGM(TableEngine):
+class PrivatePGM(Engine):
     """Fits the maximum entropy distribution with the highest likelihood of the measured tables.
 
     McKenna, Sheldon & Miklau 2019 (Private-PGM), Algorithm 1: mirror descent over the marginals
@@ -77,8 +76,13 @@ class PrivatePGM(TableEngine):
     possible: Possible = field(default_factory=dict, compare=False)
     largest_megabytes: float = 2048.0
 
+    title = "A graphical model was fitted to the noisy counts"
+    citation = (
+        "McKenna, R., Sheldon, D. & Miklau, G. (2019). Graphical-model based estimation and "
+        "inference for differential privacy. ICML, PMLR 97, 4435–4444."
+    )
+    quick = {"steps": 100}  # noqa: RUF012
     takes_groups = False
-    """Answers about groups of codes are left unused."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.steps, int) or self.steps < 1:

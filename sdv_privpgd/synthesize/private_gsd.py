@@ -9,7 +9,7 @@ from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.progress import Progress, Shares, silent
-from sdv_privpgd.synthesize.engine import Model
+from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.generations import PackedGoals, evolve
 from sdv_privpgd.synthesize.goals import (
     Goals,
@@ -17,14 +17,13 @@ from sdv_privpgd.synthesize.goals import (
 )
 from sdv_privpgd.synthesize.particles.particles import Particles
 from sdv_privpgd.synthesize.recounting import Asked, evolve_by_recounts
-from sdv_privpgd.synthesize.table_engine import TableEngine
 
 _RECOUNTED = 20
 """Children of a generation of which queries that are no tables are asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivateGSD(TableEngine):
+class PrivateGSD(Engine):
     """Lets rows evolve by mutation and crossover to match the measured tables.
 
     Liu, Tang, Vietri & Wu 2023 (Private-GSD), Algorithm 1: each generation makes children of the
@@ -75,6 +74,13 @@ class PrivateGSD(TableEngine):
     possible: Possible = field(default_factory=dict, compare=False)
     recounts: int = 1_000
     seed: int = 0
+
+    title = "The rows were fitted to the noisy counts by a genetic algorithm"
+    citation = (
+        "Liu, T., Tang, J., Vietri, G. & Wu, Z. S. (2023). Generating private synthetic data with "
+        "genetic algorithms. ICML, PMLR 202, 22009–22027."
+    )
+    quick = {"num_rows": 50, "generations": 50}  # noqa: RUF012
 
     def __post_init__(self) -> None:
         for name in ("num_rows", "generations", "mutations", "elite"):

@@ -56,6 +56,14 @@ class RelaxedProjection(MixtureEngine):
     (3, 2)
     """
 
+    title = "A relaxed table was fitted to the noisy counts by Adam"
+    citation = (
+        "Aydore, S., Brown, W., Kearns, M., Kenthapadi, K., Melis, L., Roth, A. & Siva, A. (2021). "
+        "Differentially private query release through adaptive projection. ICML, PMLR 139, "
+        "457–467."
+    )
+    quick = {"num_components": 50, "steps": 10}  # noqa: RUF012
+
     def fit(
         self,
         domain: Domain,

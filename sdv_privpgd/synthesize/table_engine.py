@@ -1,29 +1,16 @@
-"""What several engines have in common: they fit the strategy's tables and ask for nothing else."""
+"""What RAP's and GEM's engines have in common: they move a mixture of products."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.structural_zeros import Possible
-from sdv_privpgd.privacy.queries import Query
-from sdv_privpgd.synthesize.goals import require_integer, table_megabytes, too_many_components
-
-
-class TableEngine:
-    """The part of an engine that says that it needs the strategy's answers alone."""
-
-    def statistics(self, domain: Domain) -> tuple[Query, ...]:
-        """No queries: the engine needs the strategy's answers only."""
-        del domain
-        return ()
-
-    def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
-        """The size of the tables in MiB of float64. Any tables may overlap."""
-        return table_megabytes(domain, cliques)
+from sdv_privpgd.synthesize.engine import Engine
+from sdv_privpgd.synthesize.goals import require_integer, too_many_components
 
 
 @dataclass(frozen=True, kw_only=True)
-class MixtureEngine(TableEngine):
+class MixtureEngine(Engine):
     """The settings of engines that move a mixture of products by Adam: RAP's and GEM's.
 
     Attributes:

@@ -16,7 +16,7 @@ from sdv_privpgd import (
     AIM,
     MST,
     MWEM,
-    AllPairs,
+    PrivPGD,
     Boolean,
     Categorical,
     Independent,
@@ -82,8 +82,8 @@ def plant(monkeypatch):
         (UNDECLARED, {"strategy": MWEM(rounds=2), "adjacency": "add_remove"}),
         (COLUMNS, {"strategy": "privsyn", "engine": "gum"}),
         (COLUMNS, {"strategy": "privmrf", "adjacency": "add_remove"}),
-        (COLUMNS, {"strategy": AllPairs(), "engine": "particles", "epsilon": 0.2}),
-        (COLUMNS, {"strategy": AllPairs(most_pairs=1), "engine": SMALL, "rows_per_person": 2}),
+        (COLUMNS, {"strategy": PrivPGD(), "engine": "particles", "epsilon": 0.2}),
+        (COLUMNS, {"strategy": PrivPGD(most_pairs=1), "engine": SMALL, "rows_per_person": 2}),
         ({"ill": Boolean()}, {"strategy": "all_pairs"}),
         ({"town": Categorical(), "weight": Numerical()}, {"strategy": "all_pairs"}),
     ],
@@ -166,7 +166,7 @@ class TestNoise:
             return before[-1]
 
         plant(curating, "rounded_gaussian", again)
-        found = failed(adjacency="add_remove", strategy=AllPairs())
+        found = failed(adjacency="add_remove", strategy=PrivPGD())
         assert {"noise once"} <= found <= {"noise once", "noise fresh"} | LAW | ATTACK
 
     def test_a_generator_of_its_own_with_a_seed(self, plant):

@@ -21,7 +21,7 @@ from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.releases.pooling import pooled
-from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 RUNS, Z = 600, 4.9

@@ -13,7 +13,7 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.gradients import GradientSums, TrainingQuery
 from sdv_privpgd.privacy.noise import rounded_gaussian
-from sdv_privpgd.select.private_gradients import PrivateGradients
+from sdv_privpgd.methods.dp_sgd import PrivateGradients
 from sdv_privpgd.synthesize.diffusion import DiffusionNetwork
 
 HONEST = curating.noise_multiplier

@@ -16,8 +16,8 @@ from sdv_privpgd.benchmark.meters import Stopwatch
 from sdv_privpgd.benchmark.tables import load
 from sdv_privpgd.metrics.pairs import covariance_error, mean_l1, mean_sw1
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.select.all_pairs import AllPairs
-from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.methods.privpgd import PrivPGD
+from sdv_privpgd.methods.fixed import AllKWay
 
 _ERRORS = {"L1": mean_l1, "SW1": mean_sw1, "Cov": covariance_error}
 
@@ -50,7 +50,7 @@ def rows(given):
 def once(method, table, data, epsilon, num_particles, published_epochs):
     real = load(table, Path(data), 32)
     domain = real.domain
-    strategy, engine = AllPairs(), particles(num_particles)
+    strategy, engine = PrivPGD(), particles(num_particles)
     if method == "published":
         strategy, engine = (
             AllKWay(degree=2),

@@ -18,8 +18,8 @@ from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics.pairs import mean_l1
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.select.fixed import AllKWay
-from sdv_privpgd.select.independent import Independent
+from sdv_privpgd.methods.fixed import AllKWay
+from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
 
 

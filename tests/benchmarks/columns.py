@@ -14,7 +14,7 @@ from benchmarks.experiment import apart, metered_fit, options, particles
 from benchmarks.simulated import simulated_table
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import MarginalQuery
-from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.methods.privpgd import PrivPGD
 
 _MOST_PAIRS = 600
 
@@ -27,7 +27,7 @@ def rows(given):
 
 
 def once(rows, columns, epsilon, most_pairs):
-    strategy = AllPairs() if most_pairs is None else replace(AllPairs(), most_pairs=most_pairs)
+    strategy = PrivPGD() if most_pairs is None else replace(PrivPGD(), most_pairs=most_pairs)
     domain, codes = simulated_table(rows, columns)
     release, found = metered_fit(lambda: Dataset(domain, codes), epsilon, particles(None), strategy)
     queries = [each.query for each in release.measurements if isinstance(each.query, MarginalQuery)]

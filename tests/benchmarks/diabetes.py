@@ -12,7 +12,7 @@ from sdv_privpgd.benchmark.tables import load
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.metrics.pairs import mean_l1
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.methods.privpgd import PrivPGD
 
 
 @options(epsilon=1.0, num_particles=int, most_pairs=int)
@@ -25,7 +25,7 @@ def rows(given):
         coded.append(encode_table(columns_of(table.frame), table.schema))
         return Dataset(domain, coded[0])
 
-    strategy = AllPairs() if given.most_pairs is None else AllPairs(most_pairs=given.most_pairs)
+    strategy = PrivPGD() if given.most_pairs is None else PrivPGD(most_pairs=given.most_pairs)
     engine = particles(given.num_particles)
     release, found = metered_fit(dataset, given.epsilon, engine, strategy)
     error = mean_l1(domain, coded[0], release.model.sample(len(coded[0]), seed=0)) / 2

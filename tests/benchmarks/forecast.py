@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.experiment import options, parts_of
-from sdv_privpgd import AllPairs, ParticleGradientDescent
+from sdv_privpgd import PrivPGD, ParticleGradientDescent
 from sdv_privpgd.benchmark.fits import columns_of
 from sdv_privpgd.benchmark.tables import rows_and_facts
 from sdv_privpgd.columns.encoding import encode_table
@@ -59,7 +59,7 @@ def declared_table(name, folder):
 
 def compared(frame, facts, epsilon, fits, *, with_rows=False):
     """The forecast over what fits to a table found. Not private."""
-    settings = Settings(epsilon=epsilon, strategy=AllPairs(), engine=ParticleGradientDescent())
+    settings = Settings(epsilon=epsilon, strategy=PrivPGD(), engine=ParticleGradientDescent())
     columns, domain = parts_of(facts)
     description = Description(columns=columns, public_domain=domain)
     plan = _planned(settings, description, len(frame)).here

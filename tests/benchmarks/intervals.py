@@ -31,7 +31,7 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 _LEVEL = 0.95
@@ -115,7 +115,7 @@ def _covered(codes, domain, questions, epsilon, given):
         ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.parse(given.adjacency))
         curator = Curator(Dataset(domain, drawn), Books(ledger))
         # The default strategy. The engine is asked for its statistics: it has none.
-        pipeline.ask(curator, AllPairs(), PrivatePGM())
+        pipeline.ask(curator, PrivPGD(), PrivatePGM())
         estimate = LinearEstimate(domain, curator.measurements)
         found = estimate.answers([{}, *(question.weights for question in questions)])
         assert found.known.all()

@@ -19,7 +19,7 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.projection import SignedTable

@@ -16,7 +16,7 @@ from sdv_privpgd import (
     ProtectedThreshold,
 )
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.methods.fixed import AllKWay
 
 
 class TestBooks:

@@ -9,7 +9,7 @@ from sdv_privpgd import (
     Boolean,
     Categorical,
     GeneratorNetwork,
-    MeanEmbedding,
+    DPMERF,
     Numerical,
     PrivatePGM,
     audit_fit,
@@ -27,7 +27,7 @@ TABLE = pd.DataFrame(
     {"age": [3, 40, 90, 71] * 50, "ward": ["A", "B"] * 100, "ill": [True, False] * 100}
 )
 SMALL = {
-    "strategy": MeanEmbedding(num_features=30),
+    "strategy": DPMERF(num_features=30),
     "engine": GeneratorNetwork(steps=5),
     "discovery_share": 0,
 }
@@ -77,7 +77,7 @@ def test_an_audit_finds_nothing():
     "settings",
     [
         {"strategy": "mean_embedding"},
-        {"strategy": MeanEmbedding(), "engine": PrivatePGM()},
+        {"strategy": DPMERF(), "engine": PrivatePGM()},
         {"engine": "generator"},
         {"strategy": "mst", "engine": GeneratorNetwork()},
     ],

@@ -18,7 +18,7 @@ from sdv_privpgd import (
     AIM,
     MST,
     AllKWay,
-    AllPairs,
+    PrivPGD,
     MSTSynthesizer,
     Numerical,
     PrivatePGM,
@@ -106,7 +106,7 @@ def test_what_nobody_declared_is_refused_once_it_is_found_and_nothing_more_is_sp
     table = pd.DataFrame({f"x{number}": rng.random(4_000) * 100 for number in range(9)})
     unknown = {name: {"sdtype": "numerical"} for name in table}
     with pytest.raises(MatchError) as refused:
-        fit_table(table, unknown, 4.0, strategy=AllPairs(), engine="pgm", num_bins=32)
+        fit_table(table, unknown, 4.0, strategy=PrivPGD(), engine="pgm", num_bins=32)
     assert any("spent" in note for note in refused.value.__notes__)
     assert not any("2-way" in note for note in refused.value.__notes__)
 
@@ -131,7 +131,7 @@ CODES = Domain(tuple(f"x{number}" for number in range(60)), (2,) * 60)
 @pytest.mark.parametrize(
     ("strategy", "engine", "reason"),
     [
-        (AllPairs(), PrivatePGM(), "groups of values"),
+        (PrivPGD(), PrivatePGM(), "groups of values"),
         (AllKWay(degree=3), PrivatePGM(), "overlap so much"),
         (AIM(max_megabytes=4_000), PrivatePGM(), "choose a smaller max_megabytes"),
         (MST(), PrivatePGM(largest_megabytes=1e-5), "above 1e-05"),
@@ -139,7 +139,7 @@ CODES = Domain(tuple(f"x{number}" for number in range(60)), (2,) * 60)
     ids=lambda each: each if isinstance(each, str) else type(each).__name__,
 )
 def test_reasons_are_in_words_and_name_both(strategy, engine, reason):
-    domain = CODES if isinstance(strategy, AllPairs) else CODES.project(CODES.attributes[:40])
+    domain = CODES if isinstance(strategy, PrivPGD) else CODES.project(CODES.attributes[:40])
     with pytest.raises(MatchError, match=f"(?i){reason}") as refused:
         require_match(strategy, engine, domain)
     said = f"{type(strategy).__name__} does not go with {type(engine).__name__} here: "
@@ -154,13 +154,13 @@ def test_an_engine_of_ones_own_may_refuse_or_say_nothing():
     require_match(MST(), Narrow(), CODES.project(("x0", "x1")))
     with pytest.raises(MatchError, match="MST does not go with Narrow here: it is narrow"):
         require_match(MST(), Narrow(), CODES)
-    require_match(AllPairs(), MaximumEntropy(), CODES)
+    require_match(PrivPGD(), MaximumEntropy(), CODES)
 
 
 @pytest.mark.parametrize(("engine", "asks"), [("pgm", False), ("particles", True)])
 def test_no_budget_goes_to_groups_that_an_engine_leaves_unused(engine, asks):
     curator = open_curator(toy())
-    strategy, engine = AllPairs(first_share=Fraction(1)), engine_of(engine, seed=0)
+    strategy, engine = PrivPGD(first_share=Fraction(1)), engine_of(engine, seed=0)
     strategy.run(curator, engine)
     grouped = [m for m in curator.measurements if isinstance(m.query, GroupedMarginalQuery)]
     assert bool(grouped) is asks

@@ -114,7 +114,7 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.privacy import privacy_report
-from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.methods.fixed import AllKWay
 domain = Domain(("a", "b"), (3, 4))
 codes = np.random.default_rng(0).integers(0, (3, 4), size=(500, 2))
 ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)

@@ -10,7 +10,7 @@ from sdv_privpgd import (
     AnnealedProjection,
     Boolean,
     Categorical,
-    HalfSpaces,
+    RAPPlusPlus,
     Numerical,
     Ordinal,
     PrivatePGM,
@@ -36,7 +36,7 @@ TABLE = pd.DataFrame(
     }
 )
 SMALL = {
-    "strategy": HalfSpaces(rounds=2, queries=3, directions=6),
+    "strategy": RAPPlusPlus(rounds=2, queries=3, directions=6),
     "engine": AnnealedProjection(num_components=60, steps=20, slopes=3),
     "discovery_share": 0,
 }
@@ -130,7 +130,7 @@ def test_what_rows_are_about_comes_out_where_noise_is_small():
         columns,
         1_000.0,
         target="ill",
-        strategy=HalfSpaces(rounds=3, directions=40),
+        strategy=RAPPlusPlus(rounds=3, directions=40),
         engine="rap++",
         discovery_share=0,
     )
@@ -147,7 +147,7 @@ def test_an_audit_finds_nothing():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"strategy": "half_spaces"}, {"strategy": HalfSpaces(), "engine": PrivatePGM()}]
+    "settings", [{"strategy": "half_spaces"}, {"strategy": RAPPlusPlus(), "engine": PrivatePGM()}]
 )
 def test_what_does_not_go_together_is_refused_before_a_row_is_read(settings):
     with pytest.raises(ValueError, match=r"Choose engine='rap\+\+'"):
@@ -164,7 +164,7 @@ def test_holders_do_not_measure_half_spaces():
 )
 def test_settings_that_mean_nothing_are_refused(wrong):
     with pytest.raises(ValueError, match="must be an integer of at least"):
-        HalfSpaces(**wrong)
+        RAPPlusPlus(**wrong)
 
 
 @pytest.mark.parametrize(

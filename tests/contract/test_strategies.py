@@ -18,8 +18,8 @@ from sdv_privpgd import pipeline, select
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
-from sdv_privpgd.select.private_gradients import PrivateGradients
-from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.methods.dp_sgd import PrivateGradients
+from sdv_privpgd.methods.method import Method
 from sdv_privpgd.synthesize.engine import Engine, Model
 
 EACH = pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)

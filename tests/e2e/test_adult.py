@@ -12,7 +12,7 @@ from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.metrics.pairs import mean_l1
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.select.independent import Independent
+from sdv_privpgd.methods.fixed import Independent
 
 
 def test_private_rows_of_adult_beat_independent_columns(shared_data):

@@ -46,7 +46,7 @@ def test_every_wing_has_a_page_and_no_private_name_has(pages):
         if name not in ("benchmark", "cli"):
             assert Path("sdv_privpgd", f"{name}.html") in written, name
     assert not [path for path in written if any(part.startswith("_") for part in path.parts)]
-    assert 'id="_second_round"' not in (folder / "sdv_privpgd/select/all_pairs.html").read_text()
+    assert 'id="_second_round"' not in (folder / "sdv_privpgd/methods/privpgd.html").read_text()
 
 
 def test_readme_and_the_guide_are_pages_whose_links_lead_somewhere(pages):

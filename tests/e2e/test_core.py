@@ -9,7 +9,7 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.methods.fixed import AllKWay
 
 
 def parity_release(degree: int, adjacency: Adjacency) -> pipeline.Release:

@@ -19,14 +19,14 @@ from sdv_privpgd import (
     AIM,
     Adaptive,
     AdversarialNetwork,
-    AllPairs,
+    PrivPGD,
     AnnealedProjection,
     DiffusionNetwork,
     GenerativeNetwork,
     GeneratorNetwork,
-    HalfSpaces,
+    RAPPlusPlus,
     Independent,
-    MeanEmbedding,
+    DPMERF,
     MisfitError,
     MSTSynthesizer,
     PrivateGradients,
@@ -92,7 +92,7 @@ def test_nothing_depends_on_the_table_behind_a_protected_statistic(
         "privmrf",
         AIM(rounds_per_attribute=1),
         Adaptive(rounds=2),
-        AllPairs(most_pairs=3),
+        PrivPGD(most_pairs=3),
     ],
     ids=str,
 )
@@ -112,7 +112,7 @@ def test_nothing_depends_on_the_table_behind_a_mean_embedding(
     target, adjacency, fixed_answers, caplog, capsys
 ):
     changed = settings(
-        strategy=MeanEmbedding(num_features=30),
+        strategy=DPMERF(num_features=30),
         engine=GeneratorNetwork(steps=5),
         target=target,
         adjacency=adjacency,
@@ -131,7 +131,7 @@ def test_nothing_depends_on_the_table_behind_half_spaces(
     target, adjacency, fixed_answers, caplog, capsys
 ):
     changed = settings(
-        strategy=HalfSpaces(rounds=2, queries=2, directions=4),
+        strategy=RAPPlusPlus(rounds=2, queries=2, directions=4),
         engine=AnnealedProjection(num_components=40, steps=20, slopes=2),
         target=target,
         adjacency=adjacency,

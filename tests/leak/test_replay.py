@@ -19,17 +19,17 @@ from sdv_privpgd.privacy.half_spaces import Line
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.weighing import WeighedRecords
-from sdv_privpgd.select.adaptive import Adaptive
-from sdv_privpgd.select.aim import AIM
-from sdv_privpgd.select.all_pairs import AllPairs
-from sdv_privpgd.select.fixed import AllKWay
-from sdv_privpgd.select.half_spaces import HalfSpaces
-from sdv_privpgd.select.independent import Independent
-from sdv_privpgd.select.mean_embedding import MeanEmbedding
-from sdv_privpgd.select.mst import MST
-from sdv_privpgd.select.mwem import MWEM
-from sdv_privpgd.select.privmrf import PrivMRF
-from sdv_privpgd.select.privsyn import PrivSyn
+from sdv_privpgd.methods.adaptive import Adaptive
+from sdv_privpgd.methods.aim import AIM
+from sdv_privpgd.methods.privpgd import PrivPGD
+from sdv_privpgd.methods.fixed import AllKWay
+from sdv_privpgd.methods.rap_plus_plus import RAPPlusPlus
+from sdv_privpgd.methods.fixed import Independent
+from sdv_privpgd.methods.dp_merf import DPMERF
+from sdv_privpgd.methods.mst import MST
+from sdv_privpgd.methods.mwem import MWEM
+from sdv_privpgd.methods.privmrf import PrivMRF
+from sdv_privpgd.methods.privsyn import PrivSyn
 
 
 class Trees(Independent):
@@ -43,11 +43,11 @@ class Trees(Independent):
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 LINES = Line("c", tuple(range(9))), Line("d", (0, 5, 7), nullable=True)
 STRATEGIES = [
-    AllPairs(), AllPairs(most_pairs=3), AllKWay(degree=3), Independent(), MST(),
+    PrivPGD(), PrivPGD(most_pairs=3), AllKWay(degree=3), Independent(), MST(),
     AIM(rounds_per_attribute=2), MWEM(), PrivSyn(), PrivMRF(), Adaptive(rounds=2), Trees(),
-    HalfSpaces(rounds=2, queries=2, directions=5, lines=LINES),
-    HalfSpaces(rounds=2, queries=2, directions=5, lines=LINES, importance={"a": 6.0}),
-    MeanEmbedding(num_features=20), MeanEmbedding(num_features=20, importance={"a": 6.0}),
+    RAPPlusPlus(rounds=2, queries=2, directions=5, lines=LINES),
+    RAPPlusPlus(rounds=2, queries=2, directions=5, lines=LINES, importance={"a": 6.0}),
+    DPMERF(num_features=20), DPMERF(num_features=20, importance={"a": 6.0}),
 ]  # fmt: skip
 LEDGERS = [
     PrivacyLedger.open(2.0 * rows, 1e-5, adjacency, rows)
@@ -159,7 +159,7 @@ class TestStrategies:
 
 def test_the_share_of_the_columns_is_one_that_the_number_of_rows_decides(monkeypatch):
     """Else the test above could not notice who told it."""
-    first = recorded(codes(500, 0), AllPairs(), LEDGERS[2], monkeypatch)
+    first = recorded(codes(500, 0), PrivPGD(), LEDGERS[2], monkeypatch)
     (columns,) = [release.charge for release in first.releases if "1-way" in release.charge.what]
     assert Fraction(3, 100) < columns.mu_squared / LEDGERS[2].budget < Fraction(13, 100)
 

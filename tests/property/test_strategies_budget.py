@@ -15,12 +15,12 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.half_spaces import Line
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.select.adaptive import Adaptive
-from sdv_privpgd.select.aim import AIM
-from sdv_privpgd.select.all_pairs import AllPairs
-from sdv_privpgd.select.half_spaces import HalfSpaces
-from sdv_privpgd.select.mst import MST
-from sdv_privpgd.select.mwem import MWEM
+from sdv_privpgd.methods.adaptive import Adaptive
+from sdv_privpgd.methods.aim import AIM
+from sdv_privpgd.methods.privpgd import PrivPGD
+from sdv_privpgd.methods.rap_plus_plus import RAPPlusPlus
+from sdv_privpgd.methods.mst import MST
+from sdv_privpgd.methods.mwem import MWEM
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ def cases(draw):
     strategy = draw(
         st.sampled_from(
             [
-                *(each for name, each in STRATEGIES.items() if name != "HalfSpaces by a label"),
-                HalfSpaces(
+                *(each for name, each in STRATEGIES.items() if name != "RAPPlusPlus by a label"),
+                RAPPlusPlus(
                     rounds=2,
                     queries=2,
                     directions=5,
@@ -89,8 +89,8 @@ def cases(draw):
                         for name, size in zip(domain.attributes[1:], sizes[1:], strict=True)
                     ),
                 ),
-                AllPairs(importance=importance),
-                AllPairs(
+                PrivPGD(importance=importance),
+                PrivPGD(
                     importance=importance,
                     most_pairs=draw(st.integers(1, 9)),
                     pairs=draw(st.lists(st.sampled_from(pairs), max_size=3).map(tuple))

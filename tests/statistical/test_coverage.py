@@ -12,7 +12,7 @@ from scipy.stats import binom
 from small_engine import MaximumEntropy
 
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.methods.fixed import AllKWay
 
 LEVEL, ALPHA = 0.95, 2e-8
 

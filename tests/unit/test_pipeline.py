@@ -16,8 +16,8 @@ from sdv_privpgd.pipeline import COUNT_SHARE, STATISTIC_SHARE, Release
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, SigmoidSumQuery
-from sdv_privpgd.select.fixed import AllKWay
-from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.methods.fixed import AllKWay
+from sdv_privpgd.methods.method import Method
 from sdv_privpgd.synthesize.engine import Engine, Model
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE

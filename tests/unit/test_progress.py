@@ -10,7 +10,7 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.progress import Shares, one_step
-from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.sources import frames
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.source import Batch, Numbered, in_batches, total_of

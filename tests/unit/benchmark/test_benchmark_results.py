@@ -9,7 +9,7 @@ from sdv_privpgd.benchmark.methods import METHODS, Method, published_epsilon
 from sdv_privpgd.benchmark.records import Run, append, canonical, held, read
 from sdv_privpgd.benchmark.show import labeled, said, summarize
 from sdv_privpgd.privacy.accounting import mu_squared_of
-from sdv_privpgd.select.strategy import Strategy
+from sdv_privpgd.methods.method import Method
 
 DELTA = 1e-5
 
@@ -43,11 +43,11 @@ def test_every_method_has_a_strategy_that_it_is_named_after(name):
     expected = {
         **{other: other for other in ("Independent", "MST", "AIM", "MWEM", "PrivSyn", "PrivMRF")},
         **dict.fromkeys(others, "AllKWay"),
-        "DP-MERF": "MeanEmbedding",
-        "RAP++": "HalfSpaces",
+        "DP-MERF": "DPMERF",
+        "RAP++": "RAPPlusPlus",
         **dict.fromkeys(("RAP", "GEM"), "Adaptive"),
         **dict.fromkeys(("DP-Diffusion", "DP-CTGAN"), "PrivateGradients"),
-    }.get(named, "AllPairs")
+    }.get(named, "PrivPGD")
     assert type(strategy).__name__ == expected
 
 

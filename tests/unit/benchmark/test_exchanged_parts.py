@@ -23,7 +23,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES, engine_of, strategy_of
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.select.independent import Independent
+from sdv_privpgd.methods.fixed import Independent
 
 JOBS = [f"job {number:03}" for number in range(150)]
 WORDS = {

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd import AIM, MST, AllPairs, Independent, fit_table
+from sdv_privpgd import AIM, MST, PrivPGD, Independent, fit_table
 from sdv_privpgd.fitting.cells import codes_paid_for
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
@@ -12,7 +12,7 @@ from sdv_privpgd.privacy.queries import Adjacency
 
 def codes(columns=12, rows=30_000, epsilon=1.0, strategy=None, **of_ledger):
     ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE, **of_ledger)
-    return codes_paid_for(columns, rows, ledger, strategy or AllPairs())
+    return codes_paid_for(columns, rows, ledger, strategy or PrivPGD())
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from sdv_privpgd import (
     AIM,
     MST,
     AllKWay,
-    AllPairs,
+    PrivPGD,
     Independent,
     ParticleGradientDescent,
     PrivatePGM,
@@ -53,7 +53,7 @@ def described(facts, **given):
 
 def settings_of(epsilon=1.0, strategy=None, engine=None, **given):
     engine = engine or ParticleGradientDescent()
-    return Settings(epsilon=epsilon, strategy=strategy or AllPairs(), engine=engine, **given)
+    return Settings(epsilon=epsilon, strategy=strategy or PrivPGD(), engine=engine, **given)
 
 
 def foretold(settings, description, num_rows):
@@ -211,7 +211,7 @@ def test_a_curve_has_questions_of_its_own_only_where_that_is_quick():
 
 def test_where_noisy_answers_choose_the_pairs_a_plan_says_so():
     description = described(categories({"a": 2, "b": 3, "c": 2, "d": 2}))
-    outlook = foretold(settings_of(strategy=AllPairs(most_pairs=2)), description, 500)
+    outlook = foretold(settings_of(strategy=PrivPGD(most_pairs=2)), description, 500)
     assert outlook.over_epsilon is outlook.over_rows is None
     assert set(outlook.here.columns) == {"a", "b", "c", "d"}
     assert 2 <= len(outlook.here.pairs) <= 4
@@ -227,7 +227,7 @@ def test_a_table_without_rows_or_columns_has_a_plan():
 def test_triples_are_left_out_and_their_budget_with_them():
     description = described(categories(SIZES))
     all_asked = foretold(settings_of(), description, 2_000).here
-    none = AllPairs(triples=Fraction(0))
+    none = PrivPGD(triples=Fraction(0))
     louder = foretold(settings_of(strategy=none), description, 2_000).here
     assert louder.pair == pytest.approx(all_asked.pair * math.sqrt(0.9), rel=0.02)
     fit = Fit(settings_of(), description)
@@ -238,7 +238,7 @@ def test_triples_are_left_out_and_their_budget_with_them():
 def test_no_budget_is_left_out_where_the_engine_takes_no_triples():
     description, engine = described(categories(SIZES)), PrivatePGM()
     default = foretold(settings_of(engine=engine), description, 2_000).here
-    none = AllPairs(triples=Fraction(0))
+    none = PrivPGD(triples=Fraction(0))
     assert default == foretold(settings_of(strategy=none, engine=engine), description, 2_000).here
     fit = Fit(settings_of(engine=engine), description)
     fit.ask(PrivateTable(dict(table_of(SIZES, 500))))

@@ -7,7 +7,7 @@ import sdv_tables
 from sdv.cag import Inequality
 
 from sdv_privpgd import (
-    AllPairs,
+    PrivPGD,
     Boolean,
     ParticleGradientDescent,
     PrivPGDSynthesizer,
@@ -32,7 +32,7 @@ def test_those_of_a_constraint_and_of_a_difference_are():
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.integers(0, 180, (300, 4)), columns=pd.Index(STAYS))
     table["discharged"] += table["admitted"]
-    strategy = AllPairs(most_pairs=1, triples=0)
+    strategy = PrivPGD(most_pairs=1, triples=0)
     synthesizer = PrivPGDSynthesizer(
         sdv_tables.metadata_of(STAYS), 1.0, public_domain=KNOWN, strategy=strategy,
         engine=ENGINE, discovery_share=0,
@@ -50,7 +50,7 @@ def test_those_of_a_constraint_and_of_a_difference_are():
 def test_those_that_a_user_wants_are_and_what_is_no_column_is_refused():
     table = pd.DataFrame({name: [True, False] * 200 for name in "abcd"})
     columns = dict.fromkeys(table.columns, Boolean())
-    wanted = AllPairs(most_pairs=1, pairs=(("d", "c"),), triples=0)
+    wanted = PrivPGD(most_pairs=1, pairs=(("d", "c"),), triples=0)
     fitted = fit_table(table, columns, epsilon=1.0, strategy=wanted, engine=ENGINE)
     measured = fitted.fitted.release.measurements
     assert asked_over_codes(measured) == {("c", "d")}
@@ -59,5 +59,5 @@ def test_those_that_a_user_wants_are_and_what_is_no_column_is_refused():
     assert "coarse tables of all pairs of columns" in str(text) + fitted.report().html()
     with pytest.raises(ValueError, match="'z'"):
         fit_table(
-            table, columns, epsilon=1.0, strategy=AllPairs(pairs=(("a", "z"),)), engine=ENGINE
+            table, columns, epsilon=1.0, strategy=PrivPGD(pairs=(("a", "z"),)), engine=ENGINE
         )

@@ -19,7 +19,7 @@ from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.sampling.between import Between
-from sdv_privpgd.select.independent import Independent
+from sdv_privpgd.methods.fixed import Independent
 
 LEDGER = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
 

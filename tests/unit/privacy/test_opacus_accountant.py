@@ -120,7 +120,7 @@ def test_the_privacy_core_imports_neither_torch_nor_opacus_nor_pandas():
         "import sys\n"
         "import sdv_privpgd.privacy.accounting, sdv_privpgd.privacy.curator\n"
         "import sdv_privpgd.privacy.ledger, sdv_privpgd.privacy.noise\n"
-        "import sdv_privpgd.estimate.consistency, sdv_privpgd.select.fixed\n"
+        "import sdv_privpgd.estimate.consistency, sdv_privpgd.methods.fixed\n"
         "print(sorted({name.split('.')[0] for name in sys.modules}"
         " & {'torch', 'opacus', 'pandas', 'sdv', 'rdt', 'numba'}))\n"
     )

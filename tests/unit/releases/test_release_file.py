@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd import AllPairs, Boolean, Categorical, Measured, Numerical, combine, measure
+from sdv_privpgd import PrivPGD, Boolean, Categorical, Measured, Numerical, combine, measure
 from sdv_privpgd.damage import digest_of
 from sdv_privpgd.privacy.queries import DependenceQuery
 
@@ -33,7 +33,7 @@ def table(num_rows=600, seed=0):
 
 @pytest.fixture(scope="module")
 def measured():
-    return measure(table(), COLUMNS, 1.0, holder="North", strategy=AllPairs())
+    return measure(table(), COLUMNS, 1.0, holder="North", strategy=PrivPGD())
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from sdv_privpgd.report.figures import pair_matrix
 from sdv_privpgd.report.fit import pair_fits
 from sdv_privpgd.report.guarantee import most_caught
 from sdv_privpgd.report.release import release_page, release_report
-from sdv_privpgd.select.all_pairs import AllPairs
+from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.synthesize.particles.particles import Particles
 
 # The public page
@@ -184,7 +184,7 @@ def test_the_noise_of_triples_is_listed():
     ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
     curator = Curator(Dataset(domain, codes), Books(ledger))
     curator.measure([CountQuery()], ledger.budget / 100, what="number of rows")
-    AllPairs().run(curator, MaximumEntropy())
+    PrivPGD().run(curator, MaximumEntropy())
     model = Particles(domain=domain, codes=codes)
     release = Release(
         domain=domain, ledger=curator.ledger, measurements=curator.measurements, model=model

@@ -18,7 +18,7 @@ from sdv_privpgd import (
     MST,
     Adaptive,
     AllKWay,
-    AllPairs,
+    PrivPGD,
     GenerativeNetwork,
     ParticleGradientDescent,
     PrivateGSD,
@@ -173,7 +173,7 @@ def test_where_the_tables_were_not_kept_there_is_nothing_to_download(release):
 
 METHODS = {
     "all_pairs": (
-        AllPairs(importance={"age": 6.0}),
+        PrivPGD(importance={"age": 6.0}),
         PrivatePGM(),
         "(those with age more precisely)",
     ),

@@ -14,7 +14,7 @@ from sdv_privpgd import ParticleGradientDescent
 from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.select.fixed import AllKWay
+from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.projection import SignedTable
 from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection

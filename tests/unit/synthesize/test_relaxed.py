@@ -9,7 +9,7 @@ from sdv_privpgd.domain import Domain, Grouping
 from sdv_privpgd.matching import MatchError, require_match
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery
-from sdv_privpgd.select.independent import Independent
+from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.synthesize.gem import GenerativeNetwork, first_weights, logits_of
 from sdv_privpgd.synthesize.goals import Goals
 from sdv_privpgd.synthesize.mixture import Mixture

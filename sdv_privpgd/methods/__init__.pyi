@@ -1,0 +1,34 @@
+"""The public methods and engines, which ``__init__`` reads."""
+
+from sdv_privpgd.synthesize.adversarial import AdversarialNetwork as AdversarialNetwork
+from sdv_privpgd.synthesize.annealed import AnnealedProjection as AnnealedProjection
+from sdv_privpgd.synthesize.diffusion import DiffusionNetwork as DiffusionNetwork
+from sdv_privpgd.synthesize.engine import Engine as Engine
+from sdv_privpgd.synthesize.gem import GenerativeNetwork as GenerativeNetwork
+from sdv_privpgd.synthesize.generator import GeneratorNetwork as GeneratorNetwork
+from sdv_privpgd.synthesize.gum import GUM as GUM
+from sdv_privpgd.synthesize.particles.descent import (
+    ParticleGradientDescent as ParticleGradientDescent,
+)
+from sdv_privpgd.synthesize.particles.penalties import (
+    DifferentiablePenalty as DifferentiablePenalty,
+)
+from sdv_privpgd.synthesize.particles.penalties import ProtectedThreshold as ProtectedThreshold
+from sdv_privpgd.synthesize.pgm import PrivatePGM as PrivatePGM
+from sdv_privpgd.synthesize.private_gsd import PrivateGSD as PrivateGSD
+from sdv_privpgd.synthesize.rap import RelaxedProjection as RelaxedProjection
+
+from .adaptive import Adaptive as Adaptive
+from .aim import AIM as AIM
+from .dp_merf import DPMERF as DPMERF
+from .dp_sgd import PrivateGradients as PrivateGradients
+from .fixed import AllKWay as AllKWay
+from .fixed import Independent as Independent
+from .method import EngineMethod as EngineMethod
+from .method import Method as Method
+from .mst import MST as MST
+from .mwem import MWEM as MWEM
+from .privmrf import PrivMRF as PrivMRF
+from .privpgd import PrivPGD as PrivPGD
+from .privsyn import PrivSyn as PrivSyn
+from .rap_plus_plus import RAPPlusPlus as RAPPlusPlus

@@ -1,0 +1,154 @@
+"""Adaptive measurements: each round measures the marginals that the model fits worst."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+
+from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.methods.approximation import (
+    affordable,
+    count_rows,
+    expected_noise,
+    measured_cliques,
+    model_errors,
+)
+from sdv_privpgd.methods.fixed import Independent
+from sdv_privpgd.methods.importance import Importance, checked_importance, whole_weight
+from sdv_privpgd.methods.method import EngineMethod
+from sdv_privpgd.methods.workload import checked_workload
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import MarginalQuery
+from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.synthesize.engine import Engine
+
+_SELECTING = Fraction(1, 10)
+"""Share of a round's mu^2 that pays for the choices. On Adult at epsilon 1 with ``PrivateGSD`` the
+L1 error of pairs is 0.085 with a half, 0.081 with a quarter and 0.074 with a tenth."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adaptive(EngineMethod):
+    """Measures the worst fitted cliques of each round together, with equal budgets a round.
+
+    The selection of RAP (Aydore et al. 2021, Algorithm 1: T rounds of K queries) and of GEM (Liu,
+    Vietri & Wu 2021, Algorithm 1: one marginal a round). Between rounds the engine fits its model
+    to all that was measured so far. Ours differs in five ways:
+
+    - What is chosen is a whole marginal, as in GEM, not one cell, and none is chosen twice.
+    - A candidate's score is its L1 error less that of the noise of measuring it, as in AIM, where
+      GEM takes the largest error of a cell. L1 errors are larger and change by as little.
+    - The K marginals of a round are chosen one after another by the exponential mechanism.
+    - A tenth of a round's budget pays for its choices, as in AIM, and not half: scores of whole
+      marginals are clear.
+    - Budgets are in mu^2; the last round takes exactly what is left.
+
+    When to use it: to compare RAP and GEM with others, each with its engine.
+
+    Attributes:
+        workload: The cliques to choose from; ``None`` means all pairs.
+        rounds: The number of rounds T; ``None`` means one an attribute. The published codes tune it
+            by the private table.
+        marginals: The number of marginals of a round K. There are fewer rounds where the cliques
+            run out.
+        max_megabytes: The largest model, by ``engine.megabytes``. Round t of T may use t / T of it.
+        importance: How many times as much as others the cliques with an attribute count, rounded
+            to a whole number.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, PrivatePGM, fit_table
+    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
+    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
+    >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=Adaptive(), engine=PrivatePGM())
+    >>> [charge.what for charge in fitted.ledger.charges]
+    ['number of rows', 'worst fitted marginals']
+    """
+
+    engine: Engine | str = "rap"
+    workload: tuple[Clique, ...] | None = None
+    rounds: int | None = None
+    marginals: int = 3
+    max_megabytes: float = 80.0
+    importance: Importance = field(default_factory=dict)
+
+    citation = (
+        "Aydore, S., Brown, W., Kearns, M., Kenthapadi, K., Melis, L., Roth, A. & Siva, A. (2021). "
+        "Differentially private query release through adaptive projection. ICML, PMLR 139, 457–467."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "importance", checked_importance(self.importance))
+        for name in ("rounds", "marginals"):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value!r}.")
+
+    def require_settings(self, domain: Domain) -> None:
+        checked_workload(domain, self.workload)
+
+    def cliques(self, domain: Domain) -> Sequence[Clique]:
+        rounds = self.rounds or len(domain)
+        return domain.cliques(min(2, len(domain)))[: rounds * self.marginals]
+
+    def counted(self, measurements: Sequence[Measurement]) -> str:
+        del measurements
+        return f"contingency tables that were chosen privately, {self.marginals:,} a round"
+
+    def run(
+        self, curator: Curator, engine: Engine, *, progress: Progress = silent
+    ) -> list[Measurement]:
+        """Returns the measurements of all rounds, bought with all that is left of the budget."""
+        domain = curator.domain
+        if len(domain) < 2:
+            return Independent().run(curator, engine, progress=progress)
+        workload = checked_workload(domain, self.workload)
+        rounds = min(self.rounds or len(domain), math.ceil(len(workload) / self.marginals))
+        measured = count_rows(curator)
+        cliques = measured_cliques(curator.measurements)
+        unmeasured, model = list(workload), None
+        for index in progress(range(rounds), "select"):
+            if cliques:
+                model = engine.fit(domain, curator.measurements, warm_start=model)
+            left = curator.ledger.remaining
+            step = left / (rounds - index)
+            total = estimate_total(domain, curator.measurements).value
+            number = min(self.marginals, len(unmeasured))
+            each = (1 - _SELECTING) * step / number
+            chosen: list[Clique] = []
+            for _ in range(number):
+                candidates = affordable(
+                    engine,
+                    domain,
+                    [*cliques, *chosen],
+                    unmeasured,
+                    self.max_megabytes * (index + 1) / rounds,
+                )
+                scores = model_errors(
+                    domain,
+                    model,
+                    total,
+                    {
+                        clique: round(expected_noise(curator.ledger, domain, clique, each))
+                        for clique in candidates
+                    },
+                    {clique: whole_weight(clique, self.importance) for clique in candidates},
+                )
+                best = curator.select(
+                    scores, _SELECTING * step / number, what="worst fitted clique"
+                )
+                chosen.append(candidates[best])
+                unmeasured.remove(candidates[best])
+            # The tables get all that the choices left of the round; a free choice leaves all.
+            measured += curator.measure(
+                [MarginalQuery(clique) for clique in chosen],
+                curator.ledger.remaining - (left - step),
+                what="worst fitted marginals",
+            )
+            cliques += chosen
+        return measured
+
+
+METHODS = {"rap": Adaptive, "gem": partial(Adaptive, engine="gem")}

@@ -1,0 +1,111 @@
+"""All marginals of one degree, measured once and together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.methods.method import EngineMethod
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import MarginalQuery
+from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.synthesize.engine import Engine
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllKWay(EngineMethod):
+    """Measures every clique of ``degree`` attributes, in one joint Gaussian release of equal noise.
+
+    Donhauser et al. 2024, Algorithm 1 and section 4.1 (degree 2). A domain with fewer attributes
+    than ``degree`` is measured whole.
+
+    When to use it: to reproduce the paper, or where every table must have the same noise. Otherwise
+    ``PrivPGD`` is the better choice.
+
+    Attributes:
+        degree: 1, 2 or 3. Tables and their noise grow steeply with it: 14 attributes of 32 codes
+            are 14 tables of 32 cells, 91 of 1,024 or 364 of 32,768.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, PrivatePGM, fit_table
+    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
+    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
+    >>> strategy = AllKWay(degree=2)
+    >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=strategy, engine=PrivatePGM())
+    >>> [charge.what for charge in fitted.ledger.charges]
+    ['number of rows', 'all 2-way marginals']
+    """
+
+    engine: Engine | str = "particles"
+    degree: int = 2
+
+    chooses = False
+
+    @property
+    def is_quick(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.degree < 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.degree not in (1, 2, 3):
+            raise ValueError(f"degree must be 1, 2 or 3, got {self.degree!r}.")
+
+    def cliques(self, domain: Domain) -> Sequence[Clique]:
+        return domain.cliques(min(self.degree, len(domain)))
+
+    def counted(self, measurements: Sequence[Measurement]) -> str:
+        del measurements
+        return f"the contingency tables of all sets of {self.degree} columns"
+
+    def run(
+        self, curator: Curator, engine: Engine, *, progress: Progress = silent
+    ) -> list[Measurement]:
+        """Returns one measurement a clique, bought with all that is left of the budget."""
+        del engine  # nothing to choose
+        degree = min(self.degree, len(curator.domain))
+        cliques = curator.domain.cliques(degree)
+        return curator.measure(
+            [MarginalQuery(clique) for clique in cliques],
+            curator.ledger.remaining,
+            what=f"all {degree}-way marginals",
+            progress=progress,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Independent(EngineMethod):
+    """Measures all 1-way marginals, in one joint Gaussian release that takes the whole budget.
+
+    When to use it: as the baseline that shows what dependencies add, or when only the columns one
+    by one matter. It is the fastest: 274,391 rows of 11 columns take 0.3 seconds on one core.
+    The rows know nothing of dependencies: the L1 error of pairs on Adult at epsilon 1 is 0.178,
+    that of ``PrivPGD`` with particles 0.044.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
+    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
+    >>> fitted = fit_table(table, columns, epsilon=1.0, method="independent")
+    >>> [charge.what for charge in fitted.ledger.charges]
+    ['number of rows', 'all 1-way marginals']
+    """
+
+    chooses = False
+    is_quick = True
+
+    def counted(self, measurements: Sequence[Measurement]) -> str:
+        del measurements
+        return "the frequencies of each column alone"
+
+    def run(
+        self, curator: Curator, engine: Engine, *, progress: Progress = silent
+    ) -> list[Measurement]:
+        """Returns one measurement an attribute, bought with all that is left of the budget."""
+        return AllKWay(degree=1).run(curator, engine, progress=progress)
+
+
+METHODS = {
+    "independent": Independent,
+    "private_gsd": partial(AllKWay, engine="private_gsd"),
+}

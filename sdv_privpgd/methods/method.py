@@ -1,0 +1,258 @@
+"""What a method is: it asks a curator, and makes a model of the answers. Public."""
+
+from abc import abstractmethod
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.estimate.structural_zeros import Possible
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Query
+from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.synthesize.engine import TABLES, Engine, Model
+
+if TYPE_CHECKING:
+    from sdv_privpgd.columns.column import Column
+
+_SYNTHESIZE = "sdv_privpgd.synthesize"
+
+ENGINES = {
+    "particles": "particles.descent:ParticleGradientDescent",
+    "pgm": "pgm:PrivatePGM",
+    "gum": "gum:GUM",
+    "rap": "rap:RelaxedProjection",
+    "rap++": "annealed:AnnealedProjection",
+    "gem": "gem:GenerativeNetwork",
+    "private_gsd": "private_gsd:PrivateGSD",
+    "generator": "generator:GeneratorNetwork",
+    "diffusion": "diffusion:DiffusionNetwork",
+    "gan": "adversarial:AdversarialNetwork",
+}
+"""The engines by name. They are imported when they are used: most of them need torch."""
+
+Own = TypeVar("Own", bound="Method")
+OwnEngine = TypeVar("OwnEngine", bound="EngineMethod")
+
+
+class MatchError(ValueError):
+    """Raised for a method that cannot model what it will ask. Nothing was spent on it.
+
+    >>> issubclass(MatchError, ValueError)
+    True
+    """
+
+
+class Method(Engine):
+    """A whole way from a curator to a model. It says of itself what a fit has to know.
+
+    A method of your own is a subclass with the methods ``measure`` and ``fit``. It sees the table
+    through the curator alone, which charges for every answer, so it cannot overspend. A file in
+    ``sdv_privpgd/methods`` that maps names to methods in ``METHODS`` adds it to all doors.
+
+    Attributes:
+        own_delta: The part of delta that the ledger must reserve for it.
+        num_bins: The bins of a number or date that names none; ``None`` is as many as pay.
+        chooses: Whether answers decide what is asked.
+        is_quick: Whether its questions are found quickly enough to plan many fits.
+        weighs_rows: Whether a row can count in part.
+        needs_table: Why its answers cannot be released without a model; ``""`` if they can.
+
+    >>> from sdv_privpgd.methods import MST
+    >>> isinstance(MST(), Method)
+    True
+    """
+
+    own_delta: ClassVar[Fraction] = Fraction(0)
+    num_bins = None
+    chooses: ClassVar[bool] = True
+    is_quick: ClassVar[bool] = False
+    weighs_rows: ClassVar[bool] = True
+    needs_table: ClassVar[str] = ""
+
+    @abstractmethod
+    def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
+        """Returns the answers of the curator, bought with all that is left of its budget."""
+
+    def cliques(self, domain: Domain) -> Sequence[Clique]:
+        """Returns the cliques that it is likely to measure over codes."""
+        return domain.cliques(1)
+
+    def coarse_cliques(self, domain: Domain) -> Sequence[Clique]:
+        """Returns the pairs that it measures over groups of codes."""
+        del domain
+        return ()
+
+    def require(self, domain: Domain) -> None:
+        """Raises ``MatchError`` where it cannot model what it will ask of a domain."""
+        reason = self.refusal(domain, self.cliques(domain))
+        if reason is not None:
+            raise MatchError(f"{type(self).__name__} does not go with these columns: {reason}")
+
+    def require_settings(self, domain: Domain) -> None:
+        """Raises ``ValueError`` where its settings name what is no attribute of a domain."""
+        del domain
+
+    def for_table(self: Own, columns: "Sequence[Column]", possible: Possible) -> Own:
+        """Returns the method that knows the public facts of a table.
+
+        Args:
+            columns: What has codes.
+            possible: For some cliques, the cells that can hold rows.
+        """
+        del columns
+        return self.told(possible)
+
+    def plain(self: Own, domain: Domain) -> tuple[Own, Fraction]:
+        """Returns the method as if no answer chose its questions, and its part of the budget."""
+        del domain
+        return self, Fraction(1)
+
+    def counted(self, measurements: Sequence[Measurement]) -> str:
+        """Returns what was counted, as a part of a sentence for a methods section."""
+        del measurements
+        return f"what the method {type(self).__name__} chose"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineMethod(Method):
+    """A method that asks, and leaves the model of the answers to an engine.
+
+    A subclass has a method ``run``. It is handed the engine: an adaptive one fits it to the answers
+    so far to decide what to ask next.
+
+    Attributes:
+        engine: The engine, or its name in ``ENGINES``, whose seed is that of the fit.
+    """
+
+    engine: Engine | str = "particles"
+
+    asks: ClassVar[str] = TABLES
+    """The kind of answers, which the engine must fit."""
+
+    def __post_init__(self) -> None:
+        _require_engine(self.engine)
+
+    @abstractmethod
+    def run(
+        self, curator: Curator, engine: Engine, *, progress: Progress = silent
+    ) -> list[Measurement]:
+        """Returns the answers of the curator, bought with all that is left of its budget."""
+
+    @property
+    def made(self) -> Engine:
+        """The engine, made of its name if it has only that."""
+        return engine_of(self.engine)
+
+    def measure(self, curator: Curator, *, progress: Progress = silent) -> list[Measurement]:
+        return self.run(curator, self.made, progress=progress)
+
+    def fit(
+        self,
+        domain: Domain,
+        measurements: Sequence[Measurement],
+        *,
+        warm_start: Model | None = None,
+        progress: Progress = silent,
+    ) -> Model:
+        return self.made.fit(domain, measurements, warm_start=warm_start, progress=progress)
+
+    def require(self, domain: Domain) -> None:
+        """Raises ``MatchError`` where the engine cannot make a model of what will be asked.
+
+        Methods that have ``max_megabytes`` choose what the engine can take.
+        """
+        engine = self.made
+        if self.asks not in engine.fits:
+            raise self._error(
+                f"it fits {' and '.join(engine.fits)}, and {self.asks} are asked for. "
+                f"Choose another engine, such as {type(self).engine!r}."
+            )
+        coarse = self.coarse_cliques(domain)
+        if coarse and not engine.takes_groups:
+            raise self._error(
+                f"{len(coarse)} pairs of columns are too many to measure over all of their "
+                "values, so most are measured over groups of values, and the engine can use "
+                "answers about single values alone. Choose the engine 'particles', or a method "
+                "that chooses pairs ('mst', 'aim')."
+            )
+        largest = getattr(engine, "largest_megabytes", None)
+        allowed = getattr(self, "max_megabytes", None)
+        if largest is not None and allowed is not None and allowed > largest:
+            raise self._error(
+                f"max_megabytes={allowed:g} allows models larger than the {largest:g} MiB that the "
+                "engine fits. Choose a smaller max_megabytes."
+            )
+        cliques = self.cliques(domain) if allowed is None else domain.cliques(1)
+        require_model(engine, domain, cliques, type(self).__name__)
+
+    def _error(self, reason: str) -> MatchError:
+        return MatchError(
+            f"{type(self).__name__} does not go with {type(self.made).__name__} here: {reason}"
+        )
+
+    def statistics(self, domain: Domain) -> Sequence[Query]:
+        return self.made.statistics(domain)
+
+    def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
+        return self.made.megabytes(domain, cliques)
+
+    def refusal(self, domain: Domain, cliques: Sequence[Clique]) -> str | None:
+        return self.made.refusal(domain, cliques)
+
+    def seeded(self: OwnEngine, seed: int) -> OwnEngine:
+        """Returns the method, whose engine has this seed if only its name is known."""
+        return replace(self, engine=engine_of(self.engine, seed=seed))
+
+    def told(self: OwnEngine, possible: Possible) -> OwnEngine:
+        return replace(self, engine=self.made.told(possible))
+
+    def small(self: OwnEngine) -> OwnEngine:
+        return replace(self, engine=self.made.small())
+
+    def warm(self: OwnEngine, model: Model, num_rows: int, seed: int) -> OwnEngine:
+        return replace(self, engine=self.made.warm(model, num_rows, seed))
+
+    def reads(self, domain: Domain) -> Collection[str]:
+        return self.made.reads(domain)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return (type(self).__name__, type(self.made).__name__)
+
+    def prepare(self, progress: Progress = silent) -> None:
+        self.made.prepare(progress)
+
+
+def engine_of(engine: Any, *, seed: int = 0) -> Engine:
+    """Returns the engine of a name, with this seed, or the same engine.
+
+    Raises:
+        ValueError: For anything else.
+    """
+    _require_engine(engine)
+    if isinstance(engine, Engine):
+        return engine
+    module, name = ENGINES[engine].split(":")
+    return getattr(import_module(f"{_SYNTHESIZE}.{module}"), name)().seeded(seed)
+
+
+def _require_engine(engine: Any) -> None:
+    is_named = isinstance(engine, str) and engine in ENGINES
+    if not is_named and not isinstance(engine, Engine):
+        raise ValueError(
+            f"engine must be one of {tuple(ENGINES)} or an Engine object such as "
+            f"PrivatePGM(steps=500), got {engine!r}."
+        )
+
+
+def require_model(
+    engine: Engine, domain: Domain, cliques: Sequence[Clique], asking: str = "What was measured"
+) -> None:
+    """Raises ``MatchError`` where the engine cannot make a model of tables of these cliques."""
+    reason = engine.refusal(domain, cliques)
+    if reason is not None:
+        raise MatchError(f"{asking} does not go with {type(engine).__name__} here: {reason}")

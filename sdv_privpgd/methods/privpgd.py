@@ -1,0 +1,343 @@
+"""All pairs of attributes, some of them twice, and single attributes and coarse triples."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sdv_privpgd.domain import Clique, Domain, in_words
+from sdv_privpgd.estimate.consistency import consistent_tables
+from sdv_privpgd.estimate.denoising import signal_variances
+from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.estimate.structural_zeros import Possible
+from sdv_privpgd.methods.allocation import most_helpful
+from sdv_privpgd.methods.coarse_pairs import (
+    COARSE_SHARE,
+    EACH,
+    measure_coarsely,
+    pairs_paid_for,
+    promising_pairs,
+)
+from sdv_privpgd.methods.importance import (
+    Importance,
+    checked_importance,
+    clique_weights,
+    important_cliques,
+)
+from sdv_privpgd.methods.method import EngineMethod
+from sdv_privpgd.methods.triples import has_triples, measure_triples, triples_among
+from sdv_privpgd.methods.workload import checked_workload
+from sdv_privpgd.privacy.accounting import stddev_for
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.synthesize.engine import Engine
+
+if TYPE_CHECKING:
+    from sdv_privpgd.columns.column import Column
+
+_PER_NOISE, _SMALLEST, _LARGEST = 1.5, 0.02, 0.15
+"""The share of mu^2 for the 1-way marginals is ``_PER_NOISE`` times their relative noise without
+it, at most ``_LARGEST``, and nothing below ``_SMALLEST``. Chosen on Adult and Bank: at epsilon
+0.2, where the relative noise is 0.09 and 0.07, shares of 0.1 to 0.2 lower all errors; at 2.5
+they raise the errors of the pairs."""
+
+
+_OF_MANY = Fraction(1, 20)
+"""The least such share where pairs are too many: tables over groups say nothing of single codes,
+and some attributes are in no other table."""
+
+MOST_PAIRS = 1_225
+"""The pairs of 50 columns. At epsilon 1 and 100,000 simulated rows the errors of 50 columns are the
+same either way; those of 100 are lower where pairs are chosen (``tests/benchmarks columns``)."""
+
+_LEVELS = (0.0, *(2.0**power for power in range(12)))
+"""A pair may get one of these multiples of its first budget again. None lies between 0 and 1, so
+no answer of the second round is noisier than those of the first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivPGD(EngineMethod):
+    """Measures every pair of attributes, and coarsely every triple. This is the default strategy.
+
+    Where the noise is loud, each attribute is also measured alone. The tables of pairs tell little
+    about a single attribute for what they cost, so a share of the budget goes to the attributes
+    alone. The share grows with the noise of their combined marginals relative to the counts. It is
+    computed from public facts: the domain, the budget and the (public or noisy) number of records.
+
+    Pairs are measured in two rounds: first all of them with equal budgets, then those again for
+    which the noisy answers promise most. A weak dependence stays hidden in the noise even with
+    twice the budget; a strong one becomes clearer.
+
+    Triples are measured last, each over a few groups of codes (``triples``), unless the engine has
+    no use for groups.
+
+    More than ``most_pairs`` pairs are too many: the noise of each grows with their number, and so
+    do seconds and memory. Then all are measured over four or eight groups of codes, for three
+    tenths of the pairs' budget (``coarse_pairs``). The others go to the pairs that depend most by
+    these answers: as many as have cells with no more noise than rows, on average, from one to two
+    for each attribute. Triples are those of such pairs. All of it is decided by public facts
+    and noisy answers. On 100,000 simulated rows at epsilon 1 the L1 error of pairs is 0.167 instead
+    of 0.195 with 100 attributes, and 0.199 instead of 0.253 with 200, in half the time and less
+    than half the memory (``tests/benchmarks columns``).
+
+    When to use it: unless you have a reason not to. On seven public tables of 21,688 to 274,391
+    rows it has, with particles, the lowest L1 error of pairs of all strategies at epsilon 0.2, 1
+    and 2.5. These fits take 1 to 9 seconds on one core and at most 52 MiB (``benchmark show``).
+    The guide lists three tables where another has the lower downstream error at epsilon 0.2.
+
+    Attributes:
+        columns: Whether attributes may be measured alone. Leave it where pairs are too many. On
+            Adult at epsilon 0.2 this lowers every error, L1 by 6 % and sliced W1 by 14 %; from
+            epsilon 1 on it raises L1 by less than 2 % and sliced W1 by 4 to 11 %.
+        first_share: The part of the pairs' mu^2 for the first round; 1 for no second round. On
+            Adult and Bank 0.5 to 0.7 are equally good. There is one round only where the rest
+            cannot measure at least one pair again with its first budget.
+        triples: The part of mu^2 for triples; 0 for none. In the results file, which is of version
+            0.1 (its triples kept more of their noise), a tenth lowers the covariance errors on
+            Adult by 3 % at epsilon 0.2, 19 % at 1 and 10 % at 2.5, and raises L1 by 0.5 to 4 %. It
+            also raises sliced W1 by 8 % at 0.2 and 10 % at 2.5: choose 0 if that matters most.
+        importance: How many times the budget of another pair a pair with an attribute gets. If an
+            attribute has one above 1, only triples with such an attribute are measured.
+        most_pairs: The largest number of pairs that are all measured over codes; of more, no more
+            are. The default is the number of pairs of 50 attributes.
+        pairs: Pairs that are measured over codes in any case, also where there are too many. A fit
+            adds those that a constraint is about, and columns in order with their difference.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, PrivatePGM, fit_table
+    >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
+    >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
+    >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=PrivPGD(), engine=PrivatePGM())
+    >>> [charge.what for charge in fitted.ledger.charges]
+    ['number of rows', 'all 2-way marginals']
+    """
+
+    engine: Engine | str = "particles"
+    columns: bool = True
+    first_share: Fraction = Fraction(2, 3)
+    triples: Fraction = Fraction(1, 10)
+    importance: Importance = field(default_factory=dict)
+    most_pairs: int = MOST_PAIRS
+    pairs: tuple[Clique, ...] = ()
+
+    is_quick = True
+    chooses = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "importance", checked_importance(self.importance))
+        if not 0 < self.first_share <= 1:
+            raise ValueError(
+                f"first_share must be above 0 and at most 1, got {self.first_share!r}."
+            )
+        if not 0 <= self.triples < 1:
+            raise ValueError(f"triples must be at least 0 and below 1, got {self.triples!r}.")
+        wrong = [pair for pair in self.pairs if isinstance(pair, str) or len(set(pair)) != 2]
+        if wrong:
+            raise ValueError(f"pairs must be pairs of attributes, got {wrong[0]!r}.")
+        if not isinstance(self.most_pairs, int) or self.most_pairs < 1:
+            raise ValueError(
+                f"most_pairs must be an integer of at least 1, got {self.most_pairs!r}."
+            )
+
+    def cliques(self, domain: Domain) -> Sequence[Clique]:
+        pairs = domain.cliques(min(2, len(domain)))
+        number = len(pairs)
+        if self.coarse_cliques(domain):
+            number = min(EACH * len(domain), self.most_pairs)
+        return [pairs[place * len(pairs) // number] for place in range(number)]
+
+    def coarse_cliques(self, domain: Domain) -> Sequence[Clique]:
+        pairs = domain.cliques(min(2, len(domain)))
+        return pairs if len(pairs) > self.most_pairs else ()
+
+    def require_settings(self, domain: Domain) -> None:
+        if self.pairs:
+            checked_workload(domain, self.pairs)
+
+    def for_table(self, columns: "Sequence[Column]", possible: Possible) -> "PrivPGD":
+        """Returns the method that knows which pairs public facts tie together.
+
+        They are those that constraints are about, and columns in order with their difference.
+        """
+        tied = (pair for clique in possible for pair in combinations(clique, 2))
+        pairs = tuple(dict.fromkeys([*self.pairs, *tied]))
+        return replace(super().for_table(columns, possible), pairs=pairs)
+
+    def plain(self, domain: Domain) -> "tuple[PrivPGD, Fraction]":
+        """Returns all pairs with equal budgets: noisy answers will say which get more.
+
+        What triples tell of pairs and columns (2 to 4 % of an error) is left out.
+        """
+        has_kept = has_triples(domain) and self.made.takes_groups
+        kept = Fraction(self.triples) if has_kept else Fraction(0)
+        return replace(self, first_share=Fraction(1), triples=Fraction(0)), 1 - kept
+
+    def counted(self, measurements: Sequence[Measurement]) -> str:
+        grouped = (each.query for each in measurements)
+        coarse = {len(each.clique) for each in grouped if isinstance(each, GroupedMarginalQuery)}
+        said = "the contingency tables of all pairs of columns"
+        if 2 in coarse:
+            said = (
+                "coarse tables of all pairs of columns, the contingency tables of the pairs that "
+                "depend most by these noisy counts"
+            )
+        if 3 in coarse:
+            said += ", and coarse tables of three columns"
+        if self.importance:
+            said += f" (those with {', '.join(self.importance)} more precisely)"
+        return said
+
+    def run(
+        self, curator: Curator, engine: Engine, *, progress: Progress = silent
+    ) -> list[Measurement]:
+        """One measurement an attribute, if they have a share, one or two a pair, one a triple.
+
+        Where there are too many pairs, the coarse ones come before those over codes.
+        """
+        domain = curator.domain
+        wanted = checked_workload(domain, self.pairs) if self.pairs else ()
+        kept = curator.ledger.remaining * Fraction(self.triples)
+        if not has_triples(domain) or not engine.takes_groups:
+            kept = Fraction(0)
+        pairs = domain.cliques(min(2, len(domain)))
+        are_many = len(pairs) > self.most_pairs
+        share = _one_way_share(curator) if self.columns else Fraction(0)
+        if are_many and self.columns:
+            share = max(share, _OF_MANY)
+        one_way = []
+        if share:
+            one_way = curator.measure(
+                [MarginalQuery(clique) for clique in curator.domain.cliques(1)],
+                (curator.ledger.remaining - kept) * share,
+                what="all 1-way marginals",
+            )
+        if are_many:
+            return [*one_way, *self._some_pairs(curator, wanted, kept, progress)]
+        measured = self._pairs(curator, pairs, curator.ledger.remaining - kept, progress)
+        if kept:
+            triples = important_cliques(domain, 3, self.importance)
+            measured += measure_triples(curator, triples, kept, self.importance, progress=progress)
+        return [*one_way, *measured]
+
+    def _some_pairs(
+        self, curator: Curator, wanted: Collection[Clique], kept: Fraction, progress: Progress
+    ) -> list[Measurement]:
+        """All pairs coarsely, then those that promise most, then triples of these for ``kept``."""
+        coarse = (curator.ledger.remaining - kept) * COARSE_SHARE
+        number = pairs_paid_for(curator, coarse * (1 / COARSE_SHARE - 1), self.most_pairs)
+        measured = measure_coarsely(curator, coarse, self.importance, progress)
+        pairs = promising_pairs(curator, number, wanted, self.importance, progress)
+        triples = triples_among(curator.domain, pairs, self.importance) if kept else []
+        if not triples:
+            kept = Fraction(0)
+        left = curator.ledger.remaining - kept
+        measured += self._pairs(curator, pairs, left, progress, are_all=False)
+        if triples:
+            measured += measure_triples(curator, triples, kept, self.importance, progress=progress)
+        return measured
+
+    def _pairs(
+        self,
+        curator: Curator,
+        cliques: Sequence[Clique],
+        mu_squared: Fraction,
+        progress: Progress,
+        *,
+        are_all: bool = True,
+    ) -> list[Measurement]:
+        """Measures these pairs in one round or two, for ``mu_squared`` in all."""
+        weights = clique_weights(cliques, self.importance)
+        units = sum(map(Fraction, weights.values())) * (1 / Fraction(self.first_share) - 1)
+        is_even = len(set(weights.values())) == 1
+        is_named = not (is_even and are_all)
+        what = f"{len(cliques[0])}-way marginals"
+        what = f"{what} that depend most" if not are_all else f"all {what}" if is_even else what
+        has_second = units >= max(weights.values())
+        first_part = mu_squared * Fraction(self.first_share) if has_second else mu_squared
+        first = _measured_by_weight(curator, weights, first_part, what, progress, is_named=is_named)
+        if not has_second:
+            return first
+        left = mu_squared - first_part
+        return [*first, *_second_round(curator, first, weights, float(units), left, progress)]
+
+
+def _measured_by_weight(
+    curator: Curator,
+    parts: Mapping[Clique, float],
+    mu_squared: Fraction,
+    what: str,
+    progress: Progress,
+    *,
+    is_named: bool = True,
+) -> list[Measurement]:
+    """The cliques' marginals, each for its part of the budget, equal parts in one release.
+
+    The ledger names the cliques if ``is_named``.
+    """
+    cliques_of: dict[Fraction, list[Clique]] = {}
+    for clique, part in parts.items():
+        cliques_of.setdefault(Fraction(part), []).append(clique)
+    whole = sum(part * len(cliques) for part, cliques in cliques_of.items())
+    return [
+        measurement
+        for part, cliques in sorted(cliques_of.items())
+        for measurement in curator.measure(
+            [MarginalQuery(clique) for clique in cliques],
+            mu_squared * part * len(cliques) / whole,
+            what=f"{what}: {in_words(cliques)}" if is_named else what,
+            progress=progress,
+        )
+    ]
+
+
+def _second_round(
+    curator: Curator,
+    first: list[Measurement],
+    weights: Mapping[Clique, float],
+    units: float,
+    left: Fraction,
+    progress: Progress,
+) -> list[Measurement]:
+    """Measures the chosen pairs again, with all that is left.
+
+    ``first`` are the answers of the first round. ``units`` is what is left of the budget, in
+    multiples of what a pair of weight 1 had in the first round.
+    """
+    domain = curator.domain
+    signals = signal_variances(consistent_tables(domain, curator.measurements), progress)
+    # A pair without a residual promises nothing.
+    signals = {clique: signals.get(clique, np.zeros(0)) for clique in weights}
+    variances = {each.query.clique: each.stddev**2 for each in first}  # pyright: ignore
+    chosen = most_helpful(signals, variances, _LEVELS, units, weights)
+    parts = {clique: level * weights[clique] for clique, level in chosen.items()}
+    what = "2-way marginals that promise most"
+    return _measured_by_weight(curator, parts, left, what, progress)
+
+
+def _one_way_share(curator: Curator) -> Fraction:
+    """The share of mu^2 for single attributes, in thousandths; 0 if no count was measured."""
+    domain, ledger = curator.domain, curator.ledger
+    counts = [known for known in curator.measurements if isinstance(known.query, CountQuery)]
+    if len(domain) < 3 or not counts:
+        return Fraction(0)
+    total = estimate_total(domain, counts).value
+    pairs = [MarginalQuery(clique) for clique in domain.cliques(2)]
+    squared = sum(pair.l2_sensitivity_squared(ledger.adjacency) for pair in pairs)
+    stddev = stddev_for(ledger.rows_counted**2 * squared, ledger.remaining)
+    inverse_sizes = sum(1 / size for size in domain.sizes)
+    # A pair's sums over the other attribute's k values have k times the variance of a cell.
+    relative_noise = [
+        stddev / math.sqrt(inverse_sizes - 1 / size) * size / total for size in domain.sizes
+    ]
+    share = min(_PER_NOISE * sum(relative_noise) / len(domain), _LARGEST)
+    return Fraction(round(1000 * share), 1000) if share >= _SMALLEST else Fraction(0)
+
+
+METHODS = {"privpgd": PrivPGD}

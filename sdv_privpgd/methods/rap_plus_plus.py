@@ -1,0 +1,260 @@
+"""Adaptive questions on numbers that no bins hold: half-spaces and mixed marginals, by a label."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.estimate.structural_zeros import Possible
+from sdv_privpgd.methods.approximation import whole_counts
+from sdv_privpgd.methods.importance import Importance, checked_importance
+from sdv_privpgd.methods.method import EngineMethod
+from sdv_privpgd.methods.rap_questions import (
+    Asked,
+    candidates,
+    columns_of,
+    kind_of,
+    line_of,
+    own_tables,
+    planned,
+)
+from sdv_privpgd.privacy.accounting import stddev_for
+from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd.privacy.half_spaces import Line
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import CutMarginalQuery, ModelErrorQuery, answers_of_codes
+from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.synthesize.engine import Engine, Model
+
+if TYPE_CHECKING:
+    from sdv_privpgd.columns.column import Column
+
+FIRST = Fraction(1, 5)
+"""Share of the budget for each column's own table."""
+
+_SELECTING = Fraction(1, 10)
+"""Share of a round's mu^2 that pays for the choices, as in ``Adaptive``."""
+
+FEWEST = 10
+"""An ordered attribute of fewer values is a category."""
+
+_ROWS = 20_000
+"""Rows of a model whose answers stand for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RAPPlusPlus(EngineMethod):
+    """Asks how many rows of each class are beyond hyperplanes, and for marginals of mixed types.
+
+    Vietri et al. 2022 (RAP++), Algorithm 2: numbers stay numbers. In each of T rounds the K
+    questions are chosen which the model answers worst. They are class-conditional: tables of two
+    categories and the label (their CM), of numbers below thresholds and categories with it (MM),
+    and of the side of a random hyperplane with it (LT). ``AnnealedProjection`` makes rows of them.
+
+    The curator holds codes. So that no number is binned, a fit gives each column of numbers a grid
+    of up to ``num_bins`` cells, or the still finer ones that it finds; a number stands for the
+    middle of its cell, scaled to whole numbers over the column's public range. Questions about
+    several columns have the sides of planes alone; a number's own table has an interval for each
+    of its codes up to 256 of them, and else 100. Categories that are in order have no distances,
+    and are categories. Ours differs in six ways:
+
+    - The published code adds new noise to all earlier answers in each round, and charges for those
+      that are new: after 50 rounds it has spent 25 times what it says. Here each answer is bought
+      once, the choices are paid for, and the sensitivities are exact.
+    - Ranges are declared or found privately; theirs are the private table's own.
+    - A question is a table: all classes, and several parallel hyperplanes. That changes by as
+      little as a single count between neighbors, so it costs no more and says more.
+    - Thresholds are at quantiles of the noisy columns' rows. Theirs are standard normal over
+      numbers in [0, 1], so that most of their half-spaces hold all rows or none.
+    - The exponential mechanism chooses one question after another, by L1 errors less the noise;
+      the kinds of questions take turns, and no two of a round are about the same columns.
+    - Each column's own table, by the label, comes first.
+
+    When to use it: where thresholds of wide-ranging numbers and a linear model of a label matter
+    more than anything else, and to compare (the guide has the errors).
+
+    Attributes:
+        importance: The columns that it names are the labels; their factors say nothing. Without
+            any, each question that needs one has a category in its place.
+        rounds: T; the published code takes 50, each with a new optimization.
+        queries: K, of a round.
+        directions: Random hyperplanes' directions that are candidates: half of them over all
+            numbers, the others over two or three.
+        num_bins: The cells of a number that a fit gives it, unless it is told how many.
+        nominal: Attributes whose codes have no order. A fit knows them from the declarations.
+        lines: Where codes of numbers lie. A fit knows it, too; without it they are equally far
+            apart.
+        seed: Of the directions, which are public. No noise depends on it.
+
+    Raises:
+        ValueError: For settings that no fit can have.
+
+    >>> import pandas as pd
+    >>> from sdv_privpgd import Boolean, Numerical, fit_table
+    >>> from sdv_privpgd.synthesize.annealed import AnnealedProjection
+    >>> table = pd.DataFrame({"age": [20, 70] * 500, "ill": [False, True] * 500})
+    >>> columns = {"age": Numerical(0, 99, decimal_places=0), "ill": Boolean()}
+    >>> strategy, engine = RAPPlusPlus(), AnnealedProjection(num_components=100, steps=20)
+    >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=strategy, engine=engine)
+    >>> "tables of all columns" in [charge.what for charge in fitted.ledger.charges]
+    True
+    """
+
+    engine: Engine | str = "rap++"
+    importance: Importance = field(default_factory=dict)
+    rounds: int = 8
+    queries: int = 6
+    directions: int = 400
+    num_bins: int = 1_024
+    nominal: tuple[str, ...] = ()
+    lines: tuple[Line, ...] = ()
+    seed: int = 0
+
+    asks = "half-spaces"
+    needs_table = "its answers are half-spaces of numbers, which no other engine can use"
+
+    citation = (
+        "Vietri, G., Archambeau, C., Aydore, S., Brown, W., Kearns, M., Roth, A., Siva, A., Tang, "
+        "S. & Wu, Z. S. (2022). Private synthetic data for multitask learning and marginal "
+        "queries. NeurIPS 35."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "importance", checked_importance(self.importance))
+        least = {"rounds": 1, "queries": 1, "directions": 0, "num_bins": 2, "seed": 0}
+        for name, smallest in least.items():
+            value = getattr(self, name)
+            if type(value) is not int or value < smallest:
+                raise ValueError(
+                    f"{name} must be an integer of at least {smallest}, got {value!r}."
+                )
+
+    def for_table(self, columns: "Sequence[Column]", possible: Possible) -> "RAPPlusPlus":
+        """Returns the method that knows where the codes of numbers lie: in the middle of bins.
+
+        Categories have no line, even those in order: no distance between them is known.
+        """
+        lines = []
+        for column in columns:
+            if column.is_ordered and column.sdtype != "ordinal" and column.num_values >= FEWEST:
+                codes = np.arange(column.num_values)
+                middles = np.asarray(column.at(codes, np.full(len(codes), 0.5)), dtype=np.float64)
+                lines.append(line_of(column.name, middles, nullable=column.nullable))
+        names = tuple(column.name for column in columns)
+        return replace(self.told(possible), lines=tuple(lines), nominal=names)
+
+    def counted(self, measurements: Sequence[Measurement]) -> str:
+        del measurements
+        by = " by ".join(["", *self.importance][:2])
+        return (
+            f"each column{by}, and what was chosen privately, {self.queries:,} questions a "
+            "round, of marginals and of the rows beyond random hyperplanes of numbers"
+            f"{by}"
+        )
+
+    def run(
+        self, curator: Curator, engine: Engine, *, progress: Progress = silent
+    ) -> list[Measurement]:
+        """Returns the measurements of all rounds, bought with all that is left of the budget."""
+        domain = curator.domain
+        lines = self._lines(domain)
+        labels = tuple(each for each in self.importance if each in domain.attributes)
+        labels = tuple(each for each in labels if each not in lines)
+        first = own_tables(domain, lines, labels)
+        follows = bool(planned(domain, lines, labels))
+        share = curator.ledger.remaining * (FIRST if follows else 1)
+        measured = curator.measure(first, share, what="tables of all columns", progress=progress)
+        if not follows:
+            return measured
+        model = engine.fit(domain, curator.measurements)
+        left = self._candidates(domain, lines, labels, model)
+        rounds = max(min(self.rounds, len(left) // self.queries), 1)
+        for index in progress(range(rounds), "select"):
+            if index:
+                model = engine.fit(domain, curator.measurements, warm_start=model)
+            remaining = curator.ledger.remaining
+            step = remaining / (rounds - index)
+            number = min(self.queries, len(left))
+            chosen = self._chosen(curator, model, left, number, step)
+            # The tables get all that the choices left of the round; a free choice leaves all.
+            measured += curator.measure(
+                chosen,
+                curator.ledger.remaining - (remaining - step),
+                what="worst fitted half-spaces and marginals",
+            )
+        return measured
+
+    def _chosen(
+        self, curator: Curator, model: Model, left: list[Asked], number: int, step: Fraction
+    ) -> list[Asked]:
+        """Takes the worst fitted questions out of those that are left, one after another."""
+        domain, ledger = curator.domain, curator.ledger
+        total = estimate_total(domain, curator.measurements).value
+        each = (1 - _SELECTING) * step / number
+        stddev = stddev_for(
+            ledger.rows_counted**2 * left[0].l2_sensitivity_squared(ledger.adjacency), each
+        )
+        rows = model.sample(max(_ROWS, model.block), self.seed)
+        scale = total / max(_ROWS, model.block)
+        scores = [
+            ModelErrorQuery(
+                clique=asked.clique,
+                cuts=asked.cuts if isinstance(asked, CutMarginalQuery) else (),
+                expected=whole_counts(scale * found),
+                bias=round(math.sqrt(2 / math.pi) * stddev * found.size),
+            )
+            for asked, found in zip(left, answers_of_codes(left, domain, rows), strict=True)
+        ]
+        chosen: list[Asked] = []
+        for turn in range(number):
+            open_ = _open_to(left, chosen, turn)
+            best = open_[
+                curator.select(
+                    [scores[place] for place in open_],
+                    _SELECTING * step / number,
+                    what="worst fitted half-space or marginal",
+                )
+            ]
+            chosen.append(left.pop(best))
+            scores.pop(best)
+        return chosen
+
+    def _lines(self, domain: Domain) -> dict[str, Line]:
+        """Where the codes of each number lie."""
+        told = {line.name: line for line in self.lines if line.name in domain.attributes}
+        if self.lines:
+            return {name: told[name] for name in domain.attributes if name in told}
+        return {
+            name: line_of(name, np.arange(size))
+            for name, size in zip(domain.attributes, domain.sizes, strict=True)
+            if size >= FEWEST and name not in self.nominal
+        }
+
+    def _candidates(
+        self, domain: Domain, lines: dict[str, Line], labels: Sequence[str], model: Model
+    ) -> list[Asked]:
+        codes = model.sample(max(_ROWS, model.block), self.seed)
+        return candidates(
+            domain, lines, labels, codes=codes, directions=self.directions, seed=self.seed
+        )
+
+
+def _open_to(left: Sequence[Asked], chosen: Sequence[Asked], turn: int) -> list[int]:
+    """The places of the questions whose turn it is, of columns that no other of the round is about.
+
+    All of them where there are none.
+    """
+    taken = {columns_of(asked) for asked in chosen}
+    kinds = sorted({kind_of(asked) for asked in left})
+    free = [place for place, asked in enumerate(left) if columns_of(asked) not in taken]
+    own = [place for place in free if kind_of(left[place]) == kinds[turn % len(kinds)]]
+    return own or free or list(range(len(left)))
+
+
+METHODS = {"rap++": RAPPlusPlus}

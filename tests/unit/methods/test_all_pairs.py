@@ -1,0 +1,127 @@
+"""All pairs are measured, then those that depend most, then triples in groups."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from answers import open_curator
+from selecting import ADD, REPLACE, chain, cliques_of
+from small_engine import MaximumEntropy
+
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.privacy.accounting import stddev_for
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.queries import CountQuery
+from sdv_privpgd.methods import triples
+from sdv_privpgd.methods.privpgd import PrivPGD
+
+ONE_ROUND = PrivPGD(first_share=Fraction(1), triples=Fraction(0))
+
+
+PAIRS = PrivPGD(columns=False, triples=Fraction(0))
+
+
+class TestAllPairs:
+    @staticmethod
+    def shares(epsilon, *, num_rows=2_000, adjacency=REPLACE, known=True, strategy=ONE_ROUND):
+        """The cliques that were asked about and each charge's share of mu^2."""
+        curator = open_curator(chain(num_rows), epsilon=epsilon, adjacency=adjacency)
+        if known:
+            curator.measure([CountQuery()], curator.ledger.budget / 100, what="number of rows")
+        left = curator.ledger.remaining
+        measured = strategy.run(curator, MaximumEntropy())
+        charges = [charge for charge in curator.ledger.charges if "marginals" in charge.what]
+        return cliques_of(measured), [charge.mu_squared / left for charge in charges]
+
+    @pytest.mark.parametrize("adjacency", [REPLACE, ADD])
+    def test_the_louder_the_noise_the_more_goes_to_columns_alone(self, adjacency):
+        names = Domain(tuple("abcde"), (3,) * 5)
+        before = Fraction(0)
+        for epsilon in (1.0, 0.5, 0.3):
+            asked, (one_way, pairs) = self.shares(epsilon, adjacency=adjacency)
+            assert asked == [*names.cliques(1), *names.cliques(2)]
+            assert before < one_way <= Fraction(15, 100)
+            assert one_way + pairs == 1
+            before = one_way
+
+    def test_the_share_is_one_and_a_half_times_the_relative_noise(self):
+        """sigma^2 = 2 x 10 / mu^2; each column is the sum of 3 in 4 tables, a mean of 2,000 / 3."""
+        curator = open_curator(chain(), epsilon=1.0)
+        sigma = stddev_for(20, curator.ledger.budget)
+        _, (one_way, _) = self.shares(1.0)
+        assert float(one_way) == pytest.approx(1.5 * sigma * (3 / 4) ** 0.5 / (2_000 / 3), abs=5e-4)
+
+    @pytest.mark.parametrize(
+        "quiet", [{"num_rows": 2_000_000}, {"known": False}], ids=["many rows", "rows unknown"]
+    )
+    def test_where_the_noise_is_quiet_or_unknown_pairs_take_all(self, quiet):
+        asked, shares = self.shares(1.0, **quiet)
+        assert asked == list(Domain(tuple("abcde"), (3,) * 5).cliques(2))
+        assert shares == [1]
+
+    @pytest.mark.parametrize("adjacency", [REPLACE, ADD])
+    def test_the_second_round_asks_again_about_what_depends(self, adjacency):
+        """Attributes next to each other in the chain depend most."""
+        pairs = list(Domain(tuple("abcde"), (3,) * 5).cliques(2))
+        asked, shares = self.shares(2.0, adjacency=adjacency, strategy=PAIRS)
+        assert asked[:10] == pairs
+        again = asked[10:]
+        assert again
+        assert len(set(again)) == len(again) < 10
+        assert {("a", "b"), ("b", "c")} & set(again)
+        assert shares[0] == Fraction(2, 3)
+        assert sum(shares) == 1
+
+    @pytest.mark.parametrize("epsilon", [0.05, 1.0, 10.0])
+    def test_no_answer_of_the_second_round_is_noisier_than_the_first(self, epsilon):
+        curator = open_curator(chain(), epsilon=epsilon)
+        measured = PAIRS.run(curator, MaximumEntropy())
+        assert max(each.stddev for each in measured[10:]) <= measured[0].stddev
+        assert curator.ledger.remaining == 0
+
+    def test_attributes_that_promise_nothing_are_asked_again_all_the_same(self):
+        """Without two values nothing can depend, and the budget is there to be spent."""
+        constant = Dataset(Domain(tuple("abc"), (1, 1, 2)), np.zeros((50, 3), np.int64))
+        curator = open_curator(constant, epsilon=1.0)
+        assert len(PAIRS.run(curator, MaximumEntropy())) > 3
+        assert curator.ledger.remaining == 0
+
+    @pytest.mark.parametrize("share", [0, -1, 1.5])
+    def test_a_share_of_the_first_round_outside_its_range_is_refused(self, share):
+        with pytest.raises(ValueError, match="first_share must be above 0 and at most 1, got"):
+            PrivPGD(first_share=share)
+
+    @pytest.mark.parametrize("share", [1, -0.1])
+    def test_a_share_of_the_triples_outside_its_range_is_refused(self, share):
+        with pytest.raises(ValueError, match="triples must be at least 0 and below 1, got"):
+            PrivPGD(triples=share)
+
+    @pytest.mark.parametrize("adjacency", [REPLACE, ADD])
+    def test_triples_take_their_share_last_in_groups_of_about_equal_counts(self, adjacency):
+        domain = Domain(tuple("abcd"), (12, 5, 3, 1))
+        codes = np.random.default_rng(0).integers(0, domain.sizes, (5_000, 4))
+        curator = open_curator(Dataset(domain, codes), epsilon=2.0, adjacency=adjacency)
+        measured = PrivPGD(columns=False).run(curator, MaximumEntropy())
+        charge = curator.ledger.charges[-1]
+        assert charge.mu_squared / curator.ledger.budget == Fraction(1, 10)
+        assert curator.ledger.remaining == 0
+        assert charge.num_queries == 1  # an attribute of one value is in none
+        query = measured[-1].query
+        assert query.clique == ("a", "b", "c")
+        assert query.grouping.domain.sizes == (4, 4, 3, 1)
+        np.testing.assert_array_equal(query.grouping["a"], np.repeat([0, 1, 2, 3], 3))
+        assert not any(len(each.query.clique) > 2 for each in measured[:-1])
+
+    def test_of_many_triples_those_with_the_strongest_pairs_are_measured(self, monkeypatch):
+        monkeypatch.setattr(triples, "MOST", 3)
+        curator = open_curator(chain(20_000), epsilon=5.0)
+        measured = PrivPGD().run(curator, MaximumEntropy())
+        asked = [each.query.clique for each in measured if len(each.query.clique) == 3]
+        assert asked == [("a", "b", "c"), ("a", "b", "e"), ("b", "c", "d")]
+
+    def test_two_attributes_have_no_triple(self):
+        two = Dataset(Domain(("a", "b"), (3, 2)), np.zeros((50, 2), np.int64))
+        curator = open_curator(two, epsilon=1.0)
+        measured = PrivPGD().run(curator, MaximumEntropy())
+        assert {each.query.clique for each in measured} == {("a", "b")}
+        assert curator.ledger.remaining == 0

@@ -1,0 +1,121 @@
+"""Where there are too many pairs: all of them coarsely, then those that depend most over codes."""
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from answers import open_curator
+from selecting import ADD, REPLACE, chain, cliques_of
+from small_engine import MaximumEntropy
+
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery
+from sdv_privpgd.methods.privpgd import PrivPGD
+
+PAIRS = Domain(tuple("abcde"), (3,) * 5).cliques(2)
+
+
+def asked(strategy, *, table=None, epsilon=5.0, adjacency=REPLACE):
+    """What was measured, and the ledger."""
+    curator = open_curator(
+        chain() if table is None else table, epsilon=epsilon, adjacency=adjacency
+    )
+    curator.measure([CountQuery()], curator.ledger.budget / 100, what="number of rows")
+    return strategy.run(curator, MaximumEntropy()), curator.ledger
+
+
+def over_groups(measured, degree=2):
+    queries = [each.query for each in measured if isinstance(each.query, GroupedMarginalQuery)]
+    return [query.clique for query in queries if len(query.clique) == degree]
+
+
+def over_codes(measured):
+    return [clique for clique in cliques_of(measured) if len(clique) == 2]
+
+
+@pytest.mark.parametrize("adjacency", [REPLACE, ADD])
+def test_all_are_asked_for_in_groups_and_those_that_depend_most_over_codes(adjacency):
+    strategy = PrivPGD(most_pairs=2, first_share=Fraction(1))
+    measured, ledger = asked(strategy, adjacency=adjacency)
+    assert over_groups(measured) == list(PAIRS)
+    assert over_codes(measured) == [("a", "b"), ("b", "c")]  # the strongest links of the chain
+    assert ledger.remaining == 0
+    said = [charge.what for charge in ledger.charges]
+    assert "2-way marginals in groups" in said
+    assert "2-way marginals that depend most: a x b, b x c" in said
+
+
+def test_where_they_are_not_too_many_all_are_asked_for_over_codes():
+    enough, default = (asked(each)[0] for each in (PrivPGD(most_pairs=10), PrivPGD()))
+    assert [each.query for each in enough] == [each.query for each in default]
+    assert not over_groups(default)
+
+
+def test_no_pair_is_asked_for_twice_in_one_round():
+    measured, ledger = asked(PrivPGD(most_pairs=6), epsilon=1.0)
+    assert set(Counter(over_groups(measured)).values()) == {1}
+    rounds = [charge for charge in ledger.charges if charge.what.startswith("2-way marginals that")]
+    first = over_codes(measured)[:6]
+    assert len(set(first)) == 6
+    again = over_codes(measured)[6:]
+    assert set(again) < set(first)
+    assert len(set(again)) == len(again)
+    assert sum(charge.num_queries for charge in rounds) == 6 + len(again)
+
+
+def test_triples_are_of_pairs_that_are_asked_for_over_codes_in_the_same_groups():
+    measured, ledger = asked(PrivPGD(most_pairs=6))
+    (triples, pairs) = over_groups(measured, 3), set(over_codes(measured))
+    assert triples
+    assert all(pair in pairs for a, b, c in triples for pair in ((a, b), (a, c), (b, c)))
+    groupings = {m.query.grouping for m in measured if isinstance(m.query, GroupedMarginalQuery)}
+    assert len(groupings) == 1
+    assert ledger.charges[-1].mu_squared / ledger.budget == Fraction(1, 10)
+
+
+def test_where_there_is_no_triple_of_them_pairs_get_its_share():
+    measured, ledger = asked(PrivPGD(most_pairs=2))
+    assert not over_groups(measured, 3)
+    assert ledger.remaining == 0
+
+
+def test_wanted_pairs_are_asked_for_whatever_the_answers_say():
+    strategy = PrivPGD(most_pairs=2, pairs=(("e", "d"), ("a", "e")), first_share=Fraction(1))
+    assert over_codes(asked(strategy)[0]) == [("a", "e"), ("d", "e")]
+    three = PrivPGD(most_pairs=3, pairs=(("e", "d"), ("a", "e")), first_share=Fraction(1))
+    assert set(over_codes(asked(three)[0])) == {("a", "b"), ("a", "e"), ("d", "e")}
+
+
+def test_pairs_with_an_important_attribute_are_asked_for_more_often_and_more_precisely():
+    """e depends on b alone, and weakest."""
+    strategy = PrivPGD(most_pairs=2, importance={"e": 6.0}, first_share=Fraction(1))
+    measured, ledger = asked(strategy)
+    assert ("b", "e") in over_codes(measured)
+    noise = {
+        each.query.clique: each.stddev
+        for each in measured
+        if isinstance(each.query, GroupedMarginalQuery)
+    }
+    assert noise["a", "e"] == pytest.approx(noise["a", "b"] / 6**0.5)
+    assert ledger.remaining == 0
+
+
+def test_attributes_of_one_value_are_no_obstacle():
+    constant = Dataset(Domain(tuple("abc"), (1, 1, 2)), np.zeros((50, 3), np.int64))
+    measured, ledger = asked(PrivPGD(most_pairs=1), table=constant)
+    assert len(over_groups(measured)) == 3
+    assert ledger.remaining == 0
+
+
+def test_what_cannot_be_asked_for_is_refused_before_anything_is_spent():
+    for most in (0, 2.5):
+        with pytest.raises(ValueError, match="most_pairs must be an integer of at least 1, got"):
+            PrivPGD(most_pairs=most)
+    with pytest.raises(ValueError, match="pairs must be pairs of attributes, got"):
+        PrivPGD(pairs=(("a", "b", "c"),))
+    curator = open_curator(chain())
+    with pytest.raises(ValueError, match="are not in the domain"):
+        PrivPGD(pairs=(("a", "z"),)).run(curator, MaximumEntropy())
+    assert not curator.ledger.charges

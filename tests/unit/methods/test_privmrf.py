@@ -1,0 +1,112 @@
+"""PrivMRF measures useful tables inside its graph, the worst fitted last."""
+
+import math
+
+import numpy as np
+import pytest
+from answers import open_curator
+from selecting import HUGE, chain, cliques_of
+from small_engine import MaximumEntropy
+
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
+from sdv_privpgd.methods.dependence import dependences
+from sdv_privpgd.methods.dependence_graph import dependence_graph
+from sdv_privpgd.methods.privmrf import PrivMRF
+
+
+def engine():
+    return MaximumEntropy(sweeps=5)
+
+
+def graph_of(curator, total, max_megabytes):
+    known = dependences(curator.measurements)
+    shares = {pair: value / (2 * total) for pair, value in known.items()}
+    return dependence_graph(curator.domain, shares, max_megabytes * 2**17)
+
+
+def test_with_much_budget_a_chain_is_found():
+    curator = open_curator(chain(), epsilon=HUGE)
+    measured = PrivMRF().run(curator, engine())
+    held = [set(clique) for clique in cliques_of(measured)]
+    for pair in ("ab", "bc", "cd", "be"):
+        assert any(set(pair) <= own for own in held)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_all_tables_are_useful_and_lie_inside_the_graph(epsilon, adjacency):
+    table = chain(3_000)
+    curator = open_curator(table, epsilon=epsilon, adjacency=adjacency)
+    strategy = PrivMRF(max_megabytes=200 / 2**17)  # 200 cells
+    measured = strategy.run(curator, engine())
+    graph = graph_of(curator, 3_000, 200 / 2**17)
+    for each in measured:
+        if isinstance(each.query, MarginalQuery):
+            clique = each.query.clique
+            assert any(set(clique) <= set(own) for own in graph.cliques)
+            if len(clique) > 1:
+                noise = math.sqrt(2 / math.pi) * each.stddev * table.domain.size(clique)
+                # Later tables may have a little less noise than was foreseen, never more.
+                assert noise <= 3_000 / 6 * 1.05
+
+
+def test_budgets_and_numbers_of_tables_are_the_published_ones():
+    curator = open_curator(chain(), epsilon=2.0)
+    measured = PrivMRF().run(curator, engine())
+    budget = curator.ledger.budget
+    charges = [charge for charge in curator.ledger.charges if charge.mu_squared]
+    assert charges[0].what == "dependence of all pairs"
+    assert charges[0].mu_squared == budget / 10
+    assert charges[0].stddev == pytest.approx(6 * math.sqrt(10) / math.sqrt(budget / 10), rel=1e-6)
+    choices = sum(charge.mu_squared for charge in charges if charge.temperature is not None)
+    assert 0 < choices <= budget / 10
+    tables = cliques_of(measured)
+    assert len(tables) <= 5 + 4
+    assert any(len(clique) > 2 for clique in tables)
+    first, *later = [charge for charge in charges[1:] if charge.temperature is None]
+    each = first.mu_squared / first.num_queries
+    assert all(charge.mu_squared / charge.num_queries >= each for charge in later)
+
+
+def test_few_rows_have_no_useful_pair_and_all_goes_to_columns():
+    curator = open_curator(chain(30), epsilon=0.5)
+    measured = PrivMRF().run(curator, engine())
+    assert cliques_of(measured) == [(name,) for name in "abcde"]
+    assert curator.ledger.remaining == 0
+
+
+def test_two_attributes_that_depend_are_one_table():
+    codes = np.repeat(np.arange(3), 400)[:, None] * np.ones(2, dtype=np.int64)
+    curator = open_curator(Dataset(Domain(("a", "b"), (3, 3)), codes), epsilon=2.0)
+    measured = PrivMRF().run(curator, engine())
+    assert cliques_of(measured) == [("a", "b")]
+
+
+def test_of_three_that_make_one_only_together_all_are_measured_in_the_end():
+    """Pairs of the three are independent: their dependence comes from a fourth, weak one."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 2, (2, 4_000))
+    codes = np.stack([a, b, a ^ b, np.where(rng.random(4_000) < 0.3, a, b)], axis=1)
+    table = Dataset(Domain(tuple("abcd"), (2,) * 4), codes)
+    curator = open_curator(table, epsilon=20.0)
+    measured = PrivMRF().run(curator, engine())
+    assert any({"a", "b", "c"} <= set(clique) for clique in cliques_of(measured))
+
+
+def test_the_seed_of_candidates_is_all_that_is_drawn_here():
+    runs = [
+        PrivMRF(candidates=2, seed=seed).run(open_curator(chain(), seed=4), engine())
+        for seed in (0, 0, 1)
+    ]
+    first, again, other = ([each.query for each in run] for run in runs)
+    assert first == again != other
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"max_megabytes": 0}, {"usefulness": -1}, {"candidates": 0}, {"max_attributes": 0}]
+)
+def test_settings_that_cannot_be_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        PrivMRF(**wrong)

@@ -1,0 +1,129 @@
+"""PrivSyn asks for the pairs that are worth their noise, with budgets that suit their sizes."""
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from answers import open_curator
+from selecting import HUGE, chain, cliques_of, dependence
+from small_engine import MaximumEntropy
+
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.queries import Adjacency, DependenceQuery, MarginalQuery
+from sdv_privpgd.methods.privsyn import PrivSyn, dense_pairs
+
+ENGINE = MaximumEntropy()
+
+
+def objective(known, domain, unit, chosen):
+    """The expected L1 error: dependence of what is left out, noise of what is measured."""
+    held = sum(domain.size(pair) ** (2 / 3) for pair in chosen)
+    return sum(value for pair, value in known.items() if pair not in chosen) + unit * held**1.5
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_choice_lowers_the_objective_most_and_the_last_can_not_be_lowered(seed):
+    rng = np.random.default_rng(seed)
+    domain = Domain(tuple("abcd"), tuple(rng.integers(2, 9, 4).tolist()))
+    known = {pair: float(rng.normal(20, 30)) for pair in domain.cliques(2)}
+    unit = float(rng.uniform(0.1, 3))
+    found, chosen = dense_pairs(known, domain, unit), []
+    value = lambda pairs: objective(known, domain, unit, pairs)
+    for pair in [*found, None]:
+        others = {each: value([*chosen, each]) for each in known if each not in chosen}
+        if pair is None:
+            assert all(each >= value(chosen) for each in others.values())
+        else:
+            assert others[pair] == min(others.values()) < value(chosen)
+            chosen.append(pair)
+
+
+def test_of_three_pairs_of_one_size_the_best_set_of_all_is_found():
+    rng = np.random.default_rng(1)
+    domain = Domain(tuple("abc"), (3, 3, 3))
+    for _ in range(50):
+        known = {pair: float(rng.uniform(0, 60)) for pair in domain.cliques(2)}
+        best = min(
+            (chosen for size in range(4) for chosen in combinations(known, size)),
+            key=lambda chosen: objective(known, domain, 1.0, chosen),
+        )
+        assert set(dense_pairs(known, domain, 1.0)) == set(best)
+
+
+def test_with_much_budget_dependent_pairs_are_measured_and_dependences_are_exact():
+    table = chain()
+    curator = open_curator(table, epsilon=HUGE)
+    measured = PrivSyn(max_cells=0).run(curator, ENGINE)
+    asked = [each for each in measured if isinstance(each.query, DependenceQuery)]
+    assert [each.query.clique for each in asked] == list(table.domain.cliques(2))
+    for each in asked:
+        exact = dependence(table, each.query.clique)
+        assert abs(each.answer[0] - exact) < 5 * each.stddev + 1
+    pairs = {clique for clique in cliques_of(measured) if len(clique) == 2}
+    assert {("a", "b"), ("b", "c"), ("c", "d"), ("b", "e")} <= pairs
+
+
+def test_independent_attributes_leave_the_budget_to_their_own_marginals():
+    """A table has four times the noise of a dependence: no noise is taken for one."""
+    domain = Domain(tuple("abc"), (10, 11, 12))
+    table = Dataset(domain, np.indices(domain.sizes).reshape(3, -1).T)
+    curator = open_curator(table, epsilon=2.0)
+    measured = PrivSyn().run(curator, ENGINE)
+    assert cliques_of(measured) == [("a",), ("b",), ("c",)]
+    shares = [charge.mu_squared / curator.ledger.budget for charge in curator.ledger.charges]
+    assert shares == [Fraction(1, 10), Fraction(9, 10)]
+
+
+def test_a_clique_of_pairs_is_one_table_if_it_is_small():
+    rng = np.random.default_rng(0)
+    one = rng.integers(0, 3, 3_000)
+    codes = np.stack([np.where(rng.random(3_000) < 0.9, one, 0) for _ in range(3)], axis=1)
+    table = Dataset(Domain(tuple("abc"), (3, 3, 3)), codes)
+    together = PrivSyn().run(open_curator(table, epsilon=5.0), ENGINE)
+    assert cliques_of(together)[-1] == ("a", "b", "c")
+    apart = PrivSyn(max_cells=20).run(open_curator(table, epsilon=5.0), ENGINE)
+    assert set(cliques_of(apart)[3:]) == set(table.domain.cliques(2))
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_budgets_are_those_of_the_paper_and_noise_is_the_ledger_s(adjacency, rows):
+    rng = np.random.default_rng(0)
+    one = rng.integers(0, 12, 4_000)
+    codes = np.stack([one, one // 2, rng.integers(0, 2, 4_000), one % 4], axis=1)
+    table = Dataset(Domain(tuple("abcd"), (12, 6, 2, 4)), codes)
+    curator = open_curator(table, epsilon=3.0, adjacency=adjacency, rows=rows)
+    measured = PrivSyn(max_cells=0).run(curator, ENGINE)
+    budget = curator.ledger.budget
+    asked, one_way, *pairs = curator.ledger.charges
+    assert asked.mu_squared == one_way.mu_squared == budget / 10
+    number = rows * math.sqrt(6) * {Adjacency.REPLACE_ONE: 6, Adjacency.ADD_REMOVE: 4}[adjacency]
+    assert asked.stddev == pytest.approx(number / math.sqrt(budget / 10), rel=1e-6)
+    held = {m.query.clique: m.stddev for m in measured if isinstance(m.query, MarginalQuery)}
+    chosen = {clique: stddev for clique, stddev in held.items() if len(clique) == 2}
+    assert len(chosen) > 1
+    assert sum(charge.mu_squared for charge in pairs) == budget * 8 / 10
+    # A table's budget goes with cells^(2/3), so its noise with cells^(-1/3).
+    scale = [stddev * table.domain.size(clique) ** (1 / 3) for clique, stddev in chosen.items()]
+    np.testing.assert_allclose(scale, scale[0], rtol=1e-2)
+
+
+def test_pairs_of_important_attributes_are_chosen_sooner():
+    table = chain()
+    plain, weighed = (
+        cliques_of(
+            PrivSyn(max_cells=0, importance=own).run(open_curator(table, epsilon=0.35), ENGINE)
+        )
+        for own in ({}, {"e": 30.0})
+    )
+    number = lambda found: sum("e" in clique for clique in found)
+    assert number(weighed) > number(plain)
+
+
+@pytest.mark.parametrize("wrong", [{"max_cells": -1}, {"importance": {"a": 0}}])
+def test_settings_that_cannot_be_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        PrivSyn(**wrong)
