@@ -9,8 +9,8 @@ from pathlib import Path
 def attach_stub(package: str, file: str) -> tuple[Callable[[str], object], list[str]]:
     """Returns ``__getattr__`` and ``__all__`` of a package, by the ``__init__.pyi`` beside it.
 
-    The stub has a line ``from .module import name`` for each public name, or one with a whole path. Type checkers read the
-    same lines.
+    The stub has a line ``from .module import name`` for each public name, or one with the whole
+    path of a module elsewhere. Type checkers read the same lines.
     """
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     homes = {

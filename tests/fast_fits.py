@@ -4,6 +4,8 @@ The table has four columns, drawn from a known distribution, so that both truths
 known: what the table says, and what the population says.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from answers import open_curator
 from small_engine import MaximumEntropy
@@ -11,9 +13,9 @@ from small_engine import MaximumEntropy
 from sdv_privpgd import pipeline
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.questions import Questions
+from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.sampling.between import Between
-from sdv_privpgd.methods.privpgd import PrivPGD
 
 SCHEMA = Schema.from_sdv(
     {
@@ -58,10 +60,13 @@ def drawn(rng, num_rows=NUM_ROWS):
     return counts.reshape(DOMAIN.sizes), np.stack(np.unravel_index(cells, DOMAIN.sizes), axis=1)
 
 
-def asked(codes, *, strategy=None, domain=DOMAIN, schema=SCHEMA, model=None, **settings):
+def asked(codes, *, method=None, domain=DOMAIN, schema=SCHEMA, model=None, **settings):
     """The questions that can be asked of a fit to these codes, with the system's noise."""
     curator = open_curator(Dataset(domain, codes), **{"seed": None, **settings})
-    pipeline.ask(curator, PrivPGD() if strategy is None else strategy, MaximumEntropy())
+    pipeline.ask(
+        curator,
+        replace(PrivPGD() if method is None else method, engine=MaximumEntropy()),
+    )
     release = pipeline.Release(
         domain=domain, ledger=curator.ledger, measurements=curator.measurements, model=model
     )

@@ -12,9 +12,7 @@ import numpy as np
 import pandas as pd
 import sdv_tables
 
-from sdv_privpgd import (
-    PrivPGDSynthesizer,
-)
+from sdv_privpgd import PrivPGDSynthesizer
 
 
 class StoppedClock(datetime.datetime):

@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 import numpy as np
 
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.methods.mst import MST
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
@@ -12,7 +13,6 @@ from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.report.assumed import About
 from sdv_privpgd.report.release import release_page
-from sdv_privpgd.methods.mst import MST
 from sdv_privpgd.synthesize.particles.particles import Particles
 
 EVIL = "<script>alert(1)</script>"
@@ -83,8 +83,7 @@ def fitted(schema, cliques=None, adjacency=Adjacency.REPLACE_ONE, num_rows=4_000
 ABOUT = About(
     table="people",
     date="2026-01-31",
-    strategy=MST(),
-    engine=None,
+    method=MST(),
     columns=COLUMNS,
     keys=[],
     declared={"age": {"range_max": 70}},

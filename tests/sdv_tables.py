@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 from sdv.metadata import Metadata
 
-SMALL = {"num_particles": 300}
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
+
+SMALL = {"method": PrivPGD(engine=ParticleGradientDescent(num_particles=300))}
 """Settings that make a fit take a second."""
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total, noisy_tables
 from sdv_privpgd.estimate.support import simplex_projection
+from sdv_privpgd.synthesize.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,12 @@ class Joint:
 
 
 @dataclass
-class MaximumEntropy:
+class MaximumEntropy(Engine):
     """Fits each table in turn; ``fits`` counts calls, and whether each was a warm start."""
 
     sweeps: int = 20
     fits: list = field(default_factory=list)
-    fits_embeddings = fits_half_spaces = True  # it leaves them unused
+    takes = ("tables", "mean embeddings", "half-spaces")  # it leaves the last two unused
 
     def statistics(self, domain):
         return ()

@@ -2,9 +2,7 @@
 
 import sdv_tables
 
-from sdv_privpgd import (
-    PrivPGDSynthesizer,
-)
+from sdv_privpgd import PrivPGDSynthesizer
 
 NEW = {"epsilon": 1.0, "public_domain": sdv_tables.PUBLIC_DOMAIN, **sdv_tables.SMALL}
 

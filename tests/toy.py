@@ -12,8 +12,8 @@ from small_engine import MaximumEntropy
 from sdv_privpgd import pipeline
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.questions import Questions
-from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.methods.privpgd import PrivPGD
+from sdv_privpgd.privacy.dataset import Dataset
 
 SCHEMA = Schema.from_sdv(
     {name: {"sdtype": "boolean", "range_is_nullable": False} for name in ("a", "b", "y")}
@@ -42,7 +42,10 @@ def drawn(rng, num_rows=NUM_ROWS):
 def questions_of(codes, engine, *, epsilon=1.0):
     """What can be asked of a fit to these codes, by the real strategy and with the real noise."""
     curator = open_curator(Dataset(DOMAIN, codes), epsilon=epsilon, seed=None)
-    pipeline.ask(curator, PrivPGD(), engine)
+    pipeline.ask(
+        curator,
+        replace(PrivPGD(), engine=engine),
+    )
     release = pipeline.fit(pipeline.Answers.of(curator, engine), engine)
     return Questions(release, SCHEMA)
 

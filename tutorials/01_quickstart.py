@@ -11,6 +11,8 @@ from pathlib import Path
 
 import matplotlib
 
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
+
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -55,7 +57,7 @@ def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFram
         epsilon=1.0,
         delta=1e-5,
         public_domain=PUBLIC_DOMAIN,
-        num_particles=num_particles,
+        method=PrivPGD(engine=ParticleGradientDescent(num_particles=num_particles)),
         verbose=True,
     )
     synthesizer.fit(real)

@@ -20,17 +20,21 @@ import pandas as pd
 from survey import PUBLIC_DOMAIN, load, metadata
 
 from sdv_privpgd import MSTSynthesizer, PrivPGDSynthesizer
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 
 def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFrame:
     """Fits all three, writes their pages and returns their scores, one column for each method."""
     real = load()
     same = {"epsilon": 1.0, "public_domain": PUBLIC_DOMAIN}
-    particles = {**same, "num_particles": num_particles}
+    particles = {
+        **same,
+        "method": PrivPGD(engine=ParticleGradientDescent(num_particles=num_particles)),
+    }
     methods = {
         "privpgd": PrivPGDSynthesizer(metadata(), **particles),
         "mst": MSTSynthesizer(metadata(), **same),
-        "independent": PrivPGDSynthesizer(metadata(), strategy="independent", **particles),
+        "independent": PrivPGDSynthesizer(metadata(), method="independent", **particles),
     }
     scores = {}
     for name, synthesizer in methods.items():

@@ -18,12 +18,15 @@ from pathlib import Path
 
 import matplotlib
 
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
+
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import pandas as pd
 from survey import PUBLIC_DOMAIN, SCALES, load, metadata
 
-from sdv_privpgd import PrivPGDSynthesizer, ProtectedThreshold
+from sdv_privpgd import PrivPGDSynthesizer
+from sdv_privpgd.methods import ProtectedThreshold
 
 # A row lies at the center of its cell in each column: code c of k is at (2 c + 1) / (2 k).
 THETA = {"rate_marriage": 1.0, "religious": 1.0, "yrs_married": 1.0}
@@ -70,8 +73,11 @@ def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFram
             metadata(),
             epsilon=2.5,
             public_domain=PUBLIC_DOMAIN,
-            penalties=[penalty] if weight else [],
-            num_particles=num_particles,
+            method=PrivPGD(
+                engine=ParticleGradientDescent(
+                    num_particles=num_particles, penalties=[penalty] if weight else []
+                )
+            ),
             verbose=True,  # a minute or two a fit: a bar says how long
         )
         print(f"\nThe penalty's weight is {weight}:", flush=True)

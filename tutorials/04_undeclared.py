@@ -22,6 +22,7 @@ from sdv.metadata import Metadata
 from survey import PUBLIC_DOMAIN, load, metadata
 
 from sdv_privpgd import PrivPGDSynthesizer
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 
 def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFrame:
@@ -30,7 +31,11 @@ def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFram
 
     real = pd.read_csv(folder / "04_survey.csv")
     detected = Metadata.detect_from_dataframes({"survey": real})
-    synthesizer = PrivPGDSynthesizer(detected, epsilon=1.0, num_particles=num_particles)
+    synthesizer = PrivPGDSynthesizer(
+        detected,
+        epsilon=1.0,
+        method=PrivPGD(engine=ParticleGradientDescent(num_particles=num_particles)),
+    )
     synthesizer.fit(real)  # says which columns are not declared
     synthesizer.sample(len(real)).to_csv(folder / "04_undeclared.csv", index=False)
     synthesizer.report(folder / "04_report.html")
@@ -38,7 +43,10 @@ def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFram
 
     # Not private from here on. Both are compared on the codebook's values.
     declared = PrivPGDSynthesizer(
-        metadata(), epsilon=1.0, public_domain=PUBLIC_DOMAIN, num_particles=num_particles
+        metadata(),
+        epsilon=1.0,
+        public_domain=PUBLIC_DOMAIN,
+        method=PrivPGD(engine=ParticleGradientDescent(num_particles=num_particles)),
     )
     declared.fit(load())
     shares = {

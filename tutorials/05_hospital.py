@@ -35,6 +35,7 @@ from sdv_privpgd import (
     write_domain,
 )
 from sdv_privpgd.cli.program import main as command_line
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 STAYS = 2
 """Number of stays that are kept of each patient, which limits what one person can change."""
@@ -103,7 +104,7 @@ def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFram
         delta=DELTA,
         public_domain=domain,
         rows_per_person=STAYS,
-        num_particles=num_particles,
+        method=PrivPGD(engine=ParticleGradientDescent(num_particles=num_particles)),
     )
     synthesizer.add_constraints(
         [Inequality("born", "admitted"), Inequality("admitted", "discharged")]

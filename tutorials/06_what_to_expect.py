@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd import PrivPGDSynthesizer, draft_metadata
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 ROWS, COLUMNS = (500, 2_000, 10_000, 50_000), (5, 10, 20)
 
@@ -65,7 +66,7 @@ def main(
                 public_domain={
                     name: {"range_values": VALUES, "range_is_nullable": False} for name in real
                 },
-                num_particles=num_particles,
+                method=PrivPGD(engine=ParticleGradientDescent(num_particles=num_particles)),
             )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # too few rows: that is what we want to see

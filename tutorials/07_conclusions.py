@@ -29,6 +29,7 @@ import statsmodels.api as sm
 from survey import PUBLIC_DOMAIN, load, metadata
 
 from sdv_privpgd import Between, PrivPGDSynthesizer, rubin
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 PREDICTORS = ["rate_marriage", "age", "religious"]
 
@@ -54,7 +55,7 @@ def main(num_particles: int | None = None, folder: Path = Path(), num_repetition
         epsilon=1.0,
         delta=1e-5,
         public_domain=PUBLIC_DOMAIN,
-        num_particles=num_particles,
+        method=PrivPGD(engine=ParticleGradientDescent(num_particles=num_particles)),
     )
     synthesizer.fit(load())
     # Always read these first: they say where rows are not to be trusted.

@@ -30,6 +30,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd import Boolean, Categorical, Datetime, ParticleGradientDescent, fit_table
+from sdv_privpgd.methods import PrivPGD
 
 EPSILON, DELTA, VISITS = 1.0, 1e-6, 3
 DRUGS, WARDS = ["none", "tablets", "insulin"], ["medical", "surgery", "eyes"]
@@ -120,7 +121,7 @@ def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFram
             sequence_by="admitted",
             previous=["drug", "emergency"],
             per_person=["sex"],
-            engine=ParticleGradientDescent(num_particles=num_particles),
+            method=PrivPGD(engine=ParticleGradientDescent(num_particles=num_particles)),
         )
     print(fitted.privacy_report())
     fitted.report(folder / "09_report.html")

@@ -32,12 +32,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from sdv_privpgd import MatchError
 from sdv_privpgd.benchmark.declarations import TABLES, check_names
 from sdv_privpgd.benchmark.fits import FOLDER
 from sdv_privpgd.benchmark.methods import METHODS, Compared, names_of
 from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, SHARE
 from sdv_privpgd.benchmark.records import Run, append, canonical, held
-from sdv_privpgd.matching import MatchError
 from sdv_privpgd.methods.method import ENGINES
 from sdv_privpgd.methods.names import named_methods
 

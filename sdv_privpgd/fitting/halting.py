@@ -93,7 +93,7 @@ class MisfitError(PublicDomainError):
         >>> table = pd.DataFrame({"ward": ["a", "b"] * 1_000})
         >>> wards = Categorical(["A", "B"], other="other")
         >>> try:
-        ...     fitted = fit_table(table, {"ward": wards}, 1.0, strategy="mst", engine="pgm")
+        ...     fitted = fit_table(table, {"ward": wards}, 1.0, method="mst")
         ... except MisfitError as error:
         ...     fitted = error.finish(table)
         >>> fitted.num_rows

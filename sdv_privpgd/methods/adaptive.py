@@ -59,10 +59,11 @@ class Adaptive(EngineMethod):
             to a whole number.
 
     >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, PrivatePGM, fit_table
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> from sdv_privpgd.methods import PrivatePGM
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=Adaptive(), engine=PrivatePGM())
+    >>> fitted = fit_table(table, columns, epsilon=1.0, method=Adaptive(engine="pgm"))
     >>> [charge.what for charge in fitted.ledger.charges]
     ['number of rows', 'worst fitted marginals']
     """

@@ -64,11 +64,12 @@ class AIM(EngineMethod):
             to a whole number.
 
     >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, PrivatePGM, fit_table
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> from sdv_privpgd.methods import PrivatePGM
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> strategy = AIM(max_megabytes=8)
-    >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=strategy, engine=PrivatePGM())
+    >>> method = AIM(max_megabytes=8)
+    >>> fitted = fit_table(table, columns, epsilon=1.0, method=method)
     >>> [charge.what for charge in fitted.ledger.charges][:3]
     ['number of rows', '1-way marginals', 'worst fitted clique']
     """

@@ -62,11 +62,12 @@ class DPMERF(EngineMethod):
         ValueError: For more than one label, and settings that no embedding can have.
 
     >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, GeneratorNetwork, fit_table
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> from sdv_privpgd.methods import GeneratorNetwork
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> strategy, engine = DPMERF(num_features=50), GeneratorNetwork(steps=20)
-    >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=strategy, engine=engine)
+    >>> method = DPMERF(num_features=50, engine=GeneratorNetwork(steps=20))
+    >>> fitted = fit_table(table, columns, epsilon=1.0, method=method)
     >>> [charge.what for charge in fitted.ledger.charges]
     ['number of rows', 'all 1-way marginals', 'mean embedding, 50 random features']
     """

@@ -48,8 +48,8 @@ class PrivateGradients(EngineMethod):
     >>> from sdv_privpgd.synthesize.diffusion import DiffusionNetwork
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> strategy, engine = PrivateGradients(steps=5, batch=50), DiffusionNetwork(width=8)
-    >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=strategy, engine=engine)
+    >>> method = PrivateGradients(steps=5, batch=50, engine=DiffusionNetwork(width=8))
+    >>> fitted = fit_table(table, columns, epsilon=1.0, method=method)
     >>> [charge.mechanism for charge in fitted.ledger.charges]
     ['exact (public)', 'Gaussian, rounded', 'Gaussian, rounded, of samples']
     """

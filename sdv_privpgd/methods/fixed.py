@@ -28,11 +28,12 @@ class AllKWay(EngineMethod):
             are 14 tables of 32 cells, 91 of 1,024 or 364 of 32,768.
 
     >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, PrivatePGM, fit_table
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> from sdv_privpgd.methods import PrivatePGM
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> strategy = AllKWay(degree=2)
-    >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=strategy, engine=PrivatePGM())
+    >>> method = AllKWay(degree=2)
+    >>> fitted = fit_table(table, columns, epsilon=1.0, method=method)
     >>> [charge.what for charge in fitted.ledger.charges]
     ['number of rows', 'all 2-way marginals']
     """

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sdv_privpgd.domain import Clique, Domain
@@ -135,6 +136,9 @@ class EngineMethod(Method):
 
     def __post_init__(self) -> None:
         _require_engine(self.engine)
+        most = getattr(self, "max_megabytes", 1.0)
+        if isinstance(most, bool) or not isinstance(most, Real) or not most > 0:
+            raise ValueError(f"max_megabytes must be a positive number, got {most!r}.")
 
     @abstractmethod
     def run(
@@ -166,9 +170,9 @@ class EngineMethod(Method):
         Methods that have ``max_megabytes`` choose what the engine can take.
         """
         engine = self.made
-        if self.asks not in engine.fits:
+        if self.asks not in engine.takes:
             raise self._error(
-                f"it fits {' and '.join(engine.fits)}, and {self.asks} are asked for. "
+                f"it fits {' and '.join(engine.takes)}, and {self.asks} are asked for. "
                 f"Choose another engine, such as {type(self).engine!r}."
             )
         coarse = self.coarse_cliques(domain)

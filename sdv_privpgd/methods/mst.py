@@ -47,10 +47,11 @@ class MST(EngineMethod):
             are chosen, rounded to a whole number.
 
     >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, PrivatePGM, fit_table
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> from sdv_privpgd.methods import PrivatePGM
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=MST(), engine=PrivatePGM())
+    >>> fitted = fit_table(table, columns, epsilon=1.0, method=MST())
     >>> print(fitted.ledger.charges[-1].what)
     2-way marginals of a spanning tree: smokes x coughs
     """

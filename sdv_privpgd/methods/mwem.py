@@ -50,10 +50,11 @@ class MWEM(EngineMethod):
             to a whole number.
 
     >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, PrivatePGM, fit_table
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> from sdv_privpgd.methods import PrivatePGM
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=MWEM(), engine=PrivatePGM())
+    >>> fitted = fit_table(table, columns, epsilon=1.0, method=MWEM())
     >>> [charge.what for charge in fitted.ledger.charges]
     ['number of rows', 'marginal of smokes x coughs']
     """

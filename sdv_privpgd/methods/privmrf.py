@@ -74,10 +74,11 @@ class PrivMRF(EngineMethod):
         seed: Of the draw of candidates. No private noise depends on it.
 
     >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, PrivatePGM, fit_table
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> from sdv_privpgd.methods import PrivatePGM
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=PrivMRF(), engine=PrivatePGM())
+    >>> fitted = fit_table(table, columns, epsilon=1.0, method=PrivMRF())
     >>> [charge.what for charge in fitted.ledger.charges][1:]
     ['dependence of all pairs', 'first marginals: smokes x coughs']
     """

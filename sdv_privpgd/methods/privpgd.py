@@ -110,10 +110,11 @@ class PrivPGD(EngineMethod):
             adds those that a constraint is about, and columns in order with their difference.
 
     >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, PrivatePGM, fit_table
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> from sdv_privpgd.methods import PrivatePGM
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=PrivPGD(), engine=PrivatePGM())
+    >>> fitted = fit_table(table, columns, epsilon=1.0, method=PrivPGD(engine="pgm"))
     >>> [charge.what for charge in fitted.ledger.charges]
     ['number of rows', 'all 2-way marginals']
     """

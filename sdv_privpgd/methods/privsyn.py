@@ -57,10 +57,11 @@ class PrivSyn(EngineMethod):
         importance: How many times as much as others the dependences of an attribute count.
 
     >>> import pandas as pd
-    >>> from sdv_privpgd import Boolean, GUM, fit_table
+    >>> from sdv_privpgd import Boolean, fit_table
+    >>> from sdv_privpgd.methods import GUM
     >>> table = pd.DataFrame({"smokes": [True, False] * 500, "coughs": [True, False] * 500})
     >>> columns = {"smokes": Boolean(), "coughs": Boolean()}
-    >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=PrivSyn(), engine=GUM())
+    >>> fitted = fit_table(table, columns, epsilon=1.0, method=PrivSyn())
     >>> [charge.what for charge in fitted.ledger.charges][1:3]
     ['dependence of all pairs', 'all 1-way marginals']
     """

@@ -99,8 +99,8 @@ class RAPPlusPlus(EngineMethod):
     >>> from sdv_privpgd.synthesize.annealed import AnnealedProjection
     >>> table = pd.DataFrame({"age": [20, 70] * 500, "ill": [False, True] * 500})
     >>> columns = {"age": Numerical(0, 99, decimal_places=0), "ill": Boolean()}
-    >>> strategy, engine = RAPPlusPlus(), AnnealedProjection(num_components=100, steps=20)
-    >>> fitted = fit_table(table, columns, epsilon=1.0, strategy=strategy, engine=engine)
+    >>> method = RAPPlusPlus(engine=AnnealedProjection(num_components=100, steps=20))
+    >>> fitted = fit_table(table, columns, epsilon=1.0, method=method)
     >>> "tables of all columns" in [charge.what for charge in fitted.ledger.charges]
     True
     """

@@ -87,7 +87,7 @@ class AdversarialNetwork(Engine):
         "data using conditional GAN. NeurIPS 32."
     )
     quick = {"num_particles": 300, "width": 8}  # noqa: RUF012
-    fits = ("private gradients",)
+    takes = ("private gradients",)
     takes_groups = False
 
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:

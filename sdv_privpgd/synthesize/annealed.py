@@ -97,7 +97,7 @@ class AnnealedProjection(Engine):
         "queries. NeurIPS 35."
     )
     quick = {"num_components": 50, "steps": 10, "slopes": 2}  # noqa: RUF012
-    fits = (TABLES, "half-spaces")
+    takes = (TABLES, "half-spaces")
     takes_groups = False
 
     def __post_init__(self) -> None:

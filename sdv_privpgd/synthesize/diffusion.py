@@ -83,7 +83,7 @@ class DiffusionNetwork(Engine):
         "tabular data with diffusion models. ICML, PMLR 202, 17564–17579."
     )
     quick = {"num_particles": 300, "width": 8}  # noqa: RUF012
-    fits = ("private gradients",)
+    takes = ("private gradients",)
     takes_groups = False
 
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:

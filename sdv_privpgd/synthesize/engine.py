@@ -52,7 +52,7 @@ class Engine(ABC):
     Attributes:
         title: What made the rows, as a sentence for a methods section.
         citation: The work that describes it.
-        fits: The kinds of answers that it fits.
+        takes: The kinds of answers that it fits.
         takes_groups: Whether answers about groups of codes are of use to it.
         quick: Settings with which a fit takes a moment, for an audit.
 
@@ -63,7 +63,7 @@ class Engine(ABC):
 
     title: ClassVar[str] = "The rows were fitted to the noisy counts by an engine of our own"
     citation: ClassVar[str] = ""
-    fits: ClassVar[tuple[str, ...]] = (TABLES,)
+    takes: ClassVar[tuple[str, ...]] = (TABLES,)
     takes_groups: ClassVar[bool] = True
     quick: ClassVar[Mapping[str, Any]] = {}
 
@@ -139,4 +139,4 @@ class Engine(ABC):
         """Returns the engine with those of the settings that it has."""
         names = {each.name for each in fields(self)} if is_dataclass(self) else set()
         own = {name: value for name, value in settings.items() if name in names}
-        return replace(cast(Any, self), **own) if own else self
+        return cast(Own, replace(cast(Any, self), **own)) if own else self

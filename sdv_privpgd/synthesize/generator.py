@@ -88,7 +88,7 @@ class GeneratorNetwork(Engine):
         "AISTATS, PMLR 130, 1819–1827."
     )
     quick = {"num_particles": 300, "steps": 2}  # noqa: RUF012
-    fits = ("mean embeddings",)
+    takes = ("mean embeddings",)
     takes_groups = False
 
     def __post_init__(self) -> None:

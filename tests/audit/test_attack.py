@@ -78,7 +78,7 @@ def test_the_moments_are_those_of_rounded_draws(stddev):
 @pytest.mark.parametrize("rows", [1, 3])
 def test_several_people_are_attacked_at_once_as_hard_as_one(adjacency, rows):
     settings, description = asked(
-        COLUMNS, 1.0, engine="pgm", adjacency=adjacency, rows_per_person=rows
+        COLUMNS, 1.0, method="privpgd+pgm", adjacency=adjacency, rows_per_person=rows
     )
     attack = attacked(settings, description.attributes, runs=1_000)
     assert attack.people == (5 if adjacency == "replace_one" else 11)

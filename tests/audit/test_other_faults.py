@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from no_processes import NoProcesses
 
-from sdv_privpgd import Boolean, Categorical, Independent, Numerical, audit_fit, audit_measure
+from sdv_privpgd import Boolean, Categorical, Numerical, audit_fit, audit_measure
 from sdv_privpgd.audit import door
 from sdv_privpgd.audit.alone import alone_checks
 from sdv_privpgd.audit.checks import failed as failed_of
@@ -22,6 +22,7 @@ from sdv_privpgd.columns import encoders
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.fitting.asking import asked
+from sdv_privpgd.methods import Independent
 from sdv_privpgd.privacy import accounting, boundary, looking
 from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy import ledger as ledgers
@@ -51,13 +52,11 @@ def plant(monkeypatch):
 
 
 def subject(columns, **settings):
-    return TableFit(
-        *asked(columns, 6.0, **{"engine": "pgm", "strategy": "independent", **settings})
-    )
+    return TableFit(*asked(columns, 6.0, **{"method": "independent+pgm", **settings}))
 
 
 def failed(columns=DECLARED, **settings):
-    known = {"epsilon": 6.0, "engine": "pgm", "strategy": Independent(), "discovery_share": 0}
+    known = {"epsilon": 6.0, "method": Independent(engine="pgm"), "discovery_share": 0}
     report = audit_fit(columns, runs=100, false_alarms=1e-7, **{**known, **settings})
     return set(report.to_dict()["failed"])
 
@@ -295,7 +294,7 @@ class TestReleases:
 
         plant(Curator, "measure", measure)
         plant(measured, "write_release", written)
-        report = audit_measure(DECLARED, 6.0, runs=50, false_alarms=1e-7, strategy="independent")
+        report = audit_measure(DECLARED, 6.0, runs=50, false_alarms=1e-7, method="independent")
         assert "answers kept" in report.to_dict()["failed"]
 
 
@@ -318,13 +317,13 @@ class TestSums:
                 lambda self: sum((each.mu_squared for each in self.charges[:-1]), Fraction(0))
             ),
         )
-        assert "epsilon" in failed(strategy="mst")
+        assert "epsilon" in failed(method="mst+particles")
 
     def test_choices_that_cost_more_than_is_said(self, plant):
         real = curating.range_epsilon_of
         plant(curating, "range_epsilon_of", lambda mu_squared: 4 * real(mu_squared))
         assert {"epsilon", "books"} <= failed({**DECLARED, "ward": Categorical(["A", "B"])},
-                                              strategy="mst")  # fmt: skip
+                                              method="mst+particles")  # fmt: skip
 
     def test_a_mechanism_that_no_check_knows_is_told(self, plant):
         real = curating.Charge
@@ -334,7 +333,7 @@ class TestSums:
 
         plant(curating, "Charge", renamed)
         report = audit_fit(
-            DECLARED, 6.0, runs=50, engine="pgm", strategy="independent", discovery_share=0
+            DECLARED, 6.0, runs=50, method="independent+pgm", discovery_share=0
         ).to_dict()
         verdicts = {check["name"]: check["verdict"] for check in report["checks"]}
         assert verdicts["Cauchy, rounded"] == "not looked at"
@@ -349,7 +348,7 @@ class Halved(Independent):
 
 class TestPrivTree:
     def test_nothing_is_found_where_all_is_right(self, plant):
-        assert failed(strategy=Halved()) == set()
+        assert failed(method=Halved(engine="particles")) == set()
 
     def test_halvings_without_noise(self, plant):
         choose = curating.exponential_choice
@@ -360,4 +359,4 @@ class TestPrivTree:
                 int(scores[1] > 0) if len(scores) == 2 else choose(scores, temperature, words)
             ),
         )
-        assert failed(strategy=Halved()) == {"halvings"}
+        assert failed(method=Halved(engine="particles")) == {"halvings"}

@@ -7,14 +7,7 @@ import pytest
 import sdv_tables
 from no_processes import NoProcesses
 
-from sdv_privpgd import (
-    Boolean,
-    Categorical,
-    MSTSynthesizer,
-    Numerical,
-    audit_fit,
-    audit_measure,
-)
+from sdv_privpgd import Boolean, Categorical, MSTSynthesizer, Numerical, audit_fit, audit_measure
 from sdv_privpgd.audit import door
 from sdv_privpgd.privacy import boundary, weighing
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -36,7 +29,7 @@ def plant(monkeypatch):
 
 
 def failed(columns=COLUMNS, **settings):
-    asked = {"epsilon": 6.0, "engine": "pgm", "strategy": "independent", "discovery_share": 0}
+    asked = {"epsilon": 6.0, "method": "independent+pgm", "discovery_share": 0}
     report = audit_fit(columns, runs=100, false_alarms=1e-7, **{**asked, **PEOPLE, **settings})
     return set(report.to_dict()["failed"])
 
@@ -53,7 +46,7 @@ def test_nothing_is_found_where_all_is_right(weigh_people, plant):
 @pytest.mark.parametrize("weigh_people", [False, True])
 def test_nothing_is_found_whatever_is_asked(strategy, weigh_people, plant):
     columns = {**COLUMNS, "town": Categorical()}
-    asked = {"strategy": strategy, "discovery_share": 0.3, "weigh_people": weigh_people}
+    asked = {"method": strategy, "discovery_share": 0.3, "weigh_people": weigh_people}
     assert failed(columns, **asked) == set()
 
 
@@ -131,7 +124,7 @@ def test_a_charge_for_one_row_of_people_who_have_two(plant):
 
 def measured(**settings):
     report = audit_measure(
-        COLUMNS, 6.0, runs=100, false_alarms=1e-7, strategy="independent", **settings
+        COLUMNS, 6.0, runs=100, false_alarms=1e-7, method="independent", **settings
     )
     return set(report.to_dict()["failed"])
 
@@ -178,4 +171,4 @@ def test_a_row_that_is_told_of_somebody_else(plant):
         return replace(right, before=before)
 
     plant(visits, "_in_order", of_anybody)
-    assert "changes" in failed(IN_ORDER, strategy="all_pairs", **ORDER)
+    assert "changes" in failed(IN_ORDER, method="privpgd", **ORDER)

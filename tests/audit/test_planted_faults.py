@@ -12,23 +12,21 @@ import numpy as np
 import pytest
 from no_processes import NoProcesses
 
-from sdv_privpgd import (
-    AIM,
-    MST,
-    MWEM,
-    PrivPGD,
-    Boolean,
-    Categorical,
-    Independent,
-    Numerical,
-    ParticleGradientDescent,
-    PrivatePGM,
-    audit_fit,
-)
+from sdv_privpgd import Boolean, Categorical, Numerical, ParticleGradientDescent, audit_fit
 from sdv_privpgd.audit import door
 from sdv_privpgd.domain import Grouping
 from sdv_privpgd.fitting import door as fitting_door
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.methods import (
+    AIM,
+    MST,
+    MWEM,
+    Engine,
+    EngineMethod,
+    Independent,
+    PrivatePGM,
+    PrivPGD,
+)
 from sdv_privpgd.privacy import boundary
 from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.accounting import range_epsilon_of, stddev_for
@@ -60,7 +58,7 @@ MADE = {"file", "samples", "pages", "plans", "dtypes", "messages", "discovered d
 
 def failed(columns=COLUMNS, *, runs=400, **settings):
     """The checks that find something, of a quick audit."""
-    asked = {"epsilon": 6.0, "engine": "pgm", "strategy": Independent(), **settings}
+    asked = {"epsilon": 6.0, "method": Independent(engine="pgm"), **settings}
     if columns is COLUMNS:
         asked = {"discovery_share": 0, **asked}  # quicker
     report = audit_fit(columns, runs=runs, false_alarms=1e-7, **asked)
@@ -76,16 +74,21 @@ def plant(monkeypatch):
 @pytest.mark.parametrize(
     ("columns", "settings"),
     [
-        (COLUMNS, {"strategy": "independent", "adjacency": "add_remove", "rows_per_person": 2}),
-        (UNDECLARED, {"strategy": MST(), "rows_per_person": 2}),
-        (COLUMNS, {"strategy": AIM(rounds_per_attribute=1)}),
-        (UNDECLARED, {"strategy": MWEM(rounds=2), "adjacency": "add_remove"}),
-        (COLUMNS, {"strategy": "privsyn", "engine": "gum"}),
-        (COLUMNS, {"strategy": "privmrf", "adjacency": "add_remove"}),
-        (COLUMNS, {"strategy": PrivPGD(), "engine": "particles", "epsilon": 0.2}),
-        (COLUMNS, {"strategy": PrivPGD(most_pairs=1), "engine": SMALL, "rows_per_person": 2}),
-        ({"ill": Boolean()}, {"strategy": "all_pairs"}),
-        ({"town": Categorical(), "weight": Numerical()}, {"strategy": "all_pairs"}),
+        (COLUMNS, {"method": "independent", "adjacency": "add_remove", "rows_per_person": 2}),
+        (UNDECLARED, {"method": MST(engine="particles"), "rows_per_person": 2}),
+        (COLUMNS, {"method": AIM(rounds_per_attribute=1, engine="particles")}),
+        (UNDECLARED, {"method": MWEM(rounds=2, engine="particles"), "adjacency": "add_remove"}),
+        (
+            COLUMNS,
+            {
+                "method": "privsyn",
+            },
+        ),
+        (COLUMNS, {"method": "privmrf+particles", "adjacency": "add_remove"}),
+        (COLUMNS, {"method": PrivPGD(), "epsilon": 0.2}),
+        (COLUMNS, {"method": PrivPGD(most_pairs=1, engine=SMALL), "rows_per_person": 2}),
+        ({"ill": Boolean()}, {"method": "privpgd"}),
+        ({"town": Categorical(), "weight": Numerical()}, {"method": "privpgd"}),
     ],
     ids=[
         "independent",
@@ -166,7 +169,7 @@ class TestNoise:
             return before[-1]
 
         plant(curating, "rounded_gaussian", again)
-        found = failed(adjacency="add_remove", strategy=PrivPGD())
+        found = failed(adjacency="add_remove", method=PrivPGD())
         assert {"noise once"} <= found <= {"noise once", "noise fresh"} | LAW | ATTACK
 
     def test_a_generator_of_its_own_with_a_seed(self, plant):
@@ -211,7 +214,7 @@ class TestNoise:
             ]
 
         plant(Curator, "measure", measure)
-        found = failed(strategy=MST())
+        found = failed(method=MST(engine="particles"))
         assert {"noise of each answer"} <= found <= {"noise of each answer", "noise once"}
 
 
@@ -221,7 +224,7 @@ class TestBooks:
         assert {"changes", "attack"} <= failed() <= {"changes"} | ATTACK
 
     def test_a_query_of_ones_own_that_says_too_little(self, plant):
-        found = failed(strategy=Tripled())
+        found = failed(method=Tripled(engine="particles"))
         assert {"changes", "attack"} <= found <= {"changes"} | ATTACK
 
     def test_noise_for_one_table_where_several_are_released(self, plant):
@@ -242,7 +245,7 @@ class TestBooks:
             "charge",
             lambda self, each: None if "2-way" in each.what else charge(self, each),
         )
-        found = failed(strategy=PairsFirst())
+        found = failed(method=PairsFirst(engine="particles"))
         assert {"books"} <= found <= {"books"} | ATTACK
 
     def test_one_charge_for_several_questions(self, plant):
@@ -265,24 +268,26 @@ class TestBooks:
             "exponential_choice",
             lambda scores, temperature, words: choose(scores, temperature / 2, words),
         )
-        assert failed(strategy=MST()) == {"choices"}
+        assert failed(method=MST(engine="particles")) == {"choices"}
 
     def test_a_choice_that_is_charged_too_little(self, plant):
         plant(curating, "range_epsilon_of", lambda mu_squared: 2 * range_epsilon_of(mu_squared))
-        assert {"books"} <= failed(strategy=MST()) <= {"books", "choices", "epsilon"}
+        assert (
+            {"books"} <= failed(method=MST(engine="particles")) <= {"books", "choices", "epsilon"}
+        )
 
     def test_a_score_that_says_too_little(self, plant):
         plant(ModelErrorQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
-        assert {"changes"} <= failed(strategy=MST()) <= {"changes", "choices"}
+        assert {"changes"} <= failed(method=MST(engine="particles")) <= {"changes", "choices"}
 
     def test_a_dependence_that_says_too_little(self, plant):
         plant(DependenceQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
-        assert {"changes"} <= failed(strategy="privsyn") <= {"changes"} | LAW | ATTACK
+        assert {"changes"} <= failed(method="privsyn+particles") <= {"changes"} | LAW | ATTACK
 
 
 class TestLeaks:
     def test_groups_from_true_counts(self, plant):
-        assert failed(strategy=GroupsByCounts()) == {"questions"}
+        assert failed(method=GroupsByCounts(engine="particles")) == {"questions"}
 
     def test_an_error_that_depends_on_a_cell(self, plant):
         codes = boundary.encode_table
@@ -340,7 +345,7 @@ class TestLeaks:
         assert {"progress"} <= failed(adjacency="add_remove") <= {"messages", "progress"}
 
     def test_a_step_for_each_row(self, plant):
-        assert failed(strategy=StepForEachRow()) == {"progress"}
+        assert failed(method=StepForEachRow(engine="particles")) == {"progress"}
 
     def test_a_category_that_was_learned(self, plant):
         real = Curator.discover
@@ -411,11 +416,13 @@ class TestLeaks:
         assert {"samples"} <= found <= MADE
 
     def test_an_engine_that_looks_into_the_table(self, plant):
-        found = failed(engine=Spying(), strategy=Telling())
+        found = failed(
+            method=Telling(engine=Spying()),
+        )
         assert {"samples", "file"} <= found <= MADE
 
     def test_an_engine_without_a_seed_is_told(self, plant):
-        found = failed(engine=Unseeded())
+        found = failed(method=PrivPGD(engine=Unseeded()))
         assert {"repeatable"} <= found <= {"repeatable"} | MADE
 
 
@@ -438,7 +445,7 @@ class TripledQuery:
         return 3 * dataset.counts(self.clique)
 
 
-class Tripled:
+class Tripled(EngineMethod):
     def run(self, curator, engine, *, progress=None):
         names = curator.domain.attributes
         left = curator.ledger.remaining
@@ -447,7 +454,7 @@ class Tripled:
         return curator.measure(plain, curator.ledger.remaining, what="columns")
 
 
-class PairsFirst:
+class PairsFirst(EngineMethod):
     """Pairs for half of the budget, and columns for the other half."""
 
     def run(self, curator, engine, *, progress=None):
@@ -458,7 +465,7 @@ class PairsFirst:
         return curator.measure(columns, half, what="columns")
 
 
-class GroupsByCounts:
+class GroupsByCounts(EngineMethod):
     """Puts codes into groups by how many rows truly have them."""
 
     def run(self, curator, engine, *, progress=None):
@@ -494,7 +501,7 @@ class Telling(Independent):
 
 
 @dataclass(frozen=True)
-class Spying:
+class Spying(Engine):
     """Makes rows that depend on a true count."""
 
     told = 0

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.pipeline import ask
 from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy.accounting import stddev_for
@@ -21,7 +22,6 @@ from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.releases.pooling import pooled
-from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 RUNS, Z = 600, 4.9

@@ -10,10 +10,10 @@ from sdv_privpgd.audit.checks import failed
 from sdv_privpgd.audit.recording import Event
 from sdv_privpgd.audit.training import training_checks
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.methods.dp_sgd import PrivateGradients
 from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.gradients import GradientSums, TrainingQuery
 from sdv_privpgd.privacy.noise import rounded_gaussian
-from sdv_privpgd.methods.dp_sgd import PrivateGradients
 from sdv_privpgd.synthesize.diffusion import DiffusionNetwork
 
 HONEST = curating.noise_multiplier
@@ -22,9 +22,7 @@ CLIPPED = TrainingQuery.clipped
 
 def found(**changes):
     """The checks of a training that find something."""
-    settings = Settings(
-        epsilon=2.0, strategy=PrivateGradients(), engine=DiffusionNetwork(), **changes
-    )
+    settings = Settings(epsilon=2.0, method=PrivateGradients(engine=DiffusionNetwork()), **changes)
     return failed(training_checks([Event((), "train")], settings, 1e-8))
 
 
@@ -136,7 +134,9 @@ def test_samples_that_are_not_drawn_anew(chosen, monkeypatch):
 def test_an_audit_watches_trainings(monkeypatch):
     monkeypatch.setattr(door, "FreshProcesses", NoProcesses)
     columns = {"ill": Boolean(), "ward": Categorical(["A", "B", "C"])}
-    asked = {"strategy": PrivateGradients(steps=2), "engine": DiffusionNetwork(width=4)}
+    asked = {
+        "method": PrivateGradients(steps=2, engine=DiffusionNetwork(width=4)),
+    }
     verdicts = {
         each["name"]: each["verdict"]
         for each in audit_fit(

@@ -14,10 +14,10 @@ from benchmarks.experiment import apart, metered_fit, options, particles
 from sdv_privpgd import ParticleGradientDescent
 from sdv_privpgd.benchmark.meters import Stopwatch
 from sdv_privpgd.benchmark.tables import load
+from sdv_privpgd.methods.fixed import AllKWay
+from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.metrics.pairs import covariance_error, mean_l1, mean_sw1
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.methods.privpgd import PrivPGD
-from sdv_privpgd.methods.fixed import AllKWay
 
 _ERRORS = {"L1": mean_l1, "SW1": mean_sw1, "Cov": covariance_error}
 

@@ -16,10 +16,10 @@ from sdv_privpgd.benchmark.fits import columns_of, fit_dataset
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.methods import PrivPGD
+from sdv_privpgd.methods.fixed import AllKWay, Independent
 from sdv_privpgd.metrics.pairs import mean_l1
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.methods.fixed import AllKWay
-from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.synthesize.particles.published.softmax import SoftmaxProjection
 
 
@@ -40,7 +40,10 @@ def rows(given):
     dataset, found, memory = Dataset(domain, codes), {}, PeakMemory()
 
     def ours():
-        more = {"public_domain": public, "num_particles": given.num_particles}
+        more = {
+            "public_domain": public,
+            "method": PrivPGD(engine=ParticleGradientDescent(num_particles=given.num_particles)),
+        }
         synthesizer = PrivPGDSynthesizer(metadata_of(columns), given.epsilon, **more)
         synthesizer.fit(real)
         return encode_table(columns_of(synthesizer.sample(len(real))), schema)

@@ -12,9 +12,9 @@ import numpy as np
 
 from benchmarks.experiment import apart, metered_fit, options, particles
 from benchmarks.simulated import simulated_table
+from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import MarginalQuery
-from sdv_privpgd.methods.privpgd import PrivPGD
 
 _MOST_PAIRS = 600
 

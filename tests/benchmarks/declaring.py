@@ -20,6 +20,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from benchmarks.experiment import means, metadata_of, options, quiet
 from sdv_privpgd import PrivPGDSynthesizer
 from sdv_privpgd.benchmark.meters import Stopwatch
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 
 @options(
@@ -83,7 +84,7 @@ def _run(arm, real, metadata, domain, given, seed):
                 given.epsilon,
                 public_domain=None if arm == "undeclared" else domain,
                 discovery_share=0.0 if arm == "width" else given.share,
-                num_particles=given.num_particles,
+                method=PrivPGD(engine=ParticleGradientDescent(num_particles=given.num_particles)),
                 seed=seed,
             )
         synthesizer.fit({"table": real})

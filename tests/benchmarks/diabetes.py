@@ -10,9 +10,9 @@ from benchmarks.experiment import metered_fit, options, particles
 from sdv_privpgd.benchmark.fits import columns_of
 from sdv_privpgd.benchmark.tables import load
 from sdv_privpgd.columns.encoding import encode_table
+from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.metrics.pairs import mean_l1
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.methods.privpgd import PrivPGD
 
 
 @options(epsilon=1.0, num_particles=int, most_pairs=int)

@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks.experiment import metadata_of, options, parts_of, quiet
 from sdv_privpgd import PrivPGDSynthesizer
 from sdv_privpgd.benchmark.tables import load, rows_and_facts
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.metrics.pairs import l1_by_pair
 
 _ARMS = ("declared", "discovered")
@@ -60,7 +61,7 @@ def _errors(table, facts, epsilon, seed, arm, given):
         public_domain=domain if arm == "declared" else None,
         discovery_share=given.share,
         num_bins=table.cells,
-        num_particles=given.num_particles,
+        method=PrivPGD(engine=ParticleGradientDescent(num_particles=given.num_particles)),
         seed=seed,
     )
     with quiet():

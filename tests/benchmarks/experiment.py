@@ -22,6 +22,7 @@ import numpy as np
 
 from sdv_privpgd.benchmark.fits import FOLDER, fit_dataset
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch, print_table
+from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.dataset import Dataset
 
@@ -144,7 +145,11 @@ def particles(num_particles: int | None, **changes: Any) -> Any:
     """The default engine, with another number of particles if one is given."""
     from sdv_privpgd import ParticleGradientDescent
 
-    own = {} if num_particles is None else {"num_particles": num_particles}
+    own = (
+        {}
+        if num_particles is None
+        else {"method": PrivPGD(engine=ParticleGradientDescent(num_particles=num_particles))}
+    )
     return ParticleGradientDescent(**own, **changes)
 
 

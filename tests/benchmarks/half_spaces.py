@@ -31,10 +31,18 @@ from sdv_privpgd.metrics.rows import columns, embedded
 from sdv_privpgd.metrics.usefulness import learning_scores
 
 _ARMS = {
-    "RAP++": {"strategy": "half_spaces", "engine": "rap++"},
-    "RAP": {"strategy": "adaptive", "engine": "rap"},
-    "PGM": {"strategy": "mwem", "engine": "pgm"},
-    "DP-MERF": {"strategy": "mean_embedding", "engine": "generator"},
+    "RAP++": {
+        "method": "rap++",
+    },
+    "RAP": {
+        "method": "rap",
+    },
+    "PGM": {
+        "method": "mwem",
+    },
+    "DP-MERF": {
+        "method": "dp-merf",
+    },
     "PrivPGD": {},
 }
 

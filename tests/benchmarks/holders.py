@@ -35,6 +35,7 @@ from sdv_privpgd.benchmark.fits import columns_of
 from sdv_privpgd.benchmark.tables import SPLIT_SEED
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
+from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.releases.measured import described
@@ -138,7 +139,7 @@ def _refined(task, given):
     for seed in range(given.seeds):
         engine = particles(task.num_particles, seed=seed)
         # Nothing is discovered, so that all codes are those that are compared.
-        asked = {"discovery_share": 0, "num_bins": 32, "engine": engine}
+        asked = {"discovery_share": 0, "num_bins": 32, "method": PrivPGD(engine=engine)}
         once, half = (
             fit_table(task.frame, task.facts, epsilon, _DELTA, **asked)
             for epsilon in (given.epsilon, given.epsilon / 2)

@@ -16,7 +16,7 @@ count, and least squares under C have the smallest noise (unit tests compare our
 Not private.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,11 +27,11 @@ from sdv_privpgd.benchmark.tables import load
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.inference.intervals import KINDS, Total, deviations
 from sdv_privpgd.inference.linear import LinearEstimate
+from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 _LEVEL = 0.95
@@ -115,7 +115,10 @@ def _covered(codes, domain, questions, epsilon, given):
         ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.parse(given.adjacency))
         curator = Curator(Dataset(domain, drawn), Books(ledger))
         # The default strategy. The engine is asked for its statistics: it has none.
-        pipeline.ask(curator, PrivPGD(), PrivatePGM())
+        pipeline.ask(
+            curator,
+            replace(PrivPGD(), engine=PrivatePGM()),
+        )
         estimate = LinearEstimate(domain, curator.measurements)
         found = estimate.answers([{}, *(question.weights for question in questions)])
         assert found.known.all()

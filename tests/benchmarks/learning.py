@@ -16,7 +16,7 @@ many times the fitted rows. Not private.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -111,9 +111,11 @@ def _synthetic(task, arm, epsilon, seed, given):
             task.facts,
             epsilon,
             num_bins=given.bins,
-            strategy=arm.lower() if arm in _STRATEGIES else "all_pairs",
+            method=replace(
+                arm.lower() if arm in _STRATEGIES else "all_pairs",
+                engine=particles(given.num_particles, seed=seed),
+            ),
             target=task.label if arm == "target" else None,
-            engine=particles(given.num_particles, seed=seed),
             seed=seed,
         )
     return fitted.sample(given.times * len(task.train))

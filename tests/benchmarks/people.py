@@ -23,6 +23,7 @@ from sdv_privpgd.benchmark.fits import columns_of
 from sdv_privpgd.benchmark.tables import rows_and_facts
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.methods import PrivPGD
 
 _DELTA, _PERSON = 1e-6, "patient_nbr"
 
@@ -63,7 +64,9 @@ def _errors(frame, facts, truths, given, settings, seed):
     settings = {**settings, "adjacency": "add_remove", "discovery_share": 0, "num_bins": 32}
     engine = particles(given.num_particles, seed=seed)
     with quiet():
-        fitted = fit_table(frame, facts, given.epsilon, _DELTA, engine=engine, **settings).fitted
+        fitted = fit_table(
+            frame, facts, given.epsilon, _DELTA, method=PrivPGD(engine=engine), **settings
+        ).fitted
     model = fitted.release.model
     return {
         name: float(

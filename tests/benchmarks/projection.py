@@ -15,11 +15,11 @@ from references.wasserstein import sliced_w1
 from benchmarks.experiment import options
 from benchmarks.simulated import simulated_table
 from sdv_privpgd.benchmark.meters import Stopwatch
+from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.projection import SignedTable

@@ -14,6 +14,7 @@ from benchmarks import reading
 from benchmarks.experiment import apart, metadata_of, metered_fit, options, particles
 from benchmarks.simulated import simulated_table
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
 
 _MOST_SAMPLED = 1_000_000
@@ -61,7 +62,7 @@ def from_frame(rows, columns, epsilon, num_particles):
             metadata_of({name: {"sdtype": "numerical"} for name in domain.attributes}),
             epsilon,
             public_domain=dict.fromkeys(domain.attributes, facts),
-            num_particles=num_particles,
+            method=PrivPGD(engine=ParticleGradientDescent(num_particles=num_particles)),
         )
         frame = pd.DataFrame((codes + 0.5) / domain.sizes, columns=pd.Index(domain.attributes))
         return synthesizer, frame

@@ -22,6 +22,7 @@ import pandas as pd
 
 from benchmarks.experiment import means, options, particles, quiet
 from sdv_privpgd import Categorical, Datetime, Numerical, Ordinal, fit_table
+from sdv_privpgd.methods import PrivPGD
 
 _DELTA, _PERSON, _TIME = 1e-6, "patient_nbr", "admitted"
 _PREVIOUS, _CONSTANT = ("insulin", "illness"), ("gender", "race")
@@ -98,7 +99,9 @@ def _rows(name, rows, columns, most, given, seed):
         more |= {"sequence_by": _TIME, "previous": list(_PREVIOUS), "per_person": list(_CONSTANT)}
     engine = particles(given.num_particles, seed=seed)
     with quiet():
-        fitted = fit_table(rows, columns, given.epsilon, _DELTA, engine=engine, seed=seed, **more)
+        fitted = fit_table(
+            rows, columns, given.epsilon, _DELTA, method=PrivPGD(engine=engine), seed=seed, **more
+        )
     return fitted.sample(len(rows))
 
 

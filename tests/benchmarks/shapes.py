@@ -9,6 +9,7 @@ nobody's.
 """
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -47,8 +48,7 @@ SHAPES = {
     columns=2,
     epsilon=1.0,
     fits=12,
-    strategy="all_pairs",
-    engine="particles",  # pgm is faster with few columns
+    method="privpgd",
 )
 def rows(given):
     for name in given.shapes:
@@ -87,8 +87,7 @@ def _run(shape, seed, given):
         {"x": Numerical(*shape.declared, decimal_places=0)}
         | {name: Categorical(["x", "y", "z"]) for name in table.columns[1:]},
         epsilon=given.epsilon,
-        strategy=given.strategy,
-        engine=given.engine,
+        method=replace(given.strategy, engine=given.engine),
     )
     real, rows = (each["x"].to_numpy(float) for each in (table, fitted.sample(len(table))))
     levels = (np.arange(2_000) + 0.5) / 2_000

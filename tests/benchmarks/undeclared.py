@@ -15,6 +15,7 @@ from benchmarks.simulated import simulated_table
 from sdv_privpgd import PrivPGDSynthesizer
 from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.metrics import mean_l1
 from sdv_privpgd.metrics._frames import cells_of
 from sdv_privpgd.privacy.dataset import Dataset
@@ -38,7 +39,7 @@ def _measured(real, given):
     metadata = Metadata.detect_from_dataframes({"table": real})
     watch.lap("detect")
     with quiet():
-        own = {"num_particles": given.num_particles}
+        own = {"method": PrivPGD(engine=ParticleGradientDescent(num_particles=given.num_particles))}
         synthesizer = PrivPGDSynthesizer(metadata, given.epsilon, **own)
         synthesizer.fit(real)
     watch.lap("fit")

@@ -13,17 +13,16 @@ from sdv.errors import NotFittedError
 from small_synthesizers import new
 
 from sdv_privpgd import (
-    AIM,
     Answer,
     Between,
     Boolean,
     Categorical,
     MSTSynthesizer,
     Numerical,
-    ProtectedThreshold,
     TableAnswer,
     fit_table,
 )
+from sdv_privpgd.methods import AIM, ParticleGradientDescent, PrivPGD, ProtectedThreshold
 
 TABLE = sdv_tables.table(1_500)
 COLUMNS = {
@@ -34,7 +33,7 @@ COLUMNS = {
 
 
 def fitted(**settings):
-    return fit_table(TABLE, COLUMNS, epsilon=5.0, **{"engine": "pgm", **settings})
+    return fit_table(TABLE, COLUMNS, epsilon=5.0, **{"method": "privpgd+pgm", **settings})
 
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -42,7 +41,7 @@ def fitted(**settings):
     "strategy", ["all_pairs", "independent", "mst", "mwem", AIM(rounds_per_attribute=1)], ids=str
 )
 def test_whatever_is_measured_there_are_answers(strategy, adjacency):
-    done = fitted(strategy=strategy, adjacency=adjacency)
+    done = fitted(method=strategy, adjacency=adjacency)
     one = done.answer("count", where={"ward": "B"})
     true = (TABLE["ward"] == "B").sum()
     assert one.basis == "tables"
@@ -87,7 +86,9 @@ def test_sdv_s_classes_have_the_same_two_methods(tmp_path):
 
 
 def test_what_was_found_privately_has_labels_and_answers():
-    done = fit_table(TABLE, {"ward": Categorical(), "age": Numerical()}, epsilon=9.0, engine="pgm")
+    done = fit_table(
+        TABLE, {"ward": Categorical(), "age": Numerical()}, epsilon=9.0, method="privpgd+pgm"
+    )
     found = done.answer("table", of="ward")
     assert {"A", "B", "C", "(missing)"} <= set(found.estimate.index)
     assert abs(found.estimate["A"] - (TABLE["ward"] == "A").sum()) < 8 * found.stddev["A"] + 1
@@ -115,7 +116,7 @@ def test_differences_are_columns_of_their_own():
 
 def test_a_protected_statistic_leaves_the_model_s_answers(few_epochs):
     penalty = ProtectedThreshold({"age": 1.0, "income": -0.5}, b=0.2, weight=0.1)
-    synthesizer = new(penalties=[penalty])
+    synthesizer = new(method=PrivPGD(engine=ParticleGradientDescent(penalties=[penalty])))
     synthesizer.fit(TABLE)
     assert synthesizer.answer("count", where={"smoker": True}).basis == "model"
     assert len(synthesizer.noisy_tables()) == 1  # the number of rows
@@ -149,7 +150,7 @@ def test_both_doors_say_how_sure_a_statistic_and_a_regression_are(adjacency):
             method(2)
     with pytest.raises(NotFittedError):
         synthesizer.regression("smoker", ["age"])
-    done = fitted(adjacency=adjacency, strategy="all_pairs")
+    done = fitted(adjacency=adjacency, method="privpgd")
     spent = done.ledger
     found = done.bootstrap(share_of_old_smokers, 8, num_processes=1)
     true = ((TABLE["age"] >= 60) & TABLE["smoker"]).mean()
@@ -163,7 +164,7 @@ def test_both_doors_say_how_sure_a_statistic_and_a_regression_are(adjacency):
 
 
 def test_a_model_s_answer_gets_an_interval_if_asked():
-    done = fitted(strategy="mst")
+    done = fitted(method="mst+particles")
     how = {"where": {"ward": "A", "smoker": True, "age": Between(low=50)}}
     bare, sure = done.answer("count", **how), done.answer("count", **how, bootstrap=12)
     assert bare.statistic is None
@@ -179,7 +180,13 @@ def test_a_model_s_answer_gets_an_interval_if_asked():
 
 
 def test_a_fit_that_kept_no_tables_is_not_repeated(few_epochs):
-    synthesizer = new(penalties=[ProtectedThreshold({"age": 1.0, "income": -0.5}, b=0.2)])
+    synthesizer = new(
+        method=PrivPGD(
+            engine=ParticleGradientDescent(
+                penalties=[ProtectedThreshold({"age": 1.0, "income": -0.5}, b=0.2)]
+            )
+        )
+    )
     synthesizer.fit(TABLE)
     with pytest.raises(ValueError, match="were not kept"):
         synthesizer.bootstrap(share_of_old_smokers)

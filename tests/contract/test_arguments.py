@@ -12,6 +12,7 @@ from sdv.metadata import Metadata
 from sdv.multi_table import HMASynthesizer
 
 from sdv_privpgd import AIMSynthesizer, MSTSynthesizer, PrivacyLedger, PrivPGDSynthesizer
+from sdv_privpgd.methods import AIM
 from sdv_privpgd.privacy.queries import Adjacency
 
 NUMPY = {
@@ -38,7 +39,7 @@ def test_numpy_s_numbers_and_truths_are_taken_and_kept_as_python_s():
 
 
 def test_other_numbers_of_numpy_s_are_taken():
-    aim = AIMSynthesizer(sdv_tables.metadata(), np.int64(1), max_megabytes=np.int32(4))
+    aim = AIMSynthesizer(sdv_tables.metadata(), np.int64(1), method=AIM(max_megabytes=np.int32(4)))
     assert type(aim.max_megabytes) is float
     ledger = PrivacyLedger.open(np.float64(1), 1e-5, Adjacency.REPLACE_ONE, np.int8(100))
     assert ledger.rows_per_person**2 == 10_000

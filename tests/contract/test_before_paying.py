@@ -13,15 +13,9 @@ from rdt.transformers import RegexGenerator
 from sdv.cag import Inequality, Range, SingleTableProgrammableConstraint
 from sdv.errors import InvalidDataError, SynthesizerInputError
 
-from sdv_privpgd import (
-    AIM,
-    AIMSynthesizer,
-    MSTSynthesizer,
-    PrivacyBudgetError,
-    PrivPGDSynthesizer,
-    ProtectedThreshold,
-)
+from sdv_privpgd import AIMSynthesizer, MSTSynthesizer, PrivacyBudgetError, PrivPGDSynthesizer
 from sdv_privpgd.fitting.unfinished import booked
+from sdv_privpgd.methods import AIM, ParticleGradientDescent, PrivPGD, ProtectedThreshold
 
 COLUMNS = sdv_tables.metadata_of(
     {
@@ -58,7 +52,7 @@ def keyed(pattern, role):
         "high": {"range_min": 0, "range_max": 900},
         "ward": {"range_values": ["A", "B"]},
     }
-    synthesizer = MSTSynthesizer(metadata, 5.0, strategy="independent", public_domain=domain)
+    synthesizer = MSTSynthesizer(metadata, 5.0, method="independent+pgm", public_domain=domain)
     if role == "generator":
         synthesizer.auto_assign_transformers(table(9).assign(id=[f"{n}" for n in range(9)]))
         own = RegexGenerator(regex_format=pattern, cardinality_rule="unique")
@@ -112,7 +106,7 @@ class TestSettings:
             ("discovery_share", -0.1), ("num_bins", 0), ("seed", -1), ("verbose", "yes"),
             ("public_metadata", 1), ("enforce_min_max_values", None), ("enforce_rounding", "no"),
             ("public_domain", {"low": {"minimum": 0}}), ("public_domain", "low"),
-            ("strategy", "best"), ("num_particles", 0), ("enable_gpu", 1),
+            ("method", "best"),
         ],
     )  # fmt: skip
     def test_a_setting_that_was_changed_is_checked_before_the_table_is_looked_at(
@@ -134,20 +128,32 @@ class TestSettings:
         with pytest.raises(SynthesizerInputError, match="enforce_rounding"):  # SDV's own
             PrivPGDSynthesizer(COLUMNS, 1.0, enforce_rounding="no")
         with pytest.raises(ValueError, match="max_megabytes"):
-            AIMSynthesizer(COLUMNS, 1.0, max_megabytes=0)
-
-    def test_a_setting_of_one_method_is_checked_again(self):
-        synthesizer = AIMSynthesizer(COLUMNS, 1.0)
-        synthesizer.max_megabytes = -3
-        with pytest.raises(ValueError, match="max_megabytes"):
-            synthesizer.fit(table())
+            AIMSynthesizer(COLUMNS, 1.0, method=AIM(max_megabytes=0))
 
     @pytest.mark.parametrize(
         ("settings", "match"),
         [
-            ({"penalties": [ProtectedThreshold({"height": 1.0}, b=0.5)]}, "height"),
-            ({"penalties": [ProtectedThreshold({"low": 1.0}, b=0.5)] * 99}, "99 statistics"),
-            ({"strategy": AIM(workload=(("low", "height"),))}, "height"),
+            (
+                {
+                    "method": PrivPGD(
+                        engine=ParticleGradientDescent(
+                            penalties=[ProtectedThreshold({"height": 1.0}, b=0.5)]
+                        )
+                    )
+                },
+                "height",
+            ),
+            (
+                {
+                    "method": PrivPGD(
+                        engine=ParticleGradientDescent(
+                            penalties=[ProtectedThreshold({"low": 1.0}, b=0.5)] * 99
+                        )
+                    )
+                },
+                "99 statistics",
+            ),
+            ({"method": AIM(workload=(("low", "height"),), engine="particles")}, "height"),
         ],
     )
     def test_a_question_about_no_column_is_refused_before_discovery_is_paid(self, settings, match):

@@ -9,14 +9,10 @@ import pytest
 import sdv_tables
 from small_synthesizers import boolean, new
 
-from sdv_privpgd import (
-    DifferentiablePenalty,
-    PrivacyBudgetError,
-    PrivPGDSynthesizer,
-    ProtectedThreshold,
-)
-from sdv_privpgd.privacy.curator import Curator
+from sdv_privpgd import DifferentiablePenalty, PrivacyBudgetError, PrivPGDSynthesizer
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD, ProtectedThreshold
 from sdv_privpgd.methods.fixed import AllKWay
+from sdv_privpgd.privacy.curator import Curator
 
 
 class TestBooks:
@@ -103,7 +99,7 @@ class TestBooks:
             random.seed(0)
             np.random.seed(0)  # noqa: NPY002
             torch.manual_seed(0)
-            synthesizer = new(num_particles=50)
+            synthesizer = new(method=PrivPGD(engine=ParticleGradientDescent(num_particles=50)))
             synthesizer.fit(sdv_tables.table(20))
             return synthesizer._release.measurements[-1].answer.tobytes()
 
@@ -120,7 +116,7 @@ class TestBooks:
 class TestPenalties:
     def test_a_protected_statistic_is_charged_and_dropped_with_the_tables(self):
         penalty = ProtectedThreshold({"age": 1.0, "income": 1.0}, b=0.5, weight=0.5)
-        synthesizer = new(penalties=[penalty])
+        synthesizer = new(method=PrivPGD(engine=ParticleGradientDescent(penalties=[penalty])))
         synthesizer.fit(sdv_tables.table(300))
         named = [charge.what for charge in synthesizer.ledger.charges]
         assert sum(what.startswith("smoothed") for what in named) == 1
@@ -131,25 +127,37 @@ class TestPenalties:
     def test_a_penalty_without_a_statistic_costs_nothing(self):
         # A strategy whose questions do not depend on answers.
         penalties = [DifferentiablePenalty(mean_age, weight=1.0)]
-        synthesizer = new(penalties=penalties, strategy=AllKWay(degree=2), discovery_share=0)
+        synthesizer = new(
+            method=AllKWay(degree=2, engine=ParticleGradientDescent(penalties=penalties)),
+            discovery_share=0,
+        )
         synthesizer.fit(sdv_tables.table(100))
-        plain = new(strategy=AllKWay(degree=2), discovery_share=0)
+        plain = new(method=AllKWay(degree=2), discovery_share=0)
         plain.fit(sdv_tables.table(100))
         assert synthesizer.ledger == plain.ledger
 
     def test_a_penalty_over_an_unknown_column_is_refused_before_anything_is_spent(self):
         synthesizer = new(
-            penalties=[ProtectedThreshold({"height": 1.0}, b=0.5)], adjacency="add_remove"
+            method=PrivPGD(
+                engine=ParticleGradientDescent(
+                    penalties=[ProtectedThreshold({"height": 1.0}, b=0.5)]
+                )
+            ),
+            adjacency="add_remove",
         )
         with pytest.raises(ValueError, match="height"):
             synthesizer.fit(sdv_tables.table(10))
         assert synthesizer.ledger.charges == ()
 
     def test_a_synthesizer_with_penalties_is_saved(self, tmp_path):
-        synthesizer = new(penalties=[DifferentiablePenalty(mean_age)])
+        synthesizer = new(
+            method=PrivPGD(
+                engine=ParticleGradientDescent(penalties=[DifferentiablePenalty(mean_age)])
+            )
+        )
         synthesizer.fit(sdv_tables.table(30))
         loaded = cloudpickle.loads(cloudpickle.dumps(synthesizer))
-        assert loaded.get_parameters()["penalties"] == synthesizer.get_parameters()["penalties"]
+        assert loaded.get_parameters()["method"] == synthesizer.get_parameters()["method"]
         pd.testing.assert_frame_equal(loaded.sample(30), synthesizer.sample(30))
 
 
@@ -160,7 +168,7 @@ def mean_age(positions):
 class TestPlan:
     @pytest.mark.parametrize("strategy", ["all_pairs", "independent", "mst"])
     def test_a_plan_has_the_noise_of_the_fit_and_spends_nothing(self, strategy):
-        synthesizer = new(strategy=strategy)
+        synthesizer = new(method=strategy)
         plan = synthesizer.plan(200).text
         assert synthesizer.ledger.charges == ()
         synthesizer.fit(sdv_tables.table(200))

@@ -9,10 +9,8 @@ import pytest
 import sdv_tables
 from sdv.sampling import Condition, DataFrameCondition
 
-from sdv_privpgd import (
-    Between,
-    PrivPGDSynthesizer,
-)
+from sdv_privpgd import Between, PrivPGDSynthesizer
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 
 class TestConditions:
@@ -41,7 +39,9 @@ class TestConditions:
         a = rng.random(4000) < 0.5
         b = np.where(rng.random(4000) < 0.9, a, ~a)
         metadata = sdv_tables.metadata_of({"a": {"sdtype": "boolean"}, "b": {"sdtype": "boolean"}})
-        synthesizer = PrivPGDSynthesizer(metadata, 10.0, num_particles=2000)
+        synthesizer = PrivPGDSynthesizer(
+            metadata, 10.0, method=PrivPGD(engine=ParticleGradientDescent(num_particles=2000))
+        )
         synthesizer.fit(pd.DataFrame({"a": a, "b": b}))
         rows = synthesizer.sample_from_conditions([Condition({"a": True}, num_rows=2000)])
         assert rows["b"].mean() == pytest.approx(0.9, abs=0.05)
@@ -164,7 +164,12 @@ class TestConditions:
         """With more than 1,000 particles that fit, twice as many rows are each of them twice."""
         metadata = sdv_tables.metadata_of({name: {"sdtype": "boolean"} for name in "abc"})
         domain = {name: {"range_is_nullable": False} for name in "abc"}
-        synthesizer = PrivPGDSynthesizer(metadata, 10.0, num_particles=4_000, public_domain=domain)
+        synthesizer = PrivPGDSynthesizer(
+            metadata,
+            10.0,
+            method=PrivPGD(engine=ParticleGradientDescent(num_particles=4_000)),
+            public_domain=domain,
+        )
         table = pd.DataFrame(np.indices((2, 2, 2)).reshape(3, 8).T > 0, columns=list("abc"))
         synthesizer.fit(pd.concat([table] * 500))
         fitting = synthesizer.sample(4_000)
@@ -264,7 +269,11 @@ class TestConditions:
         )
         domain = {"x": {"range_min": 0, "range_max": 79, "decimal_places": 0, "num_bins": 16}}
         synthesizer = PrivPGDSynthesizer(
-            metadata, 10.0, public_domain=domain, num_particles=4_000, discovery_share=0
+            metadata,
+            10.0,
+            public_domain=domain,
+            method=PrivPGD(engine=ParticleGradientDescent(num_particles=4_000)),
+            discovery_share=0,
         )
         synthesizer.fit(pd.DataFrame({"x": x, "b": x < 5}))
         rows = synthesizer.sample_from_conditions([Condition({"x": Between(0, 9)}, 1_000)])

@@ -50,13 +50,18 @@ def files(tmp_path, monkeypatch):
 @pytest.mark.parametrize("dtypes", [{}, {"code": pd.CategoricalDtype(), "cost": pd.Float32Dtype()}])
 def test_the_model_is_the_frames_to_the_byte(files, frozen, adjacency, dtypes):
     how = Reading(sep=";", decimal=",", dtypes=dtypes)
-    settings = {"engine": "pgm", "strategy": "independent", "adjacency": adjacency}
+    settings = {"method": "independent+pgm", "adjacency": adjacency}
     source, frame = CsvSource(files, COLUMNS, how), read_table(files, how, COLUMNS)
     assert observed(source, COLUMNS, **settings) == observed(frame, COLUMNS, **settings)
 
 
 def test_another_cell_is_another_model(files, frozen):
-    how, settings = Reading(sep=";", decimal=","), {"engine": "pgm", "strategy": "independent"}
+    how, settings = (
+        Reading(sep=";", decimal=","),
+        {
+            "method": "independent+pgm",
+        },
+    )
     frame = read_table(files, how, COLUMNS)
     frame.loc[:9, "ward"] = "x"
     source = CsvSource(files, COLUMNS, how)

@@ -1,6 +1,7 @@
 """The door without SDV: what goes in, what comes out, what is refused, and what is never read."""
 
 import warnings
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -8,17 +9,8 @@ import pandas as pd
 import pytest
 from processes import python
 
-from sdv_privpgd import (
-    AIM,
-    MST,
-    Boolean,
-    Categorical,
-    Datetime,
-    Numerical,
-    Ordinal,
-    PrivatePGM,
-    fit_table,
-)
+from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, Ordinal, fit_table
+from sdv_privpgd.methods import AIM, MST, PrivatePGM
 
 DECLARED = {
     "ward": Categorical(["A", "B", "C"], nullable=False),
@@ -94,7 +86,12 @@ def test_what_was_found_can_be_declared(fitted):
 
 @pytest.mark.parametrize("strategy", [MST(), AIM(max_megabytes=5)], ids=repr)
 def test_other_methods_come_through_the_same_door(strategy):
-    rows = fit_table(visits(), DECLARED, 3.0, strategy=strategy, engine=PrivatePGM()).sample(100)
+    rows = fit_table(
+        visits(),
+        DECLARED,
+        3.0,
+        method=replace(strategy, engine=PrivatePGM()),
+    ).sample(100)
     assert len(rows) == 100
 
 
@@ -143,7 +140,12 @@ def test_an_error_says_what_was_spent(monkeypatch):
     said = []
     monkeypatch.setattr("sdv_privpgd.fitting.door.note_on", lambda error, note: said.append(note))
     with pytest.raises(MemoryError):
-        fit_table(visits(200), DECLARED, 2.0, strategy=MST(), engine=PrivatePGM())
+        fit_table(
+            visits(200),
+            DECLARED,
+            2.0,
+            method=MST(engine=PrivatePGM()),
+        )
     assert said == ["The fit had spent epsilon 2 of 2, which is gone."]
 
 
@@ -158,7 +160,12 @@ def test_columns_that_are_not_described_are_not_read(monkeypatch):
     told = visits(300)
     other = told.assign(name=[object() for _ in range(300)])
     one, two = (
-        fit_table(table, DECLARED, 3.0, strategy=MST(), engine=PrivatePGM()).sample(200)
+        fit_table(
+            table,
+            DECLARED,
+            3.0,
+            method=MST(engine=PrivatePGM()),
+        ).sample(200)
         for table in (told, other)
     )
     pd.testing.assert_frame_equal(one, two)
@@ -170,7 +177,8 @@ import sys
 sys.modules.update(dict.fromkeys(("sdv", "rdt", "sdmetrics", "opacus")))
 import warnings; warnings.simplefilter("ignore")
 import pandas as pd
-from sdv_privpgd import Categorical, MST, Numerical, PrivatePGM, fit_table
+from sdv_privpgd import Categorical, Numerical, fit_table
+from sdv_privpgd.methods import MST, PrivatePGM
 table = pd.DataFrame({"a": ["x", "y"] * 100, "b": range(200)})
 columns = {"a": Categorical(["x", "y"]), "b": Numerical(0, 199, decimal_places=0)}
 fitted = fit_table(table, columns, 5.0, strategy=MST(), engine=PrivatePGM())
@@ -183,16 +191,16 @@ assert len(fitted.sample(30)) == 30
 def test_as_many_rows_as_were_fitted_are_sampled_where_nobody_says_how_many():
     table = pd.DataFrame({"ill": [True, False] * 150})
     columns = {"ill": Boolean(nullable=False)}
-    assert len(fit_table(table, columns, epsilon=1.0, engine="pgm").sample()) == 300
-    private = fit_table(table, columns, epsilon=9.0, engine="pgm", adjacency="add_remove")
+    assert len(fit_table(table, columns, epsilon=1.0, method="privpgd+pgm").sample()) == 300
+    private = fit_table(table, columns, epsilon=9.0, method="privpgd+pgm", adjacency="add_remove")
     assert len(private.sample()) == private.num_rows
 
 
 class TestArgumentsOfAnotherKind:
     def test_after_takes_a_ledger_and_says_so(self):
-        done = fit_table(visits(), {"ill": Boolean()}, 1.0, engine="pgm")
+        done = fit_table(visits(), {"ill": Boolean()}, 1.0, method="privpgd+pgm")
         with pytest.raises(ValueError, match=r"as in after=earlier\.ledger, got FittedTable"):
-            fit_table(visits(), {"ill": Boolean()}, 1.0, engine="pgm", after=done)  # pyright: ignore
+            fit_table(visits(), {"ill": Boolean()}, 1.0, method="privpgd+pgm", after=done)  # pyright: ignore
 
     def test_columns_name_at_least_one(self):
         with pytest.raises(ValueError, match="columns names no column: declare those"):

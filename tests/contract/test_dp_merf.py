@@ -5,17 +5,8 @@ import pickle
 import pandas as pd
 import pytest
 
-from sdv_privpgd import (
-    Boolean,
-    Categorical,
-    GeneratorNetwork,
-    DPMERF,
-    Numerical,
-    PrivatePGM,
-    audit_fit,
-    fit_table,
-    measure,
-)
+from sdv_privpgd import Boolean, Categorical, Numerical, audit_fit, fit_table, measure
+from sdv_privpgd.methods import DPMERF, MST, GeneratorNetwork, PrivatePGM
 from sdv_privpgd.privacy.ledger_file import read_ledger
 
 COLUMNS = {
@@ -27,8 +18,7 @@ TABLE = pd.DataFrame(
     {"age": [3, 40, 90, 71] * 50, "ward": ["A", "B"] * 100, "ill": [True, False] * 100}
 )
 SMALL = {
-    "strategy": DPMERF(num_features=30),
-    "engine": GeneratorNetwork(steps=5),
+    "method": DPMERF(num_features=30, engine=GeneratorNetwork(steps=5)),
     "discovery_share": 0,
 }
 
@@ -76,21 +66,25 @@ def test_an_audit_finds_nothing():
 @pytest.mark.parametrize(
     "settings",
     [
-        {"strategy": "mean_embedding"},
-        {"strategy": DPMERF(), "engine": PrivatePGM()},
-        {"engine": "generator"},
-        {"strategy": "mst", "engine": GeneratorNetwork()},
+        {"method": "dp-merf+particles"},
+        {
+            "method": DPMERF(engine=PrivatePGM()),
+        },
+        {"method": "privpgd+generator"},
+        {
+            "method": MST(engine=GeneratorNetwork()),
+        },
     ],
     ids=str,
 )
 def test_what_does_not_go_together_is_refused_before_a_row_is_read(settings):
-    with pytest.raises(ValueError, match=r"Choose (engine|strategy)='\w+'"):
+    with pytest.raises(ValueError, match="Choose another engine"):
         fit_table("no such file.csv", COLUMNS, 1.0, **settings)
 
 
 def test_holders_do_not_measure_an_embedding():
-    with pytest.raises(ValueError, match="a release holds tables alone"):
-        measure("no such file.csv", COLUMNS, 1.0, holder="here", strategy="mean_embedding")
+    with pytest.raises(ValueError, match="a release holds tables"):
+        measure("no such file.csv", COLUMNS, 1.0, holder="here", method="dp-merf")
 
 
 def test_a_second_target_is_refused():

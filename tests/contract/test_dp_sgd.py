@@ -1,6 +1,7 @@
 """Networks that private gradients train, behind the door: files, pages and refusals."""
 
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,19 +9,16 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd import (
-    AdversarialNetwork,
     Boolean,
     Categorical,
-    DiffusionNetwork,
     Numerical,
     PrivacyBudgetError,
     PrivacyLedger,
-    PrivateGradients,
-    PrivatePGM,
     fit_table,
     measure,
 )
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.methods import AdversarialNetwork, DiffusionNetwork, PrivateGradients, PrivatePGM
 from sdv_privpgd.privacy.composition import raised
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
@@ -43,7 +41,9 @@ ENGINES = [DiffusionNetwork(width=8), AdversarialNetwork(width=8)]
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.network)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_a_file_and_a_page_hold_the_training(engine, adjacency):
-    fitted = fit_table(TABLE, COLUMNS, 2.0, strategy=STRATEGY, engine=engine, adjacency=adjacency)
+    fitted = fit_table(
+        TABLE, COLUMNS, 2.0, method=replace(STRATEGY, engine=engine), adjacency=adjacency
+    )
     loaded = pickle.loads(pickle.dumps(fitted))
     fitted.reset_sampling()
     pd.testing.assert_frame_equal(loaded.sample(30), fitted.sample(30))
@@ -57,11 +57,17 @@ def test_a_file_and_a_page_hold_the_training(engine, adjacency):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"strategy": "private_gradients"},
-        {"strategy": STRATEGY, "engine": PrivatePGM()},
-        {"strategy": STRATEGY, "engine": "generator"},
-        {"engine": "diffusion"},
-        {"strategy": "mst", "engine": "gan"},
+        {"method": "dp-diffusion"},
+        {
+            "method": replace(STRATEGY, engine=PrivatePGM()),
+        },
+        {
+            "method": replace(STRATEGY, engine="generator"),
+        },
+        {"method": "privpgd+diffusion"},
+        {
+            "method": "mst+gan",
+        },
     ],
     ids=str,
 )
@@ -80,11 +86,22 @@ def test_a_delta_that_is_too_small_is_refused_before_anything_is_spent(delta):
         STRATEGY.run(curator, ENGINES[0])
     assert not curator.ledger.charges
     with pytest.raises(PrivacyBudgetError, match="allow a larger delta"):
-        fit_table(TABLE, COLUMNS, 8.0, delta, strategy=STRATEGY, engine=ENGINES[0])
+        fit_table(
+            TABLE,
+            COLUMNS,
+            8.0,
+            delta,
+            method=replace(STRATEGY, engine=ENGINES[0]),
+        )
 
 
 def test_a_training_is_not_refined_and_nothing_is_spent_by_asking():
-    fitted = fit_table(TABLE, COLUMNS, 2.0, strategy=STRATEGY, engine=ENGINES[0])
+    fitted = fit_table(
+        TABLE,
+        COLUMNS,
+        2.0,
+        method=replace(STRATEGY, engine=ENGINES[0]),
+    )
     spent = fitted.ledger
     with pytest.raises(PrivacyBudgetError, match="cannot be refined"):
         fitted.refine(TABLE, 1.0)
@@ -100,7 +117,12 @@ def test_a_training_is_not_refined_and_nothing_is_spent_by_asking():
 def test_what_is_not_declared_leaves_the_training_its_delta():
     columns = {**COLUMNS, "ward": Categorical()}
     table = pd.concat([TABLE] * 10, ignore_index=True)
-    fitted = fit_table(table, columns, 4.0, strategy=STRATEGY, engine=ENGINES[0])
+    fitted = fit_table(
+        table,
+        columns,
+        4.0,
+        method=replace(STRATEGY, engine=ENGINES[0]),
+    )
     *_, training = fitted.ledger.charges
     assert training.delta >= Fraction(1, 10) * Fraction(1e-5) * (1 - Fraction(1, 100))
     assert fitted.ledger.spent() <= 4.0
@@ -109,4 +131,4 @@ def test_what_is_not_declared_leaves_the_training_its_delta():
 
 def test_holders_do_not_train():
     with pytest.raises(ValueError, match="a release holds tables alone"):
-        measure("no such file.csv", COLUMNS, 1.0, holder="here", strategy="private_gradients")
+        measure("no such file.csv", COLUMNS, 1.0, holder="here", method="dp-diffusion")

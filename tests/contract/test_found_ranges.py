@@ -7,7 +7,9 @@ import pytest
 from sdv_privpgd import Categorical, Numerical, fit_table
 
 ROWS = 20_000
-MOST = {"strategy": "independent", "engine": "pgm"}
+MOST = {
+    "method": "independent+pgm",
+}
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ def test_a_function_says_it_before_a_row_is_read(spend, monkeypatch):
 
 def test_a_usual_delta_is_no_reason_to_speak():
     assert on_large_delta(0.009) == on_large_delta(1e-9) == []
-    fit_table(pd.DataFrame({"ill": [True, False] * 50}), COLUMNS, 1.0, 0.009, engine="pgm")
+    fit_table(pd.DataFrame({"ill": [True, False] * 50}), COLUMNS, 1.0, 0.009, method="privpgd+pgm")
 
 
 def test_the_sentence_follows_from_delta_alone():

@@ -1,6 +1,8 @@
-"""Every strategy and engine by its name or as an object, through all synthesizers and the door."""
+"""Every method by its name or as an object, through all doors. A new one is one file."""
 
 import inspect
+import textwrap
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,154 +11,103 @@ import sdv_tables
 from sdv.cag import Inequality
 from small_engine import MaximumEntropy
 
-import sdv_privpgd
 from sdv_privpgd import (
-    AIM,
-    MST,
-    MWEM,
     AIMSynthesizer,
-    PrivPGD,
     Boolean,
     Categorical,
-    Independent,
     MSTSynthesizer,
-    ParticleGradientDescent,
-    PrivatePGM,
-    PrivMRF,
     PrivPGDSynthesizer,
-    ProtectedThreshold,
+    audit_fit,
     fit_table,
+    methods,
 )
-from sdv_privpgd.audit.subjects import small
 from sdv_privpgd.cli.program import main
-from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES, engine_of
+from sdv_privpgd.methods import AIM, MST, MWEM, Independent, ParticleGradientDescent, PrivatePGM
+from sdv_privpgd.methods.method import ENGINES
+from sdv_privpgd.methods.names import method_of, named_methods
 
 KINDS = (PrivPGDSynthesizer, MSTSynthesizer, AIMSynthesizer)
 METADATA = sdv_tables.metadata_of({"a": {"sdtype": "boolean"}, "b": {"sdtype": "categorical"}})
 DOMAIN = {"b": {"range_values": ["x", "y"]}}
+COLUMNS = {"a": Boolean(), "b": Categorical(["x", "y"])}
 TABLE = pd.DataFrame({"a": [True, False] * 100, "b": ["x", "y", "y", "y"] * 50})
-USUAL = {
-    PrivPGDSynthesizer: ("all_pairs", "particles"),
-    MSTSynthesizer: ("mst", "pgm"),
-    AIMSynthesizer: ("aim", "pgm"),
-}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_synthesizers_are_one_with_other_defaults(kind):
+@pytest.mark.parametrize(("kind", "method"), [*zip(KINDS, ("privpgd", "mst", "aim"), strict=True)])
+def test_synthesizers_are_one_with_other_defaults(kind, method):
     synthesizer = kind(METADATA, 1.0, public_domain=DOMAIN)
-    assert (synthesizer.strategy, synthesizer.engine) == USUAL[kind]
+    assert synthesizer.method == method
     assert inspect.signature(kind) == inspect.signature(PrivPGDSynthesizer)
     told = set(synthesizer.get_parameters())
     assert told == set(inspect.signature(kind).parameters) - {"metadata"}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_strategy_goes_with_every_engine_but_that_of_embeddings(
-    strategy, engine, monkeypatch
-):
+@pytest.mark.parametrize("name", named_methods())
+def test_every_method_makes_rows_by_its_name(name, monkeypatch):
+    """At the size of an audit, through SDV's door: ``fit_table`` is the same fit."""
     monkeypatch.setattr(
-        "sdv_privpgd.plugin.base.engine_of", lambda *named, **own: small(engine_of(*named, **own))
+        "sdv_privpgd.plugin.base.method_of", lambda *named, **own: method_of(*named, **own).small()
     )
-    settings = {"public_domain": DOMAIN, "strategy": strategy, "engine": engine}
-    unread = strategy == "half_spaces" and engine != "rap++"
-    untrained = (strategy == "private_gradients") != (engine in ("diffusion", "gan"))
-    if (strategy == "mean_embedding") != (engine == "generator") or unread or untrained:
-        with pytest.raises(ValueError, match=r"Choose (engine|strategy)='[\w+]+'"):
-            MSTSynthesizer(METADATA, 2.0, **settings)
-        return
-    synthesizer = MSTSynthesizer(METADATA, 2.0, **settings)
+    synthesizer = PrivPGDSynthesizer(METADATA, 2.0, public_domain=DOMAIN, method=name)
     synthesizer.fit(TABLE)
     assert set(synthesizer.sample(40)["b"].dropna()) <= {"x", "y"}
-    settings = synthesizer._settings()
-    assert type(settings.strategy) is STRATEGIES[strategy]
     assert synthesizer.ledger.spent() <= 2.0
     said = synthesizer.report().to_dict()
-    assert type(settings.engine).__name__ in said["engine"]
+    assert said["method"].startswith(type(named_methods()[name]()).__name__)
 
 
-@pytest.mark.parametrize("strategy", [MST(), AIM(max_megabytes=2), MWEM(), Independent()], ids=repr)
-def test_objects_are_taken_as_they_are(strategy):
-    engine = PrivatePGM(steps=100)
-    synthesizer = PrivPGDSynthesizer(
-        METADATA, 1.0, public_domain=DOMAIN, strategy=strategy, engine=engine
-    )
-    synthesizer.fit(TABLE)
-    settings = synthesizer._settings()
-    assert settings.strategy is strategy
-    assert settings.engine is engine
-    fitted = fit_table(
-        TABLE, {"a": Boolean(), "b": Categorical(["x", "y"])}, 1.0, strategy=strategy, engine=engine
-    )
-    assert fitted.settings.engine is engine
+@pytest.mark.parametrize("name", ["mst+particles", "rap+++particles", "private_gsd+pgm"])
+def test_a_name_may_have_another_engine(name):
+    asks, _, engine = name.rpartition("+")
+    found = method_of(name, seed=7)
+    assert type(found) is type(method_of(asks))
+    assert type(found.engine).__name__ == ENGINES[engine].split(":")[1]
+    assert getattr(found.engine, "seed", 7) == 7
+
+
+@pytest.mark.parametrize("method", [MST(), AIM(max_megabytes=2), MWEM(), Independent()], ids=repr)
+def test_objects_are_taken_as_they_are(method):
+    own = replace(method, engine=PrivatePGM(steps=100))
+    synthesizer = PrivPGDSynthesizer(METADATA, 1.0, public_domain=DOMAIN, method=own)
+    assert synthesizer._settings().method == own
+    fitted = fit_table(TABLE, COLUMNS, 1.0, method=own)
+    assert fitted.settings.method == own
     assert len(fitted.sample(7)) == 7
-
-
-def test_the_door_takes_names():
-    described = {"a": Boolean(), "b": Categorical(["x", "y"])}
-    fitted = fit_table(TABLE, described, 1.0, strategy="independent", engine="pgm")
-    assert fitted.settings.strategy == Independent()
-    assert fitted.settings.engine == PrivatePGM()
 
 
 def test_an_engine_from_elsewhere_is_taken(capsys):
     engine = MaximumEntropy()
     synthesizer = PrivPGDSynthesizer(
-        METADATA, 2.0, public_domain=DOMAIN, strategy="mst", engine=engine, verbose=True
+        METADATA, 2.0, public_domain=DOMAIN, method=MST(engine=engine), verbose=True
     )
     synthesizer.fit(TABLE)
-    assert engine.fits
     assert len(synthesizer.sample(5)) == 5
     assert "done" in capsys.readouterr().err
     with pytest.raises(ValueError, match="the model is a Joint"):
         synthesizer.get_loss_values()
 
 
-WRONG = [
-    {"strategy": "mts"},
-    {"strategy": MST},
-    {"strategy": 3},
-    {"engine": "gpm"},
-    {"engine": PrivatePGM},
-    {"engine": PrivPGD()},
-    {"engine": "pgm", "num_particles": 50},
-    {"engine": "generator", "penalties": [ProtectedThreshold(theta={"a": 1.0}, b=0.5)]},
-    {"engine": "pgm", "enable_gpu": True},
-    {"engine": "rap", "num_particles": 50},
-    {"engine": "private_gsd", "enable_gpu": True},
-    {"engine": "gum", "num_particles": 50},
-    {"engine": ParticleGradientDescent(), "num_particles": 50},
-    {"engine": "pgm", "penalties": [ProtectedThreshold(theta={"a": 1.0}, b=0.5)]},
-    {"strategy": "mst", "max_megabytes": 4.0},
-    {"strategy": "privsyn", "max_megabytes": 4.0},
-    {"strategy": AIM(), "max_megabytes": 4.0},
-]
+WRONG = ["mts", "privpgd+gpm", "+pgm", "", MST, 3, None]
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=[", ".join(wrong) for wrong in WRONG])
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_cannot_be_meant_is_refused_at_once_and_again_before_a_fit(kind, wrong):
-    with pytest.raises(ValueError, match=r"must be one of|says nothing|can only be set"):
-        kind(METADATA, 1.0, public_domain=DOMAIN, **wrong)
-    later = kind(METADATA, 1.0, public_domain=DOMAIN)
-    for name, value in wrong.items():
-        setattr(later, name, value)
-    with pytest.raises(ValueError, match=r"must be one of|says nothing|can only be set"):
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+def test_what_cannot_be_meant_is_refused_at_once_and_again_before_a_fit(wrong):
+    if wrong is not None:  # the class's own
+        with pytest.raises(ValueError, match="method must be one of"):
+            PrivPGDSynthesizer(METADATA, 1.0, public_domain=DOMAIN, method=wrong)
+    with pytest.raises(ValueError, match="method must be one of"):
+        fit_table(TABLE, {"a": Boolean()}, 1.0, method=wrong)
+    later = PrivPGDSynthesizer(METADATA, 1.0, public_domain=DOMAIN)
+    later.method = wrong
+    with pytest.raises(ValueError, match="method must be one of"):
         later.fit(TABLE)
     assert later._account.ledger is None
 
 
-@pytest.mark.parametrize("wrong", [{"strategy": "mts"}, {"strategy": MST}, {"engine": "gpm"}])
-def test_the_door_refuses_the_same(wrong):
-    with pytest.raises(ValueError, match="must be one of"):
-        fit_table(TABLE, {"a": Boolean()}, 1.0, **wrong)
-
-
-def test_max_megabytes_reaches_the_strategy():
-    for strategy, kind in (("aim", AIM), ("mwem", MWEM), ("privmrf", PrivMRF)):
-        told = AIMSynthesizer(METADATA, 1.0, strategy=strategy, max_megabytes=3)
-        assert told._settings().strategy == kind(max_megabytes=3.0)
+@pytest.mark.parametrize("wrong", [PrivatePGM, MST, "gpm", None], ids=repr)
+def test_a_wrong_engine_is_refused_at_once(wrong):
+    with pytest.raises(ValueError, match="engine must be one of"):
+        MST(engine=wrong)
 
 
 def test_an_engine_that_is_an_object_is_told_of_constraints():
@@ -166,7 +117,10 @@ def test_an_engine_that_is_an_object_is_told_of_constraints():
     table = pd.DataFrame({"low": rng.integers(0, 5, 300), "high": rng.integers(5, 10, 300)})
     engine = ParticleGradientDescent(num_particles=300, epochs=5)
     synthesizer = PrivPGDSynthesizer(
-        metadata, 3.0, public_domain={"low": facts, "high": facts}, engine=engine
+        metadata,
+        3.0,
+        public_domain={"low": facts, "high": facts},
+        method=methods.PrivPGD(engine=engine),
     )
     synthesizer.add_constraints([Inequality("low", "high")])
     told = []
@@ -185,32 +139,75 @@ def test_an_engine_that_is_an_object_is_told_of_constraints():
     assert engine.possible == {}
 
 
-def test_all_of_them_are_public_names():
-    classes = {each.__name__ for each in STRATEGIES.values()}
-    assert classes | {"ParticleGradientDescent", "PrivatePGM", "GUM", "Strategy", "Engine"} <= set(
-        sdv_privpgd.__all__
-    )
-
-
-@pytest.mark.parametrize(
-    "method",
-    [
-        "privpgd",
-        "mst",
-        "aim",
-        "mwem",
-        "privsyn",
-        "privmrf",
-        "private_gsd",
-        "independent",
-        "dp-merf",
-        "rap++",
-        "dp-diffusion",
-        "dp-ctgan",
-    ],
-)
-def test_the_command_line_names_them_all(method, tmp_path, capsys):
+@pytest.mark.parametrize("name", named_methods())
+def test_the_command_line_names_them_all(name, tmp_path, capsys):
     METADATA.save_to_json(tmp_path / "metadata.json")
     asked = ["--epsilon", "1", "--rows", "100", "--metadata", str(tmp_path / "metadata.json")]
-    main(["plan", *asked, "--method", method])
+    main(["plan", *asked, "--method", name])
     assert "Plan for 100 rows" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["plan", "--help"])
+    assert name in capsys.readouterr().out.replace("\n", " ")
+
+
+TOY = '''
+    """All columns together, and the rows of the noisy table itself."""
+
+    from dataclasses import dataclass
+
+    import numpy as np
+
+    from sdv_privpgd.estimate.support import simplex_projection
+    from sdv_privpgd.inference.refits import Rows
+    from sdv_privpgd.methods.method import Method
+    from sdv_privpgd.privacy.queries import MarginalQuery
+    from sdv_privpgd.progress import silent
+
+
+    @dataclass(frozen=True)
+    class WholeTable(Method):
+        citation = "Toy, A. (2026). The whole table."
+        title = "Rows were drawn from the noisy table"
+
+        def cliques(self, domain):
+            return [domain.attributes]
+
+        def measure(self, curator, *, progress=silent):
+            asked = [MarginalQuery(curator.domain.attributes)]
+            return curator.measure(asked, curator.ledger.remaining, what="the whole table")
+
+        def fit(self, domain, measurements, *, warm_start=None, progress=silent):
+            counts = np.asarray(measurements[-1].answer, dtype=float)
+            chances = simplex_projection(counts / max(counts.sum(), 1), 1.0).ravel()
+            cells = np.random.default_rng(0).choice(counts.size, 500, p=chances)
+            codes = np.stack(np.unravel_index(cells, counts.shape), axis=1)
+            return Rows(domain=domain, codes=codes)
+
+        def counted(self, measurements):
+            return "all columns together"
+
+
+    METHODS = {"toy": WholeTable}
+'''
+
+
+def test_a_method_is_one_file(tmp_path, monkeypatch, capsys):
+    """The file is found by every door, reported with its citation, and audited."""
+    (tmp_path / "whole_table_for_a_test.py").write_text(textwrap.dedent(TOY))
+    monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
+    fitted = fit_table(TABLE, COLUMNS, 3.0, method="toy")
+    assert [charge.what for charge in fitted.ledger.charges][-1] == "the whole table"
+    assert abs((fitted.sample(500)["b"] == "y").mean() - 0.75) < 0.1
+    assert "all columns together [1]" in fitted.report().html()
+    assert "Toy, A. (2026)" in fitted.report().html()
+    again = fitted.refine(TABLE, 0.5)
+    assert again.ledger.spent() > fitted.ledger.spent()
+    synthesizer = PrivPGDSynthesizer(METADATA, 3.0, public_domain=DOMAIN, method="toy")
+    synthesizer.fit(TABLE)
+    assert len(synthesizer.sample(5)) == 5
+    audited = audit_fit(COLUMNS, epsilon=3.0, runs=200, false_alarms=1e-7, method="toy")
+    assert audited.to_dict()["failed"] == []
+    METADATA.save_to_json(tmp_path / "metadata.json")
+    asked = ["--epsilon", "1", "--rows", "100", "--metadata", str(tmp_path / "metadata.json")]
+    main(["plan", *asked, "--method", "toy"])
+    assert "the whole table" in capsys.readouterr().out

@@ -10,14 +10,7 @@ import pandas as pd
 import pytest
 import sdv_tables
 
-from sdv_privpgd import (
-    Categorical,
-    Datetime,
-    MisfitError,
-    MSTSynthesizer,
-    Numerical,
-    fit_table,
-)
+from sdv_privpgd import Categorical, Datetime, MisfitError, MSTSynthesizer, Numerical, fit_table
 from sdv_privpgd.report.advice import OPENING
 
 ROWS = 3_000
@@ -35,7 +28,7 @@ def rarely(values, usual, share=0.02):
 def fitted(values, declared, ward=WARD, **settings):
     table = pd.DataFrame({"ward": ward, "x": values})
     columns = {"ward": Categorical(["a", "b"]), "x": declared}
-    settings = {"strategy": "mst", "engine": "pgm", **settings}
+    settings = {"method": "mst", **settings}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return fit_table(table, columns, 3.0, **settings)
@@ -128,7 +121,7 @@ def test_a_wide_cell_at_an_end_only_warns():
 )
 def test_a_stopped_fit_table_goes_on_all_the_same(values, ward, strategy):
     with pytest.raises(MisfitError) as caught:
-        fitted(values, AGES, ward, strategy=strategy)
+        fitted(values, AGES, ward, method=strategy)
     error = caught.value
     paid = error.ledger.charges
     table = pd.DataFrame({"ward": ward, "x": values})

@@ -27,11 +27,10 @@ TABLE = pd.DataFrame(
 )
 
 
-def new(ward, strategy="mst", epsilon=3.0, **more):
+def new(ward, method="mst", epsilon=3.0, **more):
     domain = {"ward": ward, "age": AGE, **more}
     return PrivPGDSynthesizer(
-        sdv_tables.metadata_of(COLUMNS), epsilon, strategy=strategy, engine="pgm",
-        public_domain=domain,
+        sdv_tables.metadata_of(COLUMNS), epsilon, method=method, public_domain=domain,
     )  # fmt: skip
 
 
@@ -43,9 +42,9 @@ WITH_OTHER = {**CAPITALS, "other_value": "other"}
     ("ward", "told"),
     [(WITH_OTHER, "are 'other'"), (CAPITALS, "are missing, or cannot be read")],
 )
-@pytest.mark.parametrize("strategy", ["mst", "aim", "all_pairs"])
+@pytest.mark.parametrize("strategy", ["mst", "aim", "privpgd+pgm"])
 def test_a_wrong_codebook_stops_the_fit_and_the_rest_stays(ward, told, strategy):
-    rows, epsilon = (9, 0.5) if strategy == "all_pairs" else (1, 3.0)
+    rows, epsilon = (9, 0.5) if strategy == "privpgd+pgm" else (1, 3.0)
     table = pd.concat([TABLE] * rows, ignore_index=True)
     synthesizer = new(ward, strategy, epsilon)
     with pytest.raises(

@@ -84,7 +84,7 @@ def test_no_more_rows_of_a_person_are_read_than_may_be(made, who, tmp_path):
 @pytest.mark.parametrize("made", [*SOURCES, of_csv])
 def test_the_model_is_the_frames_to_the_byte(made, weigh_people, frozen, tmp_path):
     settings = {
-        "engine": "pgm", "strategy": "independent", "adjacency": "add_remove",
+        "method": "independent+pgm", "adjacency": "add_remove",
         "person_column": "who", "rows_per_person": 3, "weigh_people": weigh_people,
     }  # fmt: skip
     frame = table("text")
@@ -99,7 +99,7 @@ def test_counts_are_of_rows_or_of_people(weigh_people):
     frame = table()
     fitted = fit_table(
         frame, COLUMNS, 50.0, adjacency="add_remove", person_column="who", rows_per_person=3,
-        weigh_people=weigh_people, engine="pgm", strategy="independent", discovery_share=0.5,
+        weigh_people=weigh_people, method="independent+pgm", discovery_share=0.5,
     )  # fmt: skip
     numbers = frame["who"].value_counts()
     rows = numbers.clip(upper=3).sum()

@@ -6,18 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd import (
-    AnnealedProjection,
-    Boolean,
-    Categorical,
-    RAPPlusPlus,
-    Numerical,
-    Ordinal,
-    PrivatePGM,
-    audit_fit,
-    fit_table,
-    measure,
-)
+from sdv_privpgd import Boolean, Categorical, Numerical, Ordinal, audit_fit, fit_table, measure
+from sdv_privpgd.methods import AnnealedProjection, PrivatePGM, RAPPlusPlus
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.queries import CutMarginalQuery
 
@@ -36,8 +26,12 @@ TABLE = pd.DataFrame(
     }
 )
 SMALL = {
-    "strategy": RAPPlusPlus(rounds=2, queries=3, directions=6),
-    "engine": AnnealedProjection(num_components=60, steps=20, slopes=3),
+    "method": RAPPlusPlus(
+        rounds=2,
+        queries=3,
+        directions=6,
+        engine=AnnealedProjection(num_components=60, steps=20, slopes=3),
+    ),
     "discovery_share": 0,
 }
 
@@ -130,8 +124,7 @@ def test_what_rows_are_about_comes_out_where_noise_is_small():
         columns,
         1_000.0,
         target="ill",
-        strategy=RAPPlusPlus(rounds=3, directions=40),
-        engine="rap++",
+        method=RAPPlusPlus(rounds=3, directions=40),
         discovery_share=0,
     )
     rows = fitted.sample(4_000).dropna()
@@ -147,16 +140,22 @@ def test_an_audit_finds_nothing():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"strategy": "half_spaces"}, {"strategy": RAPPlusPlus(), "engine": PrivatePGM()}]
+    "settings",
+    [
+        {"method": "rap+++particles"},
+        {
+            "method": RAPPlusPlus(engine=PrivatePGM()),
+        },
+    ],
 )
 def test_what_does_not_go_together_is_refused_before_a_row_is_read(settings):
-    with pytest.raises(ValueError, match=r"Choose engine='rap\+\+'"):
+    with pytest.raises(ValueError, match=r"such as 'rap\+\+'"):
         fit_table("no such file.csv", COLUMNS, 1.0, **settings)
 
 
 def test_holders_do_not_measure_half_spaces():
-    with pytest.raises(ValueError, match="a release holds tables alone"):
-        measure("no such file.csv", COLUMNS, 1.0, holder="here", strategy="half_spaces")
+    with pytest.raises(ValueError, match="a release holds tables"):
+        measure("no such file.csv", COLUMNS, 1.0, holder="here", method="rap++")
 
 
 @pytest.mark.parametrize(

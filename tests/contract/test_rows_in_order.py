@@ -28,6 +28,7 @@ from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.visits import Visits, time_after, time_between
 from sdv_privpgd.fitting.asking import asked
+from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
@@ -42,7 +43,7 @@ FACTS = {
 
 @pytest.fixture(scope="module")
 def fitted():
-    return fit_table(visits(4_000), COLUMNS, 10.0, engine="pgm", **ORDER)
+    return fit_table(visits(4_000), COLUMNS, 10.0, method="privpgd+pgm", **ORDER)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +91,7 @@ class TestRows:
 
     def test_blocks_go_on_where_the_last_one_ended(self):
         engine = ParticleGradientDescent(num_particles=300)
-        small = fit_table(visits(300), COLUMNS, 20.0, engine=engine, **ORDER)
+        small = fit_table(visits(300), COLUMNS, 20.0, method=PrivPGD(engine=engine), **ORDER)
         many = pd.DataFrame(small.fitted.sampler.first(2_000))
         assert set(many["patient"].diff().dropna()) == {0, 1}
         assert many.groupby("patient")["admitted"].is_monotonic_increasing.all()
@@ -99,7 +100,7 @@ class TestRows:
     def test_visits_without_a_time_come_last(self):
         table = visits(1_000)
         table.loc[::3, "admitted"] = None
-        fitted = fit_table(table, COLUMNS, 20.0, engine="pgm", **ORDER)
+        fitted = fit_table(table, COLUMNS, 20.0, method="privpgd+pgm", **ORDER)
         rows = pd.DataFrame(fitted.fitted.sampler.first(3_000))
         assert rows["admitted"].isna().any()
         after = rows[rows.groupby("patient")["admitted"].transform(lambda own: own.shift().isna())]
@@ -309,7 +310,7 @@ def test_all_sources_tell_rows_the_same(library, tmp_path):
     given = {"pyarrow": _arrow, "polars": _polars, "duckdb": _duckdb, "csv": _csv}.get(
         library, _parquet
     )(table, tmp_path)
-    _, description = asked(COLUMNS, 1.0, engine="pgm", **{**ORDER, "rows_per_person": 9})
+    _, description = asked(COLUMNS, 1.0, method="privpgd+pgm", **{**ORDER, "rows_per_person": 9})
     for each in (table, given):
         private, errors = PrivateTable.opened(
             each, description.columns, description.facts, has_others=True,

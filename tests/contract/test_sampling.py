@@ -18,9 +18,7 @@ from sdv.sampling import Condition
 from sdv.utils import load_synthesizer
 from small_synthesizers import boolean, new
 
-from sdv_privpgd import (
-    PrivPGDSynthesizer,
-)
+from sdv_privpgd import PrivPGDSynthesizer
 
 
 class TestSampling:

@@ -12,6 +12,7 @@ from sdv.sampling import Condition, DataFrameCondition
 from sdv.utils import load_synthesizer
 
 from sdv_privpgd import Boolean, FixedCombinations, MSTSynthesizer, PrivPGDSynthesizer, fit_table
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 METADATA = sdv_tables.metadata_of(
     {"id": {"sdtype": "id"}, "a": {"sdtype": "boolean"}, "b": {"sdtype": "categorical"}},
@@ -55,7 +56,12 @@ def test_nothing_is_shown_or_said_unless_verbose(way, fitted, capsys, caplog):
 
 
 def test_a_silent_fit_shows_nothing(capsys):
-    synthesizer = PrivPGDSynthesizer(METADATA, 5.0, public_domain=DOMAIN, num_particles=100)
+    synthesizer = PrivPGDSynthesizer(
+        METADATA,
+        5.0,
+        public_domain=DOMAIN,
+        method=PrivPGD(engine=ParticleGradientDescent(num_particles=100)),
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         synthesizer.fit(TABLE)
@@ -216,7 +222,12 @@ def test_locales_reach_what_is_generated():
 
 @pytest.mark.parametrize("wrong", [-1, 2.5, True, "5"])
 def test_the_door_refuses_numbers_of_rows_that_are_none(wrong):
-    fitted = fit_table(TABLE, {"a": Boolean()}, 5.0, strategy="independent", engine="pgm")
+    fitted = fit_table(
+        TABLE,
+        {"a": Boolean()},
+        5.0,
+        method="independent+pgm",
+    )
     with pytest.raises(ValueError, match="num_rows"):
         fitted.sample(wrong)
     assert len(fitted.sample(np.int64(3))) == 3

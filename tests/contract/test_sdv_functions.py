@@ -95,10 +95,9 @@ def test_files_of_earlier_versions_of_sdv_are_read(kind, tmp_path, monkeypatch):
 
 KEPT = {
     "_account", "_dtypes", "_gives_frames", "_model_of_table", "_state_version", "_warnings",
-    "adjacency", "delta", "discovery_share", "enable_gpu", "engine", "epsilon", "max_megabytes",
-    "importance", "num_bins",
-    "num_particles", "penalties", "per_person", "person_column", "previous", "public_domain",
-    "public_metadata", "rows_per_person", "seed", "sequence_by", "strategy", "target", "verbose",
+    "adjacency", "delta", "discovery_share", "epsilon", "importance", "method", "num_bins",
+    "per_person", "person_column", "previous", "public_domain",
+    "public_metadata", "rows_per_person", "seed", "sequence_by", "target", "verbose",
     "weigh_people",
 }  # fmt: skip
 

@@ -49,7 +49,7 @@ COLUMNS = {
 
 
 def fitted(**settings):
-    settings = {"strategy": "mst", "engine": "pgm", **settings}
+    settings = {"method": "mst", **settings}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return fit_table(TABLE, COLUMNS, 3.0, **settings)
@@ -79,12 +79,22 @@ def test_without_a_discovery_nothing_is_asked():
 
 
 def test_a_plan_lists_the_question():
-    settings, description = asked(COLUMNS, 1.0, 1e-5, strategy="mst", engine="pgm")
+    settings, description = asked(
+        COLUMNS,
+        1.0,
+        1e-5,
+        method="mst",
+    )
     assert BEYOND in str(planned(settings, description, 1_000))
 
 
 def test_a_discovery_that_ended_there_goes_on_without_paying_twice(monkeypatch):
-    settings, description = asked(COLUMNS, 3.0, 1e-5, strategy="mst", engine="pgm")
+    settings, description = asked(
+        COLUMNS,
+        3.0,
+        1e-5,
+        method="mst",
+    )
     table = PrivateTable({name: TABLE[name] for name in COLUMNS})
     first = Fit(settings, description)
     first.discover(table)

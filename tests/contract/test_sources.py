@@ -106,10 +106,8 @@ def test_the_model_is_the_frames_to_the_byte(made, adjacency, frozen, monkeypatc
     for module, name in ((arrow, "BLOCK"), (frames, "_BLOCK")):
         monkeypatch.setattr(module, name, 257)  # many batches, the last one partly filled
     frame = table()
-    expected = observed(frame, engine="pgm", strategy="independent", adjacency=adjacency)
-    found = observed(
-        made(frame, tmp_path), engine="pgm", strategy="independent", adjacency=adjacency
-    )
+    expected = observed(frame, method="independent+pgm", adjacency=adjacency)
+    found = observed(made(frame, tmp_path), method="independent+pgm", adjacency=adjacency)
     assert found == expected
 
 
@@ -121,7 +119,9 @@ def test_with_pairs_and_particles_too(frozen, tmp_path):
 def test_another_cell_is_another_model(frozen, tmp_path):
     frame = table(800)
     other = frame.assign(age=frame["age"].where(frame.index != 400, 17 + frame["age"] // 2))
-    settings = {"engine": "pgm", "strategy": "independent"}
+    settings = {
+        "method": "independent+pgm",
+    }
     assert (
         observed(of_files(other, tmp_path), **settings)["model"]
         != observed(frame, **settings)["model"]
@@ -267,7 +267,7 @@ class TestTypesThatNoColumnReads:
             more = {"holder": "North"} if door is measure else {}
             with pytest.raises(ValueError, match=told):
                 door(table, columns, epsilon=1.0, **people, **more)
-        assert fit_table(table, {"ill": Boolean()}, epsilon=1.0, engine="pgm").num_rows > 0
+        assert fit_table(table, {"ill": Boolean()}, epsilon=1.0, method="privpgd+pgm").num_rows > 0
 
     @pytest.mark.parametrize(
         ("made", "kind"),

@@ -85,14 +85,19 @@ def cells_of(frame, *names):
 @pytest.mark.parametrize("parts", [1, 17])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_the_model_is_the_frames_to_the_byte(spark, parts, adjacency, frozen):
-    settings = {"engine": "pgm", "strategy": "independent", "adjacency": adjacency}
+    settings = {"method": "independent+pgm", "adjacency": adjacency}
     frame = table(1_500)
     found = observed(spark.createDataFrame(frame).repartition(parts), **settings)
     assert found == observed(frame, **settings)
 
 
 def test_with_pairs_of_several_rounds_too(spark, frozen):
-    frame, settings = table(800), {"engine": "pgm", "strategy": "mst"}
+    frame, settings = (
+        table(800),
+        {
+            "method": "mst",
+        },
+    )
     found = observed(spark.createDataFrame(frame).repartition(3), **settings)
     assert found == observed(frame, **settings)
 
@@ -104,7 +109,9 @@ def test_days_and_decimals_and_small_numbers(spark, frozen):
     private = spark.createDataFrame(frame, "born date, price decimal(9, 2), floor smallint")
     columns = {"born": Datetime(), "price": Numerical(), "floor": Numerical(0, 49)}
     frame["floor"] = frame["floor"].astype("Int16")
-    settings = {"engine": "pgm", "strategy": "independent"}
+    settings = {
+        "method": "independent+pgm",
+    }
     one, other = (fit_table(each, columns, 20.0, **settings) for each in (private, frame))
     pd.testing.assert_frame_equal(one.sample(50), other.sample(50))
     assert one.ledger.to_json() == other.ledger.to_json()
@@ -198,7 +205,12 @@ def test_one_scan_a_round_and_nothing_but_totals_to_the_driver(spark, monkeypatc
     declared = {
         "ward": COLUMNS["ward"], "age": COLUMNS["age"], "ill": COLUMNS["ill"],
     }  # fmt: skip
-    fit_table(private.select(*declared), declared, 5.0, engine="pgm", strategy="independent")
+    fit_table(
+        private.select(*declared),
+        declared,
+        5.0,
+        method="independent+pgm",
+    )
     ready, size, *totals = came
     assert [list(row) for row in ready] == [[0, b""]]
     assert size[0][0] == 600
@@ -227,7 +239,12 @@ def test_with_the_same_answers_nothing_else_says_which_table_it_was(
         capfd.readouterr()
         with caplog.at_level("DEBUG"), warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            fitted = fit_table(private, columns, 5.0, engine="pgm", strategy="independent")
+            fitted = fit_table(
+                private,
+                columns,
+                5.0,
+                method="independent+pgm",
+            )
         assert SECRET not in caplog.text
         seen.append([pickle.dumps(fitted), list(map(str, said)), capfd.readouterr()])
     assert seen[0] == seen[1]

@@ -9,7 +9,8 @@ import sdv_tables
 from sdv import cag
 from sdv.sampling import Condition
 
-from sdv_privpgd import MSTSynthesizer, PrivPGDSynthesizer, ProtectedThreshold
+from sdv_privpgd import MSTSynthesizer, PrivPGDSynthesizer
+from sdv_privpgd.methods import EngineMethod, ParticleGradientDescent, PrivPGD, ProtectedThreshold
 
 DATE = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}
 COLUMNS = {
@@ -62,7 +63,11 @@ def fitted(data, method=MSTSynthesizer, *, constraint=None, **changes):
 
 @pytest.fixture(scope="module")
 def model():
-    return fitted(stays(), PrivPGDSynthesizer, num_particles=4_000)
+    return fitted(
+        stays(),
+        PrivPGDSynthesizer,
+        method=PrivPGD(engine=ParticleGradientDescent(num_particles=4_000)),
+    )
 
 
 @pytest.mark.parametrize("domain", [DOMAIN, None], ids=["declared", "discovered"])
@@ -144,7 +149,11 @@ class TestConditions:
 def test_missing_dates_stay_as_frequent(name):
     data = stays()
     data.loc[data.index % 4 == 0, name] = None
-    rows = fitted(data, PrivPGDSynthesizer, num_particles=4_000).sample(8_000)
+    rows = fitted(
+        data,
+        PrivPGDSynthesizer,
+        method=PrivPGD(engine=ParticleGradientDescent(num_particles=4_000)),
+    ).sample(8_000)
     assert rows[name].isna().mean() == pytest.approx(0.25, abs=0.05)
     other = ({"admitted", "discharged"} - {name}).pop()
     assert rows[other].isna().mean() < 0.05
@@ -163,8 +172,7 @@ def test_a_statistic_of_a_column_is_protected_as_the_model_has_it(few_epochs):
         sdv_tables.metadata_of(COLUMNS),
         2.0,
         public_domain=DOMAIN,
-        penalties=[penalty],
-        **sdv_tables.SMALL,
+        method=PrivPGD(engine=ParticleGradientDescent(penalties=[penalty], num_particles=300)),
     )
     synthesizer.add_constraints([cag.Inequality("admitted", "discharged")])
     synthesizer.fit(stays(500))
@@ -173,7 +181,7 @@ def test_a_statistic_of_a_column_is_protected_as_the_model_has_it(few_epochs):
 
 
 def test_a_strategy_that_never_asks_of_the_difference_leaves_the_columns_as_they_are():
-    class First:
+    class First(EngineMethod):
         """Asks of the user's columns alone."""
 
         def run(self, curator, engine, *, progress=None):
@@ -183,7 +191,7 @@ def test_a_strategy_that_never_asks_of_the_difference_leaves_the_columns_as_they
             asked = [MarginalQuery((name,)) for name in COLUMNS]
             return curator.measure(asked, curator.ledger.remaining, what="columns")
 
-    rows = fitted(stays(), PrivPGDSynthesizer, strategy=First()).sample(4_000)
+    rows = fitted(stays(), PrivPGDSynthesizer, method=First(engine="particles")).sample(4_000)
     middle = pd.to_datetime(rows["discharged"]).median()
     assert pd.Timestamp("2021-01-01") < middle < pd.Timestamp("2022-06-30")
 

@@ -5,6 +5,7 @@ A new strategy is one line of ``STRATEGIES``.
 
 import pickle
 import pkgutil
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -14,28 +15,32 @@ from protocols import classes_with, differences
 from selecting import STRATEGIES
 from small_engine import Joint, MaximumEntropy
 
-from sdv_privpgd import pipeline, select
+from sdv_privpgd import methods, pipeline
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.methods.dp_sgd import PrivateGradients
+from sdv_privpgd.methods.method import EngineMethod, Method
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
-from sdv_privpgd.methods.dp_sgd import PrivateGradients
-from sdv_privpgd.methods.method import Method
 from sdv_privpgd.synthesize.engine import Engine, Model
 
 EACH = pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
 
 
 def test_every_strategy_of_the_package_is_tested():
-    for module in pkgutil.iter_modules(select.__path__):
-        import_module(f"{select.__name__}.{module.name}")
-    found = classes_with(select.__name__, "run")
+    for module in pkgutil.iter_modules(methods.__path__):
+        import_module(f"{methods.__name__}.{module.name}")
+    found = classes_with(methods.__name__, "run")
     # The one that trains a network asks for no tables: test_dp_sgd has its tests.
-    assert found == {PrivateGradients, *(type(strategy) for strategy in STRATEGIES.values())}
+    assert found == {
+        EngineMethod,
+        PrivateGradients,
+        *(type(strategy) for strategy in STRATEGIES.values()),
+    }
 
 
 def test_they_and_the_small_engine_are_what_the_protocols_say(domain):
     for strategy in STRATEGIES.values():
-        assert not differences(Strategy, strategy)
+        assert not differences(Method, strategy)
     assert not differences(Engine, MaximumEntropy())
     assert not differences(Model, Joint(domain, np.full(domain.sizes, 1 / 24)))
 
@@ -55,7 +60,10 @@ def test_a_fit_spends_all_of_the_budget_and_returns_each_measurement_once(
     dataset, strategy, adjacency
 ):
     curator = open_curator(dataset, adjacency=adjacency)
-    release = pipeline.run(curator, strategy, MaximumEntropy())
+    release = pipeline.run(
+        curator,
+        replace(strategy, engine=MaximumEntropy()),
+    )
     assert release.ledger.remaining == 0
     assert release.measurements == curator.measurements
     values = sum(charge.num_values for charge in release.ledger.charges if charge.stddev)

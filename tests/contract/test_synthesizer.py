@@ -14,10 +14,8 @@ from sdv.metadata import Metadata
 from sdv.multi_table import HMASynthesizer
 from small_synthesizers import boolean, new
 
-from sdv_privpgd import (
-    PrivPGDSynthesizer,
-    PublicDomainError,
-)
+from sdv_privpgd import PrivPGDSynthesizer, PublicDomainError
+from sdv_privpgd.methods import MST, ParticleGradientDescent
 
 
 class TestArguments:
@@ -28,9 +26,8 @@ class TestArguments:
             "sequence_by": None, "previous": (), "per_person": (),
             "public_domain": sdv_tables.PUBLIC_DOMAIN, "public_metadata": True, "num_bins": 9,
             "discovery_share": 0.1,
-            "strategy": "mst", "engine": "particles", "max_megabytes": None,
+            "method": MST(engine=ParticleGradientDescent(num_particles=44)),
             "target": "ward", "importance": {"age": 2},
-            "num_particles": 44, "penalties": (), "enable_gpu": False,
             "seed": 3, "verbose": True,
             "enforce_min_max_values": True, "enforce_rounding": False, "locales": ["de_DE"],
         }  # fmt: skip
@@ -49,9 +46,7 @@ class TestArguments:
             ("adjacency", None),
             *[("rows_per_person", wrong) for wrong in (0, -1, 1.5, True)],
             *[("num_bins", wrong) for wrong in (0, 2.5, "many")],
-            *[("num_particles", wrong) for wrong in (0, -5, "many")],
             ("verbose", "yes"),
-            ("enable_gpu", 1),
             ("public_metadata", "no"),
         ],
     )

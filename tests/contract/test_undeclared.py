@@ -10,13 +10,7 @@ import pytest
 import sdv_tables
 from sdv.sampling import Condition
 
-from sdv_privpgd import (
-    Categorical,
-    MSTSynthesizer,
-    PrivPGDSynthesizer,
-    fit_table,
-    write_domain,
-)
+from sdv_privpgd import Categorical, MSTSynthesizer, PrivPGDSynthesizer, fit_table, write_domain
 
 
 class TestDiscovery:
@@ -185,9 +179,11 @@ def test_levels_that_were_found_have_no_order_and_declared_ones_theirs():
     levels = ["low", "mid", "high"]
     edu = pd.Series(levels * 700, dtype=pd.CategoricalDtype(levels, ordered=True))
     table = pd.DataFrame({"edu": edu})
-    found = fit_table(table, {"edu": Categorical()}, 5.0, engine="pgm").sample(50)["edu"]
+    found = fit_table(table, {"edu": Categorical()}, 5.0, method="privpgd+pgm").sample(50)["edu"]
     assert not found.cat.ordered
     assert {*found.cat.categories} >= {*levels}
-    declared = fit_table(table, {"edu": Categorical(levels)}, 5.0, engine="pgm").sample(50)["edu"]
+    declared = fit_table(table, {"edu": Categorical(levels)}, 5.0, method="privpgd+pgm").sample(50)[
+        "edu"
+    ]
     assert declared.cat.ordered
     assert declared.cat.categories.tolist() == levels

@@ -19,10 +19,10 @@ from sdv_privpgd import (
     MSTSynthesizer,
     ParticleGradientDescent,
     PrivPGDSynthesizer,
-    ProtectedThreshold,
     fit_table,
 )
 from sdv_privpgd.discovery.transcript import Asker
+from sdv_privpgd.methods import PrivPGD, ProtectedThreshold
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.synthesize.particles import warmup
 from sdv_privpgd.synthesize.pgm import PrivatePGM
@@ -174,7 +174,10 @@ class TestWhatIsPaidForIsKept:
         penalty = ProtectedThreshold({"age": 1.0}, b=0.5, weight=0.5)
         synthesizer = PrivPGDSynthesizer(
             sdv_tables.metadata(), 1.0, public_domain=sdv_tables.PUBLIC_DOMAIN,
-            penalties=[penalty], **sdv_tables.SMALL,
+            
+            method=PrivPGD(
+                engine=ParticleGradientDescent(penalties=[penalty], num_particles=300)
+            ),
         )  # fmt: skip
 
         def fails(*args, **settings):
@@ -298,7 +301,7 @@ class TestOtherPeople:
     def test_in_a_fit_of_the_door(self):
         columns = {name: {"sdtype": "boolean"} for name in "abc"}
         told = {name: self.told[name] for name in self.told if name != "public_domain"}
-        fitted = fit_table(self.table, columns, 2.0, engine="pgm", **told)
+        fitted = fit_table(self.table, columns, 2.0, method="privpgd+pgm", **told)
         other = replace(fitted.fitted.settings, rows_per_person=10)
         with pytest.raises(ValueError, match="rows_per_person was 3 and is 10"):
             replace(fitted, fitted=replace(fitted.fitted, settings=other)).refine(self.table, 1.0)

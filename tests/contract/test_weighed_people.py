@@ -43,7 +43,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def fitted():
-    return fit_table(table(), COLUMNS, 5.0, engine="pgm", **WEIGHED)
+    return fit_table(table(), COLUMNS, 5.0, method="privpgd+pgm", **WEIGHED)
 
 
 def test_shares_are_of_people_and_errors_are_as_is_said(fitted):
@@ -56,7 +56,7 @@ def test_shares_are_of_people_and_errors_are_as_is_said(fitted):
     assert abs(counted.estimate - people * 2_000) < 5 * counted.stddev
     assert "people (standard deviation of the noise" in str(counted)
     assert "each person counts as one ('who')" in str(counted)
-    rows = fit_table(table(), COLUMNS, 5.0, engine="pgm", **BOUND).answer(
+    rows = fit_table(table(), COLUMNS, 5.0, method="privpgd+pgm", **BOUND).answer(
         "share", where={"ill": True}
     )
     visits = table().groupby("who").head(3)["ill"].mean()
@@ -71,7 +71,7 @@ def test_the_noise_is_that_of_one_row(fitted):
     pairs = ledger.charges[-1]
     squared = dict(pairs.sensitivity_squared)[Adjacency.ADD_REMOVE]
     assert squared == 36 * pairs.num_queries
-    one = fit_table(table(), COLUMNS, 5.0, engine="pgm", **{**BOUND, "rows_per_person": 1})
+    one = fit_table(table(), COLUMNS, 5.0, method="privpgd+pgm", **{**BOUND, "rows_per_person": 1})
     own = [[each.stddev for each in each.fitted.release.measurements] for each in (fitted, one)]
     assert own[0] == pytest.approx(own[1], rel=1e-9)
     for each in fitted.fitted.release.measurements:
@@ -199,7 +199,7 @@ class TestSynthesizers:
 
 def test_all_conclusions_say_that_they_are_for_the_rows_that_were_read(fitted):
     """Four in ten rows were not read: shares of the others are not theirs."""
-    bound = fit_table(table(), COLUMNS, 5.0, engine="pgm", **BOUND)
+    bound = fit_table(table(), COLUMNS, 5.0, method="privpgd+pgm", **BOUND)
     told = "At most 3 rows of a person were read"
     for found in (
         bound.answer("share", where={"ill": True}),
@@ -210,5 +210,7 @@ def test_all_conclusions_say_that_they_are_for_the_rows_that_were_read(fitted):
         assert told in " ".join(found.notes)
         assert told in str(found)
     assert told in fitted.answer("count").notes[-1]
-    free = fit_table(table()[["ward", "ill"]], COLUMNS, 5.0, engine="pgm", rows_per_person=3)
+    free = fit_table(
+        table()[["ward", "ill"]], COLUMNS, 5.0, method="privpgd+pgm", rows_per_person=3
+    )
     assert free.answer("count").notes == ()

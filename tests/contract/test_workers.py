@@ -15,6 +15,7 @@ from sdv.sampling import Condition
 from visiting import COLUMNS, ORDER, visits
 
 from sdv_privpgd import Categorical, MSTSynthesizer, Numerical, fit_table
+from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.sampling.stream import MOVING
 
 FITS = """
@@ -131,14 +132,14 @@ class TestThreadsThatSample:
     def test_a_fitted_table(self, engine):
         columns = {"x": Numerical(0, 6, decimal_places=0), "g": Categorical(["a", "b", "c"])}
         table = pd.DataFrame({"x": [*range(7)] * 90, "g": ["a", "b", "c"] * 210})
-        fitted = fit_table(table, columns, epsilon=1.0, engine=engine)
+        fitted = fit_table(table, columns, epsilon=1.0, method=PrivPGD(engine=engine))
         twin = copy.deepcopy(fitted)
         found = at_once(lambda _: fitted.sample(200), 100)
         assert found == one_by_one(lambda _: twin.sample(200), 100)
         assert pickle.dumps(fitted) == pickle.dumps(twin)
 
     def test_people_with_rows_in_order(self):
-        fitted = fit_table(visits(800), COLUMNS, 10.0, engine="pgm", **ORDER)
+        fitted = fit_table(visits(800), COLUMNS, 10.0, method="privpgd+pgm", **ORDER)
         twin = copy.deepcopy(fitted)
         found = at_once(lambda _: fitted.sample(70), 60)
         assert found == one_by_one(lambda _: twin.sample(70), 60)

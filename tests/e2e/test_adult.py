@@ -10,9 +10,10 @@ from sdv_privpgd.benchmark.declarations import TABLES
 from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.methods import PrivPGD
+from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.metrics.pairs import mean_l1
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.methods.fixed import Independent
 
 
 def test_private_rows_of_adult_beat_independent_columns(shared_data):
@@ -20,7 +21,10 @@ def test_private_rows_of_adult_beat_independent_columns(shared_data):
     names = ["age", "education-num", "marital-status", "relationship", "sex", "income"]
     real = pd.read_parquet(shared_data / "adult.parquet")[names]
     described, domain_facts = parts_of({name: TABLES["adult"].facts[name] for name in names})
-    settings = {"public_domain": domain_facts, "num_particles": 5_000}
+    settings = {
+        "public_domain": domain_facts,
+        "method": PrivPGD(engine=ParticleGradientDescent(num_particles=5_000)),
+    }
     synthesizer = PrivPGDSynthesizer(metadata_of(described), 1.0, **settings)
     synthesizer.fit(real)
     rows = synthesizer.sample(len(real))

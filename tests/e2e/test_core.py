@@ -1,15 +1,17 @@
 """The core from codes to rows, without SDV: what the strategies and the engine do together."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sdv_privpgd import ParticleGradientDescent, PrivacyLedger, pipeline
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.methods.fixed import AllKWay
 
 
 def parity_release(degree: int, adjacency: Adjacency) -> pipeline.Release:
@@ -20,7 +22,8 @@ def parity_release(degree: int, adjacency: Adjacency) -> pipeline.Release:
     ledger = PrivacyLedger.open(5.0, 1e-5, adjacency)
     engine = ParticleGradientDescent(num_particles=4_000)
     return pipeline.run(
-        Curator(Dataset(domain, codes), Books(ledger)), AllKWay(degree=degree), engine
+        Curator(Dataset(domain, codes), Books(ledger)),
+        replace(AllKWay(degree=degree), engine=engine),
     )
 
 
@@ -41,7 +44,10 @@ def test_a_domain_of_one_attribute_is_measured_whole():
     codes = np.repeat(np.arange(4), [100, 200, 300, 400])[:, None]
     ledger = PrivacyLedger.open(5.0, 1e-5, Adjacency.ADD_REMOVE)
     engine = ParticleGradientDescent(num_particles=1_000)
-    release = pipeline.run(Curator(Dataset(domain, codes), Books(ledger)), AllKWay(), engine)
+    release = pipeline.run(
+        Curator(Dataset(domain, codes), Books(ledger)),
+        replace(AllKWay(), engine=engine),
+    )
     # Noise of standard deviation 0.9 per cell and of the total, of 1,000 rows.
     np.testing.assert_allclose(release.model.marginal(("a",)), [0.1, 0.2, 0.3, 0.4], atol=0.02)
     assert release.ledger.remaining == 0

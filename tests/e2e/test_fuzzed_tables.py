@@ -222,7 +222,7 @@ def check_a_fit(table: pd.DataFrame, metadata: Metadata, adjacency: str) -> None
     said: list[str] = []
     with overheard(said):
         synthesizer = Quick(
-            metadata, 1.0, strategy="independent", num_particles=20, adjacency=adjacency
+            metadata, 1.0, method="independent", num_particles=20, adjacency=adjacency
         )
         synthesizer.fit(table)
         rows = synthesizer.sample(len(table))

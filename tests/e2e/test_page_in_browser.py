@@ -12,6 +12,7 @@ import pytest
 from sdv.metadata import Metadata
 
 from sdv_privpgd import PrivPGDSynthesizer
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 BROWSER, DRIVER = (
     next(filter(None, map(shutil.which, names)), None)
@@ -38,7 +39,7 @@ def pages(tmp_path_factory):
         ),
         1.0,
         public_domain=dict.fromkeys(table.columns, facts),
-        num_particles=500,
+        method=PrivPGD(engine=ParticleGradientDescent(num_particles=500)),
     )
     synthesizer.fit(table)
     public = synthesizer.report().save(folder / "report.html")

@@ -6,6 +6,8 @@ import zipfile
 import pytest
 import sdv_tables
 
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
+
 # Some releases of SDGym import what SDV 2 no longer has.
 sdgym = pytest.importorskip("sdgym", exc_type=ImportError)
 
@@ -15,7 +17,7 @@ from sdv_privpgd.plugin.sdgym import variant  # noqa: E402
 @pytest.mark.filterwarnings("ignore")  # that nothing is declared
 def test_a_variant_needs_no_arguments_and_gives_frames():
     table = sdv_tables.table(200)
-    made = variant(2.0, num_particles=50)()
+    made = variant(2.0, method=PrivPGD(engine=ParticleGradientDescent(num_particles=50)))()
     fitted = made.get_trained_synthesizer(table, sdv_tables.metadata().to_dict())
     rows = made.sample_from_synthesizer(fitted, n_samples=30)
     assert list(rows.columns) == list(table.columns)
@@ -38,8 +40,16 @@ def test_a_benchmark_names_the_budget_and_has_no_error(folder):
     scores = sdgym.benchmark_single_table(
         synthesizers=[],
         custom_synthesizers=[
-            variant(2.0, num_particles=200, public_domain=sdv_tables.PUBLIC_DOMAIN),
-            variant(5.0, num_particles=200, public_domain=sdv_tables.PUBLIC_DOMAIN),
+            variant(
+                2.0,
+                method=PrivPGD(engine=ParticleGradientDescent(num_particles=200)),
+                public_domain=sdv_tables.PUBLIC_DOMAIN,
+            ),
+            variant(
+                5.0,
+                method=PrivPGD(engine=ParticleGradientDescent(num_particles=200)),
+                public_domain=sdv_tables.PUBLIC_DOMAIN,
+            ),
             variant(
                 1.5, 1e-6, synthesizer="MSTSynthesizer", public_domain=sdv_tables.PUBLIC_DOMAIN
             ),

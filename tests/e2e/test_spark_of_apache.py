@@ -141,7 +141,12 @@ def same_model(session):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         one, other = (
-            fit_table(each, columns, 20.0, engine="pgm", strategy="independent")
+            fit_table(
+                each,
+                columns,
+                20.0,
+                method="independent+pgm",
+            )
             for each in (private, frame)
         )
     pd.testing.assert_frame_equal(one.sample(100), other.sample(100))

@@ -17,6 +17,7 @@ from columns_of_words import arrow
 from sdv.metadata import Metadata
 
 from sdv_privpgd import PrivPGDSynthesizer
+from sdv_privpgd.methods import Independent, ParticleGradientDescent
 
 ROWS = 2_000
 RNG = np.random.default_rng(0)
@@ -121,7 +122,10 @@ def came_back(
             metadata = Metadata.detect_from_dataframes({"table": table})
     sdtype = metadata.tables["table"].columns["x"]["sdtype"]
     synthesizer = PrivPGDSynthesizer(
-        metadata, 20.0, public_domain=public_domain, strategy="independent", num_particles=500
+        metadata,
+        20.0,
+        public_domain=public_domain,
+        method=Independent(engine=ParticleGradientDescent(num_particles=500)),
     )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The ranges or categories")

@@ -9,6 +9,7 @@ import pytest
 from sdv.metadata import Metadata
 
 from sdv_privpgd import PrivPGDSynthesizer
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 PATHS = sorted(DATA.glob("*.parquet"))
@@ -31,7 +32,9 @@ def test_a_table_of_which_nothing_is_known_is_fitted_at_the_first_try(path, kind
         real.to_csv(tmp_path / "table.csv", index=False)
         real = pd.read_csv(tmp_path / "table.csv")
     metadata = Metadata.detect_from_dataframes({"table": real})
-    synthesizer = PrivPGDSynthesizer(metadata, epsilon=1.0, num_particles=200)
+    synthesizer = PrivPGDSynthesizer(
+        metadata, epsilon=1.0, method=PrivPGD(engine=ParticleGradientDescent(num_particles=200))
+    )
     with pytest.warns(UserWarning, match="are not declared: 0.2 of the budget"):
         synthesizer.fit(real)
     rows = synthesizer.sample(len(real))
@@ -55,7 +58,12 @@ def test_ten_thousand_categories_are_fitted_in_small_tables():
     columns = {"x": {"sdtype": "categorical"}, "y": {"sdtype": "ordinal"}, "z": NUMBER}
     metadata = Metadata.load_from_dict({"tables": {"table": {"columns": columns}}})
     domain = {name: {"range_values": list(values)} for name in "xy"}
-    synthesizer = PrivPGDSynthesizer(metadata, 2.0, public_domain=domain, num_particles=1_000)
+    synthesizer = PrivPGDSynthesizer(
+        metadata,
+        2.0,
+        public_domain=domain,
+        method=PrivPGD(engine=ParticleGradientDescent(num_particles=1_000)),
+    )
     tracemalloc.start()
     with pytest.warns(UserWarning, match=r"categories of \['z'\] are not declared"):
         synthesizer.fit(real)

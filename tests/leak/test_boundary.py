@@ -16,18 +16,17 @@ import pytest
 import sdv_tables
 
 from sdv_privpgd import (
-    MST,
     Boolean,
     Categorical,
     Datetime,
     MSTSynthesizer,
     Numerical,
-    PrivatePGM,
     fit_table,
     pipeline,
 )
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.methods import MST, PrivatePGM
 from sdv_privpgd.privacy import boundary
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.curator import Curator
@@ -199,7 +198,12 @@ def through_the_door(table):
         "seen": Datetime(),
         "ill": Boolean(),
     }
-    fit_table(table, columns, 5.0, strategy=MST(), engine=PrivatePGM())
+    fit_table(
+        table,
+        columns,
+        5.0,
+        method=MST(engine=PrivatePGM()),
+    )
 
 
 def through_sdv(table):

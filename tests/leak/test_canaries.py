@@ -12,7 +12,8 @@ import sdv_tables
 from canaries import DAY, NUMBER, TEXT, WHOLE, traces
 from sdv.metadata import Metadata
 
-from sdv_privpgd import MisfitError, PrivateGradients, PrivPGDSynthesizer, PublicDomainError
+from sdv_privpgd import MisfitError, PrivPGDSynthesizer, PublicDomainError
+from sdv_privpgd.methods import PrivateGradients
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.synthesize.adversarial import AdversarialLearner
@@ -86,8 +87,7 @@ def test_no_canary_leaves_a_training(engine, caplog, capsys, monkeypatch):
             sdv_tables.metadata(),
             1.0,
             public_domain=DOMAIN,
-            strategy=PrivateGradients(steps=4, batch=50),
-            engine=engine,
+            method=PrivateGradients(steps=4, batch=50, engine=engine),
         )
         synthesizer.fit(canary_table())
         sample = synthesizer.sample(300)

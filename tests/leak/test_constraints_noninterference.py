@@ -7,11 +7,7 @@ import sdv_tables
 from interference import KNOWN, OTHER_TABLES, nasty, observe, other_values, settings
 from sdv.cag import FixedIncrements, Inequality, SingleTableProgrammableConstraint
 
-from sdv_privpgd import (
-    FixedCombinations,
-    MSTSynthesizer,
-    PrivPGDSynthesizer,
-)
+from sdv_privpgd import FixedCombinations, MSTSynthesizer, PrivPGDSynthesizer
 
 
 class Young(SingleTableProgrammableConstraint):
@@ -35,7 +31,7 @@ def test_nothing_depends_on_whether_the_table_meets_constraints(
 ):
     changed = settings()
     if method is MSTSynthesizer:
-        del changed["num_particles"]
+        changed["method"] = None
     synthesizer = method(**changed)
     synthesizer.add_constraints(
         [
@@ -61,7 +57,7 @@ def test_nothing_depends_on_the_differences_of_columns_in_order(
     if not declared:
         del domain["age"], domain["income"]
     changed = settings(public_domain=domain)
-    del changed["num_particles"]
+    changed["method"] = None
     synthesizer = MSTSynthesizer(**changed)
     synthesizer.add_constraints([Inequality("age", "income", strict_boundaries=True)])
     table = sdv_tables.table(120)
@@ -78,7 +74,7 @@ def test_nothing_depends_on_how_many_differences_there_are_under_add_remove(
     num_rows, fixed_answers, caplog, capsys
 ):
     changed = settings(adjacency="add_remove")
-    del changed["num_particles"]
+    changed["method"] = None
     synthesizer = MSTSynthesizer(**changed)
     synthesizer.add_constraints([Inequality("age", "income")])
     first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)

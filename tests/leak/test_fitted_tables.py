@@ -183,7 +183,7 @@ def test_no_cell_decides_the_unit_of_dates(fixed_answers, zone):
                 own = own.dt.tz_localize(zone)
             seen = Datetime(date(2020, 1, 1), date(2024, 12, 31))
             fitted = fit_table(
-                pd.DataFrame({"seen": own}), {"seen": seen}, epsilon=1.0, engine="pgm"
+                pd.DataFrame({"seen": own}), {"seen": seen}, epsilon=1.0, method="privpgd+pgm"
             )
             found.add((own is dates, str(fitted.sample(5)["seen"].dtype)))
     assert len(found) == 2

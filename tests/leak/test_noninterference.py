@@ -7,6 +7,7 @@ everything observable is compared byte by byte.
 
 import copy
 import warnings
+from dataclasses import replace
 
 import cloudpickle
 import numpy as np
@@ -15,30 +16,27 @@ import sdv_tables
 from answers import open_curator
 from interference import OTHER_TABLES, nasty, observe, other_values, settings
 
-from sdv_privpgd import (
+from sdv_privpgd import MisfitError, MSTSynthesizer, PrivPGDSynthesizer, fit_table, pipeline
+from sdv_privpgd.domain import Domain
+from sdv_privpgd.fitting.fit import Fit
+from sdv_privpgd.methods import (
     AIM,
+    DPMERF,
     Adaptive,
     AdversarialNetwork,
-    PrivPGD,
     AnnealedProjection,
     DiffusionNetwork,
     GenerativeNetwork,
     GeneratorNetwork,
-    RAPPlusPlus,
     Independent,
-    DPMERF,
-    MisfitError,
-    MSTSynthesizer,
+    ParticleGradientDescent,
     PrivateGradients,
     PrivateGSD,
-    PrivPGDSynthesizer,
+    PrivPGD,
     ProtectedThreshold,
+    RAPPlusPlus,
     RelaxedProjection,
-    fit_table,
-    pipeline,
 )
-from sdv_privpgd.domain import Domain
-from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.privacy.dataset import Dataset
 
@@ -74,7 +72,9 @@ def test_nothing_depends_on_the_table_behind_a_protected_statistic(
     fixed_answers, few_epochs, caplog, capsys
 ):
     penalty = ProtectedThreshold({"age": 1.0, "income": -0.5}, b=0.2, weight=0.1)
-    synthesizer = PrivPGDSynthesizer(**settings(penalties=[penalty]))
+    synthesizer = PrivPGDSynthesizer(
+        **settings(method=PrivPGD(engine=ParticleGradientDescent(penalties=[penalty])))
+    )
     table = sdv_tables.table(120)
     assert observe(synthesizer, table, caplog, capsys) == observe(
         synthesizer, other_values(table), caplog, capsys
@@ -99,7 +99,7 @@ def test_nothing_depends_on_the_table_behind_a_protected_statistic(
 def test_nothing_depends_on_the_table_whatever_is_selected(
     strategy, adjacency, fixed_answers, caplog, capsys
 ):
-    synthesizer = PrivPGDSynthesizer(**settings(strategy=strategy, adjacency=adjacency))
+    synthesizer = PrivPGDSynthesizer(**settings(method=strategy, adjacency=adjacency))
     table = sdv_tables.table(120)
     assert observe(synthesizer, table, caplog, capsys) == observe(
         synthesizer, nasty(table), caplog, capsys
@@ -112,13 +112,10 @@ def test_nothing_depends_on_the_table_behind_a_mean_embedding(
     target, adjacency, fixed_answers, caplog, capsys
 ):
     changed = settings(
-        strategy=DPMERF(num_features=30),
-        engine=GeneratorNetwork(steps=5),
+        method=DPMERF(num_features=30, engine=GeneratorNetwork(steps=5)),
         target=target,
         adjacency=adjacency,
     )
-    for name in sdv_tables.SMALL:
-        del changed[name]
     synthesizer = PrivPGDSynthesizer(**changed)
     first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
     assert "mean embedding, 30 random features" in first["ledger"]
@@ -131,13 +128,15 @@ def test_nothing_depends_on_the_table_behind_half_spaces(
     target, adjacency, fixed_answers, caplog, capsys
 ):
     changed = settings(
-        strategy=RAPPlusPlus(rounds=2, queries=2, directions=4),
-        engine=AnnealedProjection(num_components=40, steps=20, slopes=2),
+        method=RAPPlusPlus(
+            rounds=2,
+            queries=2,
+            directions=4,
+            engine=AnnealedProjection(num_components=40, steps=20, slopes=2),
+        ),
         target=target,
         adjacency=adjacency,
     )
-    for name in sdv_tables.SMALL:
-        del changed[name]
     synthesizer = MSTSynthesizer(**changed)
     first = observe(synthesizer, sdv_tables.table(120), caplog, capsys)
     assert "worst fitted half-spaces and marginals" in first["ledger"]
@@ -164,10 +163,8 @@ def test_nothing_depends_on_the_table_behind_private_gradients(
 ):
     """Not even on which gradients failed: of cells of all kinds, or of none at all."""
     changed = settings(
-        strategy=PrivateGradients(steps=4, batch=30), engine=engine, adjacency=adjacency
+        method=PrivateGradients(steps=4, batch=30, engine=engine), adjacency=adjacency
     )
-    for name in sdv_tables.SMALL:
-        del changed[name]
     synthesizer = PrivPGDSynthesizer(**changed)
     table = sdv_tables.table(120)
     first = observe(synthesizer, table, caplog, capsys)
@@ -180,7 +177,10 @@ def test_nothing_depends_on_the_table_behind_private_gradients(
 def compiled():
     """Numba's log has what it compiles, once on a machine."""
     dataset = Dataset(Domain(("a",), (2,)), np.zeros((9, 1), dtype=np.uint8))
-    pipeline.run(open_curator(dataset), Independent(), PrivateGSD(num_rows=10, generations=5))
+    pipeline.run(
+        open_curator(dataset),
+        replace(Independent(), engine=PrivateGSD(num_rows=10, generations=5)),
+    )
 
 
 ENGINES = {
@@ -195,9 +195,7 @@ ENGINES = {
 def test_nothing_depends_on_the_table_behind_engines_that_draw(
     engine, adjacency, compiled, fixed_answers, caplog, capsys
 ):
-    changed = settings(strategy=Adaptive(rounds=2), engine=engine, adjacency=adjacency)
-    for name in sdv_tables.SMALL:
-        del changed[name]
+    changed = settings(method=Adaptive(rounds=2, engine=engine), adjacency=adjacency)
     synthesizer = MSTSynthesizer(**changed)
     table = sdv_tables.table(120)
     assert observe(synthesizer, table, caplog, capsys) == observe(
@@ -206,9 +204,7 @@ def test_nothing_depends_on_the_table_behind_engines_that_draw(
 
 
 def test_nothing_depends_on_the_table_behind_a_graphical_model(fixed_answers, caplog, capsys):
-    changed = settings()
-    for name in sdv_tables.SMALL:
-        del changed[name]
+    changed = settings(method=None)
     synthesizer = MSTSynthesizer(**changed)
     table = sdv_tables.table(120)
     assert observe(synthesizer, table, caplog, capsys) == observe(
@@ -221,7 +217,7 @@ def test_nothing_depends_on_the_table_where_a_fit_fails_and_is_finished(
     change, fixed_answers, monkeypatch
 ):
     changed = settings(verbose=False)
-    del changed["num_particles"]
+    changed["method"] = None
     synthesizer = MSTSynthesizer(**changed)
 
     def fails(*args, **kwargs):
@@ -251,7 +247,7 @@ def test_nothing_depends_on_the_table_where_a_fit_stops_at_a_misfit(fixed_answer
 
     monkeypatch.setattr(curator, "_noisy", noisy)
     changed = settings(verbose=False, epsilon=20.0)
-    del changed["num_particles"]
+    changed["method"] = None
     synthesizer = MSTSynthesizer(**changed)
 
     def seen(table):
@@ -293,7 +289,12 @@ def test_nothing_depends_on_the_table_where_a_range_stops_a_fit(where, fixed_ans
             fitted.fit(table)
         told = [str(caught.value), *getattr(caught.value, "__notes__", [])]
         with pytest.raises(MisfitError) as caught:
-            fit_table(table, declared, 20.0, strategy="mst", engine="pgm")
+            fit_table(
+                table,
+                declared,
+                20.0,
+                method="mst",
+            )
         error = caught.value
         told += [str(error), *getattr(error, "__notes__", []), error.ledger.to_json()]
         with warnings.catch_warnings(record=True) as said:

@@ -61,9 +61,9 @@ def test_nothing_depends_on_the_people(
 ):
     told = settings(
         metadata=METADATA, adjacency="add_remove", person_column="patient", rows_per_person=3,
-        weigh_people=weigh_people, strategy=strategy,
+        weigh_people=weigh_people, method=strategy,
     )  # fmt: skip
-    del told["num_particles"]
+    told["method"] = None
     synthesizer = MSTSynthesizer(**told)
     frame = table(120, people=40)
     first = observe(synthesizer, frame, caplog, capsys)

@@ -75,8 +75,8 @@ def observed(private, tmp_path, **asked):
 @pytest.mark.parametrize("strategy", ["all_pairs", "mst"])
 def test_nothing_of_a_release_depends_on_the_values(strategy, change, fixed_answers, tmp_path):
     other = table(400, 1) if change == "other" else nasty(table(400, 0))
-    one = observed(table(400, 0), tmp_path, strategy=strategy)
-    assert one == observed(other, tmp_path, strategy=strategy)
+    one = observed(table(400, 0), tmp_path, method=strategy)
+    assert one == observed(other, tmp_path, method=strategy)
 
 
 @pytest.mark.parametrize("num_rows", [0, 1, 900])
@@ -103,7 +103,9 @@ def test_nothing_depends_on_the_table_where_a_measurement_stops(
 
     def seen(private):
         with pytest.raises(MisfitError) as caught:
-            measure(private, COLUMNS, 9.0, holder="North", strategy="mst", adjacency=adjacency)
+            measure(
+                private, COLUMNS, 9.0, holder="North", method="mst+particles", adjacency=adjacency
+            )
         error = caught.value
         told = [str(error), *getattr(error, "__notes__", []), error.ledger.to_json()]
         kept = cloudpickle.dumps((error.args, error.goes_on))

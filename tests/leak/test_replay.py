@@ -1,6 +1,7 @@
 """Every strategy, and discovery, repeated on other tables with the same noisy answers."""
 
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,23 +14,22 @@ from small_engine import MaximumEntropy
 from sdv_privpgd import MSTSynthesizer, pipeline
 from sdv_privpgd.discovery.privtree import cut_by_privtree
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.methods.adaptive import Adaptive
+from sdv_privpgd.methods.aim import AIM
+from sdv_privpgd.methods.dp_merf import DPMERF
+from sdv_privpgd.methods.fixed import AllKWay, Independent
+from sdv_privpgd.methods.mst import MST
+from sdv_privpgd.methods.mwem import MWEM
+from sdv_privpgd.methods.privmrf import PrivMRF
+from sdv_privpgd.methods.privpgd import PrivPGD
+from sdv_privpgd.methods.privsyn import PrivSyn
+from sdv_privpgd.methods.rap_plus_plus import RAPPlusPlus
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.half_spaces import Line
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.weighing import WeighedRecords
-from sdv_privpgd.methods.adaptive import Adaptive
-from sdv_privpgd.methods.aim import AIM
-from sdv_privpgd.methods.privpgd import PrivPGD
-from sdv_privpgd.methods.fixed import AllKWay
-from sdv_privpgd.methods.rap_plus_plus import RAPPlusPlus
-from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.dp_merf import DPMERF
-from sdv_privpgd.methods.mst import MST
-from sdv_privpgd.methods.mwem import MWEM
-from sdv_privpgd.methods.privmrf import PrivMRF
-from sdv_privpgd.methods.privsyn import PrivSyn
 
 
 class Trees(Independent):
@@ -93,7 +93,10 @@ def recorded(table, strategy, ledger, monkeypatch, answers=None, of_person=()):
             whole = Domain((*"abcd", "number"), (*SIZES, most))
             held = WeighedRecords(Dataset(whole, np.c_[records, numbers]), domain)
         curator = Curator(held, Books(ledger))
-        release = pipeline.run(curator, strategy, MaximumEntropy(sweeps=3))
+        release = pipeline.run(
+            curator,
+            replace(strategy, engine=MaximumEntropy(sweeps=3)),
+        )
         measured = [(m.query, m.answer.tobytes(), m.stddev) for m in release.measurements]
         return pickle.dumps((measured, release.model.table, release.ledger))
 

@@ -18,11 +18,7 @@ from interference import (
     settings,
 )
 
-from sdv_privpgd import (
-    MisfitError,
-    MSTSynthesizer,
-    PrivPGDSynthesizer,
-)
+from sdv_privpgd import MisfitError, MSTSynthesizer, PrivPGDSynthesizer
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.privacy.value_counts import Counted, ValueCounts
 
@@ -96,7 +92,7 @@ def test_nothing_but_chosen_dtypes_depends_on_the_table(
 ):
     changed = settings(public_domain=sdv_tables.PUBLIC_DOMAIN if declared else None)
     if method is MSTSynthesizer:
-        del changed["num_particles"]
+        changed["method"] = None
     fix_categories(monkeypatch)
     synthesizer = method(**changed)
     table = sdv_tables.table(120)
@@ -187,7 +183,7 @@ def test_what_is_said_of_rows_beyond_a_short_range_depends_on_the_answers_alone(
     }
     domain = {**sdv_tables.PUBLIC_DOMAIN, **short}
     changed = settings(public_domain=domain, epsilon=20.0)
-    del changed["num_particles"]
+    changed["method"] = None
     synthesizer = MSTSynthesizer(**changed)
     table = sdv_tables.table(120)
     if share > 0.5:

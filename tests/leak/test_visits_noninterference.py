@@ -37,7 +37,7 @@ def in_memory(frame, folder):
 def observed(private, columns):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        fitted = fit_table(private, columns, 1.0, engine="pgm", **ORDER)
+        fitted = fit_table(private, columns, 1.0, method="privpgd+pgm", **ORDER)
     report = fitted.report()
     return {
         "rows": fitted.sample(300).to_csv(),
@@ -105,7 +105,7 @@ def test_no_canary_is_in_a_file():
     private = visits(300)
     private.loc[0, "ward"] = TEXT
     private["patient"] = private["patient"].astype(object).where(private["patient"] > 3, TEXT)
-    fitted = fit_table(private, COLUMNS, 5.0, engine="pgm", **ORDER)
+    fitted = fit_table(private, COLUMNS, 5.0, method="privpgd+pgm", **ORDER)
     assert traces(pickle.dumps(private)) == [TEXT]
     assert traces(pickle.dumps(fitted)) == []
 

@@ -328,7 +328,7 @@ class TestFits:
     def test_the_report_says_whom_it_protects(self):
         fitted = fit_table(
             self.table(), COLUMNS, 20.0, adjacency="add_remove", person_column="patient",
-            rows_per_person=2, engine="pgm",
+            rows_per_person=2, method="privpgd+pgm",
         )  # fmt: skip
         own = self.table()["patient"].value_counts().clip(upper=2).sum()
         assert abs(fitted.num_rows - own) < 60  # far beyond the noise

@@ -11,8 +11,8 @@ from fast_fits import CONSERVATIVE, DOMAIN, NUM_ROWS, POPULATION, QUESTIONS, ask
 from scipy.stats import binom
 from small_engine import MaximumEntropy
 
-from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.methods.fixed import AllKWay
+from sdv_privpgd.privacy.queries import Adjacency
 
 LEVEL, ALPHA = 0.95, 2e-8
 
@@ -56,7 +56,7 @@ def test_intervals_cover_as_often_as_they_say_in_many_fits(adjacency, epsilon):
 
 @pytest.mark.slow
 def test_intervals_cover_where_triples_are_measured_in_full():
-    check(2_000, strategy=AllKWay(degree=3))
+    check(2_000, method=AllKWay(degree=3))
 
 
 def test_intervals_that_forget_the_noise_or_trust_synthetic_rows_cover_too_seldom():

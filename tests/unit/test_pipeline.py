@@ -3,7 +3,7 @@
 import copy
 import gc
 import types
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,12 +12,12 @@ from answers import open_curator
 
 from sdv_privpgd import pipeline
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.methods.fixed import AllKWay
+from sdv_privpgd.methods.method import Method
 from sdv_privpgd.pipeline import COUNT_SHARE, STATISTIC_SHARE, Release
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery, SigmoidSumQuery
-from sdv_privpgd.methods.fixed import AllKWay
-from sdv_privpgd.methods.method import Method
 from sdv_privpgd.synthesize.engine import Engine, Model
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
@@ -38,7 +38,7 @@ class Uniform:
 
 
 @dataclass
-class FakeEngine:
+class FakeEngine(Engine):
     asked: list = field(default_factory=list)
     fails: bool = False
     seen: list = field(default_factory=list)
@@ -62,13 +62,14 @@ STATISTICS = [SigmoidSumQuery.of({"a": 1.0}, 0.4, 9.0), SigmoidSumQuery.of({"c":
 def test_the_fakes_are_what_the_protocols_say(domain):
     assert isinstance(FakeEngine(), Engine)
     assert isinstance(Uniform(domain), Model)
-    assert isinstance(AllKWay(), Strategy)
+    assert isinstance(AllKWay(), Method)
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_under_replace_one_all_of_the_budget_goes_to_the_tables(dataset, domain, degree):
     release = pipeline.run(
-        open_curator(dataset, adjacency=REPLACE), AllKWay(degree=degree), FakeEngine()
+        open_curator(dataset, adjacency=REPLACE),
+        replace(AllKWay(degree=degree), engine=FakeEngine()),
     )
     count, tables = release.ledger.charges
     assert count.mu_squared == 0
@@ -81,7 +82,10 @@ def test_under_replace_one_all_of_the_budget_goes_to_the_tables(dataset, domain,
 
 
 def test_under_add_remove_the_count_takes_one_percent_and_the_tables_the_rest(dataset):
-    release = pipeline.run(open_curator(dataset, adjacency=ADD), AllKWay(), FakeEngine())
+    release = pipeline.run(
+        open_curator(dataset, adjacency=ADD),
+        replace(AllKWay(), engine=FakeEngine()),
+    )
     count, tables = release.ledger.charges
     budget = release.ledger.budget
     assert count.mu_squared == budget / 100 == budget * COUNT_SHARE
@@ -94,7 +98,10 @@ def test_under_add_remove_the_count_takes_one_percent_and_the_tables_the_rest(da
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_each_statistic_takes_one_percent(dataset, adjacency):
     engine = FakeEngine(asked=STATISTICS)
-    release = pipeline.run(open_curator(dataset, adjacency=adjacency), AllKWay(), engine)
+    release = pipeline.run(
+        open_curator(dataset, adjacency=adjacency),
+        replace(AllKWay(), engine=engine),
+    )
     budget = release.ledger.budget
     shares = [charge.mu_squared / budget for charge in release.ledger.charges]
     count = COUNT_SHARE if adjacency is ADD else 0
@@ -108,7 +115,8 @@ def test_each_statistic_takes_one_percent(dataset, adjacency):
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_a_protected_statistic_and_the_tables_that_reveal_it_are_not_released(dataset, adjacency):
     release = pipeline.run(
-        open_curator(dataset, adjacency=adjacency), AllKWay(), FakeEngine(asked=STATISTICS)
+        open_curator(dataset, adjacency=adjacency),
+        replace(AllKWay(), engine=FakeEngine(asked=STATISTICS)),
     )
     assert [m.query for m in release.measurements] == [CountQuery()]
 
@@ -117,14 +125,20 @@ def test_more_statistics_than_the_budget_has_shares_for_are_refused(dataset):
     engine = FakeEngine(asked=STATISTICS[:1] * 100)
     curator = open_curator(dataset, adjacency=ADD)
     with pytest.raises(PrivacyBudgetError):
-        pipeline.run(curator, AllKWay(), engine)
+        pipeline.run(
+            curator,
+            replace(AllKWay(), engine=engine),
+        )
     assert curator.ledger.mu_squared <= curator.ledger.budget
 
 
 def test_what_was_charged_stays_on_the_books_when_the_engine_fails(dataset):
     curator = open_curator(dataset, adjacency=ADD)
     with pytest.raises(RuntimeError, match="no model"):
-        pipeline.run(curator, AllKWay(), FakeEngine(fails=True))
+        pipeline.run(
+            curator,
+            replace(AllKWay(), engine=FakeEngine(fails=True)),
+        )
     assert curator.ledger.remaining == 0
     assert curator.ledger.spent() == pytest.approx(1.0, rel=1e-9)
 
@@ -147,7 +161,10 @@ def reaches_a_table(thing):
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_no_reference_leads_from_a_release_to_the_table(dataset, adjacency):
     curator = open_curator(dataset, adjacency=adjacency)
-    release = pipeline.run(curator, AllKWay(), FakeEngine())
+    release = pipeline.run(
+        curator,
+        replace(AllKWay(), engine=FakeEngine()),
+    )
     assert not reaches_a_table(release)
     assert reaches_a_table(curator)  # the walk does find one
     assert reaches_a_table((release, [{"x": dataset}]))
@@ -158,7 +175,10 @@ def test_no_reference_leads_from_a_release_to_the_table(dataset, adjacency):
 def test_a_domain_smaller_than_the_degree_is_measured_whole(attributes):
     domain = Domain(("a", "b")[:attributes], (3, 1)[:attributes])
     table = Dataset(domain, np.zeros((4, attributes), dtype=np.int64))
-    release = pipeline.run(open_curator(table, adjacency=REPLACE), AllKWay(degree=3), FakeEngine())
+    release = pipeline.run(
+        open_curator(table, adjacency=REPLACE),
+        replace(AllKWay(degree=3), engine=FakeEngine()),
+    )
     assert [m.query for m in release.measurements[1:]] == [MarginalQuery(domain.attributes)]
 
 
@@ -177,7 +197,7 @@ def test_loops_of_private_work_report_progress_by_queries_alone(dataset):
             yield item
 
     curator = open_curator(dataset, adjacency=REPLACE)
-    pipeline.run(curator, AllKWay(), FakeEngine(), progress=progress)
+    pipeline.run(curator, replace(AllKWay(), engine=FakeEngine()), progress=progress)
     assert seen == [("measure", 0)]  # one pass for a few queries
     queries = [MarginalQuery(("a",))] * 70
     open_curator(dataset, adjacency=REPLACE).measure(

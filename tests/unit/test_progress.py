@@ -1,16 +1,18 @@
 """What is told of the work that goes on: its steps are public."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
 from sdv_privpgd import ParticleGradientDescent, PrivacyLedger, pipeline, synthesizer  # noqa: F401
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.progress import Shares, one_step
-from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.sources import frames
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.source import Batch, Numbered, in_batches, total_of
@@ -30,7 +32,7 @@ def stages_of_a_fit(codes: np.ndarray, seed: int) -> list[tuple[str, int]]:
     words = np.random.default_rng(seed).bytes
     engine = ParticleGradientDescent(num_particles=50, epochs=2)
     curator = Curator(Dataset(DOMAIN, codes), Books(ledger, words=words))
-    pipeline.run(curator, AllKWay(), engine, progress=record)
+    pipeline.run(curator, replace(AllKWay(), engine=engine), progress=record)
     return seen
 
 

@@ -137,6 +137,7 @@ class ParticleGradientDescent(Engine):
     quick = {"num_particles": 300, "epochs": 2}  # noqa: RUF012
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "penalties", tuple(self.penalties))
         for name, least in (("num_particles", 1), ("epochs", 0)):
             if (value := getattr(self, name)) is not None:
                 require_integer(name, value, least)

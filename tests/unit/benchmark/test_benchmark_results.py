@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd.benchmark.figures import CUT, draw_ratios, log_ratios
-from sdv_privpgd.benchmark.methods import METHODS, Method, published_epsilon
+from sdv_privpgd.benchmark.methods import METHODS, Compared, published_epsilon
 from sdv_privpgd.benchmark.records import Run, append, canonical, held, read
 from sdv_privpgd.benchmark.show import labeled, said, summarize
-from sdv_privpgd.privacy.accounting import mu_squared_of
 from sdv_privpgd.methods.method import Method
+from sdv_privpgd.privacy.accounting import mu_squared_of
 
 DELTA = 1e-5
 
@@ -30,14 +30,14 @@ def test_the_published_noise_is_what_autodp_gave_the_paper(epsilon, ratio):
 
 def test_only_the_published_noise_spends_less_than_it_claims():
     for name in METHODS:
-        spends = Method(name=name).spends(1.0, DELTA)
+        spends = Compared(name=name).spends(1.0, DELTA)
         assert (spends < 1.0) == (name == "PrivPGD-published-noise")
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_has_a_strategy_that_it_is_named_after(name):
-    strategy = Method(name=name).strategy()
-    assert isinstance(strategy, Strategy)
+    strategy = Compared(name=name).made(0)
+    assert isinstance(strategy, Method)
     named = name.removeprefix("PrivPGD-")
     others = ("published", "published-noise", "Private-GSD", "RAP-AllPairs", "GEM-AllPairs")
     expected = {
@@ -61,12 +61,12 @@ def test_a_methods_settings_are_those_that_it_reads():
         "PrivPGD-published": {"num_particles": 5, "published_epochs": 7},
     }
     for name, settings in read_by.items():
-        assert Method(name=name, **given).settings() == settings
+        assert Compared(name=name, **given).settings() == settings
 
 
 def test_an_unknown_method_is_named():
     with pytest.raises(ValueError, match=r"no method 'GAN': choose from .*'AIM'"):
-        Method(name="GAN")
+        Compared(name="GAN")
 
 
 def test_a_run_is_read_as_it_was_written(tmp_path):

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES, engine_of, strategy_of
 
 from sdv_privpgd.benchmark.exchanged import (
     KINDS,
@@ -20,10 +21,9 @@ from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, Preprocessing, d
 from sdv_privpgd.benchmark.tables import Table
 from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.fitting.methods import ENGINES, STRATEGIES, engine_of, strategy_of
+from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.methods.fixed import Independent
 
 JOBS = [f"job {number:03}" for number in range(150)]
 WORDS = {

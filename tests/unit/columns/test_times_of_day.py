@@ -40,10 +40,10 @@ def test_it_is_said_before_a_fit_and_an_end_with_a_time_keeps_the_times():
     came = pd.DataFrame({"came": pd.date_range("2024-01-01 08:30", periods=500, freq="h")})
     ends = Datetime("2024-01-01", "2024-01-25", num_bins=24)
     with pytest.warns(UserWarning, match="counted in days"):
-        fitted = fit_table(came, {"came": ends}, epsilon=5.0, engine="pgm")
+        fitted = fit_table(came, {"came": ends}, epsilon=5.0, method="privpgd+pgm")
     assert (fitted.sample(50)["came"].dropna().dt.hour == 0).all()
     ends = Datetime("2024-01-01", "2024-01-25 23:59:59", num_bins=24)
-    fitted = fit_table(came, {"came": ends}, epsilon=5.0, engine="pgm")
+    fitted = fit_table(came, {"came": ends}, epsilon=5.0, method="privpgd+pgm")
     assert (fitted.sample(50)["came"].dropna().dt.hour != 0).any()
 
 
@@ -62,7 +62,7 @@ def test_a_fit_says_it_of_every_column_that_may_have_times(column):
     came = pd.Series(pd.date_range("2024-01-01 08:30", periods=500, freq="h"))
     table = pd.DataFrame({"came": COLUMNS[column](came)})
     with pytest.warns(UserWarning, match="counted in days"):
-        fit_table(table, {"came": Datetime("2024-01-01", "2024-01-25")}, 5.0, engine="pgm")
+        fit_table(table, {"came": Datetime("2024-01-01", "2024-01-25")}, 5.0, method="privpgd+pgm")
     with pytest.warns(UserWarning, match="counted in days"):
         measure(table, {"came": Datetime("2024-01-01", "2024-01-25")}, 5.0, holder="North")
     metadata = sdv_tables.metadata_of({"came": {"sdtype": "datetime"}})
@@ -76,10 +76,10 @@ def test_a_dtype_of_days_or_a_format_says_that_there_are_none():
     days = pd.DataFrame({"came": came.astype(pd.ArrowDtype(pyarrow.date32()))})
     ends = Datetime("2024-01-01", "2025-12-31")
     for table in (days, pyarrow.Table.from_pandas(days)):
-        fit_table(table, {"came": ends}, 5.0, engine="pgm")
+        fit_table(table, {"came": ends}, 5.0, method="privpgd+pgm")
     text = pd.DataFrame({"came": came.astype(str)})
     ends = Datetime("2024-01-01", "2025-12-31", datetime_format="%Y-%m-%d")
-    fit_table(text, {"came": ends}, 5.0, engine="pgm")
+    fit_table(text, {"came": ends}, 5.0, method="privpgd+pgm")
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -87,7 +87,10 @@ def test_a_dtype_of_days_or_a_format_says_that_there_are_none():
 def test_what_to_read_after_a_fit_names_them_too(is_text):
     came = pd.Series(pd.date_range("2024-01-01 08:30", periods=500, freq="h"))
     table = pd.DataFrame({"came": came.astype(str) if is_text else came})
-    how = {"epsilon": 1.0, "strategy": "independent", "engine": "pgm"}
+    how = {
+        "epsilon": 1.0,
+        "method": "independent+pgm",
+    }
     fitted = fit_table(table, {"came": Datetime("2024-01-01", "2024-01-25")}, **how)
     assert "['came'] are counted in days" in fitted.warnings[0]
     days = table.assign(came=came.dt.date).astype({"came": pd.ArrowDtype(pyarrow.date32())})
@@ -107,6 +110,11 @@ def test_a_fit_warns_of_them_once(with_sdv):
             synthesizer.fit(table)
             told = synthesizer.warnings_
         else:
-            told = fit_table(table, {"came": ends}, 1.0, strategy="mst", engine="pgm").warnings
+            told = fit_table(
+                table,
+                {"came": ends},
+                1.0,
+                method="mst",
+            ).warnings
     assert sum(str(each.message).count("counted in days") for each in caught) == 1
     assert sum("counted in days" in each for each in told) == 1

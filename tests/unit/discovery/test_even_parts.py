@@ -39,7 +39,12 @@ def test_whole_numbers_far_from_the_others_stay_there():
     values, _ = far_rows(40, 260)
     table = pd.DataFrame({"weight": values, "ward": np.where(values > 150, "A", "B")})
     declared = {"weight": Numerical(40, 260, decimal_places=0), "ward": Categorical(["A", "B"])}
-    fitted = fit_table(table, declared, epsilon=1.0, strategy="independent", engine="pgm")
+    fitted = fit_table(
+        table,
+        declared,
+        epsilon=1.0,
+        method="independent+pgm",
+    )
     rows = fitted.sample(ROWS)["weight"]
     # Without even parts about nine in ten fits have none.
     assert ((rows >= 190) & (rows <= 260)).mean() == pytest.approx(FAR / ROWS, rel=0.3)
@@ -50,7 +55,12 @@ def test_days_far_from_the_others_stay_there():
     days, _ = far_rows(0, 220)
     table = pd.DataFrame({"seen": pd.Timestamp("2024-01-01") + pd.to_timedelta(days, unit="D")})
     declared = {"seen": Datetime("2024-01-01", "2024-08-08", datetime_format="%Y-%m-%d")}
-    fitted = fit_table(table, declared, epsilon=1.0, strategy="independent", engine="pgm")
+    fitted = fit_table(
+        table,
+        declared,
+        epsilon=1.0,
+        method="independent+pgm",
+    )
     rows = pd.to_datetime(fitted.sample(ROWS)["seen"])
     assert (rows >= pd.Timestamp("2024-05-29")).mean() == pytest.approx(FAR / ROWS, rel=0.3)
 

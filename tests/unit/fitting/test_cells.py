@@ -4,15 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd import AIM, MST, PrivPGD, Independent, fit_table
+from sdv_privpgd import fit_table
 from sdv_privpgd.fitting.cells import codes_paid_for
+from sdv_privpgd.methods import AIM, MST, Independent, PrivPGD
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
 
-def codes(columns=12, rows=30_000, epsilon=1.0, strategy=None, **of_ledger):
+def codes(columns=12, rows=30_000, epsilon=1.0, method=None, **of_ledger):
     ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.REPLACE_ONE, **of_ledger)
-    return codes_paid_for(columns, rows, ledger, strategy or PrivPGD())
+    return codes_paid_for(columns, rows, ledger, method or PrivPGD())
 
 
 @pytest.mark.parametrize(
@@ -22,8 +23,8 @@ def codes(columns=12, rows=30_000, epsilon=1.0, strategy=None, **of_ledger):
         (codes(epsilon=2.0), codes(epsilon=0.5)),
         (codes(columns=8), codes(columns=20)),
         (codes(), codes(rows_per_person=3)),
-        (codes(columns=20, strategy=MST()), codes(columns=20)),
-        (codes(columns=20, strategy=AIM()), codes(columns=20)),
+        (codes(columns=20, method=MST(engine="particles")), codes(columns=20)),
+        (codes(columns=20, method=AIM(engine="particles")), codes(columns=20)),
     ],
 )
 def test_less_noise_pays_for_more_codes(more, less):
@@ -37,7 +38,7 @@ def test_there_are_16_to_32(rows, expected):
 
 @pytest.mark.parametrize(("columns", "strategy"), [(20, Independent()), (1, None)])
 def test_without_pairs_there_are_32(columns, strategy):
-    assert codes(columns=columns, strategy=strategy, epsilon=0.01) == 32
+    assert codes(columns=columns, method=strategy, epsilon=0.01) == 32
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +53,7 @@ def fit(table, adjacency="add_remove", *, facts=None, **settings):
         name: {"sdtype": "numerical", "range_min": 0, "range_max": high, **(facts or {})}
         for name, high in (("pay", 10**6), ("age", 99))
     }
-    return fit_table(
-        table, columns, 0.2, adjacency=adjacency, strategy="mst", engine="pgm", **settings
-    ).fitted
+    return fit_table(table, columns, 0.2, adjacency=adjacency, method="mst", **settings).fitted
 
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])

@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,21 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd import (
-    AIM,
-    MST,
-    AllKWay,
-    PrivPGD,
-    Independent,
-    ParticleGradientDescent,
-    PrivatePGM,
-)
+from sdv_privpgd import ParticleGradientDescent
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.foreseeing import is_quick, outlook
 from sdv_privpgd.fitting.planning import planned
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
+from sdv_privpgd.methods import AIM, MST, AllKWay, Independent, PrivatePGM, PrivPGD
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
 from sdv_privpgd.report.assumed import CONFIDENT
@@ -51,9 +45,8 @@ def described(facts, **given):
     return Description(columns=columns, public_domain=domain, **given)
 
 
-def settings_of(epsilon=1.0, strategy=None, engine=None, **given):
-    engine = engine or ParticleGradientDescent()
-    return Settings(epsilon=epsilon, strategy=strategy or PrivPGD(), engine=engine, **given)
+def settings_of(epsilon=1.0, method="privpgd", **given):
+    return Settings(epsilon=epsilon, method=method, **given)
 
 
 def foretold(settings, description, num_rows):
@@ -102,7 +95,7 @@ def table_of(sizes, num_rows):
 def test_the_forecast_is_what_a_fit_finds_within_a_fifth(engine, epsilon, adjacency):
     facts = categories(SIZES)
     table = table_of(SIZES, 3_000)
-    settings = settings_of(epsilon, engine=engine, adjacency=adjacency)
+    settings = settings_of(epsilon, method=PrivPGD(engine=engine), adjacency=adjacency)
     expected = foretold(settings, described(facts), len(table)).here
     columns, pair = found(settings, described(facts), table)
     for name, error in columns.items():
@@ -114,7 +107,7 @@ def test_the_forecast_is_what_a_fit_finds_within_a_fifth(engine, epsilon, adjace
 
 
 def test_of_columns_alone_the_forecast_is_exact():
-    settings = settings_of(strategy=Independent())
+    settings = settings_of(method=Independent())
     expected = foretold(settings, described(categories(SIZES)), 2_000)
     table = table_of(SIZES, 2_000)
     fit = Fit(settings, described(categories(SIZES)))
@@ -191,7 +184,9 @@ def test_no_pair_that_noise_alone_has_chosen_is_named():
     assert " x " not in text
     (named,) = re.findall(r"on average, from (.*?)\. The synthetic", " ".join(text.split()))
     assert "age" not in named
-    text = planned(settings_of(strategy=AIM(rounds_per_attribute=1)), described(columns), 900).text
+    text = planned(
+        settings_of(method=AIM(rounds_per_attribute=1, engine="particles")), described(columns), 900
+    ).text
     assert "the chosen clique" in text
     assert " x " not in text
 
@@ -201,17 +196,19 @@ def test_a_curve_has_questions_of_its_own_only_where_that_is_quick():
     assert not is_quick(AIM())
     assert not is_quick(AllKWay(degree=3))
     description = described(categories({"a": 2, "b": 3, "c": 2}))
-    outlook = foretold(settings_of(strategy=AIM(rounds_per_attribute=1)), description, 500)
+    outlook = foretold(
+        settings_of(method=AIM(rounds_per_attribute=1, engine="particles")), description, 500
+    )
     assert outlook.over_epsilon is outlook.over_rows is None
     assert set(outlook.here.columns) == {"a", "b", "c"}
-    outlook = foretold(settings_of(strategy=MST()), description, 500)
+    outlook = foretold(settings_of(method=MST(engine="particles")), description, 500)
     assert outlook.to_dict()["pairs"] == []
     assert "Noisy answers choose the pairs" in " ".join(outlook_lines(outlook))
 
 
 def test_where_noisy_answers_choose_the_pairs_a_plan_says_so():
     description = described(categories({"a": 2, "b": 3, "c": 2, "d": 2}))
-    outlook = foretold(settings_of(strategy=PrivPGD(most_pairs=2)), description, 500)
+    outlook = foretold(settings_of(method=PrivPGD(most_pairs=2)), description, 500)
     assert outlook.over_epsilon is outlook.over_rows is None
     assert set(outlook.here.columns) == {"a", "b", "c", "d"}
     assert 2 <= len(outlook.here.pairs) <= 4
@@ -228,7 +225,7 @@ def test_triples_are_left_out_and_their_budget_with_them():
     description = described(categories(SIZES))
     all_asked = foretold(settings_of(), description, 2_000).here
     none = PrivPGD(triples=Fraction(0))
-    louder = foretold(settings_of(strategy=none), description, 2_000).here
+    louder = foretold(settings_of(method=none), description, 2_000).here
     assert louder.pair == pytest.approx(all_asked.pair * math.sqrt(0.9), rel=0.02)
     fit = Fit(settings_of(), description)
     fit.ask(PrivateTable(dict(table_of(SIZES, 500))))
@@ -237,10 +234,19 @@ def test_triples_are_left_out_and_their_budget_with_them():
 
 def test_no_budget_is_left_out_where_the_engine_takes_no_triples():
     description, engine = described(categories(SIZES)), PrivatePGM()
-    default = foretold(settings_of(engine=engine), description, 2_000).here
+    default = foretold(settings_of(method=PrivPGD(engine=engine)), description, 2_000).here
     none = PrivPGD(triples=Fraction(0))
-    assert default == foretold(settings_of(strategy=none, engine=engine), description, 2_000).here
-    fit = Fit(settings_of(engine=engine), description)
+    assert (
+        default
+        == foretold(
+            settings_of(
+                method=replace(none, engine=engine),
+            ),
+            description,
+            2_000,
+        ).here
+    )
+    fit = Fit(settings_of(method=PrivPGD(engine=engine)), description)
     fit.ask(PrivateTable(dict(table_of(SIZES, 500))))
     assert not any(isinstance(answer.query, GroupedMarginalQuery) for answer in fit.tables)
     assert fit.books.ledger.remaining == 0
@@ -263,7 +269,11 @@ def test_on_real_tables_the_forecast_is_right_within_a_fifth(name):
 @pytest.mark.parametrize(("delta", "said"), [(1e-5, False), (0.01, True)])
 def test_a_plan_speaks_of_a_delta_that_promises_nothing(delta, said):
     columns = {"ill": {"sdtype": "boolean"}, "old": {"sdtype": "boolean"}}
-    settings = Settings(epsilon=1.0, delta=delta, strategy=Independent(), engine=PrivatePGM())
+    settings = Settings(
+        epsilon=1.0,
+        delta=delta,
+        method=Independent(engine=PrivatePGM()),
+    )
     text = str(planned(settings, Description(columns=columns), num_rows=3_000))
     assert ("is not below 1 in 3,000 rows" in " ".join(text.split())) == said
 

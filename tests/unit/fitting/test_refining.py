@@ -7,18 +7,11 @@ import pandas as pd
 import pytest
 import sdv_tables
 
-from sdv_privpgd import (
-    AllKWay,
-    Boolean,
-    Categorical,
-    ParticleGradientDescent,
-    PrivPGDSynthesizer,
-    ProtectedThreshold,
-    fit_table,
-)
+from sdv_privpgd import Boolean, Categorical, ParticleGradientDescent, PrivPGDSynthesizer, fit_table
 from sdv_privpgd.audit.kept_file import file_checks
 from sdv_privpgd.audit.subjects import KeptTable
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
+from sdv_privpgd.methods import AllKWay, PrivPGD, ProtectedThreshold
 from sdv_privpgd.plugin.auditing import KeptFile
 from sdv_privpgd.privacy.composition import epsilon_in_all, raised
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -39,14 +32,14 @@ def table(num_rows=900, seed=0):
 
 
 def fitted(epsilon=0.5, **settings):
-    return fit_table(table(), COLUMNS, epsilon, **{"engine": "pgm", **settings})
+    return fit_table(table(), COLUMNS, epsilon, **{"method": "privpgd+pgm", **settings})
 
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("strategy", [AllKWay(degree=2), "independent"], ids=str)
 def test_in_two_steps_the_noise_is_that_of_one(strategy, adjacency):
     """The law: the inverse variances of two answers add up to that of one for both budgets."""
-    settings = {"strategy": strategy, "adjacency": adjacency}
+    settings = {"method": strategy, "adjacency": adjacency}
     once = fitted(1.0, **settings).fitted.release
     twice = fitted(0.5, **settings).refine(table(), 0.5).fitted.release
     one, two = (noisy_tables(each.domain, each.measurements) for each in (once, twice))
@@ -77,7 +70,7 @@ def test_one_ledger_promises_the_sum():
 
 def test_groups_are_asked_again_as_they_were():
     engine = ParticleGradientDescent(num_particles=200, epochs=2)
-    second = fitted(0.5, engine=engine).refine(table(), 0.5).fitted.release
+    second = fitted(0.5, method=PrivPGD(engine=engine)).refine(table(), 0.5).fitted.release
     groups = [
         each.query.grouping
         for each in second.measurements
@@ -96,13 +89,15 @@ def test_the_model_starts_from_the_last_one(monkeypatch):
         return fit(self, domain, measurements, **how)
 
     monkeypatch.setattr(ParticleGradientDescent, "fit", spy)
-    first = fitted(engine=ParticleGradientDescent(num_particles=200, epochs=2))
+    first = fitted(method=PrivPGD(engine=ParticleGradientDescent(num_particles=200, epochs=2)))
     first.refine(table(), 0.5)
     assert seen == [None, first.fitted.release.model]
 
 
 def test_nothing_is_discovered_anew():
-    undeclared = fit_table(table(), {"ward": Categorical(), "ill": Boolean()}, 2.0, engine="pgm")
+    undeclared = fit_table(
+        table(), {"ward": Categorical(), "ill": Boolean()}, 2.0, method="privpgd+pgm"
+    )
     refined = undeclared.refine(table(), 1.0)
     assert refined.domain == undeclared.domain
     charges = refined.ledger.charges[len(undeclared.ledger.charges) :]
@@ -136,12 +131,12 @@ def test_a_fit_that_kept_no_tables_cannot_go_on():
     penalty = ProtectedThreshold({"ill": 1.0}, b=0.2, weight=0.1)
     engine = ParticleGradientDescent(num_particles=100, epochs=1, penalties=(penalty,))
     with pytest.raises(ValueError, match="were not kept"):
-        fitted(engine=engine).refine(table(), 0.5)
+        fitted(method=PrivPGD(engine=engine)).refine(table(), 0.5)
 
 
 def test_a_second_release_of_a_grown_table_composes_and_says_so():
     first = fitted(1.0)
-    second = fit_table(table(1200), COLUMNS, 1.0, engine="pgm", after=first.ledger)
+    second = fit_table(table(1200), COLUMNS, 1.0, method="privpgd+pgm", after=first.ledger)
     assert second.ledger == first.ledger.followed_by(second.fitted.release.ledger)
     together = second.ledger.spent()
     assert together == pytest.approx(epsilon_in_all([first.ledger] * 2), rel=1e-9)
@@ -181,7 +176,7 @@ def synthesizer(**changes):
         **{
             "epsilon": 0.5,
             "public_domain": sdv_tables.PUBLIC_DOMAIN,
-            "engine": "pgm",
+            "method": "privpgd+pgm",
             **changes,
         },
     )
@@ -263,9 +258,11 @@ def test_a_table_that_cannot_be_refined_is_told(monkeypatch):
 def test_an_audit_finds_a_refined_table_in_order(engine):
     if engine == "particles":
         engine = ParticleGradientDescent(num_particles=200, epochs=2)
-    refined = fitted(0.5, engine=engine).refine(table(), 0.25).refine(table(), 0.25)
+    refined = fitted(0.5, method=PrivPGD(engine=engine)).refine(table(), 0.25).refine(table(), 0.25)
     assert [check.passed for check in file_checks(KeptTable(refined))] == [True] * 3
-    grown = fit_table(table(1200), COLUMNS, 1.0, engine=engine, after=refined.ledger)
+    grown = fit_table(
+        table(1200), COLUMNS, 1.0, method=PrivPGD(engine=engine), after=refined.ledger
+    )
     assert file_checks(KeptTable(grown))[0].passed is True
 
 

@@ -6,13 +6,8 @@ import pytest
 import sdv_tables
 from sdv.cag import Inequality
 
-from sdv_privpgd import (
-    PrivPGD,
-    Boolean,
-    ParticleGradientDescent,
-    PrivPGDSynthesizer,
-    fit_table,
-)
+from sdv_privpgd import Boolean, ParticleGradientDescent, PrivPGDSynthesizer, fit_table
+from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 
 STAYS = {name: {"sdtype": "numerical"} for name in ("admitted", "discharged", "price", "age")}
@@ -32,10 +27,10 @@ def test_those_of_a_constraint_and_of_a_difference_are():
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.integers(0, 180, (300, 4)), columns=pd.Index(STAYS))
     table["discharged"] += table["admitted"]
-    strategy = PrivPGD(most_pairs=1, triples=0)
     synthesizer = PrivPGDSynthesizer(
-        sdv_tables.metadata_of(STAYS), 1.0, public_domain=KNOWN, strategy=strategy,
-        engine=ENGINE, discovery_share=0,
+        sdv_tables.metadata_of(STAYS), 1.0, public_domain=KNOWN,
+        method=PrivPGD(most_pairs=1, triples=0, engine=ENGINE),
+        discovery_share=0,
     )  # fmt: skip
     synthesizer.add_constraints([Inequality("admitted", "discharged")])
     synthesizer.fit(table)
@@ -50,8 +45,13 @@ def test_those_of_a_constraint_and_of_a_difference_are():
 def test_those_that_a_user_wants_are_and_what_is_no_column_is_refused():
     table = pd.DataFrame({name: [True, False] * 200 for name in "abcd"})
     columns = dict.fromkeys(table.columns, Boolean())
-    wanted = PrivPGD(most_pairs=1, pairs=(("d", "c"),), triples=0)
-    fitted = fit_table(table, columns, epsilon=1.0, strategy=wanted, engine=ENGINE)
+    wanted = PrivPGD(most_pairs=1, pairs=(("d", "c"),), triples=0, engine=ENGINE)
+    fitted = fit_table(
+        table,
+        columns,
+        epsilon=1.0,
+        method=wanted,
+    )
     measured = fitted.fitted.release.measurements
     assert asked_over_codes(measured) == {("c", "d")}
     assert sum(isinstance(each.query, GroupedMarginalQuery) for each in measured) == 6
@@ -59,5 +59,8 @@ def test_those_that_a_user_wants_are_and_what_is_no_column_is_refused():
     assert "coarse tables of all pairs of columns" in str(text) + fitted.report().html()
     with pytest.raises(ValueError, match="'z'"):
         fit_table(
-            table, columns, epsilon=1.0, strategy=PrivPGD(pairs=(("a", "z"),)), engine=ENGINE
+            table,
+            columns,
+            epsilon=1.0,
+            method=PrivPGD(pairs=(("a", "z"),), engine=ENGINE),
         )

@@ -7,14 +7,14 @@ from fast_fits import asked, drawn
 
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.tables import group_labels, noisy_tables
-from sdv_privpgd.privacy.queries import CountQuery
 from sdv_privpgd.methods.privpgd import PrivPGD
+from sdv_privpgd.privacy.queries import CountQuery
 
 
 @pytest.fixture(scope="module")
 def questions():
     _, codes = drawn(np.random.default_rng(0))
-    return asked(codes, epsilon=3.0, strategy=PrivPGD())
+    return asked(codes, epsilon=3.0, method=PrivPGD())
 
 
 @pytest.fixture(scope="module")

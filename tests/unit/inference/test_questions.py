@@ -14,12 +14,12 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.conditions import part_of
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.values import code_values
+from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.sampling.between import Between
-from sdv_privpgd.methods.fixed import Independent
 
 LEDGER = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
 
@@ -69,7 +69,7 @@ def test_a_cross_table_is_the_counts(exact):
 
 def test_the_cells_of_a_table_are_the_answers_to_counts():
     _, codes = drawn(np.random.default_rng(2))
-    questions = asked(codes, strategy=None)
+    questions = asked(codes, method="privpgd")
     table = questions.answer("table", of=["smokes", "age"])
     cell = questions.answer("count", where={"smokes": True, "age": 5})
     assert table.estimate.loc["True", "5"] == pytest.approx(cell.estimate)
@@ -83,7 +83,7 @@ def test_the_cells_of_a_table_are_the_answers_to_counts():
 def test_what_no_table_holds_is_the_model_s_and_says_so():
     counts, codes = drawn(np.random.default_rng(3))
     model = Joint(DOMAIN, counts / counts.sum())
-    questions = asked(codes, strategy=Independent(), model=model)
+    questions = asked(codes, method=Independent(), model=model)
     alone = questions.answer("count", where={"ward": "B"})
     assert alone.basis == "tables"
     both = questions.answer("count", where={"ward": "B", "smokes": True})
@@ -355,7 +355,7 @@ def test_means_hold_where_most_rows_share_one_value_of_an_even_cell(high):
     table = pd.DataFrame({"bonus": np.minimum(bonus, high)})
     columns = {"bonus": Numerical(0, high, decimal_places=2)}
     for _ in range(8):
-        fitted = fit_table(table, columns, epsilon=1.0, engine="pgm", discovery_share=0)
+        fitted = fit_table(table, columns, epsilon=1.0, method="privpgd+pgm", discovery_share=0)
         answer = fitted.answer("mean", of="bonus")
         low, upper = answer.interval("table")
         assert low <= table["bonus"].mean() <= upper
@@ -367,7 +367,7 @@ def test_means_of_even_cells_keep_narrow_intervals_where_rows_are_spread_over_ma
     ages = np.random.default_rng(0).normal(50, 15, 4_000).clip(0, 100)
     columns = {"age": Numerical(0, 100)}
     table = pd.DataFrame({"age": ages})
-    fitted = fit_table(table, columns, epsilon=1.0, engine="pgm", discovery_share=0)
+    fitted = fit_table(table, columns, epsilon=1.0, method="privpgd+pgm", discovery_share=0)
     low, high = fitted.answer("mean", of="age").interval("table")
     assert low <= ages.mean() <= high
     assert high - low < 2

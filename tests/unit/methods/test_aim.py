@@ -10,9 +10,9 @@ from selecting import HUGE, Limited, chain, cliques_of, dependence, maximum_span
 from small_engine import MaximumEntropy
 
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.methods.aim import AIM
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
-from sdv_privpgd.methods.aim import AIM
 
 
 def test_rounds_of_aim_take_a_tenth_for_the_choice_and_the_last_takes_the_rest():

@@ -9,11 +9,11 @@ from selecting import ADD, REPLACE, chain, cliques_of
 from small_engine import MaximumEntropy
 
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.methods import triples
+from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import CountQuery
-from sdv_privpgd.methods import triples
-from sdv_privpgd.methods.privpgd import PrivPGD
 
 ONE_ROUND = PrivPGD(first_share=Fraction(1), triples=Fraction(0))
 
@@ -63,7 +63,7 @@ class TestAllPairs:
     def test_the_second_round_asks_again_about_what_depends(self, adjacency):
         """Attributes next to each other in the chain depend most."""
         pairs = list(Domain(tuple("abcde"), (3,) * 5).cliques(2))
-        asked, shares = self.shares(2.0, adjacency=adjacency, strategy=PAIRS)
+        asked, shares = self.shares(2.0, adjacency=adjacency, method=PAIRS)
         assert asked[:10] == pairs
         again = asked[10:]
         assert again

@@ -10,9 +10,9 @@ from selecting import ADD, REPLACE, chain, cliques_of
 from small_engine import MaximumEntropy
 
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery
-from sdv_privpgd.methods.privpgd import PrivPGD
 
 PAIRS = Domain(tuple("abcde"), (3,) * 5).cliques(2)
 

@@ -8,15 +8,16 @@ import pandas as pd
 import pytest
 from small_engine import MaximumEntropy
 
-from sdv_privpgd import AIM, MST, Categorical, Independent, fit_table
+from sdv_privpgd import Categorical, fit_table
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.methods import AIM, MST, Independent
+from sdv_privpgd.methods.importance import TARGET, importance_of, weighed
+from sdv_privpgd.methods.mwem import MWEM
+from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.methods.privpgd import PrivPGD
-from sdv_privpgd.methods.importance import TARGET, importance_of, weighed
-from sdv_privpgd.methods.mwem import MWEM
 
 DOMAIN = Domain(tuple("abcde"), (4, 4, 4, 4, 4))
 """Five attributes that follow a sixth alike; ``e`` is the one of interest."""
@@ -158,9 +159,15 @@ def test_a_column_that_is_not_there_is_refused_before_a_row_is_read(monkeypatch)
 
 def test_a_wish_that_a_strategy_cannot_meet_is_refused():
     with pytest.raises(ValueError, match="Independent asks the same of all columns"):
-        fit_table(VISITS, COLUMNS, 1.0, strategy=Independent(), target="ill")
+        fit_table(VISITS, COLUMNS, 1.0, method=Independent(), target="ill")
     with pytest.raises(ValueError, match="alone"):
-        fit_table(VISITS, COLUMNS, 1.0, strategy=AIM(importance={"ill": 2}), target="ill")
+        fit_table(
+            VISITS,
+            COLUMNS,
+            1.0,
+            method=AIM(importance={"ill": 2}, engine="particles"),
+            target="ill",
+        )
 
 
 def test_rows_come_out_with_a_target():

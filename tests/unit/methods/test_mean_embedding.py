@@ -8,11 +8,12 @@ import pytest
 from answers import open_curator
 from small_engine import MaximumEntropy
 
-from sdv_privpgd import Categorical, GeneratorNetwork, DPMERF, Numerical, fit_table
+from sdv_privpgd import Categorical, Numerical, fit_table
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.methods import DPMERF, GeneratorNetwork
+from sdv_privpgd.methods.dp_merf import TABLES
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
-from sdv_privpgd.methods.dp_merf import TABLES
 
 DOMAIN = Domain(("age", "job", "ill", "one"), (5, 3, 2, 1))
 
@@ -73,8 +74,7 @@ def test_a_fit_says_which_codes_have_no_order():
         columns,
         epsilon=1.0,
         discovery_share=0,
-        strategy=DPMERF(num_features=9),
-        engine=GeneratorNetwork(steps=2),
+        method=DPMERF(num_features=9, engine=GeneratorNetwork(steps=2)),
     )
     query = fitted.fitted.release.measurements[-1].query
     found = dict(query.coordinates)

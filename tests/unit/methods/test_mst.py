@@ -1,5 +1,7 @@
 """Independent measures each attribute; MST a tree of the pairs that depend most."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from answers import open_curator
@@ -7,10 +9,10 @@ from selecting import HUGE, chain, cliques_of, maximum_spanning_tree
 from small_engine import MaximumEntropy
 
 from sdv_privpgd import pipeline
-from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.mst import MST
+from sdv_privpgd.privacy.dataset import Dataset
+from sdv_privpgd.privacy.queries import Adjacency
 
 
 def test_independent_measures_each_attribute_in_one_release(dataset, domain):
@@ -72,7 +74,10 @@ def test_of_two_attributes_the_only_pair_is_chosen_for_nothing(domain, dataset):
 def test_a_tree_reproduces_its_pairs_when_nothing_is_noisy():
     table = chain()
     curator = open_curator(table, epsilon=1e6)
-    release = pipeline.run(curator, MST(), MaximumEntropy(sweeps=60))
+    release = pipeline.run(
+        curator,
+        replace(MST(), engine=MaximumEntropy(sweeps=60)),
+    )
     for pair in maximum_spanning_tree(table):
         expected = table.counts(pair) / 2_000
         np.testing.assert_allclose(release.model.marginal(pair), expected, atol=1e-6)

@@ -7,10 +7,10 @@ import pytest
 from selecting import ADD, REPLACE
 from small_engine import MaximumEntropy
 
-from sdv_privpgd.privacy.accounting import stddev_for
-from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.methods.approximation import affordable, expected_noise
 from sdv_privpgd.methods.workload import checked_workload, downward_closure
+from sdv_privpgd.privacy.accounting import stddev_for
+from sdv_privpgd.privacy.ledger import PrivacyLedger
 
 
 def test_a_closure_has_every_subset_once_and_weighs_what_it_shares():

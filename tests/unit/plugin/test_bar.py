@@ -5,13 +5,8 @@ import pytest
 import sdv_tables
 from sdv.sampling import Condition
 
-from sdv_privpgd import (
-    AIM,
-    MSTSynthesizer,
-    PrivateGSD,
-    PrivPGDSynthesizer,
-    RelaxedProjection,
-)
+from sdv_privpgd import MSTSynthesizer, PrivPGDSynthesizer
+from sdv_privpgd.methods import AIM, MST, Adaptive, PrivateGSD, RelaxedProjection
 from sdv_privpgd.plugin.bar import Bar
 
 
@@ -38,21 +33,19 @@ def test_a_failure_leaves_the_bar_where_it_is_and_is_not_swallowed(capsys):
 
 METHODS = {
     "particles": lambda **known: PrivPGDSynthesizer(**known, **sdv_tables.SMALL),
-    "independent": lambda **known: PrivPGDSynthesizer(
-        strategy="independent", **known, **sdv_tables.SMALL
-    ),
-    "mwem": lambda **known: PrivPGDSynthesizer(strategy="mwem", **known, **sdv_tables.SMALL),
+    "independent": lambda **known: PrivPGDSynthesizer(method="independent", **known),
+    "mwem": lambda **known: PrivPGDSynthesizer(method="mwem+particles", **known),
     "aim": lambda **known: PrivPGDSynthesizer(
-        strategy=AIM(rounds_per_attribute=1), **known, **sdv_tables.SMALL
+        method=AIM(rounds_per_attribute=1, engine="particles"), **known
     ),
     "mst": lambda **known: MSTSynthesizer(**known),
-    "privsyn": lambda **known: PrivPGDSynthesizer(strategy="privsyn", engine="gum", **known),
-    "privmrf": lambda **known: MSTSynthesizer(strategy="privmrf", **known),
+    "privsyn": lambda **known: PrivPGDSynthesizer(method="privsyn", **known),
+    "privmrf": lambda **known: MSTSynthesizer(method="privmrf", **known),
     "rap": lambda **known: MSTSynthesizer(
-        strategy="adaptive", engine=RelaxedProjection(num_components=20, steps=30), **known
+        method=Adaptive(engine=RelaxedProjection(num_components=20, steps=30)), **known
     ),
     "private gsd": lambda **known: MSTSynthesizer(
-        engine=PrivateGSD(num_rows=50, generations=500), **known
+        method=MST(engine=PrivateGSD(num_rows=50, generations=500)), **known
     ),
 }
 

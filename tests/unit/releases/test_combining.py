@@ -7,14 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd import (
-    Boolean,
-    Categorical,
-    Numerical,
-    PublicDomainError,
-    combine,
-    measure,
-)
+from sdv_privpgd import Boolean, Categorical, Numerical, PublicDomainError, combine, measure
 
 COLUMNS = {"ward": Categorical(["A", "B"]), "age": Numerical(0, 99, decimal_places=0, num_bins=6)}
 
@@ -105,7 +98,7 @@ def test_private_numbers_of_rows_add_up_with_their_noise():
         (released("South", adjacency="add_remove"), "'replace_one' and 'South' under 'add_remove'"),
         (released("North"), "'North' is there twice"),
         (replace(NORTH, holder="Copy"), r"is there as \['North', 'Copy'\]"),
-        (released("South", strategy="mst"), None),
+        (released("South", method="mst+particles"), None),
     ],
 )
 def test_what_cannot_be_combined_is_told(other, told):
@@ -117,13 +110,13 @@ def test_what_cannot_be_combined_is_told(other, told):
 
 
 def test_tables_that_not_all_have_measured_are_named():
-    others = [released(name, strategy="independent") for name in ("South", "West")]
+    others = [released(name, method="independent") for name in ("South", "West")]
     with pytest.raises(ValueError, match="No table was measured by all"):
         combine([NORTH, others[0]], engine="pgm")
     three = {**COLUMNS, "ill": Boolean()}
     parts = [table().assign(ill=True), table().assign(ill=table()["ward"].eq("A"))]
     found = [
-        measure(part, three, 5.0, holder=str(place), strategy="mst")
+        measure(part, three, 5.0, holder=str(place), method="mst+particles")
         for place, part in enumerate(parts)
     ]
     combined = combine(found, engine="pgm")
@@ -144,7 +137,8 @@ def test_other_things_than_releases_are_refused(releases):
 
 
 def test_the_engine_may_not_ask_for_more():
-    from sdv_privpgd import ParticleGradientDescent, ProtectedThreshold
+    from sdv_privpgd import ParticleGradientDescent
+    from sdv_privpgd.methods import ProtectedThreshold
 
     penalty = ProtectedThreshold({"age": 1.0}, b=0.2, weight=0.1)
     with pytest.raises(ValueError, match="protects a statistic"):

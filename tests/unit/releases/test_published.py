@@ -151,7 +151,7 @@ def test_our_own_noisy_tables_are_such_tables(tmp_path):
         "seen": Datetime(date(2020, 1, 1), date(2022, 12, 31)),
         "ill": Boolean(),
     }
-    fitted = fit_table(private, columns, 3.0, discovery_share=0, engine="pgm")
+    fitted = fit_table(private, columns, 3.0, discovery_share=0, method="privpgd+pgm")
     path = tmp_path / "tables.parquet"
     fitted.noisy_tables(path)
     found = from_tables(path, columns, publisher="us", engine="pgm")

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd import PrivPGD, Boolean, Categorical, Measured, Numerical, combine, measure
+from sdv_privpgd import Boolean, Categorical, Measured, Numerical, combine, measure
 from sdv_privpgd.damage import digest_of
+from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.privacy.queries import DependenceQuery
 
 COLUMNS = {
@@ -33,7 +34,7 @@ def table(num_rows=600, seed=0):
 
 @pytest.fixture(scope="module")
 def measured():
-    return measure(table(), COLUMNS, 1.0, holder="North", strategy=PrivPGD())
+    return measure(table(), COLUMNS, 1.0, holder="North", method=PrivPGD())
 
 
 @pytest.fixture
@@ -209,7 +210,7 @@ def test_a_file_needs_its_ending(measured, tmp_path):
 def test_what_pairs_depend_comes_back_and_two_holders_combine(strategy, tmp_path):
     releases = []
     for seed, holder in enumerate(["North", "South"]):
-        one = measure(table(2_000, seed), COLUMNS, 4.0, holder=holder, strategy=strategy)
+        one = measure(table(2_000, seed), COLUMNS, 4.0, holder=holder, method=strategy)
         read = Measured.load(one.save(tmp_path / f"{holder}.zip"))
         asked = [each.query for each in read.answers if isinstance(each.query, DependenceQuery)]
         assert asked == [each.query for each in one.answers if each.query in asked]

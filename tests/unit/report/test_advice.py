@@ -420,7 +420,8 @@ def test_noise_that_hides_relations_is_told(stddev, told):
 
 
 def test_pairs_that_were_too_many_are_counted():
-    from sdv_privpgd import PrivPGD, ParticleGradientDescent, fit_table
+    from sdv_privpgd import ParticleGradientDescent, fit_table
+    from sdv_privpgd.methods import PrivPGD
 
     rng = np.random.default_rng(0)
     codes = {name: rng.integers(0, 2, 900).astype(bool) for name in "abcd"}
@@ -432,8 +433,9 @@ def test_pairs_that_were_too_many_are_counted():
                 pd.DataFrame(codes),
                 columns,
                 5.0,
-                strategy=PrivPGD(most_pairs=most),
-                engine=ParticleGradientDescent(num_particles=200, epochs=2),
+                method=PrivPGD(
+                    most_pairs=most, engine=ParticleGradientDescent(num_particles=200, epochs=2)
+                ),
             )
         said = " ".join(done.warnings)
         assert ("of 6 pairs of columns were measured over a few groups" in said) == told

@@ -10,6 +10,7 @@ from small_engine import MaximumEntropy
 
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
@@ -21,7 +22,6 @@ from sdv_privpgd.report.figures import pair_matrix
 from sdv_privpgd.report.fit import pair_fits
 from sdv_privpgd.report.guarantee import most_caught
 from sdv_privpgd.report.release import release_page, release_report
-from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.synthesize.particles.particles import Particles
 
 # The public page

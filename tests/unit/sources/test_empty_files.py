@@ -80,7 +80,7 @@ def test_a_fit_of_a_folder_reads_past_an_empty_file_or_refuses_it(tmp_path):
     pd.DataFrame({"age": range(500)}).to_csv(tmp_path / "a.csv", index=False)
     columns = {"age": Numerical(0, 499, decimal_places=0)}
     (tmp_path / "b.csv").write_text("age\n")
-    assert fit_table(CsvFiles(tmp_path), columns, 1.0, engine="pgm").num_rows == 500
+    assert fit_table(CsvFiles(tmp_path), columns, 1.0, method="privpgd+pgm").num_rows == 500
     (tmp_path / "b.csv").write_bytes(b"")
     with pytest.raises(SourceError, match=r"b\.csv is empty"):
-        fit_table(CsvFiles(tmp_path), columns, 1.0, engine="pgm")
+        fit_table(CsvFiles(tmp_path), columns, 1.0, method="privpgd+pgm")

@@ -198,7 +198,7 @@ class TestTheFit:
         """Sets of text are walked in another order in each process: nothing may hang on it."""
         code = """
 import sys, pickle, hashlib, numpy as np
-from sdv_privpgd import PrivatePGM
+from sdv_privpgd.methods import PrivatePGM
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery

@@ -5,11 +5,11 @@ import pytest
 import torch
 from answers import margin, noisy_answers, number_of_rows
 
+from sdv_privpgd import MatchError, require_match
 from sdv_privpgd.domain import Domain, Grouping
-from sdv_privpgd.matching import MatchError, require_match
+from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery
-from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.synthesize.gem import GenerativeNetwork, first_weights, logits_of
 from sdv_privpgd.synthesize.goals import Goals
 from sdv_privpgd.synthesize.mixture import Mixture
