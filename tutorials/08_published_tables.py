@@ -26,7 +26,8 @@ import numpy as np
 import pandas as pd
 from survey import SCALES, load
 
-from sdv_privpgd import Boolean, Ordinal, ParticleGradientDescent, from_tables
+from sdv_privpgd import Boolean, Ordinal, from_tables
+from sdv_privpgd.methods import ParticleGradientDescent
 
 COLUMNS = ["rate_marriage", "age", "yrs_married", "religious", "educ", "affair"]
 CODEBOOK = {

@@ -29,8 +29,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd import Boolean, Categorical, Datetime, ParticleGradientDescent, fit_table
-from sdv_privpgd.methods import PrivPGD
+from sdv_privpgd import Boolean, Categorical, Datetime, fit_table
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 EPSILON, DELTA, VISITS = 1.0, 1e-6, 3
 DRUGS, WARDS = ["none", "tablets", "insulin"], ["medical", "surgery", "eyes"]

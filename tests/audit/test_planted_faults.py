@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from no_processes import NoProcesses
 
-from sdv_privpgd import Boolean, Categorical, Numerical, ParticleGradientDescent, audit_fit
+from sdv_privpgd import Boolean, Categorical, Numerical, audit_fit
 from sdv_privpgd.audit import door
 from sdv_privpgd.domain import Grouping
 from sdv_privpgd.fitting import door as fitting_door
@@ -24,6 +24,7 @@ from sdv_privpgd.methods import (
     Engine,
     EngineMethod,
     Independent,
+    ParticleGradientDescent,
     PrivatePGM,
     PrivPGD,
 )

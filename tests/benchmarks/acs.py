@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.experiment import apart, metered_fit, options, particles
-from sdv_privpgd import ParticleGradientDescent
 from sdv_privpgd.benchmark.meters import Stopwatch
 from sdv_privpgd.benchmark.tables import load
+from sdv_privpgd.methods import ParticleGradientDescent
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.metrics.pairs import covariance_error, mean_l1, mean_sw1

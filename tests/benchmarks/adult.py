@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.experiment import metadata_of, options, particles, parts_of
-from sdv_privpgd import ParticleGradientDescent, PrivPGDSynthesizer
+from sdv_privpgd import PrivPGDSynthesizer
 from sdv_privpgd.benchmark.declarations import TABLES
 from sdv_privpgd.benchmark.fits import columns_of, fit_dataset
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.methods import PrivPGD
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.methods.fixed import AllKWay, Independent
 from sdv_privpgd.metrics.pairs import mean_l1
 from sdv_privpgd.privacy.dataset import Dataset

@@ -143,7 +143,7 @@ def metadata_of(columns: Mapping[str, Mapping], **more: Any) -> Any:
 
 def particles(num_particles: int | None, **changes: Any) -> Any:
     """The default engine, with another number of particles if one is given."""
-    from sdv_privpgd import ParticleGradientDescent
+    from sdv_privpgd.methods import ParticleGradientDescent
 
     own = (
         {}

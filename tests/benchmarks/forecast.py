@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.experiment import options, parts_of
-from sdv_privpgd import ParticleGradientDescent
 from sdv_privpgd.benchmark.fits import columns_of
 from sdv_privpgd.benchmark.tables import rows_and_facts
 from sdv_privpgd.columns.encoding import encode_table
@@ -25,7 +24,7 @@ from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.foreseeing import outlook
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
-from sdv_privpgd.methods import PrivPGD
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.metrics.pairs import mean_l1
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.report.assumed import CONFIDENT

@@ -36,7 +36,7 @@ def stage_seconds(dataset, epsilon, num_particles, epochs):
     all epochs.
     """
     # Here, as the package imports torch only for those who fit.
-    from sdv_privpgd import ParticleGradientDescent
+    from sdv_privpgd.methods import ParticleGradientDescent
 
     engine = ParticleGradientDescent(num_particles=num_particles, epochs=2, enable_gpu=True)
     fit_dataset(dataset, epsilon, engine)

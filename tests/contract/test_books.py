@@ -9,8 +9,13 @@ import pytest
 import sdv_tables
 from small_synthesizers import boolean, new
 
-from sdv_privpgd import DifferentiablePenalty, PrivacyBudgetError, PrivPGDSynthesizer
-from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD, ProtectedThreshold
+from sdv_privpgd import PrivacyBudgetError, PrivPGDSynthesizer
+from sdv_privpgd.methods import (
+    DifferentiablePenalty,
+    ParticleGradientDescent,
+    PrivPGD,
+    ProtectedThreshold,
+)
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.privacy.curator import Curator
 

@@ -107,7 +107,8 @@ import sys
 for absent in ("sdv", "rdt", "sdmetrics", "opacus", "beartype"):
     sys.modules[absent] = None  # importing it raises ImportError
 import numpy as np
-from sdv_privpgd import ParticleGradientDescent, PrivacyLedger, pipeline
+from sdv_privpgd import PrivacyLedger, pipeline
+from sdv_privpgd.methods import ParticleGradientDescent
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator

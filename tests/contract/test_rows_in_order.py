@@ -14,21 +14,12 @@ from sdv.cag import Inequality
 from sdv.errors import InvalidDataError
 from visiting import COLUMNS, ORDER, transitions, visits
 
-from sdv_privpgd import (
-    Categorical,
-    Datetime,
-    Measured,
-    MSTSynthesizer,
-    ParticleGradientDescent,
-    combine,
-    fit_table,
-    measure,
-)
+from sdv_privpgd import Categorical, Datetime, Measured, MSTSynthesizer, combine, fit_table, measure
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.visits import Visits, time_after, time_between
 from sdv_privpgd.fitting.asking import asked
-from sdv_privpgd.methods import PrivPGD
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency

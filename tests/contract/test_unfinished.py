@@ -14,15 +14,9 @@ import pytest
 import sdv_tables
 from sdv.errors import InvalidDataError, NotFittedError, SamplingError
 
-from sdv_privpgd import (
-    AIMSynthesizer,
-    MSTSynthesizer,
-    ParticleGradientDescent,
-    PrivPGDSynthesizer,
-    fit_table,
-)
+from sdv_privpgd import AIMSynthesizer, MSTSynthesizer, PrivPGDSynthesizer, fit_table
 from sdv_privpgd.discovery.transcript import Asker
-from sdv_privpgd.methods import PrivPGD, ProtectedThreshold
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD, ProtectedThreshold
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.synthesize.particles import warmup
 from sdv_privpgd.synthesize.pgm import PrivatePGM
@@ -174,7 +168,7 @@ class TestWhatIsPaidForIsKept:
         penalty = ProtectedThreshold({"age": 1.0}, b=0.5, weight=0.5)
         synthesizer = PrivPGDSynthesizer(
             sdv_tables.metadata(), 1.0, public_domain=sdv_tables.PUBLIC_DOMAIN,
-            
+
             method=PrivPGD(
                 engine=ParticleGradientDescent(penalties=[penalty], num_particles=300)
             ),

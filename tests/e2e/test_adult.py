@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 from benchmarks.experiment import metadata_of, parts_of
 
-from sdv_privpgd import ParticleGradientDescent, PrivPGDSynthesizer
+from sdv_privpgd import PrivPGDSynthesizer
 from sdv_privpgd.benchmark.declarations import TABLES
 from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.methods import PrivPGD
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.metrics.pairs import mean_l1
 from sdv_privpgd.privacy.dataset import Dataset

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdv_privpgd import ParticleGradientDescent, PrivacyLedger, pipeline
+from sdv_privpgd import PrivacyLedger, pipeline
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.methods import ParticleGradientDescent
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset

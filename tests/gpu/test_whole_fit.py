@@ -10,7 +10,7 @@ from benchmarks.simulated import simulated_table
 from devices import DEVICES, skip_without
 from references.wasserstein import sliced_w1
 
-from sdv_privpgd import ParticleGradientDescent
+from sdv_privpgd.methods import ParticleGradientDescent
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger

@@ -119,7 +119,7 @@ class ParticleGradientDescent(Engine):
     targets: str = "denoised"
     projection: Projection = field(default_factory=default_projection)
     finish: ExchangeFinish | BatchedFinish | None = field(default_factory=ExchangeFinish)
-    penalties: tuple[Penalty, ...] = ()
+    penalties: Sequence[Penalty] = ()
     possible: Possible = field(default_factory=dict, compare=False)
     stratified: bool = True
     seed: int = 0

@@ -10,14 +10,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd import ParticleGradientDescent
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.fitting.foreseeing import is_quick, outlook
+from sdv_privpgd.fitting.foreseeing import outlook
 from sdv_privpgd.fitting.planning import planned
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
-from sdv_privpgd.methods import AIM, MST, AllKWay, Independent, PrivatePGM, PrivPGD
+from sdv_privpgd.methods import (
+    AIM,
+    MST,
+    AllKWay,
+    Independent,
+    ParticleGradientDescent,
+    PrivatePGM,
+    PrivPGD,
+)
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
 from sdv_privpgd.report.assumed import CONFIDENT
@@ -192,9 +199,9 @@ def test_no_pair_that_noise_alone_has_chosen_is_named():
 
 
 def test_a_curve_has_questions_of_its_own_only_where_that_is_quick():
-    assert all(map(is_quick, (MST(), AllKWay(), Independent())))
-    assert not is_quick(AIM())
-    assert not is_quick(AllKWay(degree=3))
+    assert all(method.is_quick for method in (MST(), AllKWay(), Independent()))
+    assert not AIM().is_quick
+    assert not AllKWay(degree=3).is_quick
     description = described(categories({"a": 2, "b": 3, "c": 2}))
     outlook = foretold(
         settings_of(method=AIM(rounds_per_attribute=1, engine="particles")), description, 500

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 import sdv_tables
 
-from sdv_privpgd import Boolean, Categorical, ParticleGradientDescent, PrivPGDSynthesizer, fit_table
+from sdv_privpgd import Boolean, Categorical, PrivPGDSynthesizer, fit_table
 from sdv_privpgd.audit.kept_file import file_checks
 from sdv_privpgd.audit.subjects import KeptTable
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
-from sdv_privpgd.methods import AllKWay, PrivPGD, ProtectedThreshold
+from sdv_privpgd.methods import AllKWay, ParticleGradientDescent, PrivPGD, ProtectedThreshold
 from sdv_privpgd.plugin.auditing import KeptFile
 from sdv_privpgd.privacy.composition import epsilon_in_all, raised
 from sdv_privpgd.privacy.ledger import PrivacyLedger

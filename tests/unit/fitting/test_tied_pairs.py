@@ -6,8 +6,8 @@ import pytest
 import sdv_tables
 from sdv.cag import Inequality
 
-from sdv_privpgd import Boolean, ParticleGradientDescent, PrivPGDSynthesizer, fit_table
-from sdv_privpgd.methods import PrivPGD
+from sdv_privpgd import Boolean, PrivPGDSynthesizer, fit_table
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 
 STAYS = {name: {"sdtype": "numerical"} for name in ("admitted", "discharged", "price", "age")}

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 import toy
 
-from sdv_privpgd import Bootstrap, ParticleGradientDescent, rubin
+from sdv_privpgd import Bootstrap, rubin
 from sdv_privpgd.domain import Domain, Grouping
 from sdv_privpgd.inference.bootstrap import bootstrap
 from sdv_privpgd.inference.imputation import imputations
 from sdv_privpgd.inference.refits import Refits, Rows
 from sdv_privpgd.inference.repeating import STAGE, repeated
 from sdv_privpgd.inference.simulating import Population, independent_rows, simulated_answers
-from sdv_privpgd.methods import PrivatePGM
+from sdv_privpgd.methods import ParticleGradientDescent, PrivatePGM
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.sampling.sampler import Sampler

@@ -137,8 +137,7 @@ def test_other_things_than_releases_are_refused(releases):
 
 
 def test_the_engine_may_not_ask_for_more():
-    from sdv_privpgd import ParticleGradientDescent
-    from sdv_privpgd.methods import ProtectedThreshold
+    from sdv_privpgd.methods import ParticleGradientDescent, ProtectedThreshold
 
     penalty = ProtectedThreshold({"age": 1.0}, b=0.2, weight=0.1)
     with pytest.raises(ValueError, match="protects a statistic"):

@@ -420,8 +420,8 @@ def test_noise_that_hides_relations_is_told(stddev, told):
 
 
 def test_pairs_that_were_too_many_are_counted():
-    from sdv_privpgd import ParticleGradientDescent, fit_table
-    from sdv_privpgd.methods import PrivPGD
+    from sdv_privpgd import fit_table
+    from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
     rng = np.random.default_rng(0)
     codes = {name: rng.integers(0, 2, 900).astype(bool) for name in "abcd"}

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from pages import ABOUT, EVIL, Reader, fitted, page_of, public_schema
 
-from sdv_privpgd import ParticleGradientDescent
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.tables import noisy_tables
@@ -23,6 +22,7 @@ from sdv_privpgd.methods import (
     Adaptive,
     AllKWay,
     GenerativeNetwork,
+    ParticleGradientDescent,
     PrivateGSD,
     PrivatePGM,
     PrivMRF,
@@ -30,6 +30,7 @@ from sdv_privpgd.methods import (
     PrivSyn,
     RelaxedProjection,
 )
+from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement

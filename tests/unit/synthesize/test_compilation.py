@@ -10,7 +10,7 @@ import pytest
 FITS = """
 import json, sys
 import numpy as np, torch
-from sdv_privpgd import ParticleGradientDescent
+from sdv_privpgd.methods import ParticleGradientDescent
 from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.domain import Domain

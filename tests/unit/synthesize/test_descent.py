@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.synthesize.engine import Engine, Model
@@ -298,10 +297,7 @@ def test_a_negative_number_of_rows_is_refused():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"method": PrivPGD(engine=ParticleGradientDescent(num_particles=0))},
-            "num_particles must be an integer of at least 1, got 0",
-        ),
+        ({"num_particles": 0}, "num_particles must be an integer of at least 1, got 0"),
         ({"epochs": -1}, "epochs must be an integer of at least 0, got -1"),
         ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0"),
         ({"mask_probability": 1.0}, r"mask_probability must lie in \[0, 1\), got 1.0"),
@@ -321,7 +317,7 @@ def test_a_descent_is_longer_where_nothing_moves_the_particles_afterwards():
     for changes, expected in (
         ({}, 30),
         ({"finish": None}, 100),
-        ({"method": PrivPGD(engine=ParticleGradientDescent(penalties=(penalty,)))}, 100),
+        ({"penalties": (penalty,)}, 100),
         ({"penalties": (penalty,), "epochs": 7}, 7),
     ):
         model = ParticleGradientDescent(**few, **changes).fit(DOMAIN, measured(joint()))

@@ -5,7 +5,7 @@ import pytest
 import torch
 from answers import margin, noisy_answers, number_of_rows
 
-from sdv_privpgd import MatchError, require_match
+from sdv_privpgd import MatchError
 from sdv_privpgd.domain import Domain, Grouping
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.privacy.measurement import Measurement
@@ -136,7 +136,7 @@ def test_cells_that_cannot_hold_rows_are_wanted_empty():
 @pytest.mark.parametrize("engine", [RelaxedProjection(), GenerativeNetwork()])
 def test_a_domain_that_memory_cannot_hold_is_refused_before_anything_is_spent(engine):
     with pytest.raises(MatchError, match="Ask for fewer components"):
-        require_match(Independent(), engine, Domain(("a",), (900_000,)))
+        Independent(engine=engine).require(Domain(("a",), (900_000,)))
     assert engine.refusal(DOMAIN, [("a",)]) is None
 
 
