@@ -27,14 +27,14 @@ def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFram
     """Fits all three, writes their pages and returns their scores, one column for each method."""
     real = load()
     same = {"epsilon": 1.0, "public_domain": PUBLIC_DOMAIN}
-    particles = {
-        **same,
-        "method": PrivPGD(engine=ParticleGradientDescent(num_particles=num_particles)),
-    }
     methods = {
-        "privpgd": PrivPGDSynthesizer(metadata(), **particles),
+        "privpgd": PrivPGDSynthesizer(
+            metadata(),
+            **same,
+            method=PrivPGD(engine=ParticleGradientDescent(num_particles=num_particles)),
+        ),
         "mst": MSTSynthesizer(metadata(), **same),
-        "independent": PrivPGDSynthesizer(metadata(), method="independent", **particles),
+        "independent": PrivPGDSynthesizer(metadata(), **same, method="independent"),
     }
     scores = {}
     for name, synthesizer in methods.items():

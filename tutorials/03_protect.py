@@ -18,15 +18,13 @@ from pathlib import Path
 
 import matplotlib
 
-from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
-
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import pandas as pd
 from survey import PUBLIC_DOMAIN, SCALES, load, metadata
 
 from sdv_privpgd import PrivPGDSynthesizer
-from sdv_privpgd.methods import ProtectedThreshold
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD, ProtectedThreshold
 
 # A row lies at the center of its cell in each column: code c of k is at (2 c + 1) / (2 k).
 THETA = {"rate_marriage": 1.0, "religious": 1.0, "yrs_married": 1.0}
