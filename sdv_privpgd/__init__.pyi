@@ -16,6 +16,7 @@ from .drafting.template import draft_domain as draft_domain
 from .drafting.types import draft_metadata as draft_metadata
 from .fitting.door import FittedTable as FittedTable
 from .fitting.door import fit_table as fit_table
+from .fitting.door import plan_table as plan_table
 from .fitting.halting import MisfitError as MisfitError
 from .inference.answers import Answer as Answer
 from .inference.answers import TableAnswer as TableAnswer

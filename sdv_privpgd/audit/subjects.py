@@ -87,7 +87,7 @@ class TableFit:
             seen |= of_rows(rows)
             seen["answers"] = of_answers(fitted.fitted.release)
             seen["books"] = fitted.ledger.to_json()
-            seen["discovered domain"] = repr(fitted.domain)
+            seen["discovered domain"] = repr(fitted.discovered_domain())
             seen["pages"] = repr(fitted.report().to_dict())
             own = fitted.fitted.description
             seen["plans"] = pickle.dumps((fitted.settings, own.declared))

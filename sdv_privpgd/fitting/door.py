@@ -14,6 +14,7 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.halting import CAN_GO_ON, MisfitError
 from sdv_privpgd.fitting.opening import opened
+from sdv_privpgd.fitting.planning import planned
 from sdv_privpgd.fitting.refining import Refinable, composed, gone
 from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.fitting.sampled import SampledTable
@@ -230,6 +231,40 @@ def fit_table(
     if said:  # what was said before the fit is not said again
         warnings.warn("\n- ".join((OPENING, *said)), stacklevel=2)
     return done
+
+
+def plan_table(
+    columns: Mapping[str, Mapping],
+    epsilon: float,
+    delta: float = 1e-5,
+    *,
+    num_rows: int,
+    **told: Any,
+) -> Report:
+    """Returns what ``fit_table`` would ask of so many rows, and how large its errors would be.
+
+    Public: no table is read and nothing is spent. The questions are put to rows of missing values.
+    What depends on answers (choices among pairs, domains that are discovered) will be others.
+    ``print`` shows the text; ``to_dict()`` has the numbers, ``save("plan.html")`` writes the page.
+
+    Args:
+        columns: As ``fit_table`` takes them.
+        epsilon: What the fit may spend.
+        delta: At this delta.
+        num_rows: How many rows the table has, about.
+        told: Other arguments of ``fit_table``, such as ``method``, but for ``after``.
+
+    Raises:
+        ValueError: As ``fit_table``, before it would read a row.
+
+    >>> from sdv_privpgd import Boolean, plan_table
+    >>> plan = plan_table({"ill": Boolean()}, epsilon=1.0, num_rows=5_000)
+    >>> [charge["what"] for charge in plan.to_dict()["ledger"]["charges"]]
+    ['number of rows', 'all 1-way marginals']
+    """
+    settings, description = asked(columns, epsilon, delta, **told)
+    check_match(settings, description)
+    return planned(settings, description, num_rows)
 
 
 def fit_opened(

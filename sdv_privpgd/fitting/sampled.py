@@ -1,15 +1,27 @@
 """Rows of a fitted model: what every fitted table can do, wherever its answers are from."""
 
-from dataclasses import dataclass
+import pickle
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.damage import require_sealed, seal, undamaged
 from sdv_privpgd.drafting.files import plain_domain, shortly
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.settings import check_count
 from sdv_privpgd.inference.concluding import Concluding
 from sdv_privpgd.pipeline import Release
+from sdv_privpgd.sampling.unmet import check_conditions, require_some
+
+if TYPE_CHECKING:
+    from sdv_privpgd.report.evaluation import Evaluation
+
+Own = TypeVar("Own", bound="SampledTable")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -31,27 +43,127 @@ class SampledTable(Concluding):
         """The number of rows, as far as it is known: noisy where it is private."""
         return self.fitted.num_rows
 
-    @property
-    def domain(self) -> dict[str, dict]:
-        """What was declared and what was found of each column, as ``fit_table`` takes it."""
+    def discovered_domain(self) -> dict[str, dict]:
+        """Returns what was declared and what was found of each column, as ``fit_table`` takes it.
+
+        Given to another fit, nothing has to be found again. ``write_domain`` keeps it in a file.
+        """
         return shortly(plain_domain(self.fitted.description.in_words, keeps=True))
 
-    def sample(self, num_rows: int | None = None) -> pd.DataFrame:
-        """The next synthetic rows: any number of them, at no cost.
+    def sample(
+        self, num_rows: int | None = None, *, where: Mapping[str, Any] | None = None
+    ) -> pd.DataFrame:
+        """Returns the next synthetic rows: any number of them, at no cost.
 
-        ``None`` gives as many as were fitted, as far as that is known, which is ``self.num_rows``.
+        Args:
+            num_rows: How many; ``None`` gives as many as were fitted, as far as that is known,
+                which is ``self.num_rows``.
+            where: What all rows have: by column a value, ``None`` for a missing one, or a
+                ``Between``. The other columns follow the model.
 
         Raises:
-            ValueError: For ``None``, if nothing was measured that says how many there are.
+            ValueError: For ``None``, if nothing was measured that says how many rows there are; for
+                columns that are not modelled, and for values that no row can have.
         """
         if num_rows is None:
             if self.num_rows is None:
                 raise ValueError("Nothing was measured: say how many rows, with num_rows.")
             num_rows = max(self.num_rows, 0)
         num_rows = check_count("num_rows", num_rows, least=0)
+        if where:
+            rows = pd.DataFrame(index=range(num_rows))
+            for name, value in where.items():
+                rows[name] = pd.Series([value] * num_rows, dtype=object)
+            return self.complete(rows)
         sampler = self.fitted.sampler
         columns = {} if sampler is None else sampler.take(num_rows)
         return pd.DataFrame(columns, index=None if columns else range(num_rows))
+
+    def complete(self, known_columns: pd.DataFrame) -> pd.DataFrame:
+        """Returns the given rows with synthetic values in the other columns.
+
+        They are exactly as private as the given rows. A row with a value that no row can have is
+        left out, with a warning that says why.
+
+        Args:
+            known_columns: The rows. A cell may be a ``Between``. They keep their index.
+
+        Raises:
+            ValueError: For columns that are not modelled, and if no row can be completed.
+        """
+        schema, sampler = self.fitted.schema, self.fitted.sampler
+        names = [column.name for column in schema.columns]
+        unknown = [name for name in known_columns if name not in names]
+        if unknown or sampler is None:
+            raise ValueError(f"{unknown!r} are no modelled columns: choose from {names!r}.")
+        check_conditions(known_columns, schema)
+        columns, met = sampler.meeting(known_columns)
+        unmet = require_some(known_columns, met, schema)
+        if unmet is not None:
+            warnings.warn(unmet, stacklevel=2)
+        return pd.DataFrame(columns).set_axis(known_columns.index[met], axis=0)
+
+    def evaluate(
+        self,
+        real_data: pd.DataFrame,
+        *,
+        label: str | None = None,
+        held_out: pd.DataFrame | None = None,
+        path: str | Path | None = None,
+    ) -> "Evaluation":
+        """Compares as many synthetic rows with the real table. Not private.
+
+        No budget covers the page, what is returned, or settings that are chosen by them. The rows
+        are the first of the sequence; where ``sample`` goes on does not change.
+
+        Args:
+            real_data: The real table.
+            label: A column that models learn to predict, from synthetic and from real rows.
+            held_out: Real rows that were not fitted, to judge what models have learned. Without
+                them a random fifth of the real table is set aside; the fit has seen it.
+            path: Where to write the page as well. Nothing is written without one.
+
+        Raises:
+            ValueError: If a modelled column is missing in the real table.
+        """
+        # Imported late: only this comparison needs scikit-learn and SDMetrics.
+        from sdv_privpgd.report.evaluation import compare
+
+        added = () if (visits := self.fitted.description.visits) is None else visits.added
+        schema = self.fitted.schema
+        own = tuple(column for column in schema.columns if column.name not in added)
+        schema = replace(schema, columns=own)
+        sampler = self.fitted.sampler
+        first = {} if sampler is None else sampler.first(len(real_data))
+        return compare(
+            schema,
+            _columns_of(real_data, schema),
+            {name: column for name, column in first.items() if name not in added},
+            label=label,
+            held_out=None if held_out is None else _columns_of(held_out, schema),
+            path=path,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Writes all of it to a file, which ``load`` reads. The file is as public as the rows."""
+        path = Path(path)
+        path.write_bytes(pickle.dumps(self))
+        seal(path)
+
+    @classmethod
+    def load(cls: type[Own], path: str | Path) -> Own:
+        """Returns what ``save`` wrote. Load no file of unknown origin: it may run any code.
+
+        Raises:
+            DamagedFileError: For a file that is another, or that has changed.
+        """
+        path = Path(path)
+        with undamaged(path, cls.__name__):
+            require_sealed(path)
+            found = pickle.loads(path.read_bytes())
+            if not isinstance(found, cls):
+                raise ValueError(f"it holds a {type(found).__name__}.")
+        return found
 
     def reset_sampling(self) -> None:
         """Starts the sequence of rows again."""
@@ -63,3 +175,11 @@ class SampledTable(Concluding):
 
     def _unseen(self) -> dict[str, float]:
         return self.fitted.unseen
+
+
+def _columns_of(table: pd.DataFrame, schema: Schema) -> dict[str, pd.Series]:
+    """The modelled columns of a real table."""
+    missing = [each.name for each in schema.columns if each.name not in table]
+    if missing:
+        raise ValueError(f"The real table has no columns {missing!r}, which are modelled.")
+    return {each.name: pd.Series(table[each.name]) for each in schema.columns}

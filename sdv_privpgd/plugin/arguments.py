@@ -11,10 +11,8 @@ from sdv.errors import SynthesizerInputError
 from sdv.metadata import Metadata
 from sdv.single_table.base import SYNTHESIZER_LOGGER
 
-from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.settings import check_count
-from sdv_privpgd.sampling.between import span
-from sdv_privpgd.sampling.conditions import ANYTHING, is_range, is_wanted
+from sdv_privpgd.sampling.conditions import ANYTHING, is_wanted
 
 _SDV_S_TRIES = 100
 
@@ -115,19 +113,6 @@ def as_one(conditions: Sequence[pd.DataFrame]) -> pd.DataFrame:
             for frame in frames
         ]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-
-
-def check_conditions(conditions: pd.DataFrame, schema: Schema) -> None:
-    """Raises ``ValueError`` for a range of values that says nothing about its column."""
-    modelled = {column.name: column for column in schema.columns}
-    for name, cells in conditions.items():
-        for between in cells.loc[is_range(cells)].unique():
-            if name not in modelled:
-                raise ValueError(
-                    f"Column {name!r} is generated: it has no values to choose from, so "
-                    f"{between!r} says nothing about it. Ask for one value instead."
-                )
-            span(modelled[str(name)], between)
 
 
 def refuse_retries(max_tries_per_batch: Any) -> None:

@@ -21,7 +21,6 @@ from sdv_privpgd.plugin import generators
 from sdv_privpgd.plugin.arguments import (
     as_one,
     batches,
-    check_conditions,
     column_names,
     given_over,
     log_event,
@@ -30,7 +29,7 @@ from sdv_privpgd.plugin.arguments import (
 from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.sampling.conditions import is_wanted
 from sdv_privpgd.sampling.stream import MOVING
-from sdv_privpgd.sampling.unmet import why_not
+from sdv_privpgd.sampling.unmet import check_conditions, require_some
 
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
@@ -150,11 +149,9 @@ class SampledRows(FittedState):
                     parts.append(table)
                     written(table)
                 start += size
-        if not met.all():
-            why = why_not(conditions.loc[~met], self._schema())
-            if not met.any():
-                raise ValueError(f"Unable to sample any rows for the given conditions. {why}")
-            warnings.warn(f"{met.sum()} of {len(met)} conditions can be met. {why}", stacklevel=3)
+        unmet = require_some(conditions, met, self._schema())
+        if unmet is not None:
+            warnings.warn(unmet, stacklevel=3)
         joined = _joined(parts)
         if ordered:
             joined.index = conditions.index[met]

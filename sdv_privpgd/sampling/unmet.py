@@ -1,4 +1,4 @@
-"""Why conditions cannot be met: the column at fault, and the values it can hold. Public."""
+"""Conditions that cannot be met: the column at fault, and the values it can hold. Public."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,11 +11,37 @@ from sdv_privpgd.columns.bins import BELOW_ONE, Categories
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.sampling.between import Between
-from sdv_privpgd.sampling.conditions import Wanted
+from sdv_privpgd.sampling.between import Between, span
+from sdv_privpgd.sampling.conditions import Wanted, is_range
 from sdv_privpgd.words import in_rows
 
 _SHOWN = 8
+
+
+def check_conditions(conditions: pd.DataFrame, schema: Schema) -> None:
+    """Raises ``ValueError`` for a range of values that says nothing about its column."""
+    modelled = {column.name: column for column in schema.columns}
+    for name, cells in conditions.items():
+        for between in cells.loc[is_range(cells)].unique():
+            if name not in modelled:
+                raise ValueError(
+                    f"Column {name!r} is generated: it has no values to choose from, so "
+                    f"{between!r} says nothing about it. Ask for one value instead."
+                )
+            span(modelled[str(name)], between)
+
+
+def require_some(conditions: pd.DataFrame, met: np.ndarray, schema: Schema) -> str | None:
+    """Returns a sentence on the conditions that cannot be met; ``None`` if all can.
+
+    Raises ``ValueError`` with the same sentence if none can be met.
+    """
+    if met.all():
+        return None
+    why = why_not(conditions.loc[~met], schema)
+    if not met.any():
+        raise ValueError(f"Unable to sample any rows for the given conditions. {why}")
+    return f"{met.sum()} of {len(met)} conditions can be met. {why}"
 
 
 def why_not(conditions: pd.DataFrame, schema: Schema) -> str:

@@ -75,13 +75,16 @@ def test_it_spends_what_was_asked_for_and_says_so(fitted, tmp_path):
 def test_what_was_found_can_be_declared(fitted):
     again = fit_table(
         visits(),
-        {name: {"sdtype": DECLARED[name].sdtype, **facts} for name, facts in fitted.domain.items()},
+        {
+            name: {"sdtype": DECLARED[name].sdtype, **facts}
+            for name, facts in fitted.discovered_domain().items()
+        },
         5.0,
         discovery_share=0.0,
     )
     looked = {charge.what for charge in again.ledger.charges}
     assert not any("fine grids" in what for what in looked)
-    assert again.domain == fitted.domain
+    assert again.discovered_domain() == fitted.discovered_domain()
 
 
 @pytest.mark.parametrize("strategy", [MST(), AIM(max_megabytes=5)], ids=repr)
@@ -98,7 +101,7 @@ def test_other_methods_come_through_the_same_door(strategy):
 def test_nothing_declared_is_found_privately():
     columns = {"ward": {"sdtype": "categorical"}, "age": Numerical()}
     found = fit_table(visits(20_000), columns, 2.0)
-    assert set(found.domain["ward"]["range_values"]) == {"A", "B", "C"}
+    assert set(found.discovered_domain()["ward"]["range_values"]) == {"A", "B", "C"}
     assert found.sample(500)["age"].between(10, 100).mean() > 0.95
 
 

@@ -41,7 +41,7 @@ def observed(private, columns):
     report = fitted.report()
     return {
         "rows": fitted.sample(300).to_csv(),
-        "domain": json.dumps(fitted.domain, default=str),
+        "domain": json.dumps(fitted.discovered_domain(), default=str),
         "report": fitted.privacy_report(),
         "numbers": report.to_dict() | {"date": "a day"},
         "page": re.sub(r"\d{4}-\d\d-\d\d", "a day", report.html()),
