@@ -42,6 +42,7 @@ class FittedTable(SampledTable, Refinable):
         ledger: What it spent.
         warnings: What is worth a look before the rows are used, a sentence each.
         date: When it was fitted.
+        name: The table's name.
 
     >>> import pandas as pd
     >>> from sdv_privpgd import Boolean
@@ -58,6 +59,7 @@ class FittedTable(SampledTable, Refinable):
     ledger: PrivacyLedger
     warnings: tuple[str, ...]
     date: str
+    name: str = "table"
 
     def report(self, path: str | Path | None = None) -> Report:
         """What was spent and how well the rows fit the noisy answers, as text, page and numbers.
@@ -76,14 +78,17 @@ class FittedTable(SampledTable, Refinable):
         >>> report.to_dict()["num_rows"]
         1000.0
         """
-        description = self.fitted.description
+        told = self.fitted.told
+        if told is None:
+            bins, seed = self.fitted.description.num_bins, self.settings.seed
+            told = {"num_bins": bins, "seed": seed}
         report = report_of(
             self.fitted,
             self.ledger,
             self.settings,
-            table="table",
+            table=self.name,
             date=self.date,
-            told={"num_bins": description.num_bins, "seed": self.settings.seed},
+            told=told,
             notes=self.warnings,
         )
         if path is not None:

@@ -17,20 +17,13 @@ class AnsweredQuestions(FittedState, Concluding):
     """What ``Concluding`` says of the last fit. Public."""
 
     def _released(self) -> tuple[Release | None, Schema]:
-        self._require_fitted()
-        fitted = self._model_of_table
-        assert fitted is not None
-        return fitted.release, fitted.schema
+        return self.fitted_table._released()
 
     def _unseen(self) -> dict[str, float]:
-        fitted = self._model_of_table
-        return {} if fitted is None else fitted.unseen
+        return self.fitted_table._unseen()
 
     def _refits(self) -> Refits:
-        self._require_fitted()
-        fitted = self._model_of_table
-        assert fitted is not None
-        return fitted.refits
+        return self.fitted_table._refits()
 
     @contextmanager
     def _shown_repeating(self, progress: Progress | None) -> Iterator[Progress]:

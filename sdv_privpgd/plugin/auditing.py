@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from sdv_privpgd.plugin.base import PrivateSynthesizer
 
 _FRESH = {
-    "_model_of_table": None,
-    "_warnings": (),
+    "_fitted_table": None,
     "_fitted": False,
     "_random_state_set": False,
     "_fitted_date": None,

@@ -24,7 +24,7 @@ from sdv_privpgd.domain import Domain
 from sdv_privpgd.drafting.template import named_by_text
 from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.fit import Fitted
+from sdv_privpgd.fitting.door import FittedTable
 from sdv_privpgd.fitting.settings import Settings, check_count, check_flag
 from sdv_privpgd.methods.importance import importance_of, weighed
 from sdv_privpgd.methods.method import Method
@@ -43,7 +43,7 @@ from sdv_privpgd.report.noise_advice import on_large_delta
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
 
-_STATE_VERSION = 9
+_STATE_VERSION = 10
 
 
 class PrivateSynthesizer(
@@ -135,8 +135,7 @@ class PrivateSynthesizer(
             locales=["en_US"] if locales is None else locales,
         )
         self._account = Account()
-        self._model_of_table: Fitted | None = None
-        self._warnings: tuple[str, ...] = ()
+        self._fitted_table: FittedTable | None = None
         self._dtypes: Mapping[str, Any] = {}
         self._gives_frames = False
         self._original_columns = pd.Index([])

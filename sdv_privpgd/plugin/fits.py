@@ -21,6 +21,7 @@ from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.damage import seal
 from sdv_privpgd.fitting.checks import check, check_match
 from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.door import FittedTable
 from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.planning import planned
 from sdv_privpgd.fitting.refining import asked_again
@@ -300,10 +301,16 @@ class FitsOfTables(FittedState):
         else:
             made = asked_again(fit, refines, table, progress)
         fitted = replace(made, told=self._told())
-        said = fitted.advice(fit.books.ledger)
+        ledger = fit.books.ledger
+        table_of_fit = FittedTable(
+            fitted=fitted,
+            settings=fit.settings,
+            ledger=ledger,
+            warnings=fitted.advice(ledger),
+            date="",  # that of SDV
+        )
         # What can fail has not failed: from here on the model is this fit's.
-        self._warnings = said
-        self._model_of_table, self._dtypes = fitted, fit.description.dtypes
+        self._fitted_table, self._dtypes = table_of_fit, fit.description.dtypes
         self._gives_frames, self._original_columns = names
         self._fitted = True
         self._random_state_set = False
@@ -316,6 +323,6 @@ class FitsOfTables(FittedState):
 
         ``but`` are sentences that were warned of before.
         """
-        said = [sentence for sentence in self._warnings if sentence not in but]
+        said = [sentence for sentence in self.warnings_ if sentence not in but]
         if said:
             warnings.warn("\n- ".join((OPENING, *said)), stacklevel=3)

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sdv_privpgd.columns.facts import without_domain
-from sdv_privpgd.drafting.files import plain_domain, shortly
-from sdv_privpgd.fitting.refining import on_several_releases
-from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.plugin.arguments import column_names
 from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.report.document import Report
@@ -39,22 +36,7 @@ class ShownFit(FittedState):
             path: Where to save it as well: the page, or the text (``.txt``) or the dictionary
                 (``.json``). Nothing is written without one.
         """
-        self._require_fitted()
-        fitted = self._model_of_table
-        assert fitted is not None
-        report = report_of(
-            fitted,
-            self.ledger,
-            # Those of the fit: they may have been changed since. Old files do not have them.
-            self._settings() if fitted.settings is None else fitted.settings,
-            table=str(self._table_name),
-            date=str(self._fitted_date),
-            told=self._told() if fitted.told is None else fitted.told,
-            notes=self._notes,
-        )
-        if path is not None:
-            report.save(path)
-        return report
+        return self.fitted_table.report(path)
 
     def evaluate(
         self,
@@ -78,36 +60,24 @@ class ShownFit(FittedState):
                 has seen it.
             path: Where to write the page as well. Nothing is written without one.
         """
-        # Imported late: only this comparison needs scikit-learn and SDMetrics.
-        from sdv_privpgd.report.evaluation import compare
-
         self._require_fitted()
-        schema, real = self._schema(), self._columns_of(real_data)
-        synthetic = {}
-        if self._sampler is not None and real:
-            first = self._sampler.first(len(next(iter(real.values()))))
-            synthetic = {name: column for name, column in first.items() if name in real}
-        modelled = {column.name for column in schema.columns}
+        modelled = [column.name for column in self._schema().columns]
         if label is None and isinstance(self.target, str) and self.target in modelled:
             label = self.target
-        return compare(
-            schema,
-            real,
-            synthetic,
+        return self.fitted_table.evaluate(
+            self._columns_of(real_data),
             label=label,
             held_out=None if held_out is None else self._columns_of(held_out),
             path=path,
         )
 
-    def _columns_of(self, data) -> "dict[str, pd.Series]":
+    def _columns_of(self, data) -> pd.DataFrame:
         """The modelled columns of a real table. Raises for one that does not fit."""
         self._open(data)
         table = data[self._table_name] if isinstance(data, dict) else data
         names = column_names(table)
-        return {
-            column.name: table.iloc[:, names.index(column.name)]
-            for column in self._schema().columns
-        }
+        modelled = [column.name for column in self._schema().columns]
+        return table.iloc[:, [names.index(name) for name in modelled]].set_axis(modelled, axis=1)
 
     def discovered_domain(self) -> dict[str, dict]:
         """The domain of the last fit: what was declared, and what was found privately. Public.
@@ -117,8 +87,7 @@ class ShownFit(FittedState):
         values that files cannot hold, such as times of the day. ``cut_points``
         and ``frequencies`` say where the cells of a column begin and how full they are.
         """
-        self._require_fitted()
-        found = shortly(plain_domain(self._description().in_words, keeps=True))
+        found = self.fitted_table.discovered_domain()
         return {name: found[name] for name in self._described if name in found}
 
     def value_sources(self) -> dict[str, str]:
@@ -136,7 +105,7 @@ class ShownFit(FittedState):
         too few, a delta that is too large: what noisy answers and settings say of it. Empty where
         nothing was noticed, and before a fit.
         """
-        return self._warnings
+        return () if self._fitted_table is None else self._fitted_table.warnings
 
     @property
     def estimated_num_rows(self) -> int | None:
@@ -152,14 +121,9 @@ class ShownFit(FittedState):
 
         ``warnings_`` are at its end. Before a fit it says what may be spent.
         """
-        return privacy_report(self.ledger, notes=self._notes)
-
-    @property
-    def _notes(self) -> tuple[str, ...]:
-        """What is worth a look, and what people are promised who are in several fits' tables."""
-        if self._release is None:
-            return self._warnings
-        return (*self._warnings, *on_several_releases(self.ledger, self._release.ledger))
+        if self._fitted_table is None:
+            return privacy_report(self.ledger)
+        return self.fitted_table.privacy_report()
 
     def get_loss_values(self) -> pd.DataFrame:
         """How far the particles were from the noisy tables after some epochs. Public.

@@ -14,7 +14,9 @@ from sdv.single_table.base import BaseSingleTableSynthesizer
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.door import FittedTable
 from sdv_privpgd.fitting.fit import Fitted
+from sdv_privpgd.fitting.refining import on_several_releases
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -24,7 +26,7 @@ from sdv_privpgd.sampling.visits import RowMaker
 class FittedState(BaseSingleTableSynthesizer, ABC):
     """A synthesizer's state, and what its parts ask of each other. All of it is public."""
 
-    _model_of_table: Fitted | None
+    _fitted_table: FittedTable | None
     """Of the last fit that succeeded."""
     dialect: Mapping[str, Any] = MappingProxyType({})
     """How the command line was told to read and write text. No cell decides it."""
@@ -36,7 +38,6 @@ class FittedState(BaseSingleTableSynthesizer, ABC):
     """Whether bars are shown."""
     _account: Account
     """The books of all fits, and what one that failed had paid for."""
-    _warnings: tuple[str, ...]
     _dtypes: Mapping[str, Any]
     """Those of the table that no cell chose."""
     _gives_frames: bool
@@ -49,6 +50,25 @@ class FittedState(BaseSingleTableSynthesizer, ABC):
         """Every charge of every fit of this object, exact. Public."""
         ledger = self._account.ledger
         return self._settings().ledger() if ledger is None else ledger
+
+    @property
+    def fitted_table(self) -> FittedTable:
+        """The fitted table, as ``fit_table`` returns it, with the books of all fits. Public."""
+        self._require_fitted()
+        assert self._fitted_table is not None
+        table, own = self._fitted_table, self._fitted_table.fitted.release
+        notes = () if own is None else on_several_releases(self.ledger, own.ledger)
+        return replace(
+            table,
+            ledger=self.ledger,
+            warnings=(*table.warnings, *notes),
+            date=str(self._fitted_date),
+            name=str(self._table_name),
+        )
+
+    @property
+    def _model_of_table(self) -> Fitted | None:
+        return None if self._fitted_table is None else self._fitted_table.fitted
 
     @property
     def _described(self) -> Mapping[str, Mapping]:
