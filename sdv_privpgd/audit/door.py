@@ -28,7 +28,7 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.door import FittedTable
 from sdv_privpgd.fitting.settings import Settings, check_count
-from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.page import Report
 from sdv_privpgd.select.strategy import Strategy
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.synthesize.pgm import PrivatePGM

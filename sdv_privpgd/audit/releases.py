@@ -17,7 +17,7 @@ from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.releases.measured import Measured
 from sdv_privpgd.releases.measuring import Measuring, questions
-from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.page import Report
 from sdv_privpgd.select.strategy import Strategy
 
 

@@ -13,7 +13,7 @@ from sdv_privpgd.fitting.foreseeing import outlook
 from sdv_privpgd.fitting.settings import Settings, check_count
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.noise_advice import on_delta
 from sdv_privpgd.report.plan import plan_report
 

@@ -12,7 +12,7 @@ from sdv_privpgd.fitting.refining import on_several_releases
 from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.plugin.arguments import column_names
 from sdv_privpgd.plugin.state import FittedState
-from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.synthesize.particles.particles import Particles
 

@@ -11,7 +11,7 @@ from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.releases.holders import Holder
 from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.assumed import CONFIDENT, About, assumed_section, facts_about
-from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.download import download_section
 from sdv_privpgd.report.fit import column_estimates, fit_sections
 from sdv_privpgd.report.guarantee import ledger_table

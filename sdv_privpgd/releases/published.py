@@ -29,7 +29,7 @@ from sdv_privpgd.releases.tidy_tables import (
     tidy_tables,
     without_missing,
 )
-from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.page import Report
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.words import listed
 

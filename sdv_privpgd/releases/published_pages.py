@@ -12,7 +12,7 @@ from sdv_privpgd.releases.pages import model_sections
 from sdv_privpgd.releases.tidy_tables import TidyTable
 from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.assumed import About, facts_about, facts_in_words
-from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.page import Facts, Items, Page, Section, Text, long_table
 from sdv_privpgd.report.privacy import WIDTH
 from sdv_privpgd.words import listed

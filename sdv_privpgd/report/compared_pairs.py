@@ -7,7 +7,7 @@ import numpy as np
 from sdv_privpgd.columns.labels import Names
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.metrics.values import CommonCells
-from sdv_privpgd.report.figures import heat_figure, pair_matrix
+from sdv_privpgd.report.figures import Heat, pair_matrix
 from sdv_privpgd.report.page import Figure, Grid, Section, Table, Text
 from sdv_privpgd.words import dates, number, share, short_number
 
@@ -26,11 +26,11 @@ def pairs_section(cells: Mapping[str, CommonCells], pairs: Mapping[Clique, float
     distances = list(pairs.values())
     domain = Domain(tuple(cells), tuple(map(len, cells.values())))
     columns = Names.plain(domain.attributes)
-    matrix = heat_figure(
-        ("column", "column"),
-        columns,
-        columns,
-        pair_matrix(domain, pairs),
+    matrix = Heat(
+        titles=("column", "column"),
+        rows=columns,
+        columns=columns,
+        values=pair_matrix(domain, pairs),
         largest=max(distances),
         unit="distance",
     )
@@ -48,7 +48,6 @@ def pairs_section(cells: Mapping[str, CommonCells], pairs: Mapping[Clique, float
                         "Distance of the synthetic rows from the real ones",
                         f"{len(distances):,} pairs, mean {share(float(np.mean(distances)))}, "
                         f"largest {share(max(distances))}.",
-                        "matrix",
                         matrix,
                     )
                 ],
@@ -99,15 +98,15 @@ def _maps(first: CommonCells, second: CommonCells, distance: float) -> list[Figu
             if diverging
             else f"Share of rows in each of {table.size:,} cells, at most {share(top)}"
         )
-        heat = heat_figure(
-            (first.column.name, second.column.name),
-            rows,
-            columns,
-            table,
+        heat = Heat(
+            titles=(first.column.name, second.column.name),
+            rows=rows,
+            columns=columns,
+            values=table,
             largest=limit,
             diverging=diverging,
         )
-        figures.append(Figure(f"{title}: {what}", f"{summary}.", "heat", heat))
+        figures.append(Figure(f"{title}: {what}", f"{summary}.", heat))
     return figures
 
 

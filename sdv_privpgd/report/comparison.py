@@ -8,7 +8,7 @@ from sdv_privpgd.domain import Clique
 from sdv_privpgd.metrics.outside import Outside
 from sdv_privpgd.metrics.values import CommonCells
 from sdv_privpgd.report.compared_pairs import common_names, pairs_section
-from sdv_privpgd.report.figures import shares_figure
+from sdv_privpgd.report.figures import Bars
 from sdv_privpgd.report.page import (
     Facts,
     Figure,
@@ -127,9 +127,15 @@ def _columns_section(cells: Mapping[str, CommonCells]) -> Section:
     figures = []
     for name, each in worst:
         real, synthetic = each.shares
-        description = shares_figure(name, common_names(each), synthetic, real, "real")
+        picture = Bars(
+            title=name,
+            names=common_names(each),
+            synthetic=synthetic,
+            other=real,
+            other_name="real",
+        )
         summary = f"Distance {share(each.distance)}, {len(each)} cells."
-        figures.append(Figure(name, summary, "small", description))
+        figures.append(Figure(name, summary, picture))
     numeric = [
         each for _, each in worst if each.numbers is not None and all(map(len, each.numbers))
     ]

@@ -18,8 +18,8 @@ from sdv_privpgd.report.assumed import CONFIDENT
 from sdv_privpgd.report.fit import ColumnEstimate
 from sdv_privpgd.report.page import Part, Section, Text
 
-_MOST_CELLS = 300_000
-"""Cells in a file of pairs: some 2 MB in a page."""
+_MOST_CELLS = 40_000
+"""Cells in a file of pairs: at most half a megabyte in a page."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def tables_csv(release: Release, schema: Schema, kinds: list[str]) -> bytes:
     """The noisy tables of at most two columns, as ``noisy_tables`` writes them, packed."""
     frame = noisy_tables(release, schema, kinds=kinds, most=2)
     # Without a time of packing: pages of the same answers are the same.
-    return gzip.compress(_csv(frame), compresslevel=6, mtime=0)
+    return gzip.compress(_csv(frame), mtime=0)
 
 
 def _csv(frame: pd.DataFrame) -> bytes:

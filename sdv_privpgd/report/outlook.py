@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from sdv_privpgd.report.expected import Curve, Outlook, of_rows
-from sdv_privpgd.report.figures import curve_figure
+from sdv_privpgd.report.figures import Curves
 from sdv_privpgd.report.page import Figure, Grid, Part, Section, Table, Text, long_table
 from sdv_privpgd.report.privacy import WIDTH
 from sdv_privpgd.words import in_rows, listed
@@ -185,8 +185,7 @@ def _figures(name: str, curve: Curve, outlook: Outlook) -> list[Figure]:
             f"Shares of a column, over {axis}",
             f"95 of 100 shares are within: on average {_of_100(curve.column[0])} points at "
             f"{_at(name, curve.at[0])}, {_of_100(curve.column[-1])} at {_at(name, curve.at[-1])}.",
-            "heat",
-            curve_figure(axis, curve.at, chosen),
+            Curves(title=axis, at=curve.at, lines=chosen),
         )
     ]
     if curve.pair:
@@ -200,8 +199,7 @@ def _figures(name: str, curve: Curve, outlook: Outlook) -> list[Figure]:
                 f"Noise puts elsewhere, on average over pairs: {_of_100(curve.pair[0])} % of the "
                 f"rows at {_at(name, curve.at[0])}, {_of_100(curve.pair[-1])} % at "
                 f"{_at(name, curve.at[-1])}.",
-                "heat",
-                curve_figure(axis, curve.at, lines),
+                Curves(title=axis, at=curve.at, lines=lines),
             )
         )
     return found

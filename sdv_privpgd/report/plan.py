@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from textwrap import wrap
 
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.report.document import Report
 from sdv_privpgd.report.expected import Outlook
 from sdv_privpgd.report.guarantee import ledger_table
 from sdv_privpgd.report.outlook import outlook_lines, outlook_section
-from sdv_privpgd.report.page import Facts, Page, Section, Text
+from sdv_privpgd.report.page import Facts, Page, Report, Section, Text
 from sdv_privpgd.report.privacy import WIDTH, events
 from sdv_privpgd.words import in_rows
 

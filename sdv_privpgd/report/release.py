@@ -9,13 +9,12 @@ from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.assumed import About, assumed_section, facts_about, subject
-from sdv_privpgd.report.document import Report
 from sdv_privpgd.report.download import download_section
 from sdv_privpgd.report.fit import column_estimates, fit_sections
 from sdv_privpgd.report.guarantee import guarantee_parts, ledger_section, meaning_section
 from sdv_privpgd.report.hidden import hidden_section
 from sdv_privpgd.report.methods import methods_section
-from sdv_privpgd.report.page import Items, Page, Section
+from sdv_privpgd.report.page import Items, Page, Report, Section
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.report.visits import visits_sections
 
