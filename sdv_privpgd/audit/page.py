@@ -8,8 +8,7 @@ from textwrap import wrap
 from sdv_privpgd.audit.checks import Check, failed
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.report.page import Report
-from sdv_privpgd.report.page import Facts, Items, Page, Section, Table, Text
+from sdv_privpgd.report.page import Facts, Items, Page, Report, Section, Table, Text
 from sdv_privpgd.report.privacy import WIDTH
 
 _WHAT = {

@@ -17,7 +17,7 @@ from sdv_privpgd.privacy.queries import Adjacency, CountQuery
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.releases.measured import described, plain_words
 from sdv_privpgd.releases.modelling import ModelledTables, modelled
-from sdv_privpgd.releases.published_pages import (
+from sdv_privpgd.releases.pages import (
     PublishedTable,
     published_report,
     published_text,

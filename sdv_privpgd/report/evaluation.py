@@ -21,9 +21,14 @@ from sdv_privpgd.metrics import l1_by_pair, scores
 from sdv_privpgd.metrics.outside import outside
 from sdv_privpgd.metrics.reading import Described
 from sdv_privpgd.metrics.values import CommonCells, as_codes, common_cells
-from sdv_privpgd.report.comparison import BANNER, comparison_page
+from sdv_privpgd.report.comparison import (
+    BANNER,
+    Useful,
+    comparison_page,
+    useful_lines,
+    useful_scores,
+)
 from sdv_privpgd.report.page import Report, checked_ending
-from sdv_privpgd.report.useful import Useful, useful_lines, useful_scores
 from sdv_privpgd.words import share
 
 _WORST = 12

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from xml.etree import ElementTree
 
 import numpy as np
@@ -26,7 +26,7 @@ _LONGEST_TICK, _LONGEST_TITLE = 14, 36
 _FONT, _LETTER = 11, 6.6
 """The size of letters in pixels, and how wide one of them is."""
 
-_STYLE = {
+_STYLE: Any = {
     "axes.edgecolor": _LINE,
     "axes.labelcolor": _INK,
     "axes.labelpad": 6,
@@ -126,7 +126,7 @@ class Heat:
     ``titles`` name the rows and the columns, ``unit`` the values.
     """
 
-    titles: tuple[str, str]
+    titles: Sequence[str]
     rows: Names
     columns: Names
     values: np.ndarray
@@ -282,7 +282,7 @@ def _slim(text: str, label: str) -> str:
 
 def _axes(
     figure: "Figure",
-    titles: tuple[str, str],
+    titles: Sequence[str],
     x: Mapping[float, str],
     *,
     left: float,

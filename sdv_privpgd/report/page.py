@@ -209,6 +209,11 @@ class Section:
         return f"<section><h2>{escape(self.heading)}</h2>{shown}</section>"
 
 
+def read_first(notes: Sequence[str]) -> list[Section]:
+    """The section at the head of a page, if there is something to look at."""
+    return [Section("Read this first", [Items(notes)])] if notes else []
+
+
 @dataclass(frozen=True, kw_only=True)
 class Page:
     """A page, with a ``banner`` that stays in sight while scrolling, if it has one."""

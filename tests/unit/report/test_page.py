@@ -21,7 +21,7 @@ from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
 from sdv_privpgd.report.assumed import facts_in_words
 from sdv_privpgd.report.figures import pair_matrix
 from sdv_privpgd.report.fit import pair_fits
-from sdv_privpgd.report.guarantee import most_caught
+from sdv_privpgd.report.privacy import most_caught
 from sdv_privpgd.report.release import release_page, release_report
 from sdv_privpgd.select.all_pairs import AllPairs
 from sdv_privpgd.synthesize.particles.particles import Particles
