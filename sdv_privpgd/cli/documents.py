@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sdv_privpgd._lazy import is_there
 from sdv_privpgd.cli.saying import CommandError, reason, say
 from sdv_privpgd.damage import DamagedFileError, undamaged
 
@@ -34,15 +35,32 @@ def read_metadata(path: Path) -> "Metadata":
     """Reads SDV's metadata of one table."""
     from sdv.metadata import Metadata
 
-    facts = read_json(path)
-    if isinstance(facts, dict) and "tables" not in facts:
-        facts = {"tables": {_TABLE: facts}}
-    _require_sdtypes(path, facts)
+    facts = _read_tables(path)
     try:
         return Metadata.load_from_dict(facts)
     except Exception as error:  # noqa: BLE001 - public as well, whatever SDV raises
         text = " ".join(str(error).split())
         raise CommandError(f"{path} is not SDV's metadata: {text}") from None
+
+
+def described_in(path: Path) -> dict[str, Any]:
+    """What SDV's metadata says of one table. SDV checks it where it is installed."""
+    facts = read_metadata(path).to_dict() if is_there("sdv") else _read_tables(path)
+    tables = list(facts["tables"].values()) if isinstance(facts, dict) else []
+    if len(tables) != 1:
+        raise CommandError(f"The metadata must be of one table, not of {len(tables)}.")
+    if not isinstance(tables[0], dict) or not isinstance(tables[0].get("columns"), dict):
+        raise CommandError(f"{path} is not SDV's metadata: it has no columns.")
+    return tables[0]
+
+
+def _read_tables(path: Path) -> Any:
+    """The JSON of SDV's metadata, that of one table alone as the only one of several."""
+    facts = read_json(path)
+    if isinstance(facts, dict) and "tables" not in facts:
+        facts = {"tables": {_TABLE: facts}}
+    _require_sdtypes(path, facts)
+    return facts
 
 
 def _require_sdtypes(path: Path, facts: Any) -> None:

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from sdv_privpgd._lazy import need
 from sdv_privpgd.columns.labels import Names
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.words import share
@@ -236,6 +237,7 @@ def _svg(size: tuple[int, int], label: str, draw: "Callable[[Figure], None]") ->
     Nothing of a user's style reaches it, nor a date, so that pages of the same answers are the
     same.
     """
+    need("A picture", "matplotlib")
     import matplotlib as mpl
     from matplotlib import style
     from matplotlib.backends.backend_svg import FigureCanvasSVG

@@ -125,9 +125,8 @@ class Figure:
         try:
             shown = self.picture.svg(f"{self.title}. {self.summary}")
             numbers = [Fold("The numbers", numbers)]
-        except ImportError:
-            lacking = "There is no picture without matplotlib: pip install 'sdv-privpgd[report]'."
-            shown = Text(lacking, quiet=True).html()
+        except ImportError as error:
+            shown = Text(str(error), quiet=True).html()
         return (
             f"<figure><h3>{escape(self.title)}</h3>{shown}"
             f"<figcaption>{escape(self.summary)}</figcaption>"
