@@ -192,6 +192,7 @@ def _page(
             Text(_lead(facts)),
             Text(f"Strategy: {facts['strategy']}. Engine: {facts['engine']}."),
             Text(_chance(chance)),
+            Text(f"By sdv-privpgd {version('sdv-privpgd')}, {date.today().isoformat()}.", True),
         ],
         sections=[
             *(
@@ -202,15 +203,6 @@ def _page(
                 for layer in layers
             ),
             Section("What the audit cannot see", [Items(_UNSEEN)]),
-            Section(
-                "Written by",
-                [
-                    Text(
-                        f"sdv-privpgd {version('sdv-privpgd')}, {date.today().isoformat()}.",
-                        quiet=True,
-                    )
-                ],
-            ),
         ],
     )
 

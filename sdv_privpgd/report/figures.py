@@ -40,10 +40,8 @@ _STYLE: Any = {
     "xtick.bottom": False,
     "xtick.color": _INK,
     "xtick.major.pad": 6,
-    "xtick.minor.bottom": False,
     "ytick.color": _INK,
     "ytick.left": False,
-    "ytick.minor.left": False,
 }
 
 Numbers = tuple[Sequence[str], Sequence[Sequence[str]]]
@@ -100,7 +98,7 @@ class Bars:
         axes = _axes(figure, (self.title, "share of rows"), _ticks(self.names, 7), left=58)
         axes.set_xlim(-0.5, max(len(codes), 1) - 0.5)
         axes.set_ylim(low, high or 1.0)
-        axes.yaxis.set_major_locator(_ticker().MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+        axes.locator_params(axis="y", nbins=6, steps=[1, 2, 2.5, 5, 10])
         axes.yaxis.set_major_formatter(
             lambda part, _: f"{_part(round(part, 9))} %".replace("-", "−")
         )
@@ -195,29 +193,25 @@ class Curves:
         return _svg((400, 310), label, self._draw)
 
     def _draw(self, figure: "Figure") -> None:
-        ticks = {point: f"{point:,g}" for point in self.at}
-        axes = _axes(figure, (self.title, "of rows"), ticks, left=62, above=26, is_log=True)
-        axes.set_yscale("log")
-        for place, (name, errors) in enumerate(self.lines.items()):
+        places = np.log10(self.at)
+        ticks = {place: f"{point:,g}" for place, point in zip(places, self.at, strict=True)}
+        axes = _axes(figure, (self.title, "of rows"), ticks, left=62, above=26)
+        for number, (name, errors) in enumerate(self.lines.items()):
+            drawn = np.minimum(errors, 1.0)
             axes.plot(
-                self.at,
-                np.minimum(errors, 1.0),
-                color=_SYNTHETIC if place else _OTHER,
-                linestyle=("-", "--", ":")[place % 3],
+                places,
+                np.log10(drawn, where=drawn > 0, out=np.full(len(drawn), np.nan)),
+                color=_SYNTHETIC if number else _OTHER,
+                linestyle=("-", "--", ":")[number % 3],
                 marker="o",
                 markersize=4,
                 label=_cut(name),
                 clip_on=False,
             )
-        least, most = (end(axes.get_ylim()) for end in (min, max))
-        marks = [
-            digit * 10.0**power
-            for power in range(-9, 1)
-            for digit in (1, 2, 5)
-            if least <= digit * 10.0**power <= most
-        ]
-        axes.set_yticks(marks, [f"{100 * mark:g} %" for mark in marks])
-        axes.yaxis.set_minor_locator(_ticker().NullLocator())
+        least, most = axes.get_ylim()
+        marks = [digit * 10.0**power for power in range(-15, 1) for digit in (1, 2, 5)]
+        marks = [mark for mark in marks if least <= np.log10(mark) <= most]
+        axes.set_yticks(np.log10(marks), [f"{100 * mark:g} %" for mark in marks])
         axes.grid(color=_LINE, linewidth=0.7, clip_on=False)
         figure.legend(loc="upper left", ncols=3, labelcolor=_INK, borderaxespad=0.2)
 
@@ -290,7 +284,6 @@ def _axes(
     left: float,
     right: float = 8,
     above: float = 8,
-    is_log: bool = False,
 ) -> "Axes":
     """Axes in a frame that is as wide as their ticks need; letters of its titles fit."""
     width, height = figure.get_size_inches() * figure.dpi
@@ -303,9 +296,6 @@ def _axes(
         (left / width, below / height, (width - left - right) / width,
          (height - below - above) / height)
     )  # fmt: skip
-    if is_log:
-        axes.set_xscale("log")
-        axes.xaxis.set_minor_locator(_ticker().NullLocator())
     end = {"ha": "right", "va": "center" if turn == 90 else "top", "rotation_mode": "anchor"}
     turned = {"rotation": turn, **end} if turn else {}
     axes.set_xticks(list(x), list(x.values()), fontsize=size, **turned)
@@ -339,12 +329,6 @@ def _paths(axes: "Axes", shapes: Sequence, color: str, width: float = 0) -> None
 def _box(code: int, value: float) -> list[tuple[float, float]]:
     low, high = code - 0.425, code + 0.425
     return [(low, 0), (low, value), (high, value), (high, 0)]
-
-
-def _ticker():
-    from matplotlib import ticker
-
-    return ticker
 
 
 def _ticks(names: Names, most: int) -> dict[float, str]:
