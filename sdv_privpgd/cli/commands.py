@@ -143,8 +143,8 @@ def draft_domain(arguments: Namespace) -> None:
             metadata = {} if metadata_out is None else _drafted_metadata(source)
             unknown = [name for name, dtype in source.items() if dtype is None]
         else:
-            source = described_in(arguments.metadata)
-            metadata, unknown = {"tables": {"table": source}}, []
+            source = metadata = described_in(arguments.metadata)
+            unknown = []
         try:
             domain = sdv_privpgd.draft_domain(source)
         except ValueError as error:  # of a dtype that has no sdtype

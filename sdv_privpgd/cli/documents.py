@@ -44,14 +44,15 @@ def read_metadata(path: Path) -> "Metadata":
 
 
 def described_in(path: Path) -> dict[str, Any]:
-    """What SDV's metadata says of one table. SDV checks it where it is installed."""
+    """SDV's metadata of one table as a dictionary. SDV checks it where it is installed."""
+    from sdv_privpgd.drafting.template import table_of
+
     facts = read_metadata(path).to_dict() if is_there("sdv") else _read_tables(path)
-    tables = list(facts["tables"].values()) if isinstance(facts, dict) else []
-    if len(tables) != 1:
-        raise CommandError(f"The metadata must be of one table, not of {len(tables)}.")
-    if not isinstance(tables[0], dict) or not isinstance(tables[0].get("columns"), dict):
-        raise CommandError(f"{path} is not SDV's metadata: it has no columns.")
-    return tables[0]
+    try:
+        table_of(facts)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise CommandError(f"{path} is not SDV's metadata: {error}") from None
+    return facts
 
 
 def _read_tables(path: Path) -> Any:

@@ -181,22 +181,6 @@ class ShownFit(FittedState):
             )
         return pd.DataFrame({"Epoch": list(model.losses), "Loss": list(model.losses.values())})
 
-    def get_loss_values_plot(self, title: str = "PrivPGD loss function"):
-        """A plotly figure of ``get_loss_values``."""
-        # Imported late: a second, which only this plot needs.
-        import plotly.express as px
-
-        losses = self.get_loss_values()
-        return px.line(
-            losses,
-            x="Epoch",
-            y="Loss",
-            title=title,
-            markers=True,
-            log_y=True,
-            template="plotly_white",
-        )
-
     def get_info(self) -> dict:
         """SDV's facts about the synthesizer, and the epsilon and delta that its fits spent."""
         ledger = self.ledger

@@ -17,7 +17,7 @@ from sdv_privpgd.metrics.outside import Outside
 from sdv_privpgd.metrics.reading import Described
 from sdv_privpgd.metrics.usefulness import usefulness
 from sdv_privpgd.metrics.values import CommonCells
-from sdv_privpgd.report.figures import Bars, Heat, pair_matrix
+from sdv_privpgd.report.figures import Bars, Heat, pair_heat
 from sdv_privpgd.report.page import (
     Facts,
     Figure,
@@ -181,15 +181,6 @@ def pairs_section(cells: Mapping[str, CommonCells], pairs: Mapping[Clique, float
     ]
     distances = list(pairs.values())
     domain = Domain(tuple(cells), tuple(map(len, cells.values())))
-    columns = Names.plain(domain.attributes)
-    matrix = Heat(
-        titles=("column", "column"),
-        rows=columns,
-        columns=columns,
-        values=pair_matrix(domain, pairs),
-        largest=max(distances),
-        unit="distance",
-    )
     return Section(
         "Columns in pairs",
         [
@@ -204,7 +195,7 @@ def pairs_section(cells: Mapping[str, CommonCells], pairs: Mapping[Clique, float
                         "Distance of the synthetic rows from the real ones",
                         f"{len(distances):,} pairs, mean {share(float(np.mean(distances)))}, "
                         f"largest {share(max(distances))}.",
-                        matrix,
+                        pair_heat(domain, pairs, max(distances)),
                     )
                 ],
             ),

@@ -168,7 +168,7 @@ class Heat:
         bar.imshow(scale, origin="lower", extent=(0, 1, low, high), **colors)
         bar.set(xticks=[])
         bar.tick_params(labelleft=False, labelright=True)
-        bar.set_yticks(_root(marks), [_signed_share(mark) for mark in marks])
+        bar.set_yticks(_root(marks), ["−" * (mark < 0) + share(abs(mark)) for mark in marks])
         figure.text(1 - 4 / width, 1 - 6 / height, self.unit, color=_INK, ha="right", va="top")
         _bare(bar)
 
@@ -223,6 +223,15 @@ def pair_matrix(domain: Domain, values: Mapping[Clique, float]) -> np.ndarray:
         first, second = domain.axes(clique)
         matrix[first, second] = matrix[second, first] = value
     return matrix
+
+
+def pair_heat(domain: Domain, values: Mapping[Clique, float], largest: float) -> Heat:
+    """The pairs' values, which are distances, as colors."""
+    names, matrix = Names.plain(domain.attributes), pair_matrix(domain, values)
+    titles = ("column", "column")
+    return Heat(
+        titles=titles, rows=names, columns=names, values=matrix, largest=largest, unit="distance"
+    )
 
 
 def _svg(size: tuple[int, int], label: str, draw: "Callable[[Figure], None]") -> str:
@@ -341,10 +350,6 @@ def _cut(text: str, most: int = _LONGEST_TICK) -> str:
     """A text of one line that is short enough, of letters that a picture can have."""
     plain = "".join(letter if letter.isprintable() else "�" for letter in text)
     return plain if len(plain) <= most else plain[: most - 1] + "…"
-
-
-def _signed_share(value: float) -> str:
-    return f"−{share(-value)}" if value < 0 else share(value)
 
 
 def _part(value: float) -> str:

@@ -20,7 +20,7 @@ from sdv_privpgd.estimate.noisy_tables import (
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.report.assumed import CONFIDENT
-from sdv_privpgd.report.figures import Bars, Heat, pair_matrix
+from sdv_privpgd.report.figures import Bars, Heat, pair_heat
 from sdv_privpgd.report.page import Figure, Grid, Part, Section, Table, Text, long_grid, long_table
 from sdv_privpgd.words import in_rows, share
 
@@ -206,19 +206,11 @@ def _pairs_section(domain: Domain, fits: Sequence[PairFit], names: Mapping[str, 
     distances = {fit.clique: min(fit.distance, 1.0) for fit in fits}
     expected = {fit.clique: min(fit.expected, 1.0) for fit in fits}
     largest = max(*distances.values(), *expected.values())
-    columns = Names.plain(domain.attributes)
     matrices = [
         Figure(
             title,
             f"{len(fits):,} pairs, mean {share(float(np.mean(list(values.values()))))}.",
-            Heat(
-                titles=("column", "column"),
-                rows=columns,
-                columns=columns,
-                values=pair_matrix(domain, values),
-                largest=largest,
-                unit="distance",
-            ),
+            pair_heat(domain, values, largest),
         )
         for title, values in (
             ("Distance of the synthetic rows from the noisy answers", distances),

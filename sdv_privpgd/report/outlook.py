@@ -20,7 +20,6 @@ from sdv_privpgd.report.page import (
     Part,
     Report,
     Section,
-    Table,
     Text,
     long_table,
 )
@@ -255,9 +254,6 @@ def outlook_section(outlook: Outlook) -> Section:
     curves = _curves(outlook)
     figures = [figure for name, curve in curves for figure in _figures(name, curve, outlook)]
     parts += [Grid("wide", figures)] if figures else []
-    for name, curve in curves:
-        header, *body = _points(name, curve, outlook)
-        parts.append(Table(f"Errors over {name}", header, body))
     return Section(heading(outlook), parts)
 
 

@@ -224,7 +224,9 @@ class Page:
 
     def html(self) -> str:
         """The whole document. It asks for nothing over a network and runs nothing."""
-        banner = "" if self.banner is None else _banner(self.banner)
+        banner = ""
+        if self.banner is not None:
+            banner = f'<div class="banner" role="note"><span>{escape(self.banner)}</span></div>'
         parts = "".join(part.html() for part in (*self.lead, *self.sections))
         style = (resources.files("sdv_privpgd.report") / "page.css").read_text(encoding="utf-8")
         return (
@@ -242,10 +244,6 @@ class Page:
         path = Path(path)
         path.write_text(self.html(), encoding="utf-8")
         return path
-
-
-def _banner(text: str) -> str:
-    return f'<div class="banner" role="note"><span>{escape(text)}</span></div>'
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

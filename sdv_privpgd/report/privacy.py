@@ -292,7 +292,7 @@ def meaning_section(ledger: PrivacyLedger) -> Section:
 
 def ledger_section(ledger: PrivacyLedger) -> Section:
     """Each use of the budget, and the limits of the promise."""
-    other = next(member for member in Adjacency if member is not ledger.adjacency)
+    other = _other(ledger.adjacency)
     condition = (
         " given the answers without noise, which that reading would count as private"
         if ledger.exact_releases
