@@ -33,8 +33,8 @@ from .releases.measured import Measured as Measured
 from .releases.measuring import measure as measure
 from .releases.published import PublishedTables as PublishedTables
 from .releases.published import from_tables as from_tables
-from .report.document import Report as Report
 from .report.evaluation import evaluate as evaluate
+from .report.page import Report as Report
 from .sampling.between import Between as Between
 from .synthesizer import AIMSynthesizer as AIMSynthesizer
 from .synthesizer import FixedCombinations as FixedCombinations

@@ -1,9 +1,33 @@
-"""Public names that are imported when they are first used (PEP 562), read from a stub file."""
+"""What is imported late: public names, when they are first used (PEP 562), and extras."""
 
 import ast
+import sys
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+
+_EXTRA_OF = {"sdv": "sdv", "sdmetrics": "sdv", "sklearn": "sdv", "matplotlib": "report"}
+"""The extra that brings a package."""
+
+
+def need(what: str, *packages: str) -> None:
+    """Raises ``ImportError`` if a package is not installed that something needs."""
+    for package in packages:
+        if not is_there(package):
+            raise ImportError(
+                f"{what} needs {package}, which is not installed: "
+                f"pip install 'sdv-privpgd[{_EXTRA_OF[package]}]'.",
+                name=package,
+            )
+
+
+def is_there(package: str) -> bool:
+    """Whether a package is installed. It is not imported."""
+    try:
+        return sys.modules.get(package) is not None or find_spec(package) is not None
+    except (ImportError, ValueError):  # it is kept from being imported
+        return False
 
 
 def attach_stub(package: str, file: str) -> tuple[Callable[[str], object], list[str]]:

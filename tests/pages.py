@@ -33,12 +33,11 @@ COLUMNS = {
 
 
 class Reader(HTMLParser):
-    """The elements of a page, the text of its scripts and all other text."""
+    """The elements of a page and its text."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.tags: list[str] = []
-        self.scripts: list[str] = []
         self.text = ""
         self.handlers: list[str] = []
         self.feed(html)
@@ -47,14 +46,9 @@ class Reader(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self.handlers += [name for name, _ in attrs if name.startswith("on")]
-        if tag == "script":
-            self.scripts.append("")
 
     def handle_data(self, data):
-        if self.tags and self.tags[-1] == "script" and self.scripts[-1] == "":
-            self.scripts[-1] = data
-        else:
-            self.text += data
+        self.text += data
 
 
 def public_schema(columns=COLUMNS):

@@ -29,7 +29,7 @@ from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.door import FittedTable
 from sdv_privpgd.fitting.settings import check_count
 from sdv_privpgd.methods.method import Method
-from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.page import Report
 
 _CHANCES = 15
 """Checks that can fail by chance; each gets as large a part of what is allowed."""

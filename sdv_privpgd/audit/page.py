@@ -8,8 +8,7 @@ from textwrap import wrap
 from sdv_privpgd.audit.checks import Check, failed
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.report.document import Report
-from sdv_privpgd.report.page import Facts, Items, Page, Section, Table, Text
+from sdv_privpgd.report.page import Facts, Items, Page, Report, Section, Table, Text
 from sdv_privpgd.report.privacy import WIDTH
 
 _WHAT = {
@@ -192,6 +191,7 @@ def _page(
             Text(_lead(facts)),
             Text(f"Method: {facts['method']}."),
             Text(_chance(chance)),
+            Text(f"By sdv-privpgd {version('sdv-privpgd')}, {date.today().isoformat()}.", True),
         ],
         sections=[
             *(
@@ -202,15 +202,6 @@ def _page(
                 for layer in layers
             ),
             Section("What the audit cannot see", [Items(_UNSEEN)]),
-            Section(
-                "Written by",
-                [
-                    Text(
-                        f"sdv-privpgd {version('sdv-privpgd')}, {date.today().isoformat()}.",
-                        quiet=True,
-                    )
-                ],
-            ),
         ],
     )
 

@@ -18,7 +18,7 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.releases.measured import Measured
 from sdv_privpgd.releases.measuring import Measuring, questions
-from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.page import Report
 
 
 def audit_measure(

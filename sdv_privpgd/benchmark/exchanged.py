@@ -10,8 +10,6 @@ go together, with the reason below), what the arms cost, and the settings of all
 Tables 3 to 10). All metrics of a table and epsilon are in one CSV file as well.
 """
 
-import html
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
@@ -19,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd.benchmark.methods import is_arm, parts_of
 from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS
-from sdv_privpgd.benchmark.show import in_order, page, said, summarize
+from sdv_privpgd.benchmark.show import Drawn, as_table, in_order, page, said, summarize
 from sdv_privpgd.methods.method import ENGINES, engine_of
 from sdv_privpgd.methods.names import named_methods
+from sdv_privpgd.report.page import Section
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,7 +126,7 @@ def write_exchange(rows: "pd.DataFrame", folder: Path) -> list[Path]:
     if not len(arms):
         raise ValueError("There are no arms: compare with --preprocess, --select or --synthesize.")
     folder.mkdir(parents=True, exist_ok=True)
-    written, parts = [], []
+    written, sections = [], []
     groups: Any = arms.groupby(["table", "epsilon"])
     for (table, epsilon), group in groups:
         title, name = f"{table}, epsilon {epsilon:g}", f"{table}_epsilon_{epsilon:g}"
@@ -135,16 +134,16 @@ def write_exchange(rows: "pd.DataFrame", folder: Path) -> list[Path]:
         means = {kind: each.loc[in_rank(kind, list(each.index))] for kind, each in means.items()}
         path = folder / f"exchange_{name}.png"
         if draw_parts(means, _real(rows, str(table)), FIGURE, title, path):
-            image = b64encode(path.read_bytes()).decode()
-            parts.append(f"<h2>{html.escape(title)}</h2>")
-            parts.append(f'<img alt="{html.escape(title)}" src="data:image/png;base64,{image}">')
+            sections.append(Section(title, [Drawn(title, path)]))
             written.append(path)
         metrics = in_order(list(group["metric"].dropna().unique()))
         tables = {metric: table_of_arms(group, metric) for metric in metrics}
-        for metric, label in FIGURE.items():
-            if metric in tables:
-                heading = html.escape(f"{title}: {label}")
-                parts.append(f"<h3>{heading}</h3><div>{tables[metric].to_html(border=0)}</div>")
+        shown = [
+            as_table(f"{title}: {label}", tables[metric])
+            for metric, label in FIGURE.items()
+            if metric in tables
+        ]
+        sections.append(Section(f"{title}: numbers", shown))
         written.append(folder / f"exchange_{name}.csv")
         pd.concat(tables, names=["metric"]).to_csv(written[-1])
     refused = arms.loc[arms["error"].notna(), ["method", "table", "error", "reason"]]
@@ -154,9 +153,9 @@ def write_exchange(rows: "pd.DataFrame", folder: Path) -> list[Path]:
     ):
         written.append(folder / f"exchange_{title.lower().replace(' ', '_')}.csv")
         found.to_csv(written[-1], index=False)
-        parts.append(f"<h2>{title}</h2><div>{found.to_html(border=0, index=False)}</div>")
+        sections.append(Section(title, [as_table(title, found)]))
     written.append(folder / "exchange.html")
-    written[-1].write_text(page("\n".join(parts)))
+    page(sections).write(written[-1])
     return written
 
 

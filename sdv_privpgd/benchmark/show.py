@@ -13,8 +13,11 @@ import html
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from sdv_privpgd.report.page import Page, Section, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,28 +133,48 @@ def _write(
     if arguments.baseline not in methods:
         print(f"No figures over {arguments.baseline!r}: choose --baseline from {methods!r}.")
     arguments.out.mkdir(parents=True, exist_ok=True)
-    parts = []
+    sections = []
     for epsilon in sorted(rows["epsilon"].unique(), reverse=True):
         for name, metrics in FIGURES.items():
             path = arguments.out / f"{name}_epsilon_{epsilon:g}.png"
             own: Any = rows[(rows["epsilon"] == epsilon) & rows["metric"].isin(metrics)]
             if draw_ratios(own, metrics, arguments.baseline, path):
-                image = base64.b64encode(path.read_bytes()).decode()
                 title = f"Errors over {arguments.baseline}'s, epsilon {epsilon:g}"
-                parts.append(f"<h2>{html.escape(title)}</h2>")
-                parts.append(
-                    f'<img alt="{html.escape(title)}" src="data:image/png;base64,{image}">'
-                )
-    for title, table in tables.items():
-        parts.append(f"<h2>{html.escape(title)}</h2><div>{table.to_html(border=0)}</div>")
+                sections.append(Section(title, [Drawn(title, path)]))
+    sections += [Section(title, [as_table(title, table)]) for title, table in tables.items()]
     if len(failed):
-        parts.append(f"<h2>Failed</h2><div>{failed.to_html(border=0, index=False)}</div>")
-    (arguments.out / "results.html").write_text(page("\n".join(parts)))
+        sections.append(Section("Failed", [as_table("Failed", failed)]))
+    page(sections).write(arguments.out / "results.html")
 
 
-def page(body: str) -> str:
-    """A page of a comparison, of the HTML of its parts."""
-    return _PAGE.format(body=body)
+@dataclass(frozen=True)
+class Drawn:
+    """A PNG file as a part of a page."""
+
+    title: str
+    path: Path
+
+    def html(self) -> str:
+        """The picture, in the page itself."""
+        image = base64.b64encode(self.path.read_bytes()).decode()
+        return f'<img alt="{html.escape(self.title)}" src="data:image/png;base64,{image}">'
+
+
+def as_table(title: str, frame: "pd.DataFrame") -> Table:
+    """A table of texts as a part of a page, with what names its rows first."""
+    named = any(name is not None for name in frame.index.names)
+    shown = (frame.reset_index() if named else frame).astype(str)
+    return Table(title, list(map(str, shown)), shown.to_numpy().tolist())
+
+
+def page(sections: "Sequence[Section]") -> Page:
+    """A page of a comparison."""
+    return Page(
+        title="Comparison with real tables: not private",
+        banner="NOT PRIVATE: this page compares with real tables.",
+        lead=[],
+        sections=sections,
+    )
 
 
 def _show_exchange(arguments: argparse.Namespace) -> None:
@@ -165,19 +188,3 @@ def _show_exchange(arguments: argparse.Namespace) -> None:
     except ValueError as error:
         raise SystemExit(str(error)) from None
     print("\n".join(map(str, written)))
-
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Comparison (not private)</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>
-body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto }}
-body {{ padding: 0 1rem }}
-div {{ overflow-x: auto }} img {{ max-width: 100% }}
-th, td {{ text-align: right; padding: .2rem .7rem; white-space: nowrap }}
-tr + tr {{ border-top: 1px solid #ddd }}
-</style></head><body>
-<h1>Comparison with real tables: not private</h1>
-{body}
-</body></html>
-"""

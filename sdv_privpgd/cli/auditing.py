@@ -13,7 +13,7 @@ from sdv_privpgd.cli.writing import Outputs
 
 if TYPE_CHECKING:
     from sdv_privpgd.plugin.base import PrivateSynthesizer
-    from sdv_privpgd.report.document import Report
+    from sdv_privpgd.report.page import Report
 
 
 USUAL = {

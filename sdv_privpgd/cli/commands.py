@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from sdv_privpgd.cli.dialect import reading, told
-from sdv_privpgd.cli.documents import columns_of, metadata_of_types, read_metadata
+from sdv_privpgd.cli.documents import columns_of, described_in, metadata_of_types
 from sdv_privpgd.cli.files import Kind, check_report, kind_written
 from sdv_privpgd.cli.journal import Journal, after, is_unwritten, ledger_of
 from sdv_privpgd.cli.keeping import how_to_finish
@@ -140,12 +140,15 @@ def draft_domain(arguments: Namespace) -> None:
         metadata_out = outputs.open("--metadata-out", arguments.metadata_out)
         if tables:
             source: Any = known_types_in(tables, reading(arguments, tables[0]))
-            metadata = _drafted_metadata(source)
+            metadata = {} if metadata_out is None else _drafted_metadata(source)
             unknown = [name for name, dtype in source.items() if dtype is None]
         else:
-            source = read_metadata(arguments.metadata)
-            metadata, unknown = source.to_dict(), []
-        domain = sdv_privpgd.draft_domain(source)
+            source = metadata = described_in(arguments.metadata)
+            unknown = []
+        try:
+            domain = sdv_privpgd.draft_domain(source)
+        except ValueError as error:  # of a dtype that has no sdtype
+            raise CommandError(str(error)) from None
         outputs.write(out, lambda part: _written(domain, part))
         text = json.dumps(metadata, indent=2) + "\n"
         outputs.write(metadata_out, lambda part: part.write_text(text, encoding="utf-8"))

@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sdv_privpgd._lazy import is_there
 from sdv_privpgd.cli.saying import CommandError, reason, say
 from sdv_privpgd.damage import DamagedFileError, undamaged
 
@@ -34,15 +35,33 @@ def read_metadata(path: Path) -> "Metadata":
     """Reads SDV's metadata of one table."""
     from sdv.metadata import Metadata
 
-    facts = read_json(path)
-    if isinstance(facts, dict) and "tables" not in facts:
-        facts = {"tables": {_TABLE: facts}}
-    _require_sdtypes(path, facts)
+    facts = _read_tables(path)
     try:
         return Metadata.load_from_dict(facts)
     except Exception as error:  # noqa: BLE001 - public as well, whatever SDV raises
         text = " ".join(str(error).split())
         raise CommandError(f"{path} is not SDV's metadata: {text}") from None
+
+
+def described_in(path: Path) -> dict[str, Any]:
+    """SDV's metadata of one table as a dictionary. SDV checks it where it is installed."""
+    from sdv_privpgd.drafting.template import table_of
+
+    facts = read_metadata(path).to_dict() if is_there("sdv") else _read_tables(path)
+    try:
+        table_of(facts)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise CommandError(f"{path} is not SDV's metadata: {error}") from None
+    return facts
+
+
+def _read_tables(path: Path) -> Any:
+    """The JSON of SDV's metadata, that of one table alone as the only one of several."""
+    facts = read_json(path)
+    if isinstance(facts, dict) and "tables" not in facts:
+        facts = {"tables": {_TABLE: facts}}
+    _require_sdtypes(path, facts)
+    return facts
 
 
 def _require_sdtypes(path: Path, facts: Any) -> None:

@@ -27,7 +27,7 @@ def kind_written(path: Path) -> Kind:
 
 def check_report(path: Path) -> None:
     """Raises ``CommandError`` for a file whose ending no report has."""
-    from sdv_privpgd.report.document import checked_ending
+    from sdv_privpgd.report.page import checked_ending
 
     try:
         checked_ending(path)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd.cli.dialect import reading
-from sdv_privpgd.cli.documents import columns_of, read_facts, read_metadata
+from sdv_privpgd.cli.documents import described_in, read_facts
 from sdv_privpgd.cli.files import kind_written
 from sdv_privpgd.cli.journal import Journal, after, spent
 from sdv_privpgd.cli.keeping import rescued
@@ -109,12 +109,11 @@ def declared_columns(arguments: Namespace) -> dict[str, dict[str, Any]]:
     Ranges in the metadata count only with ``--public-metadata``.
     """
     from sdv_privpgd.columns.vocabulary import modelled
+    from sdv_privpgd.drafting.template import table_of
 
-    metadata = read_metadata(arguments.metadata)
-    known, domain = columns_of(metadata), read_facts(arguments.domain) or {}
-    (table,) = metadata.tables.values()
-    keys = {table.primary_key, *table.alternate_keys} - {None}
-    names = modelled(known, keys)  # pyright: ignore[reportArgumentType]
+    known, keys = table_of(described_in(arguments.metadata))
+    domain = read_facts(arguments.domain) or {}
+    names = modelled(known, set(keys))
     unknown = [name for name in domain if name not in known]
     if unknown:
         raise CommandError(f"--domain names {unknown!r}, which are no columns of the metadata.")

@@ -110,20 +110,18 @@ def spoken() -> Iterator[None]:
 @contextmanager
 def own_errors() -> Iterator[None]:
     """Passes on only our own errors, which speak of public facts."""
-    from sdv.errors import InvalidDataError, SynthesizerInputError
-
     from sdv_privpgd import PrivacyBudgetError, PublicDomainError
 
     try:
         yield
-    except (
-        InvalidDataError,
-        SynthesizerInputError,
-        PrivacyBudgetError,
-        PublicDomainError,
-        SourceError,
-    ) as error:
+    except (PrivacyBudgetError, PublicDomainError, SourceError, *_of_sdv()) as error:
         raise CommandError(in_options(error)) from None
+
+
+def _of_sdv() -> list[type[Exception]]:
+    """The errors that the plugin raises as SDV does; none before SDV was imported."""
+    errors = sys.modules.get("sdv.errors")
+    return [] if errors is None else [errors.InvalidDataError, errors.SynthesizerInputError]
 
 
 def reason(error: OSError) -> str:

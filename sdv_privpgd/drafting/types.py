@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd._lazy import need
 from sdv_privpgd.columns.dtypes import is_decimal, on_unread
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def draft_metadata(dtypes: Mapping | pd.Series, *, table_name: str = "table") ->
     >>> metadata.tables["table"].columns["age"]
     {'sdtype': 'numerical'}
     """
-    # Imported late: the other drafts work where SDV is not installed.
+    need("draft_metadata", "sdv")
     from sdv.metadata import Metadata
 
     columns = {name: {"sdtype": sdtype_of(name, kind)} for name, kind in listed(dtypes).items()}

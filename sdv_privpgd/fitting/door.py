@@ -27,8 +27,8 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.report.advice import OPENING
-from sdv_privpgd.report.document import Report
 from sdv_privpgd.report.noise_advice import on_large_delta
+from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.privacy import privacy_report
 
 

@@ -34,7 +34,7 @@ from sdv_privpgd.privacy.accounting import mu_squared_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.report.assumed import CONFIDENT
-from sdv_privpgd.report.expected import Curve, Errors, Outlook
+from sdv_privpgd.report.outlook import Curve, Errors, Outlook
 
 _MADE_UP = 1_000
 """Made-up rows: enough to find groups and strong pairs in, and quickly counted."""

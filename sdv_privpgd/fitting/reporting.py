@@ -7,7 +7,7 @@ from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.assumed import About
-from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.release import release_report
 
 

@@ -8,13 +8,14 @@ when they are first used, so the functions do not need SDMetrics.
 
 from importlib import import_module
 
-from sdv_privpgd._lazy import attach_stub
+from sdv_privpgd._lazy import attach_stub, need
 
 _resolve, __all__ = attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> object:
     if name in __all__ and name[0].isupper():
+        need(name, "sdmetrics")
         # SDMetrics imports the classes at the end of its own import. If they started the import,
         # SDMetrics would find them half done and go without them.
         import_module("sdmetrics")

@@ -49,7 +49,6 @@ def cells_of(
     num_bins: int,
 ) -> Cells:
     """Two tables as codes of the cells that the metadata and the public domain declare."""
-    # Imported here because it imports RDT, which an import of SDMetrics does not need.
     from sdv_privpgd.columns.encoding import encode_table
 
     facts = _facts(metadata, table_name)

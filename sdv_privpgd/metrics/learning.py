@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from sdv_privpgd._lazy import need
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.metrics.rows import Columns, centers, columns
 
@@ -41,6 +42,7 @@ def downstream_error(
     >>> downstream_error(domain, test, test, "ill")
     0.0
     """
+    need("downstream_error", "sklearn")
     # scikit-learn takes seconds to import, and most metrics do without.
     from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
@@ -108,6 +110,7 @@ def f1_by_model(
     >>> sorted(f1_by_model(domain, test, test, "ill"))
     ['gradient boosting', 'logistic regression', 'perceptron', 'random forest']
     """
+    need("f1_by_model", "sklearn")
     # scikit-learn takes seconds to import, and most metrics do without.
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.exceptions import ConvergenceWarning

@@ -24,7 +24,7 @@ from sdv_privpgd.methods.names import method_of
 from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.progress import Progress
-from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.page import Report
 
 if TYPE_CHECKING:
     from sdv_privpgd.plugin.base import PrivateSynthesizer

@@ -9,7 +9,7 @@ import pandas as pd
 from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.plugin.arguments import column_names
 from sdv_privpgd.plugin.state import FittedState
-from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.privacy import privacy_report
 from sdv_privpgd.synthesize.particles.particles import Particles
 
@@ -144,22 +144,6 @@ class ShownFit(FittedState):
                 f"{type(model).__name__}."
             )
         return pd.DataFrame({"Epoch": list(model.losses), "Loss": list(model.losses.values())})
-
-    def get_loss_values_plot(self, title: str = "PrivPGD loss function"):
-        """A plotly figure of ``get_loss_values``."""
-        # Imported late: a second, which only this plot needs.
-        import plotly.express as px
-
-        losses = self.get_loss_values()
-        return px.line(
-            losses,
-            x="Epoch",
-            y="Loss",
-            title=title,
-            markers=True,
-            log_y=True,
-            template="plotly_white",
-        )
 
     def get_info(self) -> dict:
         """SDV's facts about the synthesizer, and the epsilon and delta that its fits spent."""

@@ -17,7 +17,7 @@ from sdv_privpgd.releases.modelling import ModelledTables, modelled
 from sdv_privpgd.releases.order_file import order_facts
 from sdv_privpgd.releases.pages import holders_report, holders_text
 from sdv_privpgd.releases.pooling import Pooled, pooled
-from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.page import Report
 from sdv_privpgd.synthesize.engine import Engine
 
 

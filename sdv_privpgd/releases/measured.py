@@ -21,10 +21,10 @@ from sdv_privpgd.releases.order_file import order_facts
 from sdv_privpgd.releases.queries_file import query_facts
 from sdv_privpgd.releases.release_file import read_release, write_release
 from sdv_privpgd.report.advice import on_columns
+from sdv_privpgd.report.column_advice import on_wide_cells
 from sdv_privpgd.report.known_facts import Answers, Facts
 from sdv_privpgd.report.noise_advice import on_delta
 from sdv_privpgd.report.privacy import privacy_report
-from sdv_privpgd.report.wide_cells import on_wide_cells
 
 
 def described(

@@ -17,7 +17,7 @@ from sdv_privpgd.privacy.queries import Adjacency, CountQuery
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.releases.measured import described, plain_words
 from sdv_privpgd.releases.modelling import ModelledTables, modelled
-from sdv_privpgd.releases.published_pages import (
+from sdv_privpgd.releases.pages import (
     PublishedTable,
     published_report,
     published_text,
@@ -29,7 +29,7 @@ from sdv_privpgd.releases.tidy_tables import (
     tidy_tables,
     without_missing,
 )
-from sdv_privpgd.report.document import Report
+from sdv_privpgd.report.page import Report
 from sdv_privpgd.synthesize.engine import Engine
 from sdv_privpgd.words import listed
 

@@ -16,11 +16,15 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.discovery.unseen import SPREAD, rows_unseen
-from sdv_privpgd.report.in_order import on_order
+from sdv_privpgd.report.column_advice import (
+    far_away,
+    has_values_alone,
+    on_order,
+    on_others,
+    on_unread,
+)
 from sdv_privpgd.report.known_facts import SURE, Facts, lacks_range
 from sdv_privpgd.report.noise_advice import on_noise
-from sdv_privpgd.report.sentinels import far_away
-from sdv_privpgd.report.unread import has_values_alone, on_others, on_unread
 from sdv_privpgd.words import share
 
 OPENING = "Worth a look before the rows are used:"

@@ -1,18 +1,28 @@
-"""The page that compares synthetic rows with the real ones, worst columns first. Not private."""
+"""The page that compares synthetic rows with the real ones, worst columns first. Not private.
+
+What synthetic rows are good for is said beside fresh real ones: a fifth of the real rows, or rows
+that were held out, stand for what is to come. The synthetic rows and as many other real rows are
+compared with them. The real ones show what a perfect synthesizer of a table of this size would
+have.
+"""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique
+from sdv_privpgd.columns.labels import Names
+from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.metrics.outside import Outside
+from sdv_privpgd.metrics.reading import Described
+from sdv_privpgd.metrics.usefulness import usefulness
 from sdv_privpgd.metrics.values import CommonCells
-from sdv_privpgd.report.compared_pairs import common_names, pairs_section
-from sdv_privpgd.report.figures import shares_figure
+from sdv_privpgd.report.figures import Bars, Heat, pair_heat
 from sdv_privpgd.report.page import (
     Facts,
     Figure,
     Fold,
+    Grid,
     Items,
     Page,
     Part,
@@ -22,8 +32,248 @@ from sdv_privpgd.report.page import (
     long_grid,
     long_table,
 )
-from sdv_privpgd.report.useful import Useful, useful_section
-from sdv_privpgd.words import dates, listed, number, share
+from sdv_privpgd.words import dates, listed, number, share, short_number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    Columns = Mapping[str, "pd.Series"]
+
+Useful = Mapping[str, Mapping[str, float]]
+"""The scores of ``"synthetic"`` and of ``"real"`` rows; empty where there are too few rows."""
+
+_TEST_SHARE = 0.2
+
+_FEWEST, _MOST = 50, 50_000
+"""Rows of either table: with fewer nothing is said, and of more so many are drawn at random."""
+
+_MODELS = {"": "gradient boosting", "linear_": "a linear model"}
+
+_LEARNED = {
+    "auroc": "area under the ROC curve of {}: 1 is best, 0.5 is chance",
+    "f1": "macro F1 of {}: 1 is best",
+    "accuracy": "accuracy of {}: 1 is best",
+    "r2": "R² of {}: 1 is best, 0 is the mean",
+}
+
+_USEFUL = {
+    **{
+        f"{prefix}{name}": meaning.format(model)
+        for prefix, model in _MODELS.items()
+        for name, meaning in _LEARNED.items()
+    },
+    "pmse": "how well boosting tells these rows from real ones: 0 is not at all, 1 always",
+    "tv2": "mean distance of the tables of two columns: 0 is best",
+    "tv3": "mean distance of the tables of three columns: 0 is best",
+    "tail": "how far the smallest and largest 1 % of the numbers lie off: 0 is best",
+}
+
+
+def useful_scores(
+    columns: Sequence[Described],
+    real: "Columns",
+    synthetic: "Columns",
+    *,
+    label: str | None = None,
+    held_out: "Columns | None" = None,
+) -> Useful:
+    """The scores of ``metrics.usefulness`` for the synthetic rows and for fresh real ones.
+
+    Args:
+        columns: How the columns are read.
+        real: The real rows.
+        synthetic: The synthetic rows.
+        label: A column that models learn to predict, if any.
+        held_out: Real rows to compare with. Without them, a random fifth of ``real`` is taken, and
+            the fresh real rows are the others.
+
+    Raises:
+        ValueError: If the label is no column.
+    """
+    names = [column.name for column in columns]
+    if label is not None and label not in names:
+        raise ValueError(f"label must be one of the columns {listed(names, 12)}, got {label!r}.")
+    generator = np.random.default_rng(0)
+    if held_out is None:
+        order = generator.permutation(_size(real))
+        cut = round(_TEST_SHARE * len(order))
+        real, held_out = _taken(real, order[cut:]), _taken(real, order[:cut])
+    fewest = min(_size(real), _size(synthetic), _size(held_out) / _TEST_SHARE)
+    if fewest < _FEWEST:
+        return {}
+    size = min(_size(real), _size(synthetic), _MOST)
+    real, synthetic, held_out = (
+        _drawn(each, most, generator)
+        for each, most in ((real, size), (synthetic, size), (held_out, _MOST))
+    )
+    return {
+        arm: usefulness(columns, rows, held_out, label)
+        for arm, rows in (("synthetic", synthetic), ("real", real))
+    }
+
+
+def useful_section(found: Useful) -> Section:
+    """The table of the scores."""
+    if not found:
+        return Section("What the rows are good for", [Text(f"Fewer than {_FEWEST} rows.")])
+    ours, fresh = found["synthetic"], found["real"]
+    more = "Models learn with their defaults."
+    if not any(name.removeprefix("linear_") in _LEARNED for name in fresh):
+        more = "Name a label to see what models learn."
+    rows = [
+        (name, _USEFUL[name], *(f"{each.get(name, np.nan):.3g}" for each in (ours, fresh)))
+        for name in fresh
+    ]
+    return Section(
+        "What the rows are good for",
+        [
+            Text(
+                "Both kinds of rows are compared with real rows that were set aside. What fresh "
+                f"real rows reach is the best that rows of a table of this size could. {more}"
+            ),
+            Table(
+                "In the values that a user gets",
+                ("score", "what it measures", "synthetic rows", "fresh real rows"),
+                rows,
+                texts=2,
+            ),
+        ],
+    )
+
+
+def useful_lines(found: Useful) -> list[str]:
+    """The same as lines of text."""
+    if not found:
+        return []
+    lines = ["", "What the rows are good for:", f"  {'synthetic':>12}  {'fresh real':>12}"]
+    for name, fresh in found["real"].items():
+        numbers = f"  {found['synthetic'].get(name, np.nan):>12.3g}  {fresh:>12.3g}"
+        lines.append(f"{numbers}  {_USEFUL[name].partition(':')[0]}")
+    return lines
+
+
+def _size(columns: "Columns") -> int:
+    return len(next(iter(columns.values())))
+
+
+def _taken(columns: "Columns", places: np.ndarray) -> "Columns":
+    return {name: series.iloc[places] for name, series in columns.items()}
+
+
+def _drawn(columns: "Columns", most: int, generator: np.random.Generator) -> "Columns":
+    size = _size(columns)
+    if size <= most:
+        return columns
+    return _taken(columns, np.sort(generator.choice(size, size=most, replace=False)))
+
+
+_MOST_PAIRS, _MOST_DRAWN = 4, 40
+"""Numbers of pairs that are drawn cell by cell, and of a column's cells that are drawn."""
+
+
+def pairs_section(cells: Mapping[str, CommonCells], pairs: Mapping[Clique, float]) -> Section:
+    """The distances of all pairs, and the furthest ones cell by cell."""
+    ranked = sorted(pairs.items(), key=lambda pair: -pair[1])
+    maps = [
+        figure
+        for (first, second), distance in ranked[:_MOST_PAIRS]
+        for figure in _maps(cells[first], cells[second], distance)
+    ]
+    distances = list(pairs.values())
+    domain = Domain(tuple(cells), tuple(map(len, cells.values())))
+    return Section(
+        "Columns in pairs",
+        [
+            Text(
+                "The distance is the share of rows that would have to change cells to turn one "
+                "table into the other."
+            ),
+            Grid(
+                "wide",
+                [
+                    Figure(
+                        "Distance of the synthetic rows from the real ones",
+                        f"{len(distances):,} pairs, mean {share(float(np.mean(distances)))}, "
+                        f"largest {share(max(distances))}.",
+                        pair_heat(domain, pairs, max(distances)),
+                    )
+                ],
+            ),
+            Table(
+                f"The {len(ranked[:12])} pairs that lie furthest apart",
+                ("pair", "distance"),
+                [(" × ".join(pair), share(value)) for pair, value in ranked[:12]],
+            ),
+            Grid("triple", maps),
+        ],
+    )
+
+
+def common_names(cells: CommonCells) -> Names:
+    """The names of cells that are made of both tables' values. Not private."""
+    lows, highs = ([ends[side] for ends in cells.ends] for side in (0, 1))
+    if cells.column.sdtype == "datetime":
+        first, last, ticks = dates(lows), dates(highs), dates(lows)
+    elif cells.column.is_numeric:
+        first, last = (list(map(number, side)) for side in (lows, highs))
+        ticks = list(map(short_number, lows))
+    else:
+        first = last = ticks = list(map(str, lows))
+    labels = [
+        low if low == high else f"{low} – {high}" for low, high in zip(first, last, strict=True)
+    ]
+    return Names([*labels, *cells.others], [*ticks, *cells.others])
+
+
+def _maps(first: CommonCells, second: CommonCells, distance: float) -> list[Figure]:
+    """A pair's shares in both tables and their difference."""
+    title = f"{first.column.name} × {second.column.name}"
+    rows, columns = _few(first), _few(second)
+    theirs, ours = (
+        _shares(getattr(first, each), getattr(second, each), len(rows.labels), len(columns.labels))
+        for each in ("real", "synthetic")
+    )
+    top, largest = float(max(ours.max(), theirs.max())), float(np.abs(theirs - ours).max())
+    figures = []
+    for what, table, limit, diverging in (
+        ("real", theirs, top, False),
+        ("synthetic", ours, top, False),
+        ("difference", theirs - ours, largest, True),
+    ):
+        summary = (
+            f"Real less synthetic, distance {share(distance)}"
+            if diverging
+            else f"Share of rows in each of {table.size:,} cells, at most {share(top)}"
+        )
+        heat = Heat(
+            titles=(first.column.name, second.column.name),
+            rows=rows,
+            columns=columns,
+            values=table,
+            largest=limit,
+            diverging=diverging,
+        )
+        figures.append(Figure(f"{title}: {what}", f"{summary}.", heat))
+    return figures
+
+
+def _few(cells: CommonCells) -> Names:
+    """The names of a few cells, so that they can be told apart; the last ones share a name."""
+    names = common_names(cells)
+    if len(cells) <= _MOST_DRAWN:
+        return names
+    rest = f"{len(cells) - _MOST_DRAWN + 1} others"
+    return Names(
+        [*names.labels[: _MOST_DRAWN - 1], rest], [*names.ticks[: _MOST_DRAWN - 1], "others"]
+    )
+
+
+def _shares(first: np.ndarray, second: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """The shares of pairs of cells; those beyond the last count as the last."""
+    places = np.minimum(first, rows - 1) * columns + np.minimum(second, columns - 1)
+    counts = np.bincount(places, minlength=rows * columns)
+    return counts.reshape(rows, columns) / len(first)
+
 
 _MOST_SENTENCES = 12
 """Sentences on values outside the domain that are shown; the others are folded away."""
@@ -127,9 +377,15 @@ def _columns_section(cells: Mapping[str, CommonCells]) -> Section:
     figures = []
     for name, each in worst:
         real, synthetic = each.shares
-        description = shares_figure(name, common_names(each), synthetic, real, "real")
+        picture = Bars(
+            title=name,
+            names=common_names(each),
+            synthetic=synthetic,
+            other=real,
+            other_name="real",
+        )
         summary = f"Distance {share(each.distance)}, {len(each)} cells."
-        figures.append(Figure(name, summary, "small", description))
+        figures.append(Figure(name, summary, picture))
     numeric = [
         each for _, each in worst if each.numbers is not None and all(map(len, each.numbers))
     ]

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_privpgd._lazy import need
 from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
@@ -21,9 +22,14 @@ from sdv_privpgd.metrics import l1_by_pair, scores
 from sdv_privpgd.metrics.outside import outside
 from sdv_privpgd.metrics.reading import Described
 from sdv_privpgd.metrics.values import CommonCells, as_codes, common_cells
-from sdv_privpgd.report.comparison import BANNER, comparison_page
-from sdv_privpgd.report.document import Report, checked_ending
-from sdv_privpgd.report.useful import Useful, useful_lines, useful_scores
+from sdv_privpgd.report.comparison import (
+    BANNER,
+    Useful,
+    comparison_page,
+    useful_lines,
+    useful_scores,
+)
+from sdv_privpgd.report.page import Report, checked_ending
 from sdv_privpgd.words import share
 
 _WORST = 12
@@ -92,6 +98,7 @@ def evaluate(
 
     Raises:
         ValueError: If a table comes without metadata, or does not match its metadata.
+        ImportError: Where SDMetrics or scikit-learn is not installed.
 
     >>> import tempfile
     >>> real = pd.DataFrame({"age": [20, 30, 40, 50] * 25, "ward": ["A", "B"] * 50})
@@ -145,6 +152,7 @@ def compare(
     path: str | Path | None = None,
 ) -> Evaluation:
     """Evaluates columns with and without a domain, and writes the page to a ``path``."""
+    need("A comparison with real rows", "sdmetrics", "sklearn")
     columns = [*map(Described.of, schema.columns), *without_domain]
     if not columns:
         raise ValueError("There is nothing to compare: no column of the metadata is modelled.")

@@ -1,171 +1,219 @@
-"""Describes figures as plain values that plotly's script draws.
+"""Figures of a page: pictures that matplotlib draws as SVG, each with the numbers that it shows.
 
-Axes are numbered by code, and their ticks have names, because two codes may have one name and a
-name may look like a date. Names are escaped, because plotly reads markup in its texts.
+Axes are numbered by code, and their ticks have names, because two codes may have one name.
 """
 
-import math
-from collections.abc import Mapping, Sequence
-from html import escape
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import TYPE_CHECKING, Any, Protocol
+from xml.etree import ElementTree
 
 import numpy as np
 
+from sdv_privpgd._lazy import need
 from sdv_privpgd.columns.labels import Names
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.words import share
 
-_INK, _QUIET, _LINE = {"css": "--ink"}, {"css": "--quiet"}, {"css": "--line"}
-_SYNTHETIC, _OTHER = {"css": "--synthetic"}, {"css": "--other"}
-_LONGEST_TICK = 14
-_LONGEST_TITLE = 36
-_MOST_NAMES = 30
-_CLEAR = "rgba(0,0,0,0)"
-_BARE = {"showgrid": False, "zeroline": False}
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_SYNTHETIC, _OTHER, _INK, _LINE = "#2f6fb3", "#d07a1f", "#5d646d", "#d9dde2"
+_LONGEST_TICK, _LONGEST_TITLE = 14, 36
+_FONT, _LETTER = 11, 6.6
+"""The size of letters in pixels, and how wide one of them is."""
+
+_STYLE: Any = {
+    "axes.edgecolor": _LINE,
+    "axes.labelcolor": _INK,
+    "axes.labelpad": 6,
+    "font.family": "DejaVu Sans",  # comes with matplotlib; a page has its own letters
+    "font.size": _FONT,
+    "legend.frameon": False,
+    "path.simplify": False,
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "xtick.bottom": False,
+    "xtick.color": _INK,
+    "xtick.major.pad": 6,
+    "ytick.color": _INK,
+    "ytick.left": False,
+}
+
+Numbers = tuple[Sequence[str], Sequence[Sequence[str]]]
+"""A table: its header and its rows."""
 
 
-def shares_figure(
-    title: str,
-    names: Names,
-    synthetic: np.ndarray,
-    other: np.ndarray | None,
-    other_name: str,
-    *,
-    margins: np.ndarray | None = None,
-) -> dict:
+class Picture(Protocol):
+    """A picture and its numbers."""
+
+    @property
+    def numbers(self) -> Numbers:
+        """The numbers that it shows as a table, in percent of the rows."""
+        ...
+
+    def svg(self, label: str) -> str:
+        """The picture as an SVG element. ``label`` says what it shows."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Bars:
     """A column's synthetic shares as bars, with another table's as points with error bars.
 
     ``margins`` are the lengths of the error bars, one a value. ``title`` names the values. Shares
     above 1, which are noise, are drawn at 1.
     """
-    texts = [escape(label) for label in names.labels]
-    codes = list(range(len(texts)))
-    data = [
-        {
-            "type": "bar",
-            "name": "synthetic",
-            "x": codes,
-            "y": _short(synthetic),
-            "text": texts,
-            "textposition": "none",
-            "hovertemplate": "%{text}<br>synthetic %{y:.2%}<extra></extra>",
-            "marker": {"color": _SYNTHETIC},
-        }
-    ]
-    top = float(synthetic.max(initial=0.0))
-    bars = np.zeros(len(codes)) if margins is None else margins
-    if other is not None:
-        drawn = np.minimum(other, 1.0)
-        top = max(top, float((drawn + bars).max(initial=0.0)))
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": other_name,
-                "x": codes,
-                "y": _short(drawn),
-                "text": texts,
-                "hovertemplate": f"%{{text}}<br>{other_name} %{{y:.2%}}<extra></extra>",
-                "marker": {"color": _OTHER, "size": 6 if len(codes) < 40 else 4},
-                "error_y": {
-                    "type": "data",
-                    "array": _short(bars),
-                    "visible": bool((bars > 0).any()),
-                    "width": 2,
-                    "thickness": 1.2,
-                    "color": _OTHER,
-                },
-            }
+
+    title: str
+    names: Names
+    synthetic: np.ndarray
+    other: np.ndarray | None
+    other_name: str
+    margins: np.ndarray | None = None
+
+    @property
+    def numbers(self) -> Numbers:
+        found = {"value": self.names.labels, "synthetic": map(_part, self.synthetic)}
+        if self.other is not None:
+            found[self.other_name] = map(_part, self.other)
+        if self.margins is not None:
+            found["±"] = map(_part, self.margins)
+        return tuple(found), list(zip(*found.values(), strict=True))
+
+    def svg(self, label: str) -> str:
+        return _svg((330, 230), label, self._draw)
+
+    def _draw(self, figure: "Figure") -> None:
+        codes = np.arange(len(self.synthetic))
+        bars = np.zeros(len(codes)) if self.margins is None else self.margins
+        other = self.synthetic[:0] if self.other is None else np.clip(self.other, -1.0, 1.0)
+        ends = [self.synthetic, (other - bars, other + bars)] if len(other) else [self.synthetic]
+        drawn = np.concatenate([np.ravel(each) for each in ends]) if len(codes) else np.zeros(1)
+        low, high = max(min(0.0, float(drawn.min())), -1.0), min(1.05 * float(drawn.max()), 1.0)
+        axes = _axes(figure, (self.title, "share of rows"), _ticks(self.names, 7), left=58)
+        axes.set_xlim(-0.5, max(len(codes), 1) - 0.5)
+        axes.set_ylim(low, high or 1.0)
+        axes.locator_params(axis="y", nbins=6, steps=[1, 2, 2.5, 5, 10])
+        axes.yaxis.set_major_formatter(
+            lambda part, _: f"{_part(round(part, 9))} %".replace("-", "−")
         )
-    low = 0.0 if other is None else min(0.0, float((other - bars).min(initial=0.0)))
-    y = {
-        "tickformat": ".0%" if top > 0.04 else ".1%",
-        "nticks": 5,
-        "range": [max(low, -1.0), min(1.05 * top, 1.0) or 1.0],
-        "title": _title("share of rows"),
-    }
-    x = {**_ticks(names.ticks, 7), "title": _title(title)}
-    return {"data": data, "layout": {**_layout(x, y), "showlegend": False, "bargap": 0.15}}
+        axes.grid(axis="y", color=_LINE, linewidth=0.7, clip_on=False)
+        axes.axhline(0, color=_LINE, linewidth=1.2, clip_on=False)
+        _paths(axes, [_box(code, value) for code, value in enumerate(self.synthetic)], _SYNTHETIC)
+        lines = [
+            [(code, max(point - bar, low)), (code, min(point + bar, 1.0))]
+            for code, (point, bar) in enumerate(zip(other, bars, strict=False))
+            if bar > 0
+        ]
+        _paths(axes, lines, _OTHER, width=1.2)
+        # A line without length that has round ends is a point.
+        points = [[(code, value), (code, value)] for code, value in enumerate(other)]
+        _paths(axes, points, _OTHER, width=5 if len(codes) < 40 else 3.5)
 
 
-def heat_figure(
-    titles: tuple[str, str],
-    rows: Names,
-    columns: Names,
-    values: np.ndarray,
-    *,
-    largest: float,
-    unit: str = "share of rows",
-    diverging: bool = False,
-) -> dict:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Heat:
     """A table as colors from 0 to ``largest``, the first row at the top.
 
     The colors follow the roots of the values, because shares of cells differ by orders of
     magnitude. Diverging colors begin at -``largest``. A value that is not a number stays blank.
     ``titles`` name the rows and the columns, ``unit`` the values.
     """
-    top = max(largest, 1e-9)
-    marks = np.linspace(-1 if diverging else 0, 1, 5)
-    data = [
-        {
-            "type": "heatmap",
-            "z": [_short(row) for row in _root(values)],
-            "zmin": float(_root(top * marks[:1])[0]),
-            "zmax": 1.001 * math.sqrt(top),  # the rounded last tick is inside
-            "colorscale": "RdBu" if diverging else "Cividis",
-            "hoverinfo": "text",
-            "hoverongaps": False,
-            "colorbar": {
-                "thickness": 10,
-                "outlinewidth": 0,
-                "tickfont": _font(),
-                "tickvals": _short(_root(top * marks)),
-                "ticktext": [_signed_share(value) for value in top * marks],
-                "title": {"text": unit, "font": _font(), "side": "right"},
-            },
+
+    titles: Sequence[str]
+    rows: Names
+    columns: Names
+    values: np.ndarray
+    largest: float
+    unit: str = "share of rows"
+    diverging: bool = False
+
+    @property
+    def numbers(self) -> Numbers:
+        cells = (map(_part, row) for row in self.values)
+        rows = [(name, *row) for name, row in zip(self.rows.labels, cells, strict=True)]
+        return (" \\ ".join(self.titles), *self.columns.labels), rows
+
+    def svg(self, label: str) -> str:
+        return _svg((500, 460) if self.rows is self.columns else (400, 310), label, self._draw)
+
+    def _draw(self, figure: "Figure") -> None:
+        most = 30 if self.rows is self.columns else 10
+        x, y = _ticks(self.columns, most), _ticks(self.rows, most)
+        left = 32 + _LETTER * max(map(len, y.values()), default=0)
+        axes = _axes(figure, self.titles[::-1], x, left=left, right=72, above=22)
+        width, height = figure.get_size_inches() * figure.dpi
+        place = axes.get_position()
+        size = min(_FONT, 0.85 * height * place.height / max(len(y), 1))
+        axes.set_yticks(list(y), list(y.values()), fontsize=size)
+        top = max(self.largest, 1e-9)
+        marks = top * np.linspace(-1 if self.diverging else 0, 1, 5)
+        low, high = _root(marks[[0, -1]])
+        colors = {
+            "cmap": "RdBu" if self.diverging else "cividis",
+            "aspect": "auto",
+            "interpolation": "none",  # an image of one pixel a cell, that the browser enlarges
+            "vmin": low,
+            "vmax": high,
+            "clip_on": False,
         }
-    ]
-    most = _MOST_NAMES if rows is columns else 10
-    x, y = (
-        {**_ticks(names.ticks, most), **_BARE, "title": _title(title)}
-        for names, title in zip((columns, rows), reversed(titles), strict=True)
-    )
-    layout = _layout(x, {**y, "autorange": "reversed"})
-    if any(len(tick) > 4 for tick in columns.ticks):
-        layout["xaxis"]["tickangle"] = -45
-    texts = {
-        axis: [escape(label) for label in names.labels]
-        for axis, names in (("x", columns), ("y", rows))
-    }
-    return {"data": data, "layout": layout, "names": texts}
+        axes.imshow(_root(np.ma.masked_invalid(self.values)), **colors)
+        bar = figure.add_axes((1 - 64 / width, place.y0, 10 / width, place.height))
+        scale = np.linspace(low, high, 64)[:, None]
+        bar.imshow(scale, origin="lower", extent=(0, 1, low, high), **colors)
+        bar.set(xticks=[])
+        bar.tick_params(labelleft=False, labelright=True)
+        bar.set_yticks(_root(marks), ["−" * (mark < 0) + share(abs(mark)) for mark in marks])
+        figure.text(1 - 4 / width, 1 - 6 / height, self.unit, color=_INK, ha="right", va="top")
+        _bare(bar)
 
 
-def curve_figure(
-    title: str, at: Sequence[float], lines: Mapping[str, Sequence[float]], *, unit: str = "of rows"
-) -> dict:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Curves:
     """Errors as parts of the rows over something, both in steps of factors; one line a name.
 
     ``title`` names what they are over. Parts above all rows are drawn at all rows.
     """
-    dashes = ("solid", "dash", "dot")
-    data = [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": escape(_cut(name)),
-            "x": [float(f"{point:.6g}") for point in at],
-            "y": _short(np.minimum(errors, 1.0)),
-            "hovertemplate": f"{escape(name)}<br>%{{x:,}}: %{{y:.2%}}<extra></extra>",
-            "line": {"color": _SYNTHETIC if place else _OTHER, "dash": dashes[place % 3]},
-        }
-        for place, (name, errors) in enumerate(lines.items())
-    ]
-    ticks = {"tickmode": "array", "tickvals": list(at), "ticktext": [f"{each:,g}" for each in at]}
-    layout = _layout(
-        {"type": "log", **ticks, "title": _title(title)},
-        {"type": "log", "tickformat": ".2~%", "dtick": "D2", "title": _title(unit)},
-    )
-    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": _font()}
-    return {"data": data, "layout": {**layout, "showlegend": True, "legend": legend}}
+
+    title: str
+    at: Sequence[float]
+    lines: Mapping[str, Sequence[float]]
+
+    @property
+    def numbers(self) -> Numbers:
+        rows = [(name, *map(_part, errors)) for name, errors in self.lines.items()]
+        return (self.title, *(f"{point:,.12g}" for point in self.at)), rows
+
+    def svg(self, label: str) -> str:
+        return _svg((400, 310), label, self._draw)
+
+    def _draw(self, figure: "Figure") -> None:
+        places = np.log10(self.at)
+        ticks = {place: f"{point:,g}" for place, point in zip(places, self.at, strict=True)}
+        axes = _axes(figure, (self.title, "of rows"), ticks, left=62, above=26)
+        for number, (name, errors) in enumerate(self.lines.items()):
+            drawn = np.minimum(errors, 1.0)
+            axes.plot(
+                places,
+                np.log10(drawn, where=drawn > 0, out=np.full(len(drawn), np.nan)),
+                color=_SYNTHETIC if number else _OTHER,
+                linestyle=("-", "--", ":")[number % 3],
+                marker="o",
+                markersize=4,
+                label=_cut(name),
+                clip_on=False,
+            )
+        least, most = axes.get_ylim()
+        marks = [digit * 10.0**power for power in range(-15, 1) for digit in (1, 2, 5)]
+        marks = [mark for mark in marks if least <= np.log10(mark) <= most]
+        axes.set_yticks(np.log10(marks), [f"{100 * mark:g} %" for mark in marks])
+        axes.grid(color=_LINE, linewidth=0.7, clip_on=False)
+        figure.legend(loc="upper left", ncols=3, labelcolor=_INK, borderaxespad=0.2)
 
 
 def pair_matrix(domain: Domain, values: Mapping[Clique, float]) -> np.ndarray:
@@ -177,61 +225,138 @@ def pair_matrix(domain: Domain, values: Mapping[Clique, float]) -> np.ndarray:
     return matrix
 
 
-def _layout(x: dict, y: dict) -> dict:
-    axis = {
-        "automargin": True,
-        "gridcolor": _LINE,
-        "zerolinecolor": _LINE,
-        "tickfont": _font(),
-        "fixedrange": True,  # a finger that scrolls the page must not zoom a figure
-    }
-    return {
-        # Invisible ticks keep the names away from the axis, and from the other axis' lowest one.
-        "xaxis": {**axis, **_BARE, "ticks": "outside", "ticklen": 7, "tickcolor": _CLEAR, **x},
-        "yaxis": {**axis, **y},
-        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "paper_bgcolor": _CLEAR,
-        "plot_bgcolor": _CLEAR,
-        "font": {"color": _INK, "size": 12, "family": "system-ui, sans-serif"},
-        "hoverlabel": {"font": {"size": 12}},
-        "dragmode": False,
-    }
+def pair_heat(domain: Domain, values: Mapping[Clique, float], largest: float) -> Heat:
+    """The pairs' values, which are distances, as colors."""
+    names, matrix = Names.plain(domain.attributes), pair_matrix(domain, values)
+    titles = ("column", "column")
+    return Heat(
+        titles=titles, rows=names, columns=names, values=matrix, largest=largest, unit="distance"
+    )
 
 
-def _title(text: str) -> dict:
-    """A title of an axis, cut where it would leave the figure."""
-    cut = text if len(text) <= _LONGEST_TITLE else text[: _LONGEST_TITLE - 1] + "…"
-    return {"text": escape(cut), "font": _font(), "standoff": 6}
+def _svg(size: tuple[int, int], label: str, draw: "Callable[[Figure], None]") -> str:
+    """A figure of so many pixels as an SVG element, without what a page does not need.
+
+    Nothing of a user's style reaches it, nor a date, so that pages of the same answers are the
+    same.
+    """
+    need("A picture", "matplotlib")
+    import matplotlib as mpl
+    from matplotlib import style
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    written = StringIO()
+    with warnings.catch_warnings(), style.context("default"):
+        warnings.simplefilter("ignore")  # of letters that its own fonts lack
+        # Ids are made of this, so that those of two figures differ.
+        with mpl.rc_context({**_STYLE, "svg.hashsalt": ascii(label)}):
+            figure = Figure(figsize=(size[0] / 72, size[1] / 72), dpi=72, facecolor="none")
+            FigureCanvasSVG(figure)
+            figure.patch.set_visible(False)
+            draw(figure)
+            metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+            figure.savefig(written, format="svg", metadata=metadata)
+    return _slim(written.getvalue(), label)
 
 
-def _signed_share(value: float) -> str:
-    return f"−{share(-value)}" if value < 0 else share(value)
+def _slim(text: str, label: str) -> str:
+    """The SVG element of matplotlib's document, of which most is left out."""
+    ElementTree.register_namespace("", "http://www.w3.org/2000/svg")
+    ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
+    root = ElementTree.fromstring(text)
+    for each in reversed(list(root.iter())):
+        for child in list(each):
+            kind = child.tag.rpartition("}")[2]
+            if kind in ("metadata", "style") or (kind in ("g", "defs") and not len(child)):
+                each.remove(child)
+        each.text, each.tail = (each.text or "").strip("\n ") or None, None
+        if f"#{each.get('id')}" not in text:
+            each.attrib.pop("id", None)
+        if each.get("transform", "").startswith("rotate(-0 "):
+            del each.attrib["transform"]
+        for name, found in each.attrib.items():
+            if name in ("d", "style"):
+                # Two decimal places are less than any screen shows, and a page has its own letters.
+                shorter = re.sub(r"(\.\d\d)\d+", r"\1", found.replace("\n", ""))
+                each.set(name, shorter.replace(" font-family: 'DejaVu Sans';", ""))
+    box = root.get("viewBox", "")
+    root.attrib = {"viewBox": box, "role": "img", "aria-label": label, "class": "picture"}
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _axes(
+    figure: "Figure",
+    titles: Sequence[str],
+    x: Mapping[float, str],
+    *,
+    left: float,
+    right: float = 8,
+    above: float = 8,
+) -> "Axes":
+    """Axes in a frame that is as wide as their ticks need; letters of its titles fit."""
+    width, height = figure.get_size_inches() * figure.dpi
+    longest = _LETTER * max(map(len, x.values()), default=0)
+    room = (width - left - right) / max(len(x), 1)
+    turn = 0 if longest < room - 4 else 45 if room > 1.4 * _FONT else 90
+    size = min(_FONT, 0.85 * room) if turn else _FONT
+    below = 42 + {0: 0, 45: 0.7, 90: 1}[turn] * longest * size / _FONT
+    axes = figure.add_axes(
+        (left / width, below / height, (width - left - right) / width,
+         (height - below - above) / height)
+    )  # fmt: skip
+    end = {"ha": "right", "va": "center" if turn == 90 else "top", "rotation_mode": "anchor"}
+    turned = {"rotation": turn, **end} if turn else {}
+    axes.set_xticks(list(x), list(x.values()), fontsize=size, **turned)
+    axes.set_xlabel(_cut(titles[0], _LONGEST_TITLE))
+    axes.set_ylabel(_cut(titles[1], _LONGEST_TITLE))
+    place = axes.get_position()
+    middle = (place.x0 + place.x1) / 2, (place.y0 + place.y1) / 2
+    axes.xaxis.set_label_coords(middle[0], 14 / height, figure.transFigure)
+    axes.yaxis.set_label_coords(16 / width, middle[1], figure.transFigure)
+    _bare(axes)
+    return axes
+
+
+def _bare(axes: "Axes") -> None:
+    axes.patch.set_visible(False)
+    axes.spines[:].set_visible(False)
+
+
+def _paths(axes: "Axes", shapes: Sequence, color: str, width: float = 0) -> None:
+    """Many shapes as one path: lines with round ends of a width, or else filled boxes."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    if shapes:
+        path = Path.make_compound_path(*(Path(shape) for shape in shapes))
+        line = {"edgecolor": color, "linewidth": width, "fill": False, "capstyle": "round"}
+        filled = {"facecolor": color, "linewidth": 0}
+        axes.add_patch(PathPatch(path, clip_on=False, zorder=3, **(line if width else filled)))
+
+
+def _box(code: int, value: float) -> list[tuple[float, float]]:
+    low, high = code - 0.425, code + 0.425
+    return [(low, 0), (low, value), (high, value), (high, 0)]
+
+
+def _ticks(names: Names, most: int) -> dict[float, str]:
+    """Ticks with names, evenly spread from the first code on, at most ``most`` of them."""
+    shown = range(0, len(names.ticks), -(-len(names.ticks) // most) or 1)
+    return {code: _cut(names.ticks[code]) for code in shown}
+
+
+def _cut(text: str, most: int = _LONGEST_TICK) -> str:
+    """A text of one line that is short enough, of letters that a picture can have."""
+    plain = "".join(letter if letter.isprintable() else "�" for letter in text)
+    return plain if len(plain) <= most else plain[: most - 1] + "…"
+
+
+def _part(value: float) -> str:
+    """A part of the rows in percent."""
+    return f"{100 * value:.3g}" if np.isfinite(value) else "–"
 
 
 def _root(values: np.ndarray) -> np.ndarray:
     """The roots of the values, negative ones of negative values."""
     return np.sign(values) * np.sqrt(np.abs(values))
-
-
-def _font() -> dict:
-    return {"color": _QUIET, "size": 11}
-
-
-def _ticks(labels: Sequence[str], most: int) -> dict:
-    """Ticks with names, evenly spread from the first code on, at most ``most`` of them."""
-    shown = range(0, len(labels), -(-len(labels) // most) or 1)
-    return {
-        "tickmode": "array",
-        "tickvals": list(shown),
-        "ticktext": [escape(_cut(labels[code])) for code in shown],
-        "range": [-0.5, len(labels) - 0.5],
-    }
-
-
-def _cut(label: str) -> str:
-    return label if len(label) <= _LONGEST_TICK else label[: _LONGEST_TICK - 1] + "…"
-
-
-def _short(values: np.ndarray) -> list:
-    """Four digits of each number, as many as a screen shows; None for what is not finite."""
-    return [float(f"{value:.4g}") if np.isfinite(value) else None for value in values]

@@ -20,7 +20,7 @@ from sdv_privpgd.estimate.noisy_tables import (
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.report.assumed import CONFIDENT
-from sdv_privpgd.report.figures import heat_figure, pair_matrix, shares_figure
+from sdv_privpgd.report.figures import Bars, Heat, pair_heat
 from sdv_privpgd.report.page import Figure, Grid, Part, Section, Table, Text, long_grid, long_table
 from sdv_privpgd.words import in_rows, share
 
@@ -186,19 +186,19 @@ def _column_figure(
     synthetic = release.model.marginal((name,))
     size = "One value" if len(synthetic) == 1 else f"{len(synthetic)} values"
     summary = f"{size}, largest share {share(float(synthetic.max()))}"
+    known = {"title": name, "names": names, "synthetic": synthetic, "other_name": "measured"}
     if table is None:
-        description = shares_figure(name, names, synthetic, None, "measured")
-        return 0.0, Figure(name, f"{summary}.", "small", description)
+        return 0.0, Figure(name, f"{summary}.", Bars(**known, other=None))
     noisy, stddevs = table.counts / total.value, np.sqrt(table.variances) / total.value
     distance = float(np.abs(synthetic - noisy).sum() / 2)
     expected = float(stddevs.sum()) / math.sqrt(2 * math.pi)
     margins = CONFIDENT * stddevs
-    description = shares_figure(name, names, synthetic, noisy, "measured", margins=margins)
     summary += (
         f", {share(distance)} from the noisy answers; a true share is within "
         f"{100 * float(margins.max()):.2g} points of its point in 95 of 100 cases"
     )
-    return distance - expected, Figure(name, f"{summary}.", "small", description)
+    picture = Bars(**known, other=noisy, margins=margins)
+    return distance - expected, Figure(name, f"{summary}.", picture)
 
 
 def _pairs_section(domain: Domain, fits: Sequence[PairFit], names: Mapping[str, Names]) -> Section:
@@ -206,20 +206,11 @@ def _pairs_section(domain: Domain, fits: Sequence[PairFit], names: Mapping[str, 
     distances = {fit.clique: min(fit.distance, 1.0) for fit in fits}
     expected = {fit.clique: min(fit.expected, 1.0) for fit in fits}
     largest = max(*distances.values(), *expected.values())
-    columns = Names.plain(domain.attributes)
     matrices = [
         Figure(
             title,
             f"{len(fits):,} pairs, mean {share(float(np.mean(list(values.values()))))}.",
-            "matrix",
-            heat_figure(
-                ("column", "column"),
-                columns,
-                columns,
-                pair_matrix(domain, values),
-                largest=largest,
-                unit="distance",
-            ),
+            pair_heat(domain, values, largest),
         )
         for title, values in (
             ("Distance of the synthetic rows from the noisy answers", distances),
@@ -259,8 +250,13 @@ def _maps(fit: PairFit, names: Mapping[str, Names]) -> list[Figure]:
         Figure(
             f"{first} × {second}: {title}",
             f"Share of rows in each of {shares.size:,} cells, at most {share(float(shares.max()))}",
-            "heat",
-            heat_figure((first, second), names[first], names[second], shares, largest=top),
+            Heat(
+                titles=fit.clique,
+                rows=names[first],
+                columns=names[second],
+                values=shares,
+                largest=top,
+            ),
         )
         for title, shares in (("synthetic", fit.synthetic), ("measured", fit.noisy))
     ]

@@ -12,8 +12,8 @@ import numpy as np
 
 from sdv_privpgd.discovery.unseen import rows_unseen
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery
+from sdv_privpgd.report.column_advice import on_wide_cells
 from sdv_privpgd.report.known_facts import SURE, Facts, lacks_range
-from sdv_privpgd.report.wide_cells import on_wide_cells
 from sdv_privpgd.words import in_rows, listed, share
 
 _LOUD, _FINE = 0.1, 0.05

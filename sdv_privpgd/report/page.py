@@ -1,18 +1,37 @@
-"""One HTML file with everything in it: text, tables, figures and the script that draws them.
+"""What people are shown: a text, a page for the browser and a dictionary, of the same facts.
 
-Names of columns and categories come from the table's owner, so all texts are escaped here.
+A page is one HTML file with everything in it: text, tables and figures. Nothing in it is run. Names
+of columns and categories come from the table's owner, so all texts are escaped here.
 """
 
 import json
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-_ROWS_IN_SIGHT, _FIGURES_IN_SIGHT = 12, 12
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.columns.scalars import plain
+from sdv_privpgd.report.figures import Picture
+
+_IN_SIGHT = 12
+"""Rows of a table, and figures, that are not folded behind a line."""
+
+_MOST_NUMBERS = 2_500
+"""Numbers of a figure that a page holds."""
+
+_FRAME = (
+    '<iframe srcdoc="{}" sandbox="allow-downloads" '
+    'style="width: 100%; height: 40rem; border: 0"></iframe>'
+)
 
 
 @runtime_checkable
@@ -73,51 +92,45 @@ class Table:
     texts: int = 1
 
     def html(self) -> str:
-        head = "".join(
-            f'<th scope="col"{self._kind(place)}>{escape(name)}</th>'
-            for place, name in enumerate(self.header)
-        )
-        body = "".join(
-            f'<tr><th scope="row">{escape(row[0])}</th>'
-            + "".join(
-                f"<td{self._kind(place)}>{escape(cell)}</td>"
-                for place, cell in enumerate(row[1:], start=1)
-            )
-            + "</tr>"
-            for row in self.rows
-        )
+        # HTML leaves out the ends of cells and rows; in tables of many numbers they are half of it.
+        head = "".join(f"<th scope=col>{escape(name)}" for name in self.header)
+        body = "".join(f"<tr><th scope=row>{'<td>'.join(map(escape, row))}" for row in self.rows)
         # A box that scrolls must be reachable by keyboard, and then it needs a name.
         return (
             f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(self.caption)}">'
-            f"<table><caption>{escape(self.caption)}</caption>"
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+            f'<table class="texts{self.texts}"><caption>{escape(self.caption)}</caption>'
+            f"<thead><tr>{head}</thead><tbody>{body}</tbody></table></div>"
         )
-
-    def _kind(self, place: int) -> str:
-        return ' class="number"' * (place >= self.texts)
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure with its title; ``summary`` says in words what it shows.
+    """A picture with its title and its numbers; ``summary`` says in words what it shows.
 
-    ``kind`` is its size: "small", "heat" or "matrix".
+    Without matplotlib the numbers stand in its place.
     """
 
     title: str
     summary: str
-    kind: str
-    description: dict
+    picture: Picture
 
     def html(self) -> str:
-        # In a script element only "<" could end it or open a comment.
-        description = json.dumps(self.description, allow_nan=False, separators=(",", ":"))
-        label = escape(f"{self.title}. {self.summary}")
+        header, rows = self.picture.numbers
+        caption = f"{self.title}: in % of the rows"
+        numbers: list[Part] = (
+            [Table(caption, header, rows)]
+            if len(header) * len(rows) <= _MOST_NUMBERS
+            else [Text(f"{len(rows):,} rows of numbers are too many for a page.", quiet=True)]
+        )
+        try:
+            shown = self.picture.svg(f"{self.title}. {self.summary}")
+            numbers = [Fold("The numbers", numbers)]
+        except ImportError as error:
+            shown = Text(str(error), quiet=True).html()
         return (
-            f"<figure><h3>{escape(self.title)}</h3>"
-            f'<script type="application/json">{description.replace("<", chr(92) + "u003c")}'
-            f'</script><div class="plot {self.kind}" role="img" aria-label="{label}"></div>'
-            f"<figcaption>{escape(self.summary)}</figcaption></figure>"
+            f"<figure><h3>{escape(self.title)}</h3>{shown}"
+            f"<figcaption>{escape(self.summary)}</figcaption>"
+            f"{''.join(part.html() for part in numbers)}</figure>"
         )
 
 
@@ -162,23 +175,23 @@ def long_table(
     caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 1
 ) -> list[Part]:
     """A table that shows its first rows; if it is long, the others are folded behind a line."""
-    if len(rows) <= _ROWS_IN_SIGHT + 3:
+    if len(rows) <= _IN_SIGHT + 3:
         return [Table(caption, header, rows, texts)]
-    rest = rows[_ROWS_IN_SIGHT:]
+    rest = rows[_IN_SIGHT:]
     words = f"The other {len(rest):,}: {caption[0].lower()}{caption[1:]}"
     return [
-        Table(caption, header, rows[:_ROWS_IN_SIGHT], texts),
+        Table(caption, header, rows[:_IN_SIGHT], texts),
         Fold(words, [Table(words, header, rest, texts)]),
     ]
 
 
 def long_grid(kind: str, figures: Sequence[Figure], words: str) -> list[Part]:
     """Figures side by side; those after the first dozen are folded behind a line on ``words``."""
-    if len(figures) <= _FIGURES_IN_SIGHT + 3:
+    if len(figures) <= _IN_SIGHT + 3:
         return [Grid(kind, figures)]
-    rest = figures[_FIGURES_IN_SIGHT:]
+    rest = figures[_IN_SIGHT:]
     return [
-        Grid(kind, figures[:_FIGURES_IN_SIGHT]),
+        Grid(kind, figures[:_IN_SIGHT]),
         Fold(f"The other {len(rest):,} {words}", [Grid(kind, rest)]),
     ]
 
@@ -195,6 +208,11 @@ class Section:
         return f"<section><h2>{escape(self.heading)}</h2>{shown}</section>"
 
 
+def read_first(notes: Sequence[str]) -> list[Section]:
+    """The section at the head of a page, if there is something to look at."""
+    return [Section("Read this first", [Items(notes)])] if notes else []
+
+
 @dataclass(frozen=True, kw_only=True)
 class Page:
     """A page, with a ``banner`` that stays in sight while scrolling, if it has one."""
@@ -205,19 +223,20 @@ class Page:
     banner: str | None = None
 
     def html(self) -> str:
-        """The whole document. It asks for nothing over a network."""
-        # Imported here because it takes a fraction of a second and only pages need it.
-        from plotly.offline import get_plotlyjs
-
-        banner = "" if self.banner is None else _banner(self.banner)
+        """The whole document. It asks for nothing over a network and runs nothing."""
+        banner = ""
+        if self.banner is not None:
+            banner = f'<div class="banner" role="note"><span>{escape(self.banner)}</span></div>'
         parts = "".join(part.html() for part in (*self.lead, *self.sections))
+        style = (resources.files("sdv_privpgd.report") / "page.css").read_text(encoding="utf-8")
         return (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+            "img-src data:; style-src 'unsafe-inline'\">"
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             '<meta name="referrer" content="no-referrer"><link rel="icon" href="data:,">'
-            f"<title>{escape(self.title)}</title><style>{_own('page.css')}</style></head>\n"
-            f"<body>{banner}<main><h1>{escape(self.title)}</h1>{parts}</main>\n"
-            f"<script>{get_plotlyjs()}</script>\n<script>{_own('page.js')}</script></body></html>\n"
+            f"<title>{escape(self.title)}</title><style>{style}</style></head>\n"
+            f"<body>{banner}<main><h1>{escape(self.title)}</h1>{parts}</main></body></html>\n"
         )
 
     def write(self, path: str | Path) -> Path:
@@ -227,9 +246,91 @@ class Page:
         return path
 
 
-def _banner(text: str) -> str:
-    return f'<div class="banner" role="note"><span>{escape(text)}</span></div>'
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Report:
+    """The same facts as a text, as a page and as a dictionary. Nothing is written before ``save``.
+
+    ``print`` shows the text, and a notebook the page.
+
+    Attributes:
+        text: Lines of at most 100 characters.
+        page: What the page shows.
+        facts: What ``to_dict`` gives, by name.
+
+    >>> page = Page(title="Report", lead=[], sections=[])
+    >>> report = Report(text="Nothing was spent.", page=page, facts={"epsilon_spent": 0.0})
+    >>> print(report)
+    Nothing was spent.
+    >>> report.to_dict()
+    {'epsilon_spent': 0.0}
+    """
+
+    text: str
+    page: Page
+    facts: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts in dictionaries, lists, text, numbers, truths and ``None``, as JSON has them.
+
+        Numbers that are not finite are ``None``.
+        """
+        return {str(name): _as_json(fact) for name, fact in self.facts.items()}
+
+    def html(self) -> str:
+        """The page: one document, of 1 MB at most for 30 columns, that asks for no network."""
+        return self.page.html()
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, so that its style does not reach a notebook's."""
+        return _FRAME.format(escape(self.html()))
+
+    def save(self, path: str | Path) -> Path:
+        """Writes it to a file and returns where it lies.
+
+        Args:
+            path: A file that ends in ``.html`` is the page, one in ``.txt`` the text and one in
+                ``.json`` the dictionary.
+
+        Raises:
+            ValueError: For any other ending.
+        """
+        path = checked_ending(path)
+        if path.suffix.lower() == ".txt":
+            path.write_text(self.text + "\n", encoding="utf-8")
+        elif path.suffix.lower() == ".json":
+            text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+            path.write_text(text + "\n", encoding="utf-8")
+        else:
+            self.page.write(path)
+        return path
 
 
-def _own(name: str) -> str:
-    return (resources.files("sdv_privpgd.report") / name).read_text(encoding="utf-8")
+def checked_ending(path: str | Path) -> Path:
+    """The path of a report. Raises ``ValueError`` for an ending that no form of a report has."""
+    if Path(path).suffix.lower() not in (".html", ".htm", ".txt", ".json"):
+        raise ValueError(
+            f"A report is a page (.html), a text (.txt) or numbers (.json), got {str(path)!r}."
+        )
+    return Path(path)
+
+
+def _as_json(fact: Any) -> Any:
+    """A fact as JSON can hold it; what has no such form is what Python writes of it."""
+    if isinstance(fact, Mapping):
+        return {str(name): _as_json(each) for name, each in fact.items()}
+    if isinstance(fact, list | tuple | range | np.ndarray | pd.Index | pd.Series):
+        return [_as_json(each) for each in fact]
+    if fact is None or fact is pd.NA or fact is pd.NaT:
+        return None
+    read = plain(fact)
+    if isinstance(read, str | bool | int):
+        return read
+    if isinstance(read, float | Decimal | Fraction):
+        return float(read) if math.isfinite(read) else None
+    return None if isinstance(fact, float | np.floating) else str(fact)

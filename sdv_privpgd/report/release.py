@@ -1,23 +1,38 @@
 """The public page of a fit: what was spent, what noise hides, the rows' fit, and the tables.
 
 Nothing here is private: all of it follows from a release and the public description of the columns.
+The noisy tables are files inside the page.
 """
 
-from collections.abc import Sequence
+import gzip
+import io
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
 
+import pandas as pd
+
+from sdv_privpgd.columns.bins import Categories
+from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.visits import Visits
+from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.inference.intervals import Total
+from sdv_privpgd.inference.tables import CONSISTENT, MEASURED, noisy_tables
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.report.assumed import About, assumed_section, facts_about, subject
-from sdv_privpgd.report.document import Report
-from sdv_privpgd.report.download import download_section
-from sdv_privpgd.report.fit import column_estimates, fit_sections
-from sdv_privpgd.report.guarantee import guarantee_parts, ledger_section, meaning_section
-from sdv_privpgd.report.hidden import hidden_section
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
+from sdv_privpgd.report.assumed import CONFIDENT, About, assumed_section, facts_about, subject
+from sdv_privpgd.report.fit import ColumnEstimate, column_estimates, fit_sections
 from sdv_privpgd.report.methods import methods_section
-from sdv_privpgd.report.page import Items, Page, Section
-from sdv_privpgd.report.privacy import privacy_report
-from sdv_privpgd.report.visits import visits_sections
+from sdv_privpgd.report.page import Items, Page, Part, Report, Section, Text, long_table, read_first
+from sdv_privpgd.report.privacy import (
+    guarantee_parts,
+    ledger_section,
+    meaning_section,
+    privacy_report,
+)
 
 
 def release_page(
@@ -33,20 +48,14 @@ def release_page(
     ``notes`` are public sentences that stand first. Users call ``FittedTable.report`` or a
     synthesizer's ``report``, which write the page.
     """
-    first = [Section("Read this first", [Items(notes)])] if notes else []
-    shown, last = [], []
+    shown, last = model_sections(release, schema)
     if release is not None:
-        estimates = column_estimates(release, schema)
-        shown = fit_sections(release, schema, estimates)
-        if estimates:
-            shown = [hidden_section(release, schema, estimates), *shown]
-            last = [download_section(release, schema, estimates)]
         last.append(methods_section(about, release, ledger))
     return Page(
         title=f"Synthetic rows of {about.table!r}: privacy and fit",
         lead=[subject(about, release, ledger.adjacency), *guarantee_parts(ledger)],
         sections=[
-            *first,
+            *read_first(notes),
             assumed_section(about, ledger.adjacency),
             *visits_sections(about.visits),
             meaning_section(ledger),
@@ -54,6 +63,20 @@ def release_page(
             ledger_section(ledger),
             *last,
         ],
+    )
+
+
+def model_sections(release: Release | None, schema: Schema) -> tuple[list[Section], list[Section]]:
+    """The sections on a model's fit to noisy tables, and those at the end of a page."""
+    if release is None:
+        return [], []
+    estimates = column_estimates(release, schema)
+    shown = fit_sections(release, schema, estimates)
+    if not estimates:
+        return shown, []
+    return (
+        [hidden_section(release, schema, estimates), *shown],
+        [download_section(release, schema, estimates)],
     )
 
 
@@ -78,3 +101,270 @@ def release_report(
             "warnings": list(notes),
         },
     )
+
+
+def on_visits(visits: Visits) -> list[str]:
+    """Sentences on rows in order: how persons are made, and what is not to be read from them."""
+    told = [f"what it had in {list(visits.previous)!r}"] if visits.previous else []
+    said = " and ".join([f"how long ago it was ({visits.since!r})", *told])
+    return [
+        f"The rows of a person are in order by {visits.by!r}. At most {visits.most} rows of a "
+        "person were used, which follow each other, from one on that is drawn by chance.",
+        f"Each row is told of the row before it {said}, and how many rows of its person were used. "
+        "These columns were counted as others were, and are not in the synthetic rows.",
+        f"Synthetic persons have rows in order. {visits.person!r} is made up, and tells them "
+        "apart; who is called what means nothing.",
+        "A row depends on the row just before it, and on no earlier one: what takes three rows to "
+        "be seen, such as a third visit that is due to the first, is not in the synthetic rows.",
+        f"Persons with more than {visits.most} rows look shorter: their other rows were left out, "
+        "and the first of those that were used counts as their first. So numbers of rows beyond "
+        f"{visits.most}, whole histories and the time that they take cannot be read from these "
+        "rows.",
+        "The time between rows is counted in cells that grow with it: short times are told "
+        "apart, and long ones are coarse; within a cell all times are as likely. A row "
+        "whose time is missing comes last, with no time between.",
+        f"Other columns than {[visits.by, *visits.previous, *visits.per_person]!r} know nothing of "
+        "the row before, and may jump from row to row.",
+    ]
+
+
+def visits_sections(visits: Visits | None) -> list[Section]:
+    """The section on rows in order, if they are."""
+    if visits is None:
+        return []
+    first, *rest = on_visits(visits)
+    return [Section("Rows of a person in order", [Text(first), Items(rest)])]
+
+
+_LEVEL = 0.95
+
+_FEWER = 0.5
+"""Synthetic rows have lost a value if they have it less often than this part of the least that is
+likely."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HiddenValue:
+    """A value that noise hides, or that the synthetic rows have far too rarely. Public.
+
+    Attributes:
+        column: Its column.
+        label: The value, or the values that share a code.
+        synthetic: Rows that have it among as many synthetic rows as there are rows.
+        estimate: The unbiased estimate of how many rows have it.
+        low: The least of the interval that holds that number in 95 of 100 cases.
+        high: The most.
+    """
+
+    column: str
+    label: str
+    synthetic: float
+    estimate: float
+    low: float
+    high: float
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether rows surely have it, and the synthetic rows far fewer."""
+        return self.low > 0 and self.synthetic < _FEWER * self.low
+
+
+def hidden_values(
+    release: Release, schema: Schema, estimates: Mapping[str, ColumnEstimate]
+) -> list[HiddenValue]:
+    """The values of all categories that may have no rows, or that the synthetic rows have lost.
+
+    Lost ones are first, then those that most rows may have.
+    """
+    total = estimate_total(release.domain, release.measurements).value
+    found = []
+    for column in schema.columns:
+        if not isinstance(column.cells, Categories) or column.name not in estimates:
+            continue
+        own, labels = estimates[column.name], code_labels(column)
+        synthetic = release.model.marginal((column.name,)) * total
+        for code in range(column.num_values):
+            count = Total(
+                float(own.counts[code]),
+                float(own.variances[code]),
+                num_rows=total,
+                low=0.0,
+                high=max(total, 0.0),
+            )
+            low, high = count.interval("table", _LEVEL)
+            value = HiddenValue(
+                column=column.name,
+                label=labels[code],
+                synthetic=float(synthetic[code]),
+                estimate=count.value,
+                low=low,
+                high=high,
+            )
+            if low <= 0 or value.is_lost:
+                found.append(value)
+    return sorted(found, key=lambda value: (not value.is_lost, -value.high))
+
+
+def hidden_section(
+    release: Release, schema: Schema, estimates: Mapping[str, ColumnEstimate]
+) -> Section:
+    """The values that noise hides, with the intervals of how many rows have them."""
+    values, heading = hidden_values(release, schema, estimates), "Values that the noise hides"
+    if not values:
+        said = "There are none: all values of all categories stand out from the noise."
+        return Section(heading, [Text(said)])
+    columns = len({value.column for value in values})
+    lost = sum(value.is_lost for value in values)
+    sentences = (
+        f"{_number(len(values), 'value')} of {_number(columns, 'column')} cannot be told from "
+        "values that no row has, or the synthetic rows have lost them. That the synthetic rows "
+        "have none or few of a value does not say that nobody has it. Each interval holds the true "
+        "number of rows in 95 of 100 cases; up to so many rows may have the value."
+    )
+    if lost:
+        sentences += (
+            f" {_number(lost, 'value')}, listed first, surely {'has' if lost == 1 else 'have'} "
+            "rows, but the synthetic rows have too few: use the interval."
+        )
+    parts: list[Part] = [
+        Text(sentences),
+        *long_table(
+            "Values, those that most rows may have first",
+            ("value", "column", "synthetic rows", "estimate, rows", "interval, rows"),
+            [
+                (
+                    value.label,
+                    value.column,
+                    f"{value.synthetic:,.0f}",
+                    f"{value.estimate:,.0f}".replace("-", "−"),
+                    f"{value.low:,.0f} to {value.high:,.0f}",
+                )
+                for value in values
+            ],
+            texts=2,
+        ),
+    ]
+    return Section(heading, parts)
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
+_MOST_CELLS = 40_000
+"""Cells in a file of pairs: at most half a megabyte in a page."""
+
+
+@dataclass(frozen=True)
+class Download:
+    """A link to a file that lies in the page. It is made when the page is written."""
+
+    words: str
+    name: str
+    kind: str
+    make: Callable[[], bytes]
+
+    def html(self) -> str:
+        """The link, with the size of the file."""
+        content = self.make()
+        size = (
+            f"{len(content) / 1e3:,.0f} kB"
+            if len(content) < 1e6
+            else f"{len(content) / 1e6:.1f} MB"
+        )
+        return (
+            f'<p class=download><a download="{escape(self.name)}" '
+            f'href="data:{self.kind};base64,{b64encode(content).decode()}">'
+            f"{escape(self.words)}</a> <span class=quiet>{escape(self.name)}, {size}</span></p>"
+        )
+
+
+def download_section(
+    release: Release, schema: Schema, estimates: Mapping[str, ColumnEstimate]
+) -> Section:
+    """The estimates of all columns, and the noisy tables of columns and pairs, as files."""
+    kinds = _kinds(release)
+    parts: list[Part] = [
+        Text(
+            "The noisy tables are what was measured; all else on this page follows from them. They "
+            "are as public as the synthetic rows."
+        ),
+        Download(
+            "How many rows have each value of each column, with 95 % intervals",
+            "columns.csv",
+            "text/csv",
+            lambda: columns_csv(schema, estimates),
+        ),
+    ]
+    if kinds:
+        parts.append(
+            Download(
+                f"The {' and the '.join(kinds)} tables of columns and pairs, packed with gzip",
+                "noisy_tables.csv.gz",
+                "application/gzip",
+                lambda: tables_csv(release, schema, kinds),
+            )
+        )
+    lacking = [kind for kind in (MEASURED, CONSISTENT) if kind not in kinds]
+    said = (
+        f"the {' and '.join(lacking)} tables of pairs, which are too large, and " if lacking else ""
+    )
+    parts.append(
+        Text(
+            f"Left out are {said}tables of three columns: the program's "
+            'noisy_tables("tables.csv") writes everything.',
+            quiet=True,
+        )
+    )
+    return Section("Download the noisy tables", parts)
+
+
+def columns_csv(schema: Schema, estimates: Mapping[str, ColumnEstimate]) -> bytes:
+    """One line for each value: the estimated rows, the noise's standard deviation, the interval."""
+    parts = []
+    for column in schema.attributes:
+        if column.name in estimates:
+            own = estimates[column.name]
+            stddev = own.variances**0.5
+            low, high = own.counts - CONFIDENT * stddev, own.counts + CONFIDENT * stddev
+            rows = {"column": column.name, "label": code_labels(column), "estimate": own.counts}
+            ends = {"low": low.clip(min=0), "high": high.clip(min=0)}
+            parts.append(pd.DataFrame({**rows, "stddev": stddev, **ends}))
+    return _csv(pd.concat(parts, ignore_index=True))
+
+
+def tables_csv(release: Release, schema: Schema, kinds: list[str]) -> bytes:
+    """The noisy tables of at most two columns, as ``noisy_tables`` writes them, packed."""
+    frame = noisy_tables(release, schema, kinds=kinds, most=2)
+    # Without a time of packing: pages of the same answers are the same.
+    return gzip.compress(_csv(frame), mtime=0)
+
+
+def _csv(frame: pd.DataFrame) -> bytes:
+    rounded = frame.round({"estimate": 2, "stddev": 4, "low": 2, "high": 2})
+    text = io.StringIO()
+    rounded.to_csv(text, index=False, float_format="%.12g", lineterminator="\n")
+    return text.getvalue().encode()
+
+
+def _kinds(release: Release) -> list[str]:
+    """The kinds of tables whose cells are few enough together, those that were measured first."""
+    tables = [
+        each
+        for each in release.measurements
+        if isinstance(each.query, MarginalQuery | GroupedMarginalQuery)
+        and len(each.query.clique) <= 2
+    ]
+    asked = [each.query.clique for each in tables if isinstance(each.query, MarginalQuery)]
+    cells = {
+        MEASURED: sum(each.answer.size for each in tables),
+        CONSISTENT: sum(
+            map(release.domain.size, {frozenset(clique): clique for clique in asked}.values())
+        ),
+    }
+    found, left = [], _MOST_CELLS
+    for kind, number in cells.items():
+        if asked and number <= left:
+            found.append(kind)
+            left -= number
+    return found

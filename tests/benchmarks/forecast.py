@@ -28,7 +28,7 @@ from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.metrics.pairs import mean_l1
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.report.assumed import CONFIDENT
-from sdv_privpgd.report.expected import of_rows
+from sdv_privpgd.report.outlook import of_rows
 
 _WHOLE = {"acs_income_ne_2018": ("AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP",
                                  "SEX", "RAC1P")}  # fmt: skip

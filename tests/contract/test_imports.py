@@ -1,5 +1,6 @@
 """The class is found in every import order, and the core imports neither SDV nor torch."""
 
+import json
 import subprocess
 import textwrap
 
@@ -100,32 +101,107 @@ assert not heavy, heavy
     assert done.returncode == 0, done.stderr
 
 
-def test_the_core_synthesizes_where_sdv_is_not_installed():
-    done = run(
-        """
+WITHOUT = """
 import sys
-for absent in ("sdv", "rdt", "sdmetrics", "opacus", "beartype"):
-    sys.modules[absent] = None  # importing it raises ImportError
-import numpy as np
-from sdv_privpgd import PrivacyLedger, pipeline
-from sdv_privpgd.methods import ParticleGradientDescent
-from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.domain import Domain
-from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.ledger import Books
-from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.privacy import privacy_report
-from sdv_privpgd.methods.fixed import AllKWay
-domain = Domain(("a", "b"), (3, 4))
-codes = np.random.default_rng(0).integers(0, (3, 4), size=(500, 2))
-ledger = PrivacyLedger.open(1.0, 1e-5, Adjacency.REPLACE_ONE)
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"sdv", "rdt", "sdmetrics", "sklearn", "plotly", "matplotlib",
+                                      "tqdm", "opacus", "beartype"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+"""
+"""Begins a program for which what comes with an extra is not installed."""
+
+
+def test_the_core_runs_without_extras(tmp_path):
+    done = run(
+        WITHOUT
+        + f"folder = {str(tmp_path)!r}"
+        + """
+import pickle
+import numpy as np, pandas as pd
+from sdv_privpgd import (
+    Boolean, Categorical, Measured, Numerical, check_domain, combine,
+    draft_domain, fit_table, measure,
+)
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
+rng = np.random.default_rng(0)
+table = pd.DataFrame({"age": rng.integers(18, 95, 500), "ward": rng.choice(["A", "B"], 500),
+                      "ill": rng.random(500) < .3})
+columns = {"age": Numerical(0, 110, decimal_places=0), "ward": Categorical(["A", "B"]),
+           "ill": Boolean()}
 engine = ParticleGradientDescent(num_particles=200, epochs=5)
-release = pipeline.run(Curator(Dataset(domain, codes), Books(ledger)), AllKWay(), engine)
-assert release.model.sample(7, seed=0).shape == (7, 2)
-assert "differential privacy" in privacy_report(release.ledger)
+fitted = fit_table(table, columns, epsilon=1.0, method=PrivPGD(engine=engine))
+rows = pickle.loads(pickle.dumps(fitted)).sample(7)
+assert list(rows.columns) == list(columns) and len(rows) == 7, rows
+report = fitted.report()
+assert "differential privacy" in str(report) and report.to_dict()["epsilon_spent"] <= 1
+html = report.html()
+assert "<svg" not in html and "A picture needs matplotlib" in html
+for holder in "ab":
+    measure(table, columns, 1.0, holder=holder).save(f"{folder}/{holder}.zip")
+held = [Measured.load(f"{folder}/{holder}.zip") for holder in "ab"]
+assert len(combine(held, engine=engine).sample(5)) == 5
+assert list(draft_domain(table.dtypes)) == list(columns)
+assert check_domain({"columns": {"ill": {"sdtype": "boolean"}}}, {"ill": Boolean()}) == []
 """
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        ("from sdv_privpgd import PrivPGDSynthesizer", "SDV's interface needs sdv"),
+        ("import sdv_privpgd.synthesizer", "SDV's interface needs sdv"),
+        ("from sdv_privpgd import draft_metadata; draft_metadata({'a': 'bool'})", "needs sdv"),
+        (
+            "from sdv_privpgd import evaluate; import pandas as pd; "
+            "t = pd.DataFrame({'a': [1]}); "
+            "evaluate(t, t, {'columns': {'a': {'sdtype': 'numerical'}}})",
+            "needs sdmetrics",
+        ),
+        ("from sdv_privpgd.metrics import FidelityError", "FidelityError needs sdmetrics"),
+        (
+            "import numpy as np; from sdv_privpgd.metrics import f1_by_model; t = np.zeros((9, 1));"
+            "from sdv_privpgd.domain import Domain; f1_by_model(Domain(('a',), (2,)), t, t, 'a')",
+            "f1_by_model needs sklearn",
+        ),
+    ],
+)
+def test_what_an_extra_brings_is_named_where_it_is_lacking(use, said):
+    done = run(f"{WITHOUT}\n{use}")
+    assert done.returncode == 1
+    assert said in done.stderr.splitlines()[-1]
+    assert done.stderr.endswith("which is not installed: pip install 'sdv-privpgd[sdv]'.\n")
+
+
+def test_the_command_line_measures_without_sdv_and_says_what_needs_it(tmp_path):
+    (tmp_path / "table.csv").write_text("age,ill\n" + "30,yes\n40,no\n" * 200)
+    kinds = {"age": {"sdtype": "numerical"}, "ill": {"sdtype": "categorical"}}
+    (tmp_path / "metadata.json").write_text(json.dumps({"columns": kinds}))
+    domain = {"age": {"range_min": 0, "range_max": 99}, "ill": {"range_values": ["yes", "no"]}}
+    (tmp_path / "domain.json").write_text(json.dumps(domain))
+    done = run(
+        WITHOUT
+        + f"""
+import os
+os.chdir({str(tmp_path)!r})
+from sdv_privpgd.cli.start import main
+declared = ["--metadata", "metadata.json", "--domain", "domain.json"]
+assert main(["measure", "table.csv", "--header", "--holder", "a", "--epsilon", "1", *declared,
+             "--out", "a.zip"]) == 0
+assert main(["combine", "a.zip", "--engine", "pgm", "--out", "rows.csv"]) == 0
+assert main(["draft-domain", "--metadata", "metadata.json", "--out", "draft.json"]) == 0
+assert main(["synthesize", "nowhere.csv", "--epsilon", "1", "--out", "no.csv"]) == 1
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "rows.csv").read_text().startswith("age,ill\n")
+    assert done.stderr.endswith(
+        "sdv-privpgd: sdv-privpgd synthesize needs sdv, which is not installed: "
+        "pip install 'sdv-privpgd[sdv]'.\n"
+    )
 
 
 def test_every_public_name_resolves():

@@ -13,8 +13,8 @@ from sdv.utils import load_synthesizer
 
 import sdv_privpgd
 from sdv_privpgd import Boolean, MSTSynthesizer, Report, fit_table
-from sdv_privpgd.report.document import Report as ReportItself
 from sdv_privpgd.report.page import Page
+from sdv_privpgd.report.page import Report as ReportItself
 
 TABLE = pd.DataFrame({"ill": [True, False] * 200, "old": [True, True, False, False] * 100})
 METADATA = sdv_tables.metadata_of({"ill": {"sdtype": "boolean"}, "old": {"sdtype": "boolean"}})

@@ -11,7 +11,7 @@ MOST = {
     "constants": 500,
     "floors": 17,
     "circles": 0,
-    "arrows": 155,
+    "arrows": 153,
     "README lines": 200,
 }
 """A number here only falls, or rises in a commit that says what for."""

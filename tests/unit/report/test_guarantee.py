@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from sdv_privpgd.privacy.accounting import log_delta
-from sdv_privpgd.report.guarantee import most_caught
+from sdv_privpgd.report.privacy import most_caught
 
 
 @pytest.mark.parametrize("mu", [0.05, 0.3, 1.0, 4.0])

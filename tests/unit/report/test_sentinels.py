@@ -5,7 +5,7 @@ import pytest
 
 from sdv_privpgd.cli.saying import in_options
 from sdv_privpgd.columns.parsing import describe
-from sdv_privpgd.report.sentinels import far_away
+from sdv_privpgd.report.column_advice import far_away
 
 AGE = {"range_min": -99, "range_max": 90, "cut_points": [-98, 18, 30, 42, 54, 66, 78]}
 ABOVE = {"range_min": 0, "range_max": 999, "cut_points": [20, 40, 60, 80, 100, 999]}

@@ -3,7 +3,6 @@
 import base64
 import gzip
 import io
-import json
 import re
 from dataclasses import replace
 
@@ -35,10 +34,9 @@ from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
-from sdv_privpgd.report import download
+from sdv_privpgd.report import release as release_module
 from sdv_privpgd.report.fit import column_estimates, fit_sections
-from sdv_privpgd.report.hidden import hidden_values
-from sdv_privpgd.report.release import release_page
+from sdv_privpgd.report.release import hidden_values, release_page
 from sdv_privpgd.synthesize.particles.particles import Particles
 
 
@@ -61,11 +59,10 @@ def test_error_bars_are_the_intervals_that_answers_have(release):
     schema = public_schema()
     drawn = fit_sections(release, schema, column_estimates(release, schema))[1].parts[1].figures
     (figure,) = [each for each in drawn if each.title == "age"]
-    _, points = figure.description["data"]
+    picture = figure.picture
     table = Questions(release, schema).answer("table", of="age")
-    assert points["y"] == pytest.approx(table.estimate / 4_000, rel=1e-3)
-    assert points["error_y"]["array"] == pytest.approx(1.96 * table.stddev / 4_000, rel=1e-3)
-    assert points["error_y"]["visible"]
+    assert picture.other == pytest.approx(np.asarray(table.estimate / 4_000), rel=1e-3)
+    assert picture.margins == pytest.approx(np.asarray(1.96 * table.stddev / 4_000), rel=1e-3)
 
 
 WARDS = Schema.from_sdv(
@@ -152,13 +149,13 @@ def test_files_are_the_same_each_time_and_large_ones_are_left_out(release, monke
     cells = sum(
         each.answer.size for each in release.measurements if isinstance(each.query, MarginalQuery)
     )
-    monkeypatch.setattr(download, "_MOST_CELLS", cells)
+    monkeypatch.setattr(release_module, "_MOST_CELLS", cells)
     html = html_of(release)
     packed = gzip.decompress(files_of(html)["noisy_tables.csv.gz"]).decode()
     assert "measured" in packed
     assert "consistent" not in packed
     assert "Left out are the consistent tables of pairs, which are too large" in html
-    monkeypatch.setattr(download, "_MOST_CELLS", cells - 1)
+    monkeypatch.setattr(release_module, "_MOST_CELLS", cells - 1)
     html = html_of(release)
     assert list(files_of(html)) == ["columns.csv"]
     assert "the measured and consistent tables of pairs" in html
@@ -228,5 +225,4 @@ def test_downloads_do_not_break_the_page(release):
     reader = Reader(html_of(release))
     assert reader.handlers == []
     assert reader.tags.count("a") == 2
-    for script in reader.scripts[:-2]:
-        json.loads(script)
+    assert "script" not in reader.tags
