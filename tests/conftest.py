@@ -1,7 +1,6 @@
 """What all tests share: Hypothesis profiles, a domain of distinct sizes, the shared tables."""
 
 import os
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -59,16 +58,13 @@ def dataset(domain, codes) -> Dataset:
 
 @pytest.fixture
 def few_epochs(monkeypatch):
-    """A short descent in SDV's synthesizer, where it matters little how near the particles come.
+    """A short descent, where it matters little how near the particles come.
 
     A penalty is differentiated at every step: 100 epochs of it take most of a minute.
     """
-    from sdv_privpgd.synthesizer import PrivPGDSynthesizer
+    from sdv_privpgd.methods import ParticleGradientDescent
 
-    engine = PrivPGDSynthesizer._engine
-    monkeypatch.setattr(
-        PrivPGDSynthesizer, "_engine", lambda *given: replace(engine(*given), epochs=5)
-    )
+    monkeypatch.setattr(ParticleGradientDescent, "num_epochs", 5)
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ its range in the codebook; the label has two. With ``--published`` its configura
 an hour or more, and the ratios. Not private.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ def once(method, table, data, epsilon, num_particles, published_epochs):
         coded.append(real.encode(real.frame))
         return Dataset(domain, coded[0])
 
-    release, found = metered_fit(dataset, epsilon, engine, strategy)
+    release, found = metered_fit(dataset, epsilon, replace(strategy, engine=engine))
     watch = Stopwatch()
     synthetic = release.model.sample(len(real.frame), seed=0)
     watch.lap("sample")

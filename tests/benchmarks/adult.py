@@ -6,6 +6,8 @@ and draws columns independently; ``as_published`` is the paper's configuration w
 (``--published-epochs 20``; 0 leaves it out). Not private.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -49,7 +51,7 @@ def rows(given):
         return encode_table(columns_of(synthesizer.sample(len(real))), schema)
 
     def of_codes(engine, strategy):
-        release = fit_dataset(dataset, given.epsilon, engine, strategy)
+        release = fit_dataset(dataset, given.epsilon, replace(strategy, engine=engine))
         return release.model.sample(len(real), seed=0)
 
     def independent():

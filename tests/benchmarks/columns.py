@@ -6,11 +6,9 @@ rows, ``alone`` that of independent columns with the table's own marginals. ``ov
 number of pairs that were measured over codes.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
-from benchmarks.experiment import apart, metered_fit, options, particles
+from benchmarks.experiment import apart, metered_fit, options
 from benchmarks.simulated import simulated_table
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
@@ -27,9 +25,9 @@ def rows(given):
 
 
 def once(rows, columns, epsilon, most_pairs):
-    strategy = PrivPGD() if most_pairs is None else replace(PrivPGD(), most_pairs=most_pairs)
+    method = PrivPGD() if most_pairs is None else PrivPGD(most_pairs=most_pairs)
     domain, codes = simulated_table(rows, columns)
-    release, found = metered_fit(lambda: Dataset(domain, codes), epsilon, particles(None), strategy)
+    release, found = metered_fit(lambda: Dataset(domain, codes), epsilon, method)
     queries = [each.query for each in release.measurements if isinstance(each.query, MarginalQuery)]
     found["over codes"] = len({each.clique for each in queries if len(each.clique) == 2})
     sampled = release.model.sample(min(rows, 100_000), seed=0)

@@ -29,6 +29,7 @@ from sdv_privpgd.inference.bootstrap import bootstrap
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.inference.regression import regression
+from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
@@ -81,7 +82,9 @@ def _bootstrap(name, given):
     codes, schema = _coded(name, given)
     drawn = codes[np.random.default_rng(0).integers(len(codes), size=given.rows)]
     engine, begun = particles(given.num_particles), time.perf_counter()
-    release = fit_dataset(Dataset(schema.domain(), drawn), given.epsilons[0], engine)
+    release = fit_dataset(
+        Dataset(schema.domain(), drawn), given.epsilons[0], PrivPGD(engine=engine)
+    )
     fit = time.perf_counter() - begun
     refits = Refits(release=release, engine=engine, sampler_of=_Rows(schema, dict(release.held)))
     refits.refit(0)  # compiles
@@ -104,7 +107,7 @@ def _regressions(epsilon, given):
     for _ in range(given.fits):
         drawn = codes[rng.integers(len(codes), size=len(codes))]
         engine = particles(given.num_particles, epochs=5)
-        release = fit_dataset(Dataset(schema.domain(), drawn), epsilon, engine)
+        release = fit_dataset(Dataset(schema.domain(), drawn), epsilon, PrivPGD(engine=engine))
         try:
             found = _coefficients(Questions(release, schema))
         except ValueError:

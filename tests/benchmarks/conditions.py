@@ -16,7 +16,7 @@ from benchmarks.simulated import MIXED_COLUMNS, MIXED_DOMAIN, mixed_table, simul
 from sdv_privpgd import Between, PrivPGDSynthesizer
 from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.benchmark.meters import Stopwatch
-from sdv_privpgd.methods import ParticleGradientDescent
+from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.sampling.conditioning import ConditionalRows
 
@@ -45,7 +45,9 @@ def rows(given):
         fitted, population = np.asfortranarray(codes[: given.rows]), codes[given.rows :].T
         fitted.setflags(write=False)
         engine = ParticleGradientDescent(seed=seed)
-        particles = fit_dataset(Dataset(domain, fitted), given.epsilon, engine).model
+        particles = fit_dataset(
+            Dataset(domain, fitted), given.epsilon, PrivPGD(engine=engine)
+        ).model
         rng = np.random.default_rng(seed)
         for band, share in _BANDS.items():
             tried = _examples(population, particles.codes.T, share, given.conditions, rng)

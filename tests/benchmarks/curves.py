@@ -16,6 +16,7 @@ from benchmarks.experiment import options, particles
 from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.benchmark.meters import Stopwatch
 from sdv_privpgd.benchmark.tables import load
+from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.metrics.pairs import covariance_error, mean_l1, mean_sw1
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.measurement import Measurement
@@ -75,7 +76,7 @@ def _measured(domain, codes, targets, given):
     engine = replace(engine, projection=_ProjectedOnce(engine.projection))
     tiny = replace(engine, epochs=1, num_particles=100)
     if targets == "noisy":
-        measured = fit_dataset(dataset, given.epsilon, tiny).measurements
+        measured = fit_dataset(dataset, given.epsilon, PrivPGD(engine=tiny)).measurements
     else:
         pairs = domain.cliques(2)
         measured = [

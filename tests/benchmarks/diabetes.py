@@ -10,7 +10,7 @@ from benchmarks.experiment import metered_fit, options, particles
 from sdv_privpgd.benchmark.fits import columns_of
 from sdv_privpgd.benchmark.tables import load
 from sdv_privpgd.columns.encoding import encode_table
-from sdv_privpgd.methods.privpgd import PrivPGD
+from sdv_privpgd.methods.privpgd import MOST_PAIRS, PrivPGD
 from sdv_privpgd.metrics.pairs import mean_l1
 from sdv_privpgd.privacy.dataset import Dataset
 
@@ -25,8 +25,8 @@ def rows(given):
         coded.append(encode_table(columns_of(table.frame), table.schema))
         return Dataset(domain, coded[0])
 
-    strategy = PrivPGD() if given.most_pairs is None else PrivPGD(most_pairs=given.most_pairs)
-    engine = particles(given.num_particles)
-    release, found = metered_fit(dataset, given.epsilon, engine, strategy)
+    most = MOST_PAIRS if given.most_pairs is None else given.most_pairs
+    method = PrivPGD(most_pairs=most, engine=particles(given.num_particles))
+    release, found = metered_fit(dataset, given.epsilon, method)
     error = mean_l1(domain, coded[0], release.model.sample(len(coded[0]), seed=0)) / 2
     yield {"rows": len(coded[0]), "columns": len(domain), **found, "half L1": error}

@@ -12,6 +12,7 @@ from benchmarks.experiment import options
 from benchmarks.simulated import simulated_table
 from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.benchmark.meters import Stopwatch
+from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
 
 
@@ -39,13 +40,13 @@ def stage_seconds(dataset, epsilon, num_particles, epochs):
     from sdv_privpgd.methods import ParticleGradientDescent
 
     engine = ParticleGradientDescent(num_particles=num_particles, epochs=2, enable_gpu=True)
-    fit_dataset(dataset, epsilon, engine)
+    fit_dataset(dataset, epsilon, PrivPGD(engine=engine))
     on_device = torch.cuda.is_available()
     if on_device:
         torch.cuda.reset_peak_memory_stats()
     watch = Stopwatch(_now)  # the last steps of the descent, launched as one, go to the finish
     engine = ParticleGradientDescent(num_particles=num_particles, epochs=epochs, enable_gpu=True)
-    fit_dataset(dataset, epsilon, engine, progress=watch)
+    fit_dataset(dataset, epsilon, PrivPGD(engine=engine), progress=watch)
     watch.lap("finish")
     peak = torch.cuda.max_memory_allocated() / 2**20 if on_device else 0.0
     return {

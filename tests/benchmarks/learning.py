@@ -29,6 +29,7 @@ from sdv_privpgd.benchmark.fits import columns_of
 from sdv_privpgd.benchmark.meters import Stopwatch
 from sdv_privpgd.benchmark.tables import SPLIT_SEED, TEST_SHARE, rows_and_facts
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.methods.names import method_of
 from sdv_privpgd.metrics.reading import Described
 from sdv_privpgd.metrics.usefulness import learning_scores, usefulness
 
@@ -112,7 +113,7 @@ def _synthetic(task, arm, epsilon, seed, given):
             epsilon,
             num_bins=given.bins,
             method=replace(
-                arm.lower() if arm in _STRATEGIES else "all_pairs",
+                method_of(arm.lower() if arm in _STRATEGIES else "privpgd"),
                 engine=particles(given.num_particles, seed=seed),
             ),
             target=task.label if arm == "target" else None,

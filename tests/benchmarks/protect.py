@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.experiment import options, particles
 from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.benchmark.tables import SPLIT_SEED, load
+from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.metrics import downstream_error
 from sdv_privpgd.metrics.queries import counting_queries, threshold_queries
 from sdv_privpgd.metrics.rows import columns, embedded
@@ -57,7 +58,7 @@ def rows(given):
         for weight in given.weights:
             penalty = ProtectedThreshold(theta=hidden, b=b, weight=weight)
             engine = particles(given.num_particles, penalties=(penalty,), seed=seed)
-            release = fit_dataset(Dataset(domain, train), given.epsilon, engine)
+            release = fit_dataset(Dataset(domain, train), given.epsilon, PrivPGD(engine=engine))
             synthetic = release.model.sample(len(train), seed)
             found = columns(domain, synthetic)
             beyond = (placed(found) @ theta > b).mean() - (places @ theta > b).mean()

@@ -45,7 +45,7 @@ def from_codes(rows, columns, epsilon, num_particles):
     """Seconds per stage of the core, and its peak memory."""
     domain, codes = simulated_table(rows, columns)
     engine = particles(num_particles)
-    release, found = metered_fit(lambda: Dataset(domain, codes), epsilon, engine)
+    release, found = metered_fit(lambda: Dataset(domain, codes), epsilon, PrivPGD(engine=engine))
     return {**found, **_sampled(lambda number: release.model.sample(number, seed=0), rows)}
 
 

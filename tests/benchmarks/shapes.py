@@ -9,7 +9,6 @@ nobody's.
 """
 
 import math
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -87,7 +86,7 @@ def _run(shape, seed, given):
         {"x": Numerical(*shape.declared, decimal_places=0)}
         | {name: Categorical(["x", "y", "z"]) for name in table.columns[1:]},
         epsilon=given.epsilon,
-        method=replace(given.strategy, engine=given.engine),
+        method=given.method,
     )
     real, rows = (each["x"].to_numpy(float) for each in (table, fitted.sample(len(table))))
     levels = (np.arange(2_000) + 0.5) / 2_000

@@ -25,7 +25,9 @@ from sdv_privpgd.privacy.dataset import Dataset
     tables=["acs_workers_us_2018", "nyc_flights13"], epsilon=1.0, rows=int, num_particles=int
 )  # the default tables have the most cells
 def rows(given):
-    fit_dataset(Dataset(*simulated_table(1_000, 3)), 1.0, particles(None))  # compiles
+    fit_dataset(
+        Dataset(*simulated_table(1_000, 3)), 1.0, PrivPGD(engine=particles(None))
+    )  # compiles
     for name in given.tables:
         real = pd.read_parquet(given.data / f"{name}.parquet").iloc[: given.rows]
         yield {"table": name[:13], **_measured(real, given)}

@@ -38,7 +38,7 @@ def fitted(**settings):
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize(
-    "strategy", ["all_pairs", "independent", "mst", "mwem", AIM(rounds_per_attribute=1)], ids=str
+    "strategy", ["privpgd", "independent", "mst", "mwem", AIM(rounds_per_attribute=1)], ids=str
 )
 def test_whatever_is_measured_there_are_answers(strategy, adjacency):
     done = fitted(method=strategy, adjacency=adjacency)

@@ -171,7 +171,7 @@ def mean_age(positions):
 
 
 class TestPlan:
-    @pytest.mark.parametrize("strategy", ["all_pairs", "independent", "mst"])
+    @pytest.mark.parametrize("strategy", ["privpgd", "independent", "mst"])
     def test_a_plan_has_the_noise_of_the_fit_and_spends_nothing(self, strategy):
         synthesizer = new(method=strategy)
         plan = synthesizer.plan(200).text

@@ -184,7 +184,7 @@ from sdv_privpgd import Categorical, Numerical, fit_table
 from sdv_privpgd.methods import MST, PrivatePGM
 table = pd.DataFrame({"a": ["x", "y"] * 100, "b": range(200)})
 columns = {"a": Categorical(["x", "y"]), "b": Numerical(0, 199, decimal_places=0)}
-fitted = fit_table(table, columns, 5.0, strategy=MST(), engine=PrivatePGM())
+fitted = fit_table(table, columns, 5.0, method=MST(engine=PrivatePGM()))
 assert len(fitted.sample(30)) == 30
 """
     done = python("-c", code)

@@ -115,7 +115,7 @@ def test_a_wide_cell_at_an_end_only_warns():
 
 @pytest.mark.parametrize(
     ("values", "ward", "strategy"),
-    [(YEARS, WARD, name) for name in ("mst", "aim", "all_pairs")]
+    [(YEARS, WARD, name) for name in ("mst", "aim", "privpgd")]
     # All pairs of two columns are one question, after which nothing is left to be saved.
     + [(SMALL, np.full(ROWS, "A"), name) for name in ("mst", "aim")],
 )

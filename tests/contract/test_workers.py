@@ -54,7 +54,7 @@ import pandas as pd
 from sdv_privpgd import Categorical, fit_table
 
 table = pd.DataFrame({"g": ["a", "b", "c"] * 200})
-fitted = fit_table(table, {"g": Categorical(["a", "b", "c"])}, epsilon=1.0, engine="pgm")
+fitted = fit_table(table, {"g": Categorical(["a", "b", "c"])}, epsilon=1.0, method="privpgd+pgm")
 done = threading.Event()
 
 def sample():

@@ -34,7 +34,7 @@ def test_private_rows_of_adult_beat_independent_columns(shared_data):
     assert list(rows.columns) == names
     assert set(rows["income"].dropna()) <= {"<=50K", ">50K"}
     engine = ParticleGradientDescent(num_particles=len(real), epochs=0)
-    release = fit_dataset(Dataset(domain, codes), 1.0, engine, Independent())
+    release = fit_dataset(Dataset(domain, codes), 1.0, Independent(engine=engine))
     independent = release.model.sample(len(real), seed=0)
     ours = mean_l1(domain, codes, encode_table(rows, schema))
     theirs = mean_l1(domain, codes, independent)

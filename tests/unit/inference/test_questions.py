@@ -69,7 +69,7 @@ def test_a_cross_table_is_the_counts(exact):
 
 def test_the_cells_of_a_table_are_the_answers_to_counts():
     _, codes = drawn(np.random.default_rng(2))
-    questions = asked(codes, method="privpgd")
+    questions = asked(codes)
     table = questions.answer("table", of=["smokes", "age"])
     cell = questions.answer("count", where={"smokes": True, "age": 5})
     assert table.estimate.loc["True", "5"] == pytest.approx(cell.estimate)

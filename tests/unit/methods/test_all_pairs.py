@@ -63,7 +63,7 @@ class TestAllPairs:
     def test_the_second_round_asks_again_about_what_depends(self, adjacency):
         """Attributes next to each other in the chain depend most."""
         pairs = list(Domain(tuple("abcde"), (3,) * 5).cliques(2))
-        asked, shares = self.shares(2.0, adjacency=adjacency, method=PAIRS)
+        asked, shares = self.shares(2.0, adjacency=adjacency, strategy=PAIRS)
         assert asked[:10] == pairs
         again = asked[10:]
         assert again

@@ -25,7 +25,7 @@ def fit(sizes, degree):
     engine = ParticleGradientDescent(
         num_particles=300, epochs=1, kernel="torch", targets="raw"  # negative: to be projected
     )
-    fit_dataset(Dataset(domain, codes), 0.1, engine, AllKWay(degree=degree))
+    fit_dataset(Dataset(domain, codes), 0.1, AllKWay(degree=degree, engine=engine))
     for shape in (sizes[:1], sizes[:2], sizes[:3]):
         centers = cell_centers(shape)
         table = SignedTable(centers, torch.full((len(centers),), 1.0 / len(centers)))
