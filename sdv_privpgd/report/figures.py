@@ -168,7 +168,8 @@ class Heat:
         bar.imshow(scale, origin="lower", extent=(0, 1, low, high), **colors)
         bar.set(xticks=[])
         bar.tick_params(labelleft=False, labelright=True)
-        bar.set_yticks(_root(marks), ["−" * (mark < 0) + share(abs(mark)) for mark in marks])
+        said = ["−" * (mark < 0) + share(abs(mark)) for mark in marks.tolist()]
+        bar.set_yticks(_root(marks), said)
         figure.text(1 - 4 / width, 1 - 6 / height, self.unit, color=_INK, ha="right", va="top")
         _bare(bar)
 
@@ -228,10 +229,8 @@ def pair_matrix(domain: Domain, values: Mapping[Clique, float]) -> np.ndarray:
 def pair_heat(domain: Domain, values: Mapping[Clique, float], largest: float) -> Heat:
     """The pairs' values, which are distances, as colors."""
     names, matrix = Names.plain(domain.attributes), pair_matrix(domain, values)
-    titles = ("column", "column")
-    return Heat(
-        titles=titles, rows=names, columns=names, values=matrix, largest=largest, unit="distance"
-    )
+    known = {"titles": ("column", "column"), "rows": names, "columns": names, "values": matrix}
+    return Heat(**known, largest=largest, unit="distance")
 
 
 def _svg(size: tuple[int, int], label: str, draw: "Callable[[Figure], None]") -> str:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,6 @@ _FRAME = (
 )
 
 
-@runtime_checkable
 class Part(Protocol):
     """A part of a page."""
 
@@ -301,13 +300,11 @@ class Report:
             ValueError: For any other ending.
         """
         path = checked_ending(path)
-        if path.suffix.lower() == ".txt":
-            path.write_text(self.text + "\n", encoding="utf-8")
-        elif path.suffix.lower() == ".json":
-            text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-            path.write_text(text + "\n", encoding="utf-8")
-        else:
-            self.page.write(path)
+        ending, text = path.suffix.lower(), f"{self.text}\n"
+        if ending == ".json":
+            found = self.to_dict()
+            text = json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        path.write_text(text if ending in (".txt", ".json") else self.html(), encoding="utf-8")
         return path
 
 

@@ -6,8 +6,8 @@ from house import circles, floors, lines_of_code, measured
 MOST = {
     "package lines": 57_100,
     "package lines of code": 37_900,
-    "package files": 410,
-    "test lines": 48_700,
+    "package files": 396,
+    "test lines": 48_810,
     "constants": 500,
     "floors": 17,
     "circles": 0,
