@@ -24,6 +24,9 @@ from .inference.imputation import Rubin as Rubin
 from .inference.imputation import rubin as rubin
 from .inference.replicates import Bootstrap as Bootstrap
 from .matching import MatchError as MatchError
+from .methods.dp_sgd import DPCTGAN as DPCTGAN
+from .methods.dp_sgd import DPDiffusion as DPDiffusion
+from .methods.dp_sgd.as_engine import PrivateGradients as PrivateGradients
 from .privacy.ledger import PrivacyBudgetError as PrivacyBudgetError
 from .privacy.ledger import PrivacyLedger as PrivacyLedger
 from .releases.combining import CombinedTable as CombinedTable
@@ -44,13 +47,10 @@ from .select.independent import Independent as Independent
 from .select.mean_embedding import MeanEmbedding as MeanEmbedding
 from .select.mst import MST as MST
 from .select.mwem import MWEM as MWEM
-from .select.private_gradients import PrivateGradients as PrivateGradients
 from .select.privmrf import PrivMRF as PrivMRF
 from .select.privsyn import PrivSyn as PrivSyn
 from .select.strategy import Strategy as Strategy
-from .synthesize.adversarial import AdversarialNetwork as AdversarialNetwork
 from .synthesize.annealed import AnnealedProjection as AnnealedProjection
-from .synthesize.diffusion import DiffusionNetwork as DiffusionNetwork
 from .synthesize.engine import Engine as Engine
 from .synthesize.gem import GenerativeNetwork as GenerativeNetwork
 from .synthesize.generator import GeneratorNetwork as GeneratorNetwork

@@ -18,6 +18,7 @@ from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.refining import composed
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.methods.dp_sgd import DPCTGAN, DPDiffusion
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -183,6 +184,8 @@ def small(engine: Engine) -> Engine:
     """The same engine at a size that takes a moment. One that is not ours is left as it is."""
     if isinstance(engine, GUM):
         return replace(engine, num_rows=_PARTICLES, sweeps=min(engine.sweeps, _EPOCHS))
+    if isinstance(engine, DPDiffusion | DPCTGAN):
+        return replace(engine, num_particles=_PARTICLES, width=min(engine.width, 8))
     if isinstance(engine, PrivatePGM):
         return replace(engine, steps=min(engine.steps, _PGM_STEPS))
     # Imported late: Private-PGM needs no torch.
@@ -194,11 +197,6 @@ def small(engine: Engine) -> Engine:
 
     if isinstance(engine, GeneratorNetwork):
         return replace(engine, num_particles=_PARTICLES, steps=_EPOCHS, enable_gpu=False)
-    from sdv_privpgd.synthesize.adversarial import AdversarialNetwork
-    from sdv_privpgd.synthesize.diffusion import DiffusionNetwork
-
-    if isinstance(engine, AdversarialNetwork | DiffusionNetwork):
-        return replace(engine, num_particles=_PARTICLES, width=min(engine.width, 8))
     from sdv_privpgd.synthesize.annealed import AnnealedProjection
     from sdv_privpgd.synthesize.gem import GenerativeNetwork
     from sdv_privpgd.synthesize.private_gsd import PrivateGSD

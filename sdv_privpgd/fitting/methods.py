@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from sdv_privpgd.estimate.structural_zeros import Possible
+from sdv_privpgd.methods.dp_sgd import DPCTGAN, DPDiffusion
+from sdv_privpgd.methods.dp_sgd.as_engine import PrivateGradients
 from sdv_privpgd.select.adaptive import Adaptive
 from sdv_privpgd.select.aim import AIM
 from sdv_privpgd.select.all_pairs import AllPairs
@@ -15,7 +17,6 @@ from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
-from sdv_privpgd.select.private_gradients import PrivateGradients
 from sdv_privpgd.select.privmrf import PrivMRF
 from sdv_privpgd.select.privsyn import PrivSyn
 from sdv_privpgd.select.strategy import Strategy
@@ -109,7 +110,7 @@ def engine_of(engine: Any, *, seed: int, **own: Any) -> Engine:
 
         return GeneratorNetwork(seed=seed, **own)
     if isinstance(engine, str) and engine in ("diffusion", "gan") and set(own) <= {"num_particles"}:
-        return _trained(engine, seed=seed, **own)
+        return (DPDiffusion if engine == "diffusion" else DPCTGAN)(seed=seed, **own)
     is_named = isinstance(engine, str) and engine in ENGINES
     if not is_named and (isinstance(engine, type) or not isinstance(engine, Engine)):
         raise ValueError(
@@ -150,14 +151,6 @@ def cells_of(strategy: Strategy, num_bins: int | None) -> int | None:
     A strategy that keeps numbers as they are has a fine grid of its own, ``num_bins``.
     """
     return getattr(strategy, "num_bins", None) if num_bins is None else num_bins
-
-
-def _trained(name: str, **own: Any) -> Engine:
-    """A network that ``PrivateGradients`` trains."""
-    from sdv_privpgd.synthesize.adversarial import AdversarialNetwork
-    from sdv_privpgd.synthesize.diffusion import DiffusionNetwork
-
-    return DiffusionNetwork(**own) if name == "diffusion" else AdversarialNetwork(**own)
 
 
 def confined(engine: Engine, possible: Possible) -> Engine:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 
 from sdv_privpgd.estimate.noisy_tables import estimate_total
+from sdv_privpgd.methods.dp_sgd import DPCTGAN, DPDiffusion
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery, MarginalQuery
@@ -19,7 +20,6 @@ from sdv_privpgd.select.independent import Independent
 from sdv_privpgd.select.mean_embedding import MeanEmbedding
 from sdv_privpgd.select.mst import MST
 from sdv_privpgd.select.mwem import MWEM
-from sdv_privpgd.select.private_gradients import PrivateGradients
 from sdv_privpgd.select.privmrf import PrivMRF
 from sdv_privpgd.select.privsyn import PrivSyn
 from sdv_privpgd.synthesize.gum import GUM
@@ -82,14 +82,6 @@ _PGM = (
 )
 
 _SGD = "Abadi, M. et al. (2016). Deep learning with differential privacy. ACM CCS, 308–318."
-_DDPM = (
-    "Kotelnikov, A., Baranchuk, D., Rubachev, I. & Babenko, A. (2023). TabDDPM: modelling tabular "
-    "data with diffusion models. ICML, PMLR 202, 17564–17579."
-)
-_CTGAN = (
-    "Xu, L., Skoularidou, M., Cuesta-Infante, A. & Veeramachaneni, K. (2019). Modeling tabular "
-    "data using conditional GAN. NeurIPS 32."
-)
 _MERF = (
     "Harder, F., Adamczewski, K. & Park, M. (2021). DP-MERF: differentially private mean "
     "embeddings with random features for practical privacy-preserving data generation. AISTATS, "
@@ -190,11 +182,11 @@ def _asked(about: About, release: Release, cited: Callable[[str], str]) -> str:
             "round, of marginals and of the rows beyond random hyperplanes of numbers"
             f"{by} {cited(_RAP_PP)}"
         )
-    elif isinstance(strategy, PrivateGradients):
+    elif isinstance(engine := about.engine, DPDiffusion | DPCTGAN):
+        steps = getattr(strategy, "steps", None) or engine.steps
         counted = (
             "the frequencies of each column, and gradients of a network's loss, clipped and summed "
-            f"over {strategy.steps:,} random samples of {strategy.batch:,} rows on average "
-            f"{cited(_SGD)}"
+            f"over {steps:,} random samples of the rows {cited(_SGD)}"
         )
     elif isinstance(strategy, PrivMRF):
         counted = (
@@ -240,12 +232,11 @@ def _fitted(about: About, cited: Callable[[str], str]) -> str:
             "The rows were fitted to the noisy counts by particle gradient descent on the sliced "
             f"Wasserstein distance {cited(_PRIVPGD)}."
         )
-    if name == "DiffusionNetwork":
-        return f"The network was a diffusion model, which the rows were drawn from {cited(_DDPM)}."
-    if name == "AdversarialNetwork":
+    if isinstance(engine, DPDiffusion | DPCTGAN):
         return (
-            "The network was the critic of a conditional generator, which the rows were drawn from "
-            f"{cited(_CTGAN)}."
+            f"The network was a {engine.network}, trained by opacus, and rows were drawn of "
+            f"{'it' if isinstance(engine, DPDiffusion) else 'its generator'} "
+            f"{cited(engine.citation)}."
         )
     if name == "GeneratorNetwork":
         return f"A generator network was fitted to the noisy sums {cited(_MERF)}."

@@ -1,0 +1,1 @@
+"""Methods that ask and make rows by themselves, one folder or module each."""
