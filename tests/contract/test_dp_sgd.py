@@ -1,6 +1,7 @@
 """Networks that private gradients train, behind the door: files, pages and refusals."""
 
 import pickle
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -8,10 +9,10 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd import (
-    AdversarialNetwork,
+    DPCTGAN,
     Boolean,
     Categorical,
-    DiffusionNetwork,
+    DPDiffusion,
     Numerical,
     PrivacyBudgetError,
     PrivacyLedger,
@@ -21,6 +22,7 @@ from sdv_privpgd import (
     measure,
 )
 from sdv_privpgd.domain import Domain
+from sdv_privpgd.methods import dp_sgd
 from sdv_privpgd.privacy.composition import raised
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
@@ -37,7 +39,7 @@ TABLE = pd.DataFrame(
     {"age": [3, 40, 90, 71] * 50, "ward": ["A", "B"] * 100, "ill": [True, False] * 100}
 )
 STRATEGY = PrivateGradients(steps=4, batch=20)
-ENGINES = [DiffusionNetwork(width=8), AdversarialNetwork(width=8)]
+ENGINES = [DPDiffusion(width=8), DPCTGAN(width=8)]
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.network)
@@ -50,7 +52,7 @@ def test_a_file_and_a_page_hold_the_training(engine, adjacency):
     assert read_ledger(fitted.ledger.to_json()) == fitted.ledger
     assert fitted.ledger.remaining == 0
     assert fitted.ledger.spent() <= 2.0
-    assert "samples" in fitted.privacy_report()
+    assert "weaker than counts" in fitted.privacy_report()
     assert "4 random samples" in fitted.report().html()
 
 
@@ -110,3 +112,23 @@ def test_what_is_not_declared_leaves_the_training_its_delta():
 def test_holders_do_not_train():
     with pytest.raises(ValueError, match="a release holds tables alone"):
         measure("no such file.csv", COLUMNS, 1.0, holder="here", strategy="private_gradients")
+
+
+def test_without_opacus_nothing_is_spent(monkeypatch):
+    monkeypatch.setattr(dp_sgd, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"pip install 'sdv-privpgd\[dp-sgd\]'"):
+        fit_table(TABLE, COLUMNS, 2.0, strategy=STRATEGY, engine=ENGINES[0])
+    books = Books(PrivacyLedger.open(8.0, 1e-5, Adjacency.REPLACE_ONE, reserved=Fraction(1, 10**6)))
+    domain = Domain(("a", "b"), (2, 3))
+    curator = Curator(Dataset(domain, np.zeros((9, 2), dtype=np.int64)), books)
+    with pytest.raises(ImportError, match=r"pip install 'sdv-privpgd\[dp-sgd\]'"):
+        ENGINES[0].measure(curator)
+    assert not curator.ledger.charges
+
+
+def test_rows_of_trained_weights_need_no_opacus(monkeypatch):
+    fitted = fit_table(TABLE, COLUMNS, 2.0, strategy=STRATEGY, engine=ENGINES[0])
+    kept = pickle.dumps(fitted)
+    monkeypatch.setitem(sys.modules, "opacus", None)
+    monkeypatch.delitem(sys.modules, "sdv_privpgd.methods.dp_sgd.training")
+    assert len(pickle.loads(kept).sample(30)) == 30

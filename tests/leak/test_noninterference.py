@@ -17,11 +17,11 @@ from interference import OTHER_TABLES, nasty, observe, other_values, settings
 
 from sdv_privpgd import (
     AIM,
+    DPCTGAN,
     Adaptive,
-    AdversarialNetwork,
     AllPairs,
     AnnealedProjection,
-    DiffusionNetwork,
+    DPDiffusion,
     GenerativeNetwork,
     GeneratorNetwork,
     HalfSpaces,
@@ -156,7 +156,7 @@ def test_nothing_depends_on_the_table_behind_half_spaces(
 )
 @pytest.mark.parametrize(
     "engine",
-    [DiffusionNetwork(width=8), AdversarialNetwork(width=8)],
+    [DPDiffusion(width=8), DPCTGAN(width=8)],
     ids=lambda each: each.network,
 )
 def test_nothing_depends_on_the_table_behind_private_gradients(

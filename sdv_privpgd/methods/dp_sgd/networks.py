@@ -198,7 +198,7 @@ class Diffusion(Network):
     def begin(self, steps: int) -> torch.optim.Optimizer:
         # Adam would let coordinates of which little is known move as far as others: noise of the
         # same size is in all of them.
-        own = torch.optim.SGD(self.private.parameters(), lr=self._rate, momentum=0.9, dampening=0.1)
+        own = torch.optim.SGD(self.private.parameters(), lr=self._rate, momentum=0.9, dampening=0.9)
         for each in self.private.parameters():
             own.state[each]["momentum_buffer"] = torch.zeros_like(each)
         self._schedule = CosineAnnealingLR(own, steps)

@@ -46,7 +46,7 @@ GRID = 1 << 20
 
 _WORDS = 1 << 32
 """A record is in a sample if its word of 32 bits is less than the rate times this."""
-_NUMBERS = 1 << 23
+_NUMBERS = 1 << 20
 """Numbers of gradients that are held at a time."""
 _FINE = 50
 """Opacus' error in epsilon is this part of mu: it costs a hundredth of noise."""
@@ -158,7 +158,7 @@ class Optimizer(DPOptimizer):
     def clip_and_accumulate(self) -> None:
         """As opacus does, but a gradient that is no number is 0: it would be all of the sum."""
         for each in self.params:
-            each.grad_sample = torch.nan_to_num(each.grad_sample, 0.0, 0.0, 0.0)
+            each.grad_sample.nan_to_num_(0.0, 0.0, 0.0)
         super().clip_and_accumulate()
 
     def add_noise(self) -> None:

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sdv_privpgd.privacy.gradients import GradientSums, TrainingQuery
+from sdv_privpgd.privacy.sampled import excess, for_one, for_rows
 
 from sdv_privpgd.damage import digest_of
 from sdv_privpgd.domain import Domain
@@ -14,11 +16,9 @@ from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.privacy.gradients import GradientSums, TrainingQuery
 from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.privacy.sampled import excess, for_one, for_rows
 
 DOMAIN = Domain(("a", "b"), (4, 3))
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE

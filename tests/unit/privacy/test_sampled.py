@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import fft
 from scipy.stats import norm
+from sdv_privpgd.privacy.sampled import excess, for_one, for_rows, noise_multiplier
 
 from sdv_privpgd.privacy import sampled
 from sdv_privpgd.privacy.accounting import epsilon_of, mu_squared_of
-from sdv_privpgd.privacy.sampled import excess, for_one, for_rows, noise_multiplier
 
 CASES = [(0.05, 3.4, 300), (0.01, 0.8, 500), (0.2, 6.0, 50)]
 
