@@ -22,7 +22,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/ledger.py``          229  the books
     ``privacy/composition.py``      22  more budget, and people of several tables
     ``privacy/measurement.py``      11  a noisy answer
-    ``privacy/curator.py``         324  charging, counting and noise in one act
+    ``privacy/curator.py``         326  charging, counting and noise in one act
     ``privacy/looking.py``          60  what a first look counts
     ``privacy/streams.py``          70  codes in a file, and where rows are
     ``privacy/boundary.py``        187  the table's way in
@@ -35,7 +35,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          130  no more than so many rows of a person
 
-These are 2,771 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,773 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,442 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

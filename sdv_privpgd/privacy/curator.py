@@ -49,8 +49,12 @@ and are no more than the last. Fewer would read the records more often."""
 class Trainer(Protocol):
     """Trains weights outside the core, and promises to keep to what is charged."""
 
-    query: Query
     steps: int
+
+    @property
+    def query(self) -> Query:
+        """What is trained, and what it depends on."""
+        ...
 
     def prepare(self, mu: float, delta: float) -> None:
         """Raises where it cannot be mu-GDP but for ``delta`` for one row more or less."""

@@ -4,14 +4,14 @@ import pytest
 from house import circles, floors, lines_of_code, measured
 
 MOST = {
-    "package lines": 57_100,
-    "package lines of code": 37_900,
-    "package files": 410,
-    "test lines": 48_700,
-    "constants": 500,
+    "package lines": 57_050,
+    "package lines of code": 37_800,
+    "package files": 407,
+    "test lines": 48_600,
+    "constants": 492,
     "floors": 17,
     "circles": 0,
-    "arrows": 155,
+    "arrows": 163,
     "README lines": 200,
 }
 """A number here only falls, or rises in a commit that says what for."""

@@ -18,8 +18,9 @@ same whoever else is in the sample is a property of torch and of the processor.
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import lru_cache
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -133,7 +134,7 @@ class Samples(UniformWithReplacementSampler):
         self.num_samples, self.sample_rate, self.steps = number, float(query.rate), query.steps
         self._below, self._words = np.uint64(query.rate * _WORDS), words
 
-    def __iter__(self) -> Iterator[np.ndarray]:
+    def __iter__(self) -> Generator[Any, None, None]:
         for _ in range(self.steps):
             drawn = np.frombuffer(self._words(4 * self.num_samples), dtype="<u4")
             yield np.flatnonzero(drawn < self._below)
@@ -157,13 +158,13 @@ class Optimizer(DPOptimizer):
 
     def clip_and_accumulate(self) -> None:
         """As opacus does, but a gradient that is no number is 0: it would be all of the sum."""
-        for each in self.params:
+        for each in cast(list[Any], self.params):  # opacus gives them attributes
             each.grad_sample.nan_to_num_(0.0, 0.0, 0.0)
         super().clip_and_accumulate()
 
     def add_noise(self) -> None:
         """Rounds each sum to the grid, and adds whole numbers of it."""
-        for each in self.params:
+        for each in cast(list[Any], self.params):  # opacus gives them attributes
             sums = np.rint(each.summed_grad.numpy() / self._unit).astype(np.int64)
             noisy = _noisy(sums, self.noise_multiplier * GRID, self._words)
             each.grad = torch.from_numpy(noisy * self._unit)

@@ -97,8 +97,9 @@ def test_what_composes_costs_hardly_more_than_what_does_not(epsilon):
     ledger = PrivacyLedger.open(epsilon, 1e-5, ADD, reserved=Fraction(1, 10**6))
     ours = noise_multiplier(0.05, 300, math.sqrt(ledger.budget), 1e-6)
     theirs = get_noise_multiplier(
-        target_epsilon=epsilon, target_delta=1e-5, sample_rate=0.05, steps=300, accountant="prv"
-    )
+        target_epsilon=epsilon, target_delta=1e-5, sample_rate=0.05, steps=300, accountant="prv",
+        epsilon_tolerance=epsilon / 100, eps_error=epsilon / 200,
+    )  # fmt: skip
     assert 0.99 < ours / theirs < 1.06
 
 
@@ -259,10 +260,8 @@ def test_a_generator_learns_what_it_is_told_to_have_and_a_critic_moves():
     assert fresh.drawn(50).max(axis=0).tolist() <= [5, 5, 5, 2]
 
 
-@pytest.mark.parametrize(
-    "network", [Diffusion(DPDiffusion(), CODES), Adversarial(DPCTGAN(), CODES)]
-)
-def test_a_record_s_gradient_depends_on_no_other_record(network):
+@pytest.mark.parametrize("make", [DPDiffusion, DPCTGAN])
+def test_a_record_s_loss_depends_on_no_other_record(make):
     """But for the arithmetic of torch, which need not be the same to the last bit."""
     network = (Diffusion if make is DPDiffusion else Adversarial)(make(), CODES)
     rows = torch.from_numpy(equal_columns(50))
