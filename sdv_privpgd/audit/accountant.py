@@ -28,7 +28,7 @@ _POINTS, _CELLS, _FAR = 1 << 15, 1 << 12, 10.0
 """Of the grid of losses; of a distribution, and how many deviations of it are looked at."""
 
 _TOLERANCE = 1.01
-"""The grids' own error, and the thousandth to which noise for samples is found."""
+"""The grids' own error, and the hundredth to which noise for samples is found."""
 
 
 @dataclass(frozen=True)
@@ -127,11 +127,8 @@ def steps_of(
             if charge.threshold is not None:
                 deltas += chance_of(event, charge, settings)
             if event.kind == "train":
-                query, ((_, stddev),) = event.queries[0], event.result
-                noise, rows = stddev / query.GRID, settings.rows_per_person
-                steps[Pair.sampled(float(query.rate), noise, rows, settings.adjacency)] += (
-                    event.steps
-                )
+                rate, rows = float(event.queries[0].rate), settings.rows_per_person
+                steps[Pair.sampled(rate, event.noise, rows, settings.adjacency)] += event.steps
             elif charge.temperature is not None:
                 steps[Choice(2 * size / float(charge.temperature))] += 1
             elif charge.stddev:

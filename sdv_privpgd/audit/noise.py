@@ -24,8 +24,7 @@ from sdv_privpgd.inference.rounding import rounded_variance
 from sdv_privpgd.privacy.accounting import range_epsilon_of
 from sdv_privpgd.privacy.boundary import EncodedTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.gradients import SAMPLED
-from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
+from sdv_privpgd.privacy.ledger import TRAINED, Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, ModelErrorQuery
 from sdv_privpgd.privacy.splitting import COST
 
@@ -47,7 +46,7 @@ _CHOICES = 3_000
 
 _KNOWN = {
     "Gaussian, rounded", "exact (public)", "Gaussian, rounded, over a threshold", "exponential",
-    "PrivTree", SAMPLED,
+    "PrivTree", TRAINED,
 }  # fmt: skip
 """The mechanisms, in the ledger's words, that checks look at."""
 

@@ -11,9 +11,10 @@ curators, and it holds a made-up table: it refuses any other.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,10 @@ from sdv_privpgd.audit.tables import MadeUp
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.gradients import GradientSums, Learner, TrainingQuery
+from sdv_privpgd.privacy.curator import Curator, Trainer
 from sdv_privpgd.privacy.ledger import Books, Charge
 from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.noise import WordSource
 from sdv_privpgd.privacy.queries import (
     Adjacency,
     MarginalQuery,
@@ -54,11 +55,12 @@ class Event:
         mu_squared: What it was to cost.
         charges: What was charged for it.
         exact: For each answer its true numbers by cell, or by value and type; for a choice its
-            scores; for a training the sum of all records' gradients before the first step.
+            scores; for a training nothing: ``training`` watches one.
         given: For each answer the same of what was given out; for a choice the index.
         stddevs: What the answers say of their noise.
         units: Of a count of one. All numbers are in them.
-        steps: How many noisy sums a training was given.
+        steps: How many steps a training took.
+        noise: Of each of these steps, as the trainer says, in clips.
         result: What was given out: of a measurement and a training each answer and its noise.
     """
 
@@ -73,6 +75,7 @@ class Event:
     stddevs: list[float] = field(default_factory=list)
     units: int = 1
     steps: int = 0
+    noise: float = 0.0
     result: Any = None
 
     def residuals(self) -> list[np.ndarray]:
@@ -264,28 +267,27 @@ class _Recorded(Curator):
 
     def train(
         self,
-        query: TrainingQuery,
-        learner: Learner,
+        trainer: Trainer,
         mu_squared: Fraction,
         delta: Fraction,
         *,
         progress: Progress = silent,
     ) -> Measurement:
+        query = trainer.query
         event = Event(
             ("train", self._form(query), Fraction(mu_squared), Fraction(delta), query.describe()),
             "train",
-            (query,) * query.steps,
+            (query,) * trainer.steps,
             self._squared([query.l2_sensitivity_squared(self._adjacency)]),
             Fraction(mu_squared),
         )
         known, charges = len(self.measurements), len(self.ledger.charges)
         self._tape.events.append(event)
-        everybody = GradientSums(replace(query, rate=Fraction(1)), learner, bytes)
-        event.exact = [by_cell(each) for each in self._dataset.total(everybody)]
-        counted = _Counted(learner, query, is_idle=self._tape.frozen(event) is not None)
-        trained = super().train(query, counted, mu_squared, delta, progress=progress)
+        counted = _Counted(trainer, is_idle=self._tape.frozen(event) is not None)
+        trained = super().train(counted, mu_squared, delta, progress=progress)
         event.charges = self.ledger.charges[charges:]
-        event.steps = counted.steps
+        event.steps, event.noise = counted.taken, getattr(trainer, "noise", 0.0)
+        event.stddevs = [trained.stddev]
         event.result = [(trained.answer, trained.stddev)]
         ((answer, stddev),) = self._tape.frozen(event)
         given = replace(trained, answer=answer.copy(), stddev=stddev)
@@ -306,20 +308,18 @@ class _Recorded(Curator):
 
 
 class _Counted:
-    """A learner whose steps are counted; an idle one learns nothing, where others' weights come."""
+    """A trainer whose steps are counted; an idle one learns nothing, where others' weights come."""
 
-    def __init__(self, learner: Learner, query: TrainingQuery, *, is_idle: bool) -> None:
-        self.steps, self.weights = 0, learner.weights
-        self._learner, self._is_idle = learner, is_idle
-        self._none = np.zeros(query.num_weights)
+    def __init__(self, trainer: Trainer, *, is_idle: bool) -> None:
+        self.query, self.steps, self.taken = trainer.query, trainer.steps, 0
+        self.prepare, self.weights = trainer.prepare, trainer.weights
+        self._trainer, self._is_idle = trainer, is_idle
 
-    def gradient(self, codes: np.ndarray) -> np.ndarray:
-        return self._none if self._is_idle else self._learner.gradient(codes)
-
-    def update(self, gradient: np.ndarray) -> None:
-        self.steps += 1
-        if not self._is_idle:
-            self._learner.update(gradient)
+    def train(self, codes: np.ndarray, words: WordSource) -> Iterator[None]:
+        idle = repeat(None, self.steps)
+        for _ in idle if self._is_idle else self._trainer.train(codes, words):
+            self.taken += 1
+            yield
 
 
 def in_units(answer: np.ndarray, units: int) -> np.ndarray:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -20,8 +21,8 @@ from sdv_privpgd.audit.checks import Check, first_of
 from sdv_privpgd.audit.recording import Event
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.methods.dp_sgd import TrainingQuery
 from sdv_privpgd.privacy.boundary import EncodedTable
-from sdv_privpgd.privacy.gradients import TrainingQuery
 from sdv_privpgd.privacy.ledger import Books
 
 LAYER = "a training"
@@ -65,19 +66,34 @@ def training_checks(
 
 
 class _Pushing:
-    """A learner all of whose records have the same long gradient; it writes down all it sees."""
+    """A network all of whose records have the same long gradient; it writes down all it sees."""
+
+    num_weights = _WEIGHTS
 
     def __init__(self) -> None:
+        import torch
+
+        self.private = torch.nn.Sequential(torch.nn.Linear(1, _WEIGHTS, bias=False).double())
         self.calls: list[list[int]] = [[]]
         self.sums: list[np.ndarray] = []
+        self._torch: Any = torch
 
-    def gradient(self, codes: np.ndarray) -> np.ndarray:
-        self.calls[-1].append(int(codes[0]) * _ONES + int(codes[1]))
-        return np.full(_WEIGHTS, _LONG)
+    def losses(self, codes: Any) -> Any:
+        self.calls[-1] += (codes[:, 0] * _ONES + codes[:, 1]).tolist()
+        ones = self._torch.ones(len(codes), 1, dtype=self._torch.float64)
+        return _LONG * self.private(ones).sum(1)
 
-    def update(self, gradient: np.ndarray) -> None:
-        self.sums.append(np.array(gradient))
+    def begin(self, steps: int) -> Any:
+        del steps
+        return self._torch.optim.SGD(self.private.parameters(), lr=0.0)
+
+    def meet(self) -> None:
+        (weights,) = self.private.parameters()
+        self.sums.append(np.array(weights.grad).ravel())
         self.calls.append([])
+
+    def moved(self) -> None:
+        pass
 
     def weights(self) -> np.ndarray:
         return np.zeros(_WEIGHTS)
@@ -85,6 +101,9 @@ class _Pushing:
 
 def _watched(settings: Settings) -> _Watched:
     """A training with samples, whatever the settings' own would be on a table of made-up size."""
+    # Imported late: opacus is an extra.
+    from sdv_privpgd.methods.dp_sgd.training import Trainer
+
     query = TrainingQuery(
         network="made up", num_weights=_WEIGHTS, clip=1.0, rate=_RATE, steps=_STEPS
     )
@@ -94,23 +113,19 @@ def _watched(settings: Settings) -> _Watched:
     kinds = {name: {"sdtype": "categorical"} for name in records}
     facts = {name: {"range_values": [*range(_ONES)]} for name in records}
     schema = Schema.from_sdv(kinds, public_domain=facts)
-    ledger, learner = settings.ledger(settings.own_delta), _Pushing()
-    query.tried(learner, schema.domain())  # as the curator does before the first step
-    tried = len(learner.calls.pop())
-    learner.calls.append([])
-    books = Books(ledger)
+    ledger, network = settings.ledger(settings.own_delta), _Pushing()
+    books, trainer = Books(ledger), Trainer(cast(Any, network), query, 1)
     curator = EncodedTable(records, bound=ledger.bound).curator(schema, books)
     part = ledger.budget / 4  # a fit has less than all of it for a training
-    trained = curator.train(query, learner, part, ledger.reserved)
+    trained = curator.train(trainer, part, ledger.reserved)
     event = Event(
         ("train", query.describe()), "train", (query,), charges=books.ledger.charges,
-        result=[(trained.answer, trained.stddev)], steps=len(learner.sums),
+        result=[(trained.answer, trained.stddev)], steps=len(network.sums), noise=trainer.noise,
     )  # fmt: skip
-    samples = np.zeros((len(learner.sums), _RECORDS), dtype=int)
-    del learner.calls[0][:tried]
-    for step, calls in zip(samples, learner.calls, strict=False):
+    samples = np.zeros((len(network.sums), _RECORDS), dtype=int)
+    for step, calls in zip(samples, network.calls, strict=False):
         np.add.at(step, calls, 1)
-    return _Watched(event, books.ledger.to_json(), samples, np.array(learner.sums))
+    return _Watched(event, books.ledger.to_json(), samples, np.array(network.sums))
 
 
 def _samples(seen: _Watched, false_alarms: float) -> Check:
@@ -152,7 +167,7 @@ def _spread_chance(numbers: np.ndarray, tries: int, rate: float) -> float:
 
 def _sums(seen: _Watched, false_alarms: float) -> list[Check]:
     """Each sum is one clip a record in the sample, and noise as said, which is new each time."""
-    noise = seen.event.result[0][1] / TrainingQuery.GRID
+    noise = seen.event.noise
     ahead = np.full(_WEIGHTS, 1 / math.sqrt(_WEIGHTS))
     left = seen.sums - seen.samples.sum(axis=1)[:, None] * ahead
     along = left @ ahead

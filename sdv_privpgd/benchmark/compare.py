@@ -35,11 +35,10 @@ from typing import Any
 from sdv_privpgd import MatchError
 from sdv_privpgd.benchmark.declarations import TABLES, check_names
 from sdv_privpgd.benchmark.fits import FOLDER
-from sdv_privpgd.benchmark.methods import METHODS, Compared, names_of
+from sdv_privpgd.benchmark.methods import METHODS, SELECTS, Compared, names_of
 from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, SHARE
 from sdv_privpgd.benchmark.records import Run, append, canonical, held
 from sdv_privpgd.methods.method import ENGINES
-from sdv_privpgd.methods.names import named_methods
 
 REAL = "Real"
 
@@ -64,7 +63,7 @@ def add_command(commands) -> None:
     )
     for option, choices, what in (
         ("--preprocess", PREPROCESSINGS, "what makes codes of the table"),
-        ("--select", tuple(named_methods()), "what is asked"),
+        ("--select", SELECTS, "what is asked"),
         ("--synthesize", tuple(ENGINES), "what makes rows of the answers"),
     ):
         said = f"exchange: {what}: {', '.join(choices)}"

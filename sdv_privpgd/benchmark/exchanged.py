@@ -15,11 +15,11 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdv_privpgd.benchmark.methods import is_arm, parts_of
+from sdv_privpgd.benchmark.methods import SELECTS, is_arm, parts_of
 from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS
 from sdv_privpgd.benchmark.show import Drawn, as_table, in_order, page, said, summarize
 from sdv_privpgd.methods.method import ENGINES, engine_of
-from sdv_privpgd.methods.names import named_methods
+from sdv_privpgd.methods.names import method_of
 from sdv_privpgd.report.page import Section
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def settings_of_parts() -> "pd.DataFrame":
     import pandas as pd
 
     parts = {
-        "select": {name: make() for name, make in named_methods().items()},
+        "select": {name: method_of(name) for name in SELECTS},
         "synthesize": {name: engine_of(name) for name in ENGINES},
     }
     found = [
@@ -162,7 +162,7 @@ def write_exchange(rows: "pd.DataFrame", folder: Path) -> list[Path]:
 def in_rank(kind: str, names: Sequence[str]) -> list[str]:
     """The names of parts of a kind, in the order of the registries."""
     known = {
-        "preprocess": PREPROCESSINGS, "select": tuple(named_methods()), "synthesize": tuple(ENGINES)
+        "preprocess": PREPROCESSINGS, "select": SELECTS, "synthesize": tuple(ENGINES)
     }[kind]  # fmt: skip
     return sorted(names, key=lambda name: known.index(name) if name in known else len(known))
 

@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, SHARE, Preprocessing
 from sdv_privpgd.methods.importance import importance_of
-from sdv_privpgd.methods.method import ENGINES, Method, engine_of
+from sdv_privpgd.methods.method import ENGINES, EngineMethod, Method, engine_of
 from sdv_privpgd.methods.names import method_of, named_methods
 from sdv_privpgd.privacy.accounting import epsilon_of
 from sdv_privpgd.synthesize.engine import Engine
@@ -53,8 +53,8 @@ METHODS: Mapping[str, tuple[str, str]] = {
     "PrivMRF": ("privmrf", "pgm"),
     "DP-MERF": ("dp-merf", "generator"),
     "RAP++": ("rap++", "rap++"),
-    "DP-Diffusion": ("dp-diffusion", "diffusion"),
-    "DP-CTGAN": ("dp-ctgan", "gan"),
+    "DP-Diffusion": ("dp-diffusion", ""),
+    "DP-CTGAN": ("dp-ctgan", ""),
     "RAP": ("rap", "rap"),
     "GEM": ("gem", "gem"),
     "Private-GSD": (_PAIRS, "private_gsd"),
@@ -68,7 +68,10 @@ METHODS: Mapping[str, tuple[str, str]] = {
     "PrivPGD-PrivMRF": ("privmrf", "particles"),
     **dict.fromkeys(ABLATIONS, ("privpgd", "particles")),
 }
-"""The method that asks, and the engine that makes rows of the answers."""
+"""The method that asks, and the engine that makes rows of the answers, if it has one."""
+
+SELECTS = tuple(name for name, make in named_methods().items() if isinstance(make(), EngineMethod))
+"""The methods that go with several engines."""
 
 
 _BETWEEN = " / "
@@ -98,7 +101,7 @@ class Compared:
 
     def __post_init__(self) -> None:
         if is_arm(self.name):
-            choices = (PREPROCESSINGS, tuple(named_methods()), tuple(ENGINES))
+            choices = (PREPROCESSINGS, SELECTS, tuple(ENGINES))
             for named, choice in zip(parts_of(self.name), choices, strict=True):
                 if named not in choice:
                     raise ValueError(f"There is no {named!r}: choose from {choice!r}.")
@@ -163,6 +166,8 @@ class Compared:
             label: The class, of a method that was published for tables with one.
         """
         name, engine = self._parts
+        if not engine:
+            return method_of(name, seed=seed)
         method: Any = replace(cast(Any, method_of(name)), engine=self._engine(engine).seeded(seed))
         if self._is_capped:
             method = replace(method, max_megabytes=self.max_megabytes)

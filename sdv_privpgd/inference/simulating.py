@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain, Grouping
+from sdv_privpgd.methods.dp_sgd import TrainingQuery
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
-from sdv_privpgd.privacy.gradients import TrainingQuery
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import (
     CountQuery,

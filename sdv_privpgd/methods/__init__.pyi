@@ -1,8 +1,6 @@
 """The public methods and engines, which ``__init__`` reads."""
 
-from sdv_privpgd.synthesize.adversarial import AdversarialNetwork as AdversarialNetwork
 from sdv_privpgd.synthesize.annealed import AnnealedProjection as AnnealedProjection
-from sdv_privpgd.synthesize.diffusion import DiffusionNetwork as DiffusionNetwork
 from sdv_privpgd.synthesize.engine import Engine as Engine
 from sdv_privpgd.synthesize.gem import GenerativeNetwork as GenerativeNetwork
 from sdv_privpgd.synthesize.generator import GeneratorNetwork as GeneratorNetwork
@@ -21,7 +19,8 @@ from sdv_privpgd.synthesize.rap import RelaxedProjection as RelaxedProjection
 from .adaptive import Adaptive as Adaptive
 from .aim import AIM as AIM
 from .dp_merf import DPMERF as DPMERF
-from .dp_sgd import PrivateGradients as PrivateGradients
+from .dp_sgd import DPCTGAN as DPCTGAN
+from .dp_sgd import DPDiffusion as DPDiffusion
 from .fixed import AllKWay as AllKWay
 from .fixed import Independent as Independent
 from .method import EngineMethod as EngineMethod

@@ -30,8 +30,6 @@ ENGINES = {
     "gem": "gem:GenerativeNetwork",
     "private_gsd": "private_gsd:PrivateGSD",
     "generator": "generator:GeneratorNetwork",
-    "diffusion": "diffusion:DiffusionNetwork",
-    "gan": "adversarial:AdversarialNetwork",
 }
 """The engines by name. They are imported when they are used: most of them need torch."""
 

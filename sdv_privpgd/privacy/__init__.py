@@ -6,25 +6,23 @@ and a test that looks into running fits (``tests/leak/test_boundary.py``) keep i
 
 An auditor reads these files, in this order, with their lines of code:
 
-    ``privacy/accounting.py``       95  epsilon and delta as mu, and back
+    ``privacy/accounting.py``      108  epsilon and delta as mu, and back
     ``privacy/noise.py``            45  rounded Gaussian noise
     ``privacy/selection.py``        47  the exponential mechanism
     ``privacy/splitting.py``        21  where many rows are, by PrivTree
     ``privacy/thresholding.py``     35  values that nobody declared
     ``privacy/half_spaces.py``      65  where numbers lie, and sides of hyperplanes
     ``privacy/queries.py``         246  what can be asked, and its sensitivity
-    ``privacy/counting.py``        121  what is counted over codes
+    ``privacy/counting.py``        130  what is counted over codes
     ``privacy/dataset.py``          68  codes in memory
     ``privacy/units.py``             8  what a row of a person weighs
     ``privacy/weighing.py``         72  rows of a person that count as one
     ``privacy/value_counts.py``     89  values, and their counting
     ``privacy/embedding.py``        90  sums of random features of codes
-    ``privacy/sampled.py``          94  what steps on samples of rows cost
-    ``privacy/gradients.py``        94  sums of clipped gradients of rows
-    ``privacy/ledger.py``          228  the books
+    ``privacy/ledger.py``          229  the books
     ``privacy/composition.py``      22  more budget, and people of several tables
     ``privacy/measurement.py``      11  a noisy answer
-    ``privacy/curator.py``         304  charging, counting and noise in one act
+    ``privacy/curator.py``         326  charging, counting and noise in one act
     ``privacy/looking.py``          60  what a first look counts
     ``privacy/streams.py``          70  codes in a file, and where rows are
     ``privacy/boundary.py``        187  the table's way in
@@ -37,7 +35,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          130  no more than so many rows of a person
 
-These are 2,916 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,773 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,442 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
@@ -60,5 +58,6 @@ What they call besides holds no record: ``domain`` and the cells of
 ``columns/`` are public facts. The first fifteen need numpy, scipy and mpmath alone. ``looking``,
 ``streams`` and ``boundary`` are the exceptions of the rule that the core is free of pandas: they
 call the encoders, who read pandas' columns, on columns that they do not look into. ``ledger_file``
-and ``opacus`` read ledgers, which are public.
+reads ledgers, which are public. ``Curator.train`` hands codes to DP-SGD in ``methods/``, outside
+the core: its promise rests on opacus and torch, and is weaker than that of counts.
 """

@@ -22,6 +22,7 @@ from scipy.special import (  # pyright: ignore[reportMissingTypeStubs]
     erfcx,
     log_ndtr,
     ndtr,
+    ndtri,
     ndtri_exp,
 )
 
@@ -152,6 +153,28 @@ def mu_squared_of_range(epsilon: Fraction) -> Fraction:
     half = float(epsilon) / 2
     mu = -2 * ndtri_exp(-half - math.log1p(math.exp(-half)))
     return Fraction(float(mu) * (1 + _RELATIVE_MARGIN) + _ABSOLUTE_MARGIN) ** 2
+
+
+def delta_of_rows(mu: float, delta: float, rows: int) -> float:
+    """The delta of so many rows together, where one of them is mu-GDP but for ``delta``.
+
+    For one row, P(S) <= g(Q(S)) + delta with g(a) = Phi(Phi^-1(a) + mu). As g is concave and
+    g(0) = 0, m rows are m mu-GDP but for d_m = g(d_(m-1)) + delta.
+    """
+    total = delta
+    for _ in range(rows - 1):
+        total = float(ndtr(ndtri(total) + mu)) + delta if total < 0.5 else 1.0
+    return total
+
+
+def delta_of_one(mu: float, delta: float, rows: int) -> float:
+    """The largest delta of one row, rounded down, such that so many have ``delta`` together."""
+    low, high = 0.0, delta
+    while high - low > max(low, delta * 1e-12) / 1000:
+        middle = (low + high) / 2
+        is_kept = delta_of_rows(mu, middle, rows) <= delta
+        low, high = (middle, high) if is_kept else (low, middle)
+    return high if delta_of_rows(mu, high, rows) <= delta else low
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:

@@ -76,6 +76,23 @@ class RecordNumber:
         add_all(total, other)
 
 
+class AllCodes:
+    """A copy of all codes, in blocks of shape (record, attribute): for ``Curator.train`` alone."""
+
+    def __init__(self, num_attributes: int) -> None:
+        """Takes the number of attributes."""
+        self._none = np.empty((0, num_attributes), dtype=np.uint8)
+
+    def zero(self) -> Tables:
+        return [self._none]
+
+    def add(self, total: Tables, item: np.ndarray) -> None:
+        total.append(item.T.copy())
+
+    def merge(self, total: Tables, other: Tables) -> None:
+        total += other
+
+
 class LookupSum:
     """The sum over records of the value at the sum of their contributions."""
 

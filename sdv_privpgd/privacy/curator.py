@@ -2,17 +2,29 @@
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 
 from sdv_privpgd.columns.values import Value
 from sdv_privpgd.domain import Domain
-from sdv_privpgd.privacy.accounting import range_epsilon_of, stddev_for
+from sdv_privpgd.privacy.accounting import (
+    delta_of_one,
+    delta_of_rows,
+    range_epsilon_of,
+    stddev_for,
+)
+from sdv_privpgd.privacy.counting import AllCodes
 from sdv_privpgd.privacy.dataset import Records
-from sdv_privpgd.privacy.gradients import SAMPLED, GradientSums, Learner, TrainingQuery
-from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyBudgetError, PrivacyLedger
+from sdv_privpgd.privacy.ledger import (
+    TRAINED,
+    Books,
+    Charge,
+    PrivacyBudgetError,
+    PrivacyLedger,
+)
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.noise import MAX_STDDEV, SAMPLING_DELTA, WordSource, rounded_gaussian
 from sdv_privpgd.privacy.queries import (
@@ -22,7 +34,6 @@ from sdv_privpgd.privacy.queries import (
     ValueCountsQuery,
     answers,
 )
-from sdv_privpgd.privacy.sampled import LEAST_DELTA, for_one, for_rows, noise_multiplier
 from sdv_privpgd.privacy.selection import exponential_choice
 from sdv_privpgd.privacy.splitting import COST, decay_of, halved
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
@@ -33,6 +44,29 @@ from sdv_privpgd.sources.withheld import sealed
 _BLOCK, _CELLS, _MOST = 32, 1 << 15, 1 << 10
 """One pass over the records answers as many queries, or more as long as they have so many cells,
 and are no more than the last. Fewer would read the records more often."""
+
+
+class Trainer(Protocol):
+    """Trains weights outside the core, and promises to keep to what is charged."""
+
+    steps: int
+
+    @property
+    def query(self) -> Query:
+        """What is trained, and what it depends on."""
+        ...
+
+    def prepare(self, mu: float, delta: float) -> None:
+        """Raises where it cannot be mu-GDP but for ``delta`` for one row more or less."""
+        ...
+
+    def train(self, codes: np.ndarray, words: WordSource) -> Iterator[None]:
+        """Takes the steps on codes (record, attribute), one each time that it is asked."""
+        ...
+
+    def weights(self) -> np.ndarray:
+        """All weights, float64 (weight,)."""
+        ...
 
 
 def _noisy(answer: np.ndarray, stddev: float, words: WordSource) -> np.ndarray:
@@ -346,29 +380,28 @@ class Curator:
     @sealed
     def train(
         self,
-        query: TrainingQuery,
-        learner: Learner,
+        trainer: Trainer,
         mu_squared: Fraction,
         delta: Fraction,
         *,
         progress: Progress = silent,
     ) -> Measurement:
-        """Weights that learned from noisy sums of clipped gradients over samples: DP-SGD.
+        """Weights that a trainer outside the core makes of the records: weaker than counts.
 
-        Each step draws a Poisson sample by the randomness of the noise, sums up integers of norm
-        ``GRID`` at most, adds a rounded Gaussian, and hands the learner that sum, in units of the
-        clip. Of all else it sees nothing. Whoever stops it has the weights so far.
+        It is handed a copy of all codes, which is wiped afterwards, and the randomness of the
+        noise. Whoever stops it has the weights so far. What it fails of is not told.
 
-        Privacy: sqrt(mu_squared)-GDP but for ``delta``. m rows of a person are added or removed, or
-        2 m where they are replaced; each of them costs mu / m or mu / (2 m), and its part of delta
-        (``privacy/sampled.py`` has the proof). The ledger has the one release that is no more
-        private, of a sum to which a row adds ``GRID``: its ``stddev`` is ``GRID`` / (mu of a row).
-        A step's noise is the measurement's ``stddev``.
+        Privacy: sqrt(mu_squared)-GDP but for ``delta``, *if the trainer keeps its promise*, which
+        the core cannot look into: mu-GDP but for a delta for one row more or less. m rows of a
+        person are added or removed, or 2 m where they are replaced; each has mu / m or mu / (2 m),
+        and its part of delta (``privacy/accounting.py``). The ledger has the one release that is no
+        more private, of a sum to which a row adds 1.
 
         Raises ``PrivacyBudgetError`` before the table is read if the budget is short, and
         ``ValueError`` for records that are weighed, or whose codes are not at hand.
         """
-        what, ledger = query.describe(), self.ledger
+        query, ledger = trainer.query, self.ledger
+        what = query.describe()
         if ledger.units > 1 or self._dataset.in_one_pass:
             raise ValueError(
                 "Gradients are not summed over people that are weighed, nor on a cluster: leave "
@@ -378,29 +411,19 @@ class Curator:
             adjacency: ledger.rows_counted**2 * query.l2_sensitivity_squared(adjacency)
             for adjacency in Adjacency
         }
+        most = {adjacency: math.isqrt(square) for adjacency, square in squares.items()}
         stddev = _usable_stddev(squares[ledger.adjacency], Fraction(mu_squared), what)
-        mu, rows = query.GRID / stddev, ledger.rows_counted
-        most = {Adjacency.REPLACE_ONE: 2 * rows, Adjacency.ADD_REMOVE: rows}
-        own = for_one(mu, float(delta) * (1 - 2**-40), most[ledger.adjacency])
-        if own < LEAST_DELTA:
-            raise PrivacyBudgetError(
-                f"Training {what} needs a part of delta of its own, {LEAST_DELTA:g} or more for "
-                f"one row, and has {own:.3g}: allow a larger delta, and let the ledger reserve it."
-            )
-        query.tried(learner, self.domain)
-        noise = noise_multiplier(float(query.rate), query.steps, mu, own) * query.GRID
-        deltas = {
-            each: Fraction(for_rows(mu, own, most[each]))
-            + 4 * most[each] * query.steps * SAMPLING_DELTA
-            for each in Adjacency
-        }
+        mu = 1 / stddev
+        own = delta_of_one(mu, float(delta) * (1 - 2**-40), most[ledger.adjacency])
+        trainer.prepare(mu, own)
+        deltas = {each: Fraction(delta_of_rows(mu, own, rows)) for each, rows in most.items()}
         # Charge first: if the budget is short this raises, and no row has been read.
         self._books.charge(
             Charge(
-                mechanism=SAMPLED,
+                mechanism=TRAINED,
                 what=what,
-                num_queries=query.steps,
-                num_values=query.num_weights,
+                num_queries=trainer.steps,
+                num_values=math.prod(query.shape(self.domain)),
                 sensitivity_squared=tuple(squares.items()),
                 stddev=stddev,
                 mu_squared=Fraction(mu_squared),
@@ -408,13 +431,26 @@ class Curator:
                 deltas=tuple(deltas.items()),
             )
         )
+        codes = np.concatenate(self._dataset.total(AllCodes(len(self.domain))))
         try:
             # The steps that were charged are taken; the bar only looks on.
-            steps = range(query.steps)
-            for _, _ in zip(steps, progress(steps, "train"), strict=True):
-                (found,) = self._dataset.total(GradientSums(query, learner, self._books.words))
-                learner.update(_noisy(found, noise, self._books.words) / query.GRID)
+            steps = _untold(trainer.train(codes, self._books.words), what)
+            for _ in zip(steps, progress(range(trainer.steps), "train"), strict=True):
+                pass
         finally:
-            weights = np.array(learner.weights(), dtype=np.float64)
-            trained = self._released(Measurement(query=query, answer=weights, stddev=noise))
+            codes[:] = 0
+            weights = np.array(trainer.weights(), dtype=np.float64)
+            trained = self._released(Measurement(query=query, answer=weights, stddev=stddev))
         return trained
+
+
+def _untold(steps: Iterable[None], what: str) -> Iterator[None]:
+    """The same steps; one that fails says so, and nothing of why."""
+    try:
+        yield from steps
+    except Exception:  # noqa: BLE001 - its words could quote a record
+        failed = True
+    else:
+        failed = False
+    if failed:
+        raise RuntimeError(f"Training {what} failed. Its budget is spent: report this, please.")

@@ -25,6 +25,9 @@ _EVENTS_SHARE = Fraction(1, 2**60)
 """Share of delta that the events' own deltas may take beyond what is reserved for them: too little
 to change a digit of epsilon."""
 
+TRAINED = "training, weaker than counts"
+"""The mechanism of a training, in the ledger's words."""
+
 
 class PrivacyBudgetError(ValueError):
     """A plan needs more than is left. Nothing was read and nothing was released.

@@ -9,8 +9,7 @@ from textwrap import fill, wrap
 
 from scipy.special import ndtr, ndtri
 
-from sdv_privpgd.privacy.gradients import SAMPLED
-from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
+from sdv_privpgd.privacy.ledger import TRAINED, Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.page import Details, Facts, Items, Section, Table, Text
@@ -47,13 +46,13 @@ _CHOICES: str = (
     "outcomes change by a factor of at most exp(eps)."
 )
 
-_SAMPLES: str = (
-    "of samples: sums of clipped gradients over random samples of the rows. They cost no more than "
-    "one release with this noise sd, but for a part of delta that was kept for it. Sums and noise "
-    "are whole numbers and exact, as for counts. Weaker than for counts is what goes into a sum: a "
-    "gradient is computed in floating point by the network's code, which sees one row at a time. "
-    "It is trusted to keep none, and to make the same numbers of the same row whoever else is in "
-    "the table."
+_WEAKER: str = (
+    "weaker than counts: noisy sums of clipped gradients over random samples of the rows (DP-SGD). "
+    "They cost no more than one release with this noise sd, but for a part of delta that was kept "
+    "for it, by opacus' accountant and not by the ledger's proofs. Gradients are clipped and "
+    "summed in floating point, by opacus and torch, which see the rows. They are trusted to keep "
+    "none, and to make the same gradient of the same row whoever else is in the sample. A step "
+    "takes the longer the more rows are in it."
 )
 
 WIDTH = 98
@@ -163,8 +162,8 @@ def events(ledger: PrivacyLedger) -> str:
     legend = [*_LEGEND]
     if any(charge.temperature is not None for charge in ledger.charges):
         legend.append(_CHOICES)
-    if any(charge.mechanism == SAMPLED for charge in ledger.charges):
-        legend.append(_SAMPLES)
+    if any(charge.mechanism == TRAINED for charge in ledger.charges):
+        legend.append(_WEAKER)
     return "\n".join([*lines, "", *map(_filled, legend)])
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from interference import StoppedClock
 
+from sdv_privpgd.methods.dp_sgd import training
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.synthesize.particles import warmup
 
@@ -30,6 +31,7 @@ def fixed_answers(monkeypatch):
         return len(scores) // 2
 
     monkeypatch.setattr(curator, "_noisy", noisy)
+    monkeypatch.setattr(training, "_noisy", noisy)
     monkeypatch.setattr(curator, "exponential_choice", choice)
     for module in ("sdv_privpgd.plugin.arguments", "sdv.single_table.base"):
         monkeypatch.setattr(f"{module}.datetime.datetime", StoppedClock)

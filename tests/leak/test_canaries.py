@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import traceback
 import warnings
 
 import cloudpickle
@@ -13,11 +14,10 @@ from canaries import DAY, NUMBER, TEXT, WHOLE, traces
 from sdv.metadata import Metadata
 
 from sdv_privpgd import MisfitError, PrivPGDSynthesizer, PublicDomainError
-from sdv_privpgd.methods import PrivateGradients
+from sdv_privpgd.methods import DPCTGAN, DPDiffusion
+from sdv_privpgd.methods.dp_sgd.networks import Adversarial, Diffusion
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.synthesize.adversarial import AdversarialLearner
-from sdv_privpgd.synthesize.diffusion import DiffusionLearner
 
 DOMAIN = {
     **sdv_tables.PUBLIC_DOMAIN,
@@ -66,38 +66,46 @@ def test_no_canary_leaves_a_fit(caplog, capsys, tmp_path):
     assert traces(synthesizer.__dict__) == []
 
 
-@pytest.mark.parametrize("engine", ["diffusion", "gan"])
-def test_no_canary_leaves_a_training(engine, caplog, capsys, monkeypatch):
-    """Also where the network's code says what it sees, and fails of it."""
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("kind", [DPDiffusion, DPCTGAN])
+def test_no_canary_leaves_a_training(kind, fails, caplog, capsys, monkeypatch):
+    """Also where the network's code warns of what it sees, and fails of it."""
     seen = []
-    for learner in (DiffusionLearner, AdversarialLearner):
-        honest = learner.gradient
+    for network in (Diffusion, Adversarial):
+        honest = network.losses
 
-        def gradient(self, codes, honest=honest):
+        def losses(self, codes, honest=honest):
             seen.append(1)
-            if len(seen) > 2:  # of made-up records it may say what it likes
-                honest(self, codes)
+            warnings.warn(f"{TEXT} {codes}", stacklevel=1)
+            if fails and len(seen) > 2:
                 raise ValueError(f"{TEXT} {codes}")
             return honest(self, codes)
 
-        monkeypatch.setattr(learner, "gradient", gradient)
+        monkeypatch.setattr(network, "losses", losses)
     with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
         warnings.simplefilter("always")
         synthesizer = PrivPGDSynthesizer(
             sdv_tables.metadata(),
             1.0,
             public_domain=DOMAIN,
-            method=PrivateGradients(steps=4, batch=50, engine=engine),
+            method=kind(steps=4, batch=50),
         )
-        synthesizer.fit(canary_table())
-        sample = synthesizer.sample(300)
+        if fails:
+            with pytest.raises(RuntimeError, match="Its budget is spent") as stopped:
+                synthesizer.fit(canary_table())
+            assert traces("".join(traceback.format_exception(stopped.value))) == []
+            assert stopped.value.__cause__ is stopped.value.__context__ is None
+        else:
+            synthesizer.fit(canary_table())
+            assert traces(synthesizer.sample(300).drop(columns="seen").to_csv()) == []
     printed = capsys.readouterr()
-    assert len(seen) > 50
-    assert traces(sample.drop(columns="seen").to_csv()) == []
+    assert len(seen) == (3 if fails else 4)
     assert traces(cloudpickle.dumps(synthesizer)) == []
     assert traces([str(warning.message) for warning in caught]) == []
     assert traces([record.getMessage() for record in caplog.records]) == []
-    assert traces(printed.out + printed.err + synthesizer.privacy_report()) == []
+    assert traces(printed.out + printed.err) == []
+    if not fails:
+        assert traces(synthesizer.privacy_report()) == []
 
 
 def test_no_canary_leaves_a_fit_that_discovers_the_domain(caplog, capsys, tmp_path):

@@ -21,16 +21,15 @@ from sdv_privpgd.domain import Domain
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.methods import (
     AIM,
+    DPCTGAN,
     DPMERF,
     Adaptive,
-    AdversarialNetwork,
     AnnealedProjection,
-    DiffusionNetwork,
+    DPDiffusion,
     GenerativeNetwork,
     GeneratorNetwork,
     Independent,
     ParticleGradientDescent,
-    PrivateGradients,
     PrivateGSD,
     PrivPGD,
     ProtectedThreshold,
@@ -153,22 +152,16 @@ def test_nothing_depends_on_the_table_behind_half_spaces(
         ("add_remove", lambda table: sdv_tables.table(400, seed=8)),
     ],
 )
-@pytest.mark.parametrize(
-    "engine",
-    [DiffusionNetwork(width=8), AdversarialNetwork(width=8)],
-    ids=lambda each: each.network,
-)
+@pytest.mark.parametrize("kind", [DPDiffusion, DPCTGAN])
 def test_nothing_depends_on_the_table_behind_private_gradients(
-    engine, adjacency, change, fixed_answers, caplog, capsys
+    kind, adjacency, change, fixed_answers, caplog, capsys
 ):
     """Not even on which gradients failed: of cells of all kinds, or of none at all."""
-    changed = settings(
-        method=PrivateGradients(steps=4, batch=30, engine=engine), adjacency=adjacency
-    )
+    changed = settings(method=kind(steps=4, batch=30, width=8), adjacency=adjacency)
     synthesizer = PrivPGDSynthesizer(**changed)
     table = sdv_tables.table(120)
     first = observe(synthesizer, table, caplog, capsys)
-    assert f"{engine.network}, " in first["ledger"]
+    assert f"{kind.network}, " in first["ledger"]
     assert "of 4 samples" in first["ledger"]
     assert first == observe(synthesizer, change(table), caplog, capsys)
 

@@ -46,7 +46,8 @@ def test_every_method_has_a_strategy_that_it_is_named_after(name):
         "DP-MERF": "DPMERF",
         "RAP++": "RAPPlusPlus",
         **dict.fromkeys(("RAP", "GEM"), "Adaptive"),
-        **dict.fromkeys(("DP-Diffusion", "DP-CTGAN"), "PrivateGradients"),
+        "DP-Diffusion": "DPDiffusion",
+        "DP-CTGAN": "DPCTGAN",
     }.get(named, "PrivPGD")
     assert type(strategy).__name__ == expected
 

@@ -15,7 +15,7 @@ from sdv_privpgd.benchmark.exchanged import (
     table_of_arms,
     write_exchange,
 )
-from sdv_privpgd.benchmark.methods import Compared, is_arm, names_of, parts_of
+from sdv_privpgd.benchmark.methods import SELECTS, Compared, is_arm, names_of, parts_of
 from sdv_privpgd.benchmark.preprocessing import PREPROCESSINGS, Preprocessing, decode
 from sdv_privpgd.benchmark.tables import Table
 from sdv_privpgd.columns.parsing import read_table
@@ -26,7 +26,6 @@ from sdv_privpgd.methods.names import named_methods
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 
-STRATEGIES = tuple(named_methods())
 JOBS = [f"job {number:03}" for number in range(150)]
 WORDS = {
     "income": {"sdtype": "numerical", "range_min": 0, "range_max": 9_999, "decimal_places": 0},
@@ -106,8 +105,8 @@ def test_names_and_shares_that_say_nothing_are_refused():
 
 
 def test_all_registered_parts_make_arms_and_have_their_names():
-    names = names_of(PREPROCESSINGS, STRATEGIES, tuple(ENGINES))
-    assert len(names) == len(set(names)) == len(PREPROCESSINGS) * len(STRATEGIES) * len(ENGINES)
+    names = names_of(PREPROCESSINGS, SELECTS, tuple(ENGINES))
+    assert len(names) == len(set(names)) == len(PREPROCESSINGS) * len(SELECTS) * len(ENGINES)
     for name in names[:: len(ENGINES) + 1]:
         assert is_arm(name)
         preprocess, select, synthesize = parts_of(name)
@@ -173,10 +172,10 @@ def test_what_was_refused_is_a_dash_and_has_its_reason(tmp_path):
 def test_the_settings_of_every_part_are_told():
     found = settings_of_parts()
     assert set(found[found["kind"] == "synthesize"]["part"]) == set(ENGINES)
-    assert set(found[found["kind"] == "select"]["part"]) <= set(STRATEGIES)
+    assert set(found[found["kind"] == "select"]["part"]) <= set(SELECTS)
     assert found["value"].str.len().max() <= 60
 
 
 def test_parts_are_in_the_order_of_the_registries():
-    for kind, known in zip(KINDS, (PREPROCESSINGS, STRATEGIES, ENGINES), strict=True):
+    for kind, known in zip(KINDS, (PREPROCESSINGS, SELECTS, ENGINES), strict=True):
         assert in_rank(kind, [*reversed(list(known)), "another"]) == [*known, "another"]
