@@ -103,8 +103,8 @@ def test_the_dictionary_says_what_was_spent_and_declared(synthesizer):
     assert facts["num_rows"] == 400
     assert facts["warnings"] == list(synthesizer.warnings_)
     assert facts["columns"]["ill"]["sdtype"] == "boolean"
-    assert "MST" in facts["strategy"]
-    assert "PrivatePGM" in facts["engine"]
+    assert "MST" in facts["method"]
+    assert "PrivatePGM" in facts["method"]
     assert synthesizer.privacy_report() == synthesizer.report().text
 
 
@@ -162,13 +162,13 @@ def test_a_report_says_what_the_fit_was_told_and_not_what_was_set_later(tmp_path
     fitted = MSTSynthesizer(METADATA, 5.0)
     fitted.fit(TABLE)
     before, page = fitted.report().to_dict(), fitted.report().html()
-    assert "MST" in before["strategy"]
-    fitted.strategy, fitted.engine, fitted.seed, fitted.num_bins = "independent", "particles", 7, 5
+    assert "MST" in before["method"]
+    fitted.method, fitted.seed, fitted.num_bins = "independent", 7, 5
     assert fitted.report().to_dict() == before
     fitted.save(tmp_path / "model.pkl")
     loaded = load_synthesizer(tmp_path / "model.pkl")
     assert loaded.report().html() == page
     with pytest.warns(UserWarning, match="fitted before"):
         fitted.fit(TABLE)
-    assert "Independent" in fitted.report().to_dict()["strategy"]
+    assert "Independent" in fitted.report().to_dict()["method"]
     assert fitted.report().to_dict()["settings"]["seed"] == 7
