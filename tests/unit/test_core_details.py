@@ -19,6 +19,7 @@ from sdv_privpgd.privacy.queries import (
     ModelErrorQuery,
     SigmoidSumQuery,
 )
+from sdv_privpgd.privacy.streams import ClusterRecords
 from sdv_privpgd.privacy.thresholding import thresholded_delta
 from sdv_privpgd.privacy.value_counts import ValueCounts
 
@@ -121,7 +122,9 @@ class TestCurators:
         assert _usable_stddev(2**80, Fraction(1), "the most") == MAX_STDDEV
         assert curator.ledger.charges == ()
 
-    def test_a_bar_is_told_what_goes_on_and_cannot_leave_a_query_out(self):
+    @pytest.mark.parametrize(("records", "blocks"), [(Dataset, [0, 1]), (ClusterRecords, [0])])
+    def test_a_bar_is_told_all_and_cannot_leave_a_query_out(self, records, blocks, monkeypatch):
+        monkeypatch.setattr(Dataset, "in_one_pass", records.in_one_pass)
         told = []
 
         def bar(blocks, name):
@@ -129,8 +132,8 @@ class TestCurators:
             return blocks
 
         query = MarginalQuery(("a",))
-        assert len(curator_of().measure([query] * 65, PART, what="a", progress=bar)) == 65
-        assert told == [([0], "measure")]
+        assert len(curator_of().measure([query] * 1_025, PART, what="a", progress=bar)) == 1_025
+        assert told == [(blocks, "measure")]
         with pytest.raises(ValueError, match="shorter"):
             curator_of().measure([query], PART, what="a", progress=lambda blocks, name: blocks[1:])
 
