@@ -14,6 +14,7 @@ changes nothing. The exit status is 1 if a row is lacking, or if a row is of no 
 """
 
 import ast
+import gc
 import math
 import os
 import pickle
@@ -72,11 +73,9 @@ def units(*names: str, folder: str = "privacy") -> tuple[str, ...]:
 TALLIES = "tests/unit/privacy/test_tallies.py"
 CELLS = (
     TALLIES,
-    *units("encoders", "encoded_dates", "labels", "dtypes", folder="columns"),
-    *units("outside", folder="discovery"),
+    *units("scalars", "encoders", "encoded_dates", "labels", "dtypes", folder="columns"),
     *units("value_counts"),
     "tests/property/test_transformer_laws.py",
-    NEIGHBORS,
 )
 TESTS = {
     "splitting": ("tests/property/test_privtree.py", DETAILS),
@@ -333,6 +332,7 @@ class InFunctions:
                 self.broken = Path(file.name).read_text()
                 return True
             calls = sorted(pickle.loads(Path(file.name).read_bytes()), key=lambda call: call[:2])
+        gc.freeze()  # a collection in a fork would copy all that was there before
         noticing = Counter()  # of each function, how many faults a test has noticed
         first = mmap(-1, 8)  # which of the tests fails; a fork writes it
         for fault in self._faults:
