@@ -12,13 +12,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.scalars import cells, filled, plain, quiet, whole
 
-UNITS = ("ns", "us", "s", "m", "h", "D", "M", "Y")
-"""The units of time, in NumPy's words, that columns have, the finest first."""
-
 EARLIEST = int(np.datetime64("1678-01-01", "ns").astype(np.int64))
-"""Dates are read between this instant and ``LATEST``; an earlier or later one is read as the
-nearest.  It is the start of the first year that int64 nanoseconds hold entirely: NumPy's casts
-to coarser units overflow in the months before it."""
 LATEST = np.iinfo(np.int64).max
 """Between these instants dates are read; an earlier or later one is read as the nearest.
 

@@ -38,6 +38,8 @@ class Large(int):
         (Decimal("1E33"), Decimal(10**33)),
         (Decimal("1E34"), 1e34),
         (Decimal("-Infinity"), -np.inf),
+        (Decimal("-1E999"), -np.inf),
+        (Decimal("1E999"), np.inf),
         (datetime.date(2020, 1, 2), datetime.date(2020, 1, 2)),
         (pd.Timestamp("2020-01-02 00:00:00.000000001"), datetime.datetime(2020, 1, 2)),
     ],
@@ -73,11 +75,11 @@ def test_cells_are_python_s_objects_and_equal_ones_of_two_types_are_two():
     ],
 )
 def test_no_cells_are_of_the_dtype_of_some(read, dtype):
-    assert read(pd.Series([], dtype=object))[0].dtype == dtype
-    values, missing = read(pd.Series([None, "x"], dtype=object))
-    assert values.tolist() == ([0, 0] if read in (scalars.whole_numbers, scalars.real_numbers)
-                               else [-1, -1])  # fmt: skip
-    assert missing.tolist() == [True, True]
+    nothing = 0 if read in (scalars.whole_numbers, scalars.real_numbers) else -1
+    for cells in ([], [None, "x"]):
+        values, missing = read(pd.Series(cells, dtype=object))
+        assert (values.dtype, values.tolist()) == (dtype, [nothing] * len(cells))
+        assert missing.tolist() == [True] * len(cells)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +88,7 @@ def test_no_cells_are_of_the_dtype_of_some(read, dtype):
         ("int64", [-(2**63), 3, 2**63 - 1], [-MOST, 3, MOST]),
         ("Int8", [-7, 3, None], [-7, 3]),
         ("uint64", [0, 2**64 - 1], [0, MOST]),
+        ("uint8", [7], [7]),
         ("UInt8", [7, None], [7]),
         (pd.ArrowDtype(pa.uint8()), [7, None], [7]),
         ("float64", [-1e300, 2.5, np.nan, np.inf], [-MOST, 2, MOST]),
