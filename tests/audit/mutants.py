@@ -379,18 +379,9 @@ class InFunctions:
 
 
 def run_tests(module, *more, plugins=()) -> int:
-    options = [
-        "-q",
-        "-x",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:randomly",
-        "-o",
-        "addopts=",
-        "-o",
-        "timeout=0",
-    ]
+    options = ["-q", "-x", "--tb=native", "-o", "addopts=", "-o", "timeout=0"]
+    # Faker's fixture imports all its words anew in each fork.
+    options += [f"-pno:{plugin}" for plugin in ("cacheprovider", "randomly", "faker")]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis is imported above
     if find_spec("pytest_rerunfailures"):
         options += ["--force-reruns", "0"]
@@ -419,15 +410,15 @@ def run_with_file(fault: Fault, order: FastestFirst, path=None) -> int:
 
 def run(faults: list[Fault], say) -> None:
     """Plants each fault of a module, and says of each whether it was noticed."""
-    honest = replace(faults[0], text=path_of(faults[0].module).read_text())
-    order = FastestFirst()
-    with tempfile.NamedTemporaryFile() as file:
-        if in_fork(lambda: run_with_file(honest, order, file.name), 3600):
-            sys.exit("Without any fault a test fails, or the tests cannot be collected.")
-        order.load(file.name)
-    for fault in faults:  # these first: nothing of the package is imported yet
-        if not fault.in_function:
-            say(fault, in_fork(lambda fault=fault: run_with_file(fault, order)) != 0)
+    order, outside = FastestFirst(), [fault for fault in faults if not fault.in_function]
+    if outside:
+        honest = replace(outside[0], text=path_of(outside[0].module).read_text())
+        with tempfile.NamedTemporaryFile() as file:
+            if in_fork(lambda: run_with_file(honest, order, file.name), 3600):
+                sys.exit("Without any fault a test fails, or the tests cannot be collected.")
+            order.load(file.name)
+    for fault in outside:  # these first: nothing of the package is imported yet
+        say(fault, in_fork(lambda fault=fault: run_with_file(fault, order)) != 0)
     inside = InFunctions([fault for fault in faults if fault.in_function], say)
     run_tests(faults[0].module, plugins=[inside])
     if inside.broken is not None:
