@@ -141,7 +141,7 @@ def indices(
     # A decimal that is written like a declared float counts as that float.
     alike = {Decimal(repr(key)): at for key, at in index_of.items() if type(key) is float}
     index_of = {**alike, **index_of, None: -1}
-    listed, places = _distinct(series)
+    listed, places = distinct(series)
     found = [index_of.get(cell, other) for cell in map(category, listed)]
     codes = np.array(found, dtype=np.int64)[places]
     return codes, codes < 0
@@ -170,7 +170,7 @@ def truths(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     True and false are whatever equals 1 and 0, and the words in upper or lower case.
     """
     index_of = {0: 0, 1: 1, "false": 0, "true": 1}
-    listed, places = _distinct(series)
+    listed, places = distinct(series)
     lower = (cell.lower() if type(cell) is str else cell for cell in map(plain, listed))
     codes = np.array([index_of.get(cell, -1) for cell in lower], dtype=np.int64)[places]
     return codes, codes < 0
@@ -208,15 +208,15 @@ def cells(series: pd.Series) -> list:
     return list(series.to_numpy(dtype=object))
 
 
-def _distinct(series: pd.Series) -> tuple[list, np.ndarray | slice]:
+def distinct(series: pd.Series) -> tuple[list, np.ndarray | slice]:
     """Cells that are to be read, and the place of each cell among them.
 
     Numbers and truths that are there often are read once: Python's objects take long.
     """
     if series.dtype.kind not in "biuf":
         return cells(series), slice(None)
-    places, distinct = pd.factorize(series)
-    return [*cells(pd.Series(distinct)), None], places  # -1, the last one, is missing
+    places, found = pd.factorize(series)
+    return [*cells(pd.Series(found)), None], places  # -1, the last one, is missing
 
 
 def filled(values: list, dtype: type) -> tuple[np.ndarray, np.ndarray]:
