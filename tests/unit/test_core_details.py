@@ -21,7 +21,7 @@ from sdv_privpgd.privacy.queries import (
 )
 from sdv_privpgd.privacy.streams import ClusterRecords
 from sdv_privpgd.privacy.thresholding import thresholded_delta
-from sdv_privpgd.privacy.value_counts import ValueCounts
+from sdv_privpgd.privacy.value_counts import NumberCounts, ValueCounts
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 PART = Fraction(1, 100)
@@ -222,6 +222,7 @@ class TestDatasets:
         codes = np.array([[0, 1, 2]], dtype=np.uint8)
         codes.setflags(write=False)
         assert Dataset(Domain(("a",), (2,)), codes.T).counts(("a",)).tolist() == [1, 2]
+        assert Dataset(Domain(("a",), (2,)), codes[:, :0].T).counts(("a",)).tolist() == [0, 0]
 
     def test_each_attribute_needs_its_contributions(self):
         dataset = Dataset(Domain(("a", "b"), (2, 2)), np.array([[0, 1]]))
@@ -242,6 +243,15 @@ class TestValueCounts:
     def test_a_value_may_come_in_several_parts(self):
         values = ValueCounts({"x": [("a", 2), ("b", 1), ("a", 3)]})
         assert values.counts("x").pairs() == [("a", 5), ("b", 1), (None, 0)]
+
+    def test_numbers_are_counted_as_floats_of_python_and_a_zero_has_no_sign(self):
+        numbers = NumberCounts()
+        for part in ([2.5, -0.0, np.nan], [], [2.5, 1e300]):
+            numbers.add(np.array(part))
+        found = ValueCounts.of({}, {"x": numbers}).counts("x")
+        assert repr(found.pairs()) == "[(0.0, 1), (2.5, 2), (1e+300, 1), (None, 1)]"
+        assert (repr(found.at([1])), found.numbers.dtype) == ("[2.5]", np.int64)
+        assert NumberCounts().counted().pairs() == [(None, 0)]
 
     def test_they_are_refused_to_pickle(self):
         said = r"^ValueCounts are private and cannot be pickled or copied\.$"
