@@ -174,6 +174,16 @@ class TestQueries:
         with pytest.raises(ValueError, match=r"at most 2\^60 with their weight, got 1\.73e\+18"):
             error(expected=(half, 0), weight=3)
 
+    def test_an_error_may_be_in_units_as_long_as_it_fits(self):
+        found = error(expected=(3, 1), bias=-2, weight=3).in_units(4)
+        assert (found.clique, found.expected.tolist()) == (("a",), [12, 4])
+        assert (found.bias, found.weight, found.expected.flags.writeable) == (-8, 3, False)
+        with pytest.raises(ValueError, match=r"at most 2\^60"):
+            error(expected=(2**58, 0), bias=-(2**58)).in_units(4)
+        for wrong in ({"weight": 0}, {"expected": (0.5, 1)}):
+            with pytest.raises(ValueError, match="weight of at least 1"):
+                error(**wrong)
+
     def test_an_error_is_one_number(self):
         domain = Domain(("a", "b"), (2, 3))
         assert error().shape(domain) == (1,)

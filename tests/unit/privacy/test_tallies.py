@@ -263,6 +263,7 @@ class TestEncodings:
         codes = np.array([[0, 1], [1, 1], [1, 2]])
         records = records_of(schema, codes, 3, number)
         assert records.units == units_of(3)
+        assert records.counts(("number",)).dtype == np.int64
         assert records.counts(("number",)).tolist() == [6 // number, 12 // number, 0]
         one = records_of(schema, codes, 3)
         assert one.counts(("number",)).tolist() == [6, 12, 0]
