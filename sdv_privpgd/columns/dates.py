@@ -12,13 +12,7 @@ import pandas as pd
 
 from sdv_privpgd.columns.scalars import cells, filled, plain, quiet, whole
 
-UNITS = ("ns", "us", "s", "m", "h", "D", "M", "Y")
-"""The units of time, in NumPy's words, that columns have, the finest first."""
-
-EARLIEST = int(np.datetime64("1678-01-01", "ns").astype(np.int64))
-"""Dates are read between this instant and ``LATEST``; an earlier or later one is read as the
-nearest.  It is the start of the first year that int64 nanoseconds hold entirely: NumPy's casts
-to coarser units overflow in the months before it."""
+EARLIEST = int(np.datetime64("1678-01-01", "ns"))
 LATEST = np.iinfo(np.int64).max
 """Between these instants dates are read; an earlier or later one is read as the nearest.
 
@@ -48,10 +42,7 @@ def instants(series: pd.Series, datetime_format: str | None) -> tuple[np.ndarray
         naive = series.dt.tz_convert(None) if series.dt.tz is not None else series
         moments = naive.to_numpy()
         return _nanoseconds(moments), np.isnat(moments)
-    found = [
-        cell if type(cell) is str else _text_or_instant(cell, datetime_format is not None)
-        for cell in cells(series)
-    ]
+    found = [_text_or_instant(cell, datetime_format is not None) for cell in cells(series)]
     instant_of = _read_texts({cell for cell in found if type(cell) is str}, datetime_format)
     return filled([instant_of[cell] if type(cell) is str else cell for cell in found], np.int64)
 
@@ -85,7 +76,7 @@ def zone_of(dtype: Any) -> Any:
 
 def are_aware(series: pd.Series) -> np.ndarray:
     """Which of a private column's dates carry a time zone, bool; text counts as having none."""
-    if zone_of(series.dtype) is not None or series.dtype.kind == "M":
+    if series.dtype.kind == "M":
         return np.full(len(series), zone_of(series.dtype) is not None)
     known = (datetime, pd.Timestamp)  # of others no code is called
     return np.array(
@@ -128,7 +119,7 @@ def precisions(series: pd.Series) -> np.ndarray:
     moments, missing = instants(series, None)
     fine = np.where(moments % 10**9 == 0, 1, 2)
     fine[moments % (86_400 * 10**9) == 0] = 0
-    return np.where(missing, 3, fine).astype(np.int64)
+    return np.where(missing, 3, fine)
 
 
 def _timestamps(ticks: np.ndarray, unit: str, utc: bool) -> pd.DatetimeIndex:
@@ -183,7 +174,7 @@ def _nanoseconds(moments: np.ndarray) -> np.ndarray:
         return moments.astype("datetime64[ns]").astype(np.int64)
     first = np.datetime64(EARLIEST, "ns").astype(moments.dtype)
     last = np.datetime64(LATEST, "ns").astype(moments.dtype)
-    nanoseconds = np.clip(moments, first, last).astype("datetime64[ns]").astype(np.int64)
+    nanoseconds = np.maximum(moments, first).astype("datetime64[ns]").astype(np.int64)
     return np.where(moments > last, LATEST, np.maximum(nanoseconds, EARLIEST))
 
 

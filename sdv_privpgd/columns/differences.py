@@ -15,13 +15,15 @@ import numpy as np
 
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
-from sdv_privpgd.columns.dates import UNITS
 from sdv_privpgd.columns.merging import Merging, merged_neighbors
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.domain import Clique, FieldsAlone
 
 _SMALL = 1e-6
 """Real differences below this part of the largest share the first cell with zero."""
+
+UNITS = ("ns", "us", "s", "m", "h", "D", "M", "Y")
+"""The units of time, in NumPy's words, that columns have, the finest first."""
 
 _IN_A_SECOND = {"us": 10**6, "ns": 10**9}
 """The number of microseconds and of nanoseconds in a second, by NumPy's names for the units."""

@@ -72,7 +72,7 @@ class ColumnEncoder(abc.ABC):
         """
         codes = np.clip(codes, 0, self.column.size - 1).astype(np.int64)
         missing = codes == self.column.num_values
-        inside = np.clip(np.where(missing, 0.5, positions), 0.0, BELOW_ONE)
+        inside = np.clip(positions, 0.0, BELOW_ONE)
         values = self.column.at(np.where(missing, 0, codes), inside)
         return self._finished(self._write(values, holds_missing or bool(missing.any())), missing)
 
@@ -111,13 +111,14 @@ class ColumnEncoder(abc.ABC):
     def _dtype(self) -> Any:
         """The dtype that the column's values are written in; ``None`` if it cannot hold them."""
         wanted = self._wanted_dtype()
-        if wanted is None:
-            return None
-        ends = np.array(self.column.cells.ends)
         with suppress(ValueError, TypeError, ArithmeticError, NotImplementedError):
-            cast(self._write(ends, False), wanted, self.column.decimal_places)
-            return wanted
+            return wanted if wanted is not None and self._is_held(wanted) else None
         return None
+
+    def _is_held(self, dtype: Any) -> bool:
+        """Whether a dtype holds the column's values, if no cast raises."""
+        cast(self._write(np.array(self.column.cells.ends), False), dtype)
+        return True
 
     def _wanted_dtype(self) -> Any:
         """The column's dtype; for a categorical, the dtype of its categories."""
@@ -140,8 +141,7 @@ class RealEncoder(ColumnEncoder):
     """Translates a numerical column whose numbers have no declared precision."""
 
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-        numbers, missing = real_numbers(series)
-        return np.where(missing, 0.0, numbers), missing
+        return real_numbers(series)
 
     def _is_declared(self, series: pd.Series) -> np.ndarray:
         cells = self.column.cells
@@ -181,7 +181,7 @@ class DecimalEncoder(ColumnEncoder):
             return (numbers + increment // 2) // increment, missing
         numbers, missing = real_numbers(series)
         scale = self._scale
-        inside = np.clip(np.where(missing, 0.0, numbers), cells.first / scale, cells.last / scale)
+        inside = np.clip(numbers, cells.first / scale, cells.last / scale)
         return np.rint(inside * scale).astype(np.int64), missing
 
     def _is_declared(self, series: pd.Series) -> np.ndarray:
@@ -214,8 +214,7 @@ class DatetimeEncoder(ColumnEncoder):
     @property
     def _zone(self) -> Any:
         """The time zone in which days begin and end, if the dtype names one: a public fact."""
-        dtype = self._wanted_dtype()
-        return zone_of(dtype) if is_moment(dtype) and self._ticks[1] in ("D", "M", "Y") else None
+        return zone_of(self._wanted_dtype()) if self._ticks[1] in ("D", "M", "Y") else None
 
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
         moments, missing = instants(series, self.column.datetime_format)
@@ -273,7 +272,7 @@ class CategoryEncoder(ColumnEncoder):
         declared = pd.Series(self._values, dtype=object)
         natural = declared.infer_objects().dtype
         series = declared.take(values).reset_index(drop=True)
-        if natural.kind in "fOM" or not holds_missing:
+        if natural.kind in "fM" or not holds_missing:
             return series.astype(natural)
         if natural.kind == "u":  # numbers beyond those of int64
             return series.astype("UInt64")
@@ -282,20 +281,12 @@ class CategoryEncoder(ColumnEncoder):
         return series
 
     def _wanted_dtype(self) -> Any:
-        dtype = self.column.dtype
-        return None if dtype is None else categories_in(dtype, self._values)
+        return categories_in(self.column.dtype, self._values)
 
-    @cached_property
-    def _dtype(self) -> Any:
-        """The column's dtype, if each category is still the same value in it."""
+    def _is_held(self, dtype: Any) -> bool:
+        """Whether each category is still the same value in a dtype."""
         every = np.arange(len(self._values))
-        with suppress(ValueError, TypeError, ArithmeticError, NotImplementedError):
-            wanted = self._wanted_dtype()
-            if wanted is not None:
-                written = cast(self._write(every, False), wanted)
-                if np.array_equal(self._read(written)[0], every):
-                    return wanted
-        return None
+        return np.array_equal(self._read(cast(self._write(every, False), dtype))[0], every)
 
 
 def encoder_for(column: Column) -> ColumnEncoder:

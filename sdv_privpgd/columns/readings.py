@@ -29,8 +29,8 @@ class Reading:
     Attributes:
         name: The column's name.
         asks: Values with their numbers of cells (``categories``, ``numbers``), and codes, one a
-            cell: of the first grid (``grid``), of its groups (``coarse``), and of how precise a
-            cell is (``precision``).
+            cell: of the first grid (``grid``), besides of its groups (``coarse``), and of how
+            precise a cell is (``precision``).
         cells: Of the first grid, numbers or days since 1970. Missing is the code after the last.
         groups: The group of each of them. Missing is a group of its own, the last one.
         datetime_format: How dates are written, where that is declared.
@@ -46,7 +46,7 @@ class Reading:
     def sizes(self) -> dict[str, int]:
         """How many codes of each kind there are. Public."""
         found = {}
-        if self.asks & {"coarse", "grid"}:
+        if "grid" in self.asks:
             found["grid"] = len(self.cells) + 1
         if "coarse" in self.asks:
             found["coarse"] = max(self.groups) + 2
@@ -56,7 +56,7 @@ class Reading:
 
     def codes(self, series: pd.Series) -> Iterator[np.ndarray]:
         """The codes of a private column's cells, of each kind in ``sizes`` and in its order."""
-        if self.asks & {"coarse", "grid"}:
+        if "grid" in self.asks:
             fine = self._days(series) if self._are_dates else self._powers(series)
             yield fine
             if "coarse" in self.asks:
@@ -81,7 +81,7 @@ class Reading:
 
     def _powers(self, series: pd.Series) -> np.ndarray:
         numbers, missing = real_numbers(series)
-        codes, _ = self.cells.locate(np.where(missing, 0.0, numbers))
+        codes, _ = self.cells.locate(numbers)
         return np.where(missing, len(self.cells), codes)
 
 

@@ -118,27 +118,14 @@ def _is_short(number: Decimal) -> bool:
 
 def key_counts(series: pd.Series) -> Iterator[tuple[Value | None, int]]:
     """The canonical value of each cell and how many cells have it, perhaps in several parts."""
-    if isinstance(series.dtype, pd.CategoricalDtype):
-        codes = series.cat.codes.to_numpy()
-        numbers = np.bincount(codes + 1, minlength=len(series.cat.categories) + 1).tolist()
-        distinct = [None, *cells(pd.Series(series.cat.categories))]
-        counted = zip(distinct, numbers, strict=True)
-    elif isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
-        values, numbers = np.unique(series.to_numpy(), return_counts=True)
-        counted = zip(values.tolist(), numbers.tolist(), strict=True)
-    else:
-        counted = _counted(cells(series))
-    for cell, number in counted:
+    for cell, number in _counted(cells(series)):
         yield canonical(cell), number
 
 
 def _counted(listed: list) -> Iterable[tuple[Any, int]]:
     """Cells and their numbers. Cells are put together only if comparing them calls known code."""
-    kinds = set(map(type, listed))
-    if not kinds <= _COMPARABLE:
+    if not set(map(type, listed)) <= _COMPARABLE:
         return ((cell, 1) for cell in listed)
-    if len(kinds & {bool, int, float}) <= 1:
-        return Counter(listed).items()
     # Python finds 1, 1.0 and True equal, but they may be different keys.
     typed = Counter(zip(map(type, listed), listed, strict=True))
     return ((cell, number) for (_, cell), number in typed.items())
@@ -154,7 +141,7 @@ def indices(
     # A decimal that is written like a declared float counts as that float.
     alike = {Decimal(repr(key)): at for key, at in index_of.items() if type(key) is float}
     index_of = {**alike, **index_of, None: -1}
-    listed, places = _distinct(series)
+    listed, places = distinct(series)
     found = [index_of.get(cell, other) for cell in map(category, listed)]
     codes = np.array(found, dtype=np.int64)[places]
     return codes, codes < 0
@@ -183,7 +170,7 @@ def truths(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     True and false are whatever equals 1 and 0, and the words in upper or lower case.
     """
     index_of = {0: 0, 1: 1, "false": 0, "true": 1}
-    listed, places = _distinct(series)
+    listed, places = distinct(series)
     lower = (cell.lower() if type(cell) is str else cell for cell in map(plain, listed))
     codes = np.array([index_of.get(cell, -1) for cell in lower], dtype=np.int64)[places]
     return codes, codes < 0
@@ -199,10 +186,8 @@ def whole_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
         numbers = series.to_numpy(dtype=np.uint64, na_value=0)
         return np.minimum(numbers, LARGEST_WHOLE).astype(np.int64), series.isna().to_numpy()
     if kind == "f":
-        numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
-        missing = np.isnan(numbers)
-        rounded = np.rint(np.where(missing, 0.0, numbers))
-        return np.clip(rounded, -LARGEST_WHOLE, LARGEST_WHOLE).astype(np.int64), missing
+        numbers, missing = real_numbers(series)
+        return np.clip(np.rint(numbers), -LARGEST_WHOLE, LARGEST_WHOLE).astype(np.int64), missing
     return filled([whole(_number(cell)) for cell in cells(series)], np.int64)
 
 
@@ -217,20 +202,21 @@ def real_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 def cells(series: pd.Series) -> list:
     """The cells as Python objects, none of them changed by the types of the others."""
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
-        return series.to_numpy().tolist()
+    if isinstance(series.dtype, pd.CategoricalDtype):  # which makes floats of whole numbers
+        listed = [*cells(pd.Series(series.cat.categories)), None]
+        return [listed[code] for code in series.cat.codes]
     return list(series.to_numpy(dtype=object))
 
 
-def _distinct(series: pd.Series) -> tuple[list, np.ndarray | slice]:
+def distinct(series: pd.Series) -> tuple[list, np.ndarray | slice]:
     """Cells that are to be read, and the place of each cell among them.
 
     Numbers and truths that are there often are read once: Python's objects take long.
     """
-    if getattr(series.dtype, "kind", "O") not in "biuf":
+    if series.dtype.kind not in "biuf":
         return cells(series), slice(None)
-    places, distinct = pd.factorize(series)
-    return [*cells(pd.Series(distinct)), None], places  # -1, the last one, is missing
+    places, found = pd.factorize(series)
+    return [*cells(pd.Series(found)), None], places  # -1, the last one, is missing
 
 
 def filled(values: list, dtype: type) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,8 @@ import numpy as np
 
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
-from sdv_privpgd.columns.dates import UNITS, survive_writing
+from sdv_privpgd.columns.dates import survive_writing
+from sdv_privpgd.columns.differences import UNITS
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.domain import Clique
 

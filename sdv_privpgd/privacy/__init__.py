@@ -12,13 +12,13 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/splitting.py``        21  where many rows are, by PrivTree
     ``privacy/thresholding.py``     35  values that nobody declared
     ``privacy/half_spaces.py``      65  where numbers lie, and sides of hyperplanes
-    ``privacy/queries.py``         246  what can be asked, and its sensitivity
+    ``privacy/queries.py``         238  what can be asked, and its sensitivity
     ``privacy/counting.py``        130  what is counted over codes
     ``privacy/dataset.py``          68  codes in memory
     ``privacy/units.py``             8  what a row of a person weighs
     ``privacy/weighing.py``         72  rows of a person that count as one
-    ``privacy/value_counts.py``     89  values, and their counting
-    ``privacy/embedding.py``        90  sums of random features of codes
+    ``privacy/value_counts.py``     78  values, and their counting
+    ``privacy/embedding.py``        88  sums of random features of codes
     ``privacy/ledger.py``          229  the books
     ``privacy/composition.py``      22  more budget, and people of several tables
     ``privacy/measurement.py``      11  a noisy answer
@@ -26,16 +26,16 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/looking.py``          60  what a first look counts
     ``privacy/streams.py``          70  codes in a file, and where rows are
     ``privacy/boundary.py``        187  the table's way in
-    ``columns/encoders.py``        218  cells to codes, and back
+    ``columns/encoders.py``        207  cells to codes, and back
     ``columns/encoding.py``         33  columns to codes
     ``columns/readings.py``         58  cells of which little is known to codes
-    ``columns/scalars.py``         167  numbers, truths and text of cells
-    ``columns/dates.py``           135  dates of cells
+    ``columns/scalars.py``         153  numbers, truths and text of cells
+    ``columns/dates.py``           131  dates of cells
     ``sources/source.py``           72  what rows come from
     ``sources/frames.py``           31  frames of pandas
-    ``sources/people.py``          130  no more than so many rows of a person
+    ``sources/people.py``          123  no more than so many rows of a person
 
-These are 2,773 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,716 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,442 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 

@@ -96,11 +96,9 @@ class EmbeddingQuery:
             # The first frequency is that of the line, each other one of a code that is apart.
             apart = [place for place, x in enumerate(own) if x is None]
             drawn = self._normal(axis, 1 + len(apart)) / (2 * np.pi * self.bandwidth)
-            line = np.array([0.0 if x is None else x for x in own])
-            parts = line[:, None] * drawn[0]
+            parts = np.array(own, dtype=np.float64)[:, None] * drawn[0]
             parts[apart] = drawn[1:]
-            whole = np.rint(np.mod(parts, 1.0) * self.TURN).astype(np.int64)
-            found.append((whole % self.TURN).astype(np.uint16))
+            found.append((np.rint(parts * self.TURN) % self.TURN).astype(np.uint16))
         return found
 
     def _normal(self, stream: int, number: int) -> np.ndarray:
@@ -108,7 +106,7 @@ class EmbeddingQuery:
         size = number * self.num_features
         words = hashlib.shake_256(f"{self.seed} {stream}".encode()).digest(8 * size)
         uniform = ((np.frombuffer(words, dtype="<u8") >> np.uint64(11)) + 0.5) * 2.0**-53
-        return ndtri(uniform).reshape(number, -1)
+        return ndtri(uniform).reshape(number, self.num_features)
 
     def answer(self, dataset: Records) -> np.ndarray:
         (found,) = dataset.total(self._tally(dataset.domain))
@@ -132,26 +130,26 @@ class EmbeddingQuery:
 def waves() -> np.ndarray:
     """The cosine and sine of each phase, int16 (2, phase), of norm at most ``GRID``. Public.
 
-    The norm is bounded in integers, whatever the machine's cosines were before.
+    The norm is that of whole numbers, and bounded whatever the machine's cosines were before.
     """
     grid, turn = EmbeddingQuery.GRID, EmbeddingQuery.TURN
     angles = 2 * np.pi * np.arange(turn) / turn
-    exact = np.rint(grid * np.stack([np.cos(angles), np.sin(angles)])).astype(np.int64)
+    exact = np.rint(grid * np.stack([np.cos(angles), np.sin(angles)]))
     found = bounded(exact, grid).astype(np.int16)
     found.setflags(write=False)
     return found
 
 
 def bounded(pairs: np.ndarray, most: int) -> np.ndarray:
-    """Integer pairs, shape (2, pair), none longer than ``most``.
+    """Pairs of whole numbers, shape (2, pair), none longer than ``most``.
 
     A pair that is longer is shortened by a unit, and is 0 where that is not enough.
     """
-    found = np.clip(pairs, -most, most)
+    found = pairs.copy()
     found[:, _are_long(found, most)] -= np.sign(found[:, _are_long(found, most)])
     found[:, _are_long(found, most)] = 0
     return found
 
 
 def _are_long(pairs: np.ndarray, most: int) -> np.ndarray:
-    return (pairs**2).sum(axis=0) > most**2
+    return ~((pairs**2).sum(axis=0) <= most**2)  # also where a number is NaN

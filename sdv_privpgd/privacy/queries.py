@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
@@ -209,16 +209,8 @@ class ModelErrorQuery:
 
     def in_units(self, units: int) -> "ModelErrorQuery":
         """The same error where a count of one is so many units."""
-        if units == 1:
-            return self
         self._require_room(units)
-        return ModelErrorQuery(
-            clique=self.clique,
-            expected=self.expected * units,
-            bias=self.bias * units,
-            weight=self.weight,
-            cuts=self.cuts,
-        )
+        return replace(self, expected=self.expected * units, bias=self.bias * units)
 
     @property
     def table(self) -> "MarginalQuery | CutMarginalQuery":

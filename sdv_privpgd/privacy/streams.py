@@ -51,7 +51,7 @@ class StoredRecords(Records):
 
     def _write(self, block: np.ndarray) -> None:
         try:
-            self._file.write(np.ascontiguousarray(block, code_type(self.domain)).tobytes())
+            self._file.write(block.tobytes())
         except OSError as error:
             raise SourceError(
                 "The folder for temporary files cannot hold the codes of the table "
@@ -64,7 +64,7 @@ class MarginRecords(Records):
     """Records of which single attributes alone were counted, all in one reading."""
 
     def __init__(
-        self, domain: Domain, tables: Sequence[np.ndarray], number: int, units: int = 1
+        self, domain: Domain, tables: Sequence[np.ndarray], number: int, units: int
     ) -> None:
         """Takes an int64 table an attribute, in order, and the number of records.
 

@@ -42,21 +42,12 @@ class ValueCounts:
 
     __slots__ = ("_counted", "names")
 
-    def __init__(
-        self,
-        columns: Mapping[str, Iterable[tuple[Value | None, int]]],
-        numbers: Mapping[str, np.ndarray] | None = None,
-    ) -> None:
+    def __init__(self, columns: Mapping[str, Iterable[tuple[Value | None, int]]]) -> None:
         """Takes values in their one spelling and how many records have them.
 
-        ``None`` is missing. The same value may come again. Of ``numbers`` it takes one a record,
-        float64, with NaN for missing.
+        ``None`` is missing. The same value may come again.
         """
         self._counted = {name: _sorted(by_kind(counts)) for name, counts in columns.items()}
-        for name, column in (numbers or {}).items():
-            found = NumberCounts()
-            found.add(column)
-            self._counted[name] = found.counted()
         self.names = tuple(self._counted)
 
     @classmethod
@@ -88,19 +79,17 @@ class NumberCounts:
     """Finite numbers, and how many records have each. It adds up. Private."""
 
     def __init__(self) -> None:
-        self._parts: list[tuple[np.ndarray, np.ndarray]] = []
+        self._parts = [(np.zeros(0), np.zeros(0, dtype=np.int64))]
         self._missing = 0
 
     def add(self, numbers: np.ndarray) -> None:
         """Adds a number a record, float64, with NaN for missing."""
         held = numbers[~np.isnan(numbers)] + 0.0  # a zero has no sign
         self._missing += numbers.size - held.size
-        values, counts = np.unique(held, return_counts=True)
-        self._parts.append((values, counts.astype(np.int64)))
-        if len(self._parts) > 1:
-            pending = sum(len(values) for values, _ in self._parts[1:])
-            if pending > max(_PENDING, len(self._parts[0][0])):
-                self._put_together()
+        self._parts.append(np.unique(held, return_counts=True))
+        pending = sum(len(values) for values, _ in self._parts[1:])
+        if pending > max(_PENDING, len(self._parts[0][0])):
+            self._put_together()
 
     def merge(self, other: "NumberCounts") -> None:
         """Adds those of other records."""
@@ -124,12 +113,11 @@ class NumberCounts:
 
     def _put_together(self) -> None:
         """Sums the counts of equal numbers."""
-        parts = self._parts or [(np.zeros(0), np.zeros(0, dtype=np.int64))]
         values, places = np.unique(
-            np.concatenate([values for values, _ in parts]), return_inverse=True
+            np.concatenate([values for values, _ in self._parts]), return_inverse=True
         )
         counts = np.zeros(len(values), dtype=np.int64)
-        np.add.at(counts, places, np.concatenate([numbers for _, numbers in parts]))
+        np.add.at(counts, places, np.concatenate([numbers for _, numbers in self._parts]))
         self._parts = [(values, counts)]
 
 

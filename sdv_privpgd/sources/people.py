@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns.dtypes import is_whole
-from sdv_privpgd.columns.scalars import Number, canonical, cells, quiet, real
+from sdv_privpgd.columns.scalars import Number, canonical, distinct, quiet, real
 from sdv_privpgd.sources.source import Batch, Numbered, Source
 
 _Person = str | None
@@ -133,18 +133,11 @@ class PeopleSource:
 def people_in(column: pd.Series, is_whole: bool) -> tuple[list[_Person], np.ndarray]:
     """The people of a private column's cells, and the place of each cell's among them."""
     with quiet():
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            listed, at = cells(pd.Series(column.cat.categories)), column.cat.codes.to_numpy()
-        elif column.dtype.kind in "biuf":
-            at, distinct = pd.factorize(column)
-            listed = cells(pd.Series(distinct))
-        else:
-            listed = cells(column)
-            at = np.arange(len(listed))
+        listed, at = distinct(column)
         found: dict[_Person, int] = {}
-        whose = [person_of(cell, is_whole) for cell in [*listed, None]]
+        whose = [person_of(cell, is_whole) for cell in listed]
         places = [found.setdefault(each, len(found)) for each in whose]
-        return list(found), np.array(places, dtype=np.int64)[at]  # -1, the last one, is missing
+        return list(found), np.array(places, dtype=np.int64)[at]
 
 
 def person_of(cell: Any, is_whole: bool = False) -> _Person:

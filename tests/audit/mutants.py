@@ -14,6 +14,7 @@ changes nothing. The exit status is 1 if a row is lacking, or if a row is of no 
 """
 
 import ast
+import gc
 import math
 import os
 import pickle
@@ -68,17 +69,19 @@ def units(*names: str, folder: str = "privacy") -> tuple[str, ...]:
 
 TALLIES = "tests/unit/privacy/test_tallies.py"
 CELLS = (
-    *units("encoders", "encoded_dates", "labels", "dtypes", folder="columns"),
-    *units("ranges", "outside", folder="discovery"),
+    TALLIES,
+    *units("scalars", "encoders", "encoded_dates", "labels", "dtypes", folder="columns"),
     *units("value_counts"),
     "tests/property/test_transformer_laws.py",
-    NEIGHBORS,
 )
 TESTS = {
     "splitting": ("tests/property/test_privtree.py", DETAILS),
     "half_spaces": (*units("half_spaces"), NEIGHBORS),
     "queries": (*units("queries", "embedding", "dependence", "half_spaces"), NEIGHBORS, DETAILS),
     "counting": (TALLIES, *units("half_spaces")),
+    "dataset": (*units("dataset", "half_spaces", "queries"), TALLIES, DETAILS),
+    "thresholding": (*units("value_counts"), "tests/unit/test_thresholding.py", DETAILS),
+    "measurement": (*units("curator"), DETAILS),
     "units": (PEOPLE, DETAILS),
     "weighing": (TALLIES, PEOPLE),
     "value_counts": (*units("value_counts"), TALLIES, NEIGHBORS, DETAILS),
@@ -94,7 +97,7 @@ TESTS = {
         PEOPLE,
     ),
     "looking": (TALLIES, PEOPLE),
-    "streams": (TALLIES, *units("half_spaces"), "tests/leak/test_boundary.py", PEOPLE),
+    "streams": (TALLIES, DETAILS, *units("half_spaces"), "tests/leak/test_boundary.py", PEOPLE),
     "boundary": ("tests/leak/test_boundary.py", TALLIES, ANY_PEOPLE, PEOPLE),
     "encoders": CELLS,
     "encoding": units("encoders", "encoded_dates", "differences", folder="columns"),
@@ -297,6 +300,25 @@ def fails(session, items, first=None) -> bool:
     return False
 
 
+class FastestFirst:
+    """Measures how long the tests of a run take, and puts those of the next runs in order."""
+
+    def __init__(self) -> None:
+        self._took = {}
+
+    def pytest_runtest_logreport(self, report) -> None:
+        self._took[report.nodeid] = self._took.get(report.nodeid, 0.0) + report.duration
+
+    def pytest_collection_modifyitems(self, items) -> None:
+        items.sort(key=lambda item: self._took.get(item.nodeid, 0.0))
+
+    def save(self, path) -> None:
+        Path(path).write_bytes(pickle.dumps(self._took))
+
+    def load(self, path) -> None:
+        self._took = pickle.loads(Path(path).read_bytes())
+
+
 class InFunctions:
     """Plants faults in functions, in forks of a process that has collected the tests."""
 
@@ -310,6 +332,7 @@ class InFunctions:
                 self.broken = Path(file.name).read_text()
                 return True
             calls = sorted(pickle.loads(Path(file.name).read_bytes()), key=lambda call: call[:2])
+        gc.freeze()  # a collection in a fork would copy all that was there before
         noticing = Counter()  # of each function, how many faults a test has noticed
         first = mmap(-1, 8)  # which of the tests fails; a fork writes it
         for fault in self._faults:
@@ -356,28 +379,19 @@ class InFunctions:
 
 
 def run_tests(module, *more, plugins=()) -> int:
-    options = [
-        "-q",
-        "-x",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:randomly",
-        "-o",
-        "addopts=",
-        "-o",
-        "timeout=0",
-    ]
+    options = ["-q", "-x", "--tb=native", "-o", "addopts=", "-o", "timeout=0"]
+    # Faker's fixture imports all its words anew in each fork.
+    options += [f"-pno:{plugin}" for plugin in ("cacheprovider", "randomly", "faker")]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis is imported above
     if find_spec("pytest_rerunfailures"):
         options += ["--force-reruns", "0"]
-    slow = "not opacus and not google and not forked and not TestFits"  # others tell the same
-    options += ["-k", slow]
+    slow = "not opacus and not google and not forked and not TestFits and not whatever_the_noise"
+    options += ["-k", slow]  # others tell the same
     tests = (str(ROOT / each) for each in TESTS.get(module, ACCOUNTING))
     return pytest.main([*options, *more, *tests], list(plugins))
 
 
-def run_with_file(fault: Fault, *more) -> int:
+def run_with_file(fault: Fault, order: FastestFirst, path=None) -> int:
     """The exit status of the tests where the file of a module is faulty."""
     honest = SourceFileLoader.get_code
 
@@ -388,17 +402,23 @@ def run_with_file(fault: Fault, *more) -> int:
 
     SourceFileLoader.get_code = get_code
     own = ROOT / "tests" / "unit" / path_of(fault.module).parent.name / f"test_{fault.module}.py"
-    return run_tests(fault.module, *more, *([str(own)] if own.exists() else []))
+    status = run_tests(fault.module, *([str(own)] if own.exists() else []), plugins=[order])
+    if path:
+        order.save(path)
+    return status
 
 
 def run(faults: list[Fault], say) -> None:
     """Plants each fault of a module, and says of each whether it was noticed."""
-    honest = replace(faults[0], text=path_of(faults[0].module).read_text())
-    if in_fork(lambda: run_with_file(honest), 3600):
-        sys.exit("Without any fault a test fails, or the tests cannot be collected.")
-    for fault in faults:  # these first: nothing of the package is imported yet
-        if not fault.in_function:
-            say(fault, in_fork(lambda fault=fault: run_with_file(fault)) != 0)
+    order, outside = FastestFirst(), [fault for fault in faults if not fault.in_function]
+    if outside:
+        honest = replace(outside[0], text=path_of(outside[0].module).read_text())
+        with tempfile.NamedTemporaryFile() as file:
+            if in_fork(lambda: run_with_file(honest, order, file.name), 3600):
+                sys.exit("Without any fault a test fails, or the tests cannot be collected.")
+            order.load(file.name)
+    for fault in outside:  # these first: nothing of the package is imported yet
+        say(fault, in_fork(lambda fault=fault: run_with_file(fault, order)) != 0)
     inside = InFunctions([fault for fault in faults if fault.in_function], say)
     run_tests(faults[0].module, plugins=[inside])
     if inside.broken is not None:
@@ -409,7 +429,7 @@ def main(module: str) -> int:
     """Plants all faults of a module, and compares what is left with the rows."""
     settings.register_profile(
         "mutants",
-        max_examples=50,  # as in the default run
+        max_examples=10,  # a fifth of the default run's: what few notice, many do
         deadline=None,
         derandomize=True,
         database=None,

@@ -91,7 +91,7 @@ def _counted(table):
         raise ValueError(" ".join(errors))
     cells = SignedPowers()
     grid = {"cells": cells, "groups": (0,) * len(cells)}
-    kinds = {name: ["coarse", "numbers"] for name in ("age", "stay", "visits", "bmi")}
+    kinds = {name: ["coarse", "grid", "numbers"] for name in ("age", "stay", "visits", "bmi")}
     kinds |= {name: ["categories"] for name in ("ward", "diagnosis", "region")}
     asked = [Reading(name=name, asks=frozenset(asks), **grid) for name, asks in kinds.items()]
     opened.first_look(asked, books)

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import sdv_tables
 
@@ -34,7 +35,11 @@ from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery
 from sdv_privpgd.privacy.value_counts import ValueCounts
+from sdv_privpgd.sources.frames import FrameSource
+from sdv_privpgd.sources.people import PeopleSource
+from sdv_privpgd.sources.source import SourceError
 
+PEOPLE = "who", 3, True
 ROOT = Path(__file__).parents[2]
 RULE = "A record is reachable from privacy/ and the encoders alone"
 COMPARES = {"metrics", "benchmark"}
@@ -344,3 +349,89 @@ class TestOpening:
             "a": "category", "b": "Int64", "c": "int64",
         }  # fmt: skip
         assert "CANARY" not in repr(kept["a"])
+
+    @pytest.mark.parametrize("settings", [{"people": PEOPLE}, {"visits": ("a", "b")}, {}])
+    def test_rows_of_people_are_asked_for_as_was_said(self, settings, monkeypatch):
+        """The column that tells people apart is read, and needs a dtype that can be."""
+        source = FrameSource({**CANARY, "who": pd.to_timedelta(CANARY["b"])})
+        known = {**self.COLUMNS, "a": {"sdtype": "categorical", "range_values": ["B"]}}
+        asked = []
+        for name in ("open_source", "of_people", "of_visits"):
+            noted = lambda *args, name=name, **rest: asked.append((name, *args, rest)) or source
+            monkeypatch.setattr(boundary, name, noted)
+        opened, errors = PrivateTable.opened(
+            CANARY, self.COLUMNS, {"a": known["a"]}, has_others=True, **settings
+        )
+        person = "who" if "people" in settings else None
+        assert (opened._source is source, len(errors)) == (person is None, int(person is not None))
+        assert asked == [
+            ("open_source", CANARY, known, person, {}),
+            *((f"of_{each}", source, *rest, {"columns": self.COLUMNS})
+              for each, rest in settings.items()),
+        ]  # fmt: skip
+
+
+class TestBounds:
+    weighed = PrivacyLedger.open(1.0, 1e-5, Adjacency.ADD_REMOVE, 3, people="who", weighed=True)
+
+    def test_columns_may_be_rows_of_people_that_are_counted(self):
+        columns = {"number": pd.Series([None, "B"]), "b": CANARY["b"]}
+        source = PrivateTable(columns, bound=PEOPLE)._source
+        assert source.numbered == ("number_", 3)
+        assert source.names == ["number", "b"]
+        assert source.columns["number_"].tolist() == [1, 1]
+        plain = PrivateTable(columns, bound=("who", 3, False))._source
+        assert (plain.numbered, list(plain.columns)) == (None, ["number", "b"])
+
+    @pytest.mark.parametrize(
+        "table",
+        [
+            lambda bound: PrivateTable(dict(CANARY.items()), bound=bound),
+            lambda bound: EncodedTable(pd.DataFrame({"a": [1, 0], "b": [2, 2]}), bound=bound),
+        ],
+    )
+    def test_books_of_another_bound_are_refused(self, table):
+        counted = table(PEOPLE).curator(SCHEMA, Books(self.weighed))._dataset.counts(("a",))
+        assert (counted / self.weighed.units).tolist() == [1, 1, 0]
+        for bound, ledger in ((None, self.weighed), (PEOPLE, books().ledger)):
+            with pytest.raises(ValueError, match="people"):
+                table(bound).curator(SCHEMA, Books(ledger))
+        with pytest.raises(ValueError, match="people"):
+            PrivateTable(dict(CANARY.items())).first_look([], Books(self.weighed))
+
+    def test_codes_may_be_those_of_people_of_so_many_rows(self):
+        table = EncodedTable(pd.DataFrame({"a": [1, 0], "b": [2, 2]}), bound=PEOPLE, rows=2)
+        curator = table.curator(SCHEMA, Books(self.weighed))
+        assert (curator._dataset.counts(("a",)) / self.weighed.units).tolist() == [0.5, 0.5, 0]
+        none = boundary.without_table(SCHEMA, Books(self.weighed), [])
+        assert none._dataset.units == self.weighed.units
+        assert none._dataset.counts(("a", "b")).shape == (3, 3)
+
+
+def test_what_was_known_is_passed_on_and_what_is_read_is_a_stage():
+    stages = []
+    seen = lambda items, stage: stages.append(stage) or items
+    table = PrivateTable(dict(CANARY.items()))
+    (known,) = table.curator(SCHEMA, books()).measure([CountQuery()], 0, what="rows")
+    codes = EncodedTable(pd.DataFrame({"a": [1, 0], "b": [2, 2]}))
+    for each in (table, codes):
+        curator = each.curator(SCHEMA, books(), known=[known], progress=seen)
+        assert curator.measurements == (known,)
+    assert table.codes(SCHEMA, seen).tolist() == [[1, 2], [0, 2]]
+    table.first_look([], books(), seen)
+    assert stages == ["encode", "encode", "look"]
+
+
+def test_dtypes_say_whether_dates_have_zones_and_times():
+    columns = {
+        "days": pd.Series([None], dtype=pd.ArrowDtype(pa.date32())),
+        "zone": pd.Series([None], dtype="datetime64[ns, Asia/Tokyo]"),
+    }
+    table = PrivateTable(columns)
+    assert [table.has_days(name) for name in columns] == [True, False]
+    assert [table.is_aware(name) for name in columns] == [False, True]
+
+
+def test_codes_of_rows_that_are_not_in_memory_are_refused():
+    with pytest.raises(SourceError, match="in memory alone"):
+        PrivateTable(PeopleSource(FrameSource(dict(CANARY.items())), "a", 1)).codes(SCHEMA)

@@ -19,8 +19,9 @@ from sdv_privpgd.privacy.queries import (
     ModelErrorQuery,
     SigmoidSumQuery,
 )
+from sdv_privpgd.privacy.streams import ClusterRecords
 from sdv_privpgd.privacy.thresholding import thresholded_delta
-from sdv_privpgd.privacy.value_counts import ValueCounts
+from sdv_privpgd.privacy.value_counts import NumberCounts, ValueCounts
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 PART = Fraction(1, 100)
@@ -121,7 +122,9 @@ class TestCurators:
         assert _usable_stddev(2**80, Fraction(1), "the most") == MAX_STDDEV
         assert curator.ledger.charges == ()
 
-    def test_a_bar_is_told_what_goes_on_and_cannot_leave_a_query_out(self):
+    @pytest.mark.parametrize(("records", "blocks"), [(Dataset, [0, 1]), (ClusterRecords, [0])])
+    def test_a_bar_is_told_all_and_cannot_leave_a_query_out(self, records, blocks, monkeypatch):
+        monkeypatch.setattr(Dataset, "in_one_pass", records.in_one_pass)
         told = []
 
         def bar(blocks, name):
@@ -129,8 +132,8 @@ class TestCurators:
             return blocks
 
         query = MarginalQuery(("a",))
-        assert len(curator_of().measure([query] * 65, PART, what="a", progress=bar)) == 65
-        assert told == [([0], "measure")]
+        assert len(curator_of().measure([query] * 1_025, PART, what="a", progress=bar)) == 1_025
+        assert told == [(blocks, "measure")]
         with pytest.raises(ValueError, match="shorter"):
             curator_of().measure([query], PART, what="a", progress=lambda blocks, name: blocks[1:])
 
@@ -170,6 +173,16 @@ class TestQueries:
         assert error(expected=(half, 0), weight=2).weight == 2
         with pytest.raises(ValueError, match=r"at most 2\^60 with their weight, got 1\.73e\+18"):
             error(expected=(half, 0), weight=3)
+
+    def test_an_error_may_be_in_units_as_long_as_it_fits(self):
+        found = error(expected=(3, 1), bias=-2, weight=3).in_units(4)
+        assert (found.clique, found.expected.tolist()) == (("a",), [12, 4])
+        assert (found.bias, found.weight, found.expected.flags.writeable) == (-8, 3, False)
+        with pytest.raises(ValueError, match=r"at most 2\^60"):
+            error(expected=(2**58, 0), bias=-(2**58)).in_units(4)
+        for wrong in ({"weight": 0}, {"expected": (0.5, 1)}):
+            with pytest.raises(ValueError, match="weight of at least 1"):
+                error(**wrong)
 
     def test_an_error_is_one_number(self):
         domain = Domain(("a", "b"), (2, 3))
@@ -219,6 +232,7 @@ class TestDatasets:
         codes = np.array([[0, 1, 2]], dtype=np.uint8)
         codes.setflags(write=False)
         assert Dataset(Domain(("a",), (2,)), codes.T).counts(("a",)).tolist() == [1, 2]
+        assert Dataset(Domain(("a",), (2,)), codes[:, :0].T).counts(("a",)).tolist() == [0, 0]
 
     def test_each_attribute_needs_its_contributions(self):
         dataset = Dataset(Domain(("a", "b"), (2, 2)), np.array([[0, 1]]))
@@ -239,6 +253,15 @@ class TestValueCounts:
     def test_a_value_may_come_in_several_parts(self):
         values = ValueCounts({"x": [("a", 2), ("b", 1), ("a", 3)]})
         assert values.counts("x").pairs() == [("a", 5), ("b", 1), (None, 0)]
+
+    def test_numbers_are_counted_as_floats_of_python_and_a_zero_has_no_sign(self):
+        numbers = NumberCounts()
+        for part in ([2.5, -0.0, np.nan], [], [2.5, 1e300]):
+            numbers.add(np.array(part))
+        found = ValueCounts.of({}, {"x": numbers}).counts("x")
+        assert repr(found.pairs()) == "[(0.0, 1), (2.5, 2), (1e+300, 1), (None, 1)]"
+        assert (repr(found.at([1])), found.numbers.dtype) == ("[2.5]", np.int64)
+        assert NumberCounts().counted().pairs() == [(None, 0)]
 
     def test_they_are_refused_to_pickle(self):
         said = r"^ValueCounts are private and cannot be pickled or copied\.$"

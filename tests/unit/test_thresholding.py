@@ -82,3 +82,5 @@ def test_the_search_begins_where_it_ends(shape, adjacency, monkeypatch):
 def test_a_threshold_that_adds_delta_exactly_will_do(adjacency):
     delta = thresholded_delta(7.3, 40, 3, 5, adjacency)
     assert threshold_for(7.3, delta, 3, 5, adjacency) == 40
+    assert thresholded_delta(7.3, 42, 3, 5, adjacency, 7) == delta
+    assert threshold_for(7.3, delta, 3, 5, adjacency, 7) == 42

@@ -181,6 +181,7 @@ def test_categories_of_a_kept_dtype_are_in_it():
         ([1, "a"], pd.Int64Dtype()), ([1, 2.5], np.dtype("int8")), ([1, 2], pd.StringDtype()),
         (["1", "2"], pd.Int64Dtype()), ([300], np.dtype("uint8")), ([0.1], np.dtype("float32")),
         (["a"], arrow(pa.time64("us"))), (["a"], np.dtype("M8[s]")), ([2, 3], pd.BooleanDtype()),
+        ([2**70, 1], np.dtype("int32")),
         ([datetime.time(1)], arrow(pa.int8())),
     ],
     ids=str,
@@ -204,7 +205,9 @@ def test_numbers_between_declared_decimals_are_decimals(places, ends):
     low, high = map(Decimal, ends)
     facts = {"range_min": low, "range_max": high, "decimal_places": places}
     schema = Schema.from_sdv({"x": {"sdtype": "numerical", **facts}})
-    written = rows(encoder_for(schema.columns[0]))
+    encoder = encoder_for(schema.columns[0])
+    assert str(encoder.decode(np.array([0]), np.array([0.0])).iloc[0]) == ends[0]
+    written = rows(encoder)
     assert written.dtype == object
     assert set(map(type, written.iloc[:-1])) == {Decimal}
     assert written.iloc[-1] is None

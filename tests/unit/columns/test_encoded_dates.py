@@ -6,9 +6,11 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from encoding import codes, dates, decoded
 
+from sdv_privpgd.columns import dates as dates_
 from sdv_privpgd.columns.parsing import describe
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -78,17 +80,76 @@ def test_dates_that_nanoseconds_cannot_hold_go_to_the_ends(datetime_format):
         assert days.encode(column)[0].tolist() == [0, 31, 32]
 
 
+ZONE = datetime.timezone(-datetime.timedelta(hours=9, seconds=1, microseconds=3))
+DAY = 86_400 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("cell", "nanoseconds"),
+    [
+        (datetime.datetime(1970, 2, 1, 0, 0, 1, 5, ZONE), 31 * DAY + 32_402 * 10**9 + 8_000),
+        (datetime.datetime(9999, 1, 1), dates_.LATEST),
+        (datetime.datetime(1, 1, 1, tzinfo=ZONE), dates_.EARLIEST),
+        (np.datetime64("9999-12-31", "D"), dates_.LATEST),
+        (np.datetime64("2262-04-11T23:47:16", "s"), 9_223_372_036 * 10**9),
+        (np.datetime64(1_000 * (2**53 + 1), "ps"), 2**53 + 1),
+        *((np.datetime64(7 * 1_000**n, unit), 7) for n, unit in enumerate(("fs", "as"), 2)),
+    ],
+    ids=str,
+)
+def test_an_instant_is_exact(cell, nanoseconds):
+    found, missing = dates_.instants(pd.Series([cell], dtype=object), None)
+    assert (found.tolist(), missing.tolist()) == ([nanoseconds], [False])
+
+
+def test_of_no_dates_there_are_no_instants_and_no_zones():
+    empty = pd.Series([], dtype=object)
+    assert dates_.instants(empty, None)[0].dtype == np.int64
+    assert dates_.are_aware(empty).dtype == bool
+
+
+def test_dates_have_zones_by_their_dtype_or_each_its_own():
+    moment = pd.Timestamp("2020-01-02", tz="Asia/Tokyo")
+    cells = [moment, moment.to_pydatetime(), moment.tz_localize(None), "2020-01-02T00:00Z", None]
+    assert dates_.are_aware(pd.Series(cells, dtype=object)).tolist() == [1, 1, 0, 0, 0]
+    arrow = pd.ArrowDtype(pa.timestamp("us", "Asia/Tokyo"))
+    for dtype in ("datetime64[ns, Asia/Tokyo]", arrow, "datetime64[s]"):
+        found = dates_.are_aware(pd.Series([None], dtype=dtype))
+        assert found.tolist() == [dates_.is_aware(pd.Series([], dtype=dtype).dtype)]
+        assert found.tolist() == [dtype != "datetime64[s]"]
+    assert [dates_.has_zone(each) for each in ("%d %z", "%d %Z", "%d")] == [True, True, False]
+
+
+def test_a_clock_shows_the_hour_of_its_zone_and_skips_none_at_the_ends():
+    moments = np.array([dates_.EARLIEST, 0, dates_.LATEST])
+    shown = dates_.on_the_clock(moments, "Etc/GMT-9") - 9 * DAY // 24
+    assert shown.dtype == np.int64
+    assert shown.tolist() == [dates_.EARLIEST + DAY, 0, dates_.LATEST - DAY]
+    twice_and_never = pd.Series(pd.to_datetime(["2020-10-25 02:30", "2020-03-29 02:30"]))
+    found = dates_.in_zone(twice_and_never, "Europe/Berlin").map(str).tolist()
+    assert found == ["2020-10-25 02:30:00+01:00", "2020-03-29 03:00:00+02:00"]
+
+
+def test_dates_survive_writing_if_the_format_says_all_of_them():
+    ticks = np.array([0, 40])
+    assert dates_.survive_writing(ticks, "D", "%d.%m.%Y")
+    assert not dates_.survive_writing(ticks, "D", "%m.%Y")
+
+
 def test_no_day_before_1970_is_rounded_up():
     days = dates("1969-12-30", "1970-01-02")
     assert codes(days, "1969-12-31T23:59", "1970-01-01T00:00") == [1, 2]
 
 
-def test_what_is_no_date_is_missing():
-    days = dates()
-    strange = ("soon", "", "now", "Today", "NaT", "\ud800", 20_050_101, 1.5, True, b"2005-01-01",
-               None, pd.NA, pd.NaT, np.datetime64("NaT"), datetime.time(1),
+@pytest.mark.parametrize("datetime_format", [None, "%Y-%m-%d"])
+def test_what_is_no_date_is_missing(datetime_format):
+    days, called = dates(datetime_format=datetime_format), []
+    spy = type("Spy", (), {"year": property(lambda _: called.append(1))})()
+    strange = (spy, "soon", "", "now", "today", " Today ", "NaT", "\ud800", 20_050_101, 1.5, True,
+               b"2005-01-01", None, pd.NA, pd.NaT, np.datetime64("NaT"), datetime.time(1),
                pd.Timedelta(1))  # fmt: skip
     assert codes(days, *strange) == [32] * len(strange)
+    assert called == []
 
 
 def test_a_format_reads_only_what_is_written_in_it():

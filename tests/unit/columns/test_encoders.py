@@ -1,5 +1,7 @@
 """Values to codes and back, one kind of column at a time, and a table of all of them."""
 
+import datetime
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -65,6 +67,7 @@ def test_what_is_missing_goes_to_the_first_cell_where_nothing_may_be_missing():
 def test_what_is_missing_is_other_where_nothing_may_be_missing():
     each = categories("a", "b", other_value="rest", range_is_nullable=False)
     assert codes(each, None, "x", "a") == [2, 2, 0]
+    assert codes(categories("a", "b", other_value="rest"), None, "x", "a") == [3, 2, 0]
     assert each.column.size == 3
 
 
@@ -108,10 +111,16 @@ def test_rounding_does_not_carry_an_integer_out_of_its_range(count):
 
 
 @pytest.mark.parametrize(
-    ("high", "with_missing"), [(100, "float64"), (2**53, "float64"), (2**53 + 1, "Int64")]
+    ("low", "high", "with_missing"),
+    [
+        (0, 100, "float64"),
+        (0, 2**53, "float64"),
+        (0, 2**53 + 1, "Int64"),
+        (-(2**53) - 1, 0, "Int64"),
+    ],
 )
-def test_integers_keep_an_exact_dtype(high, with_missing):
-    whole = numerical(0, high, decimal_places=0)
+def test_integers_keep_an_exact_dtype(low, high, with_missing):
+    whole = numerical(low, high, decimal_places=0)
     last, missing = whole.column.num_values - 1, whole.column.num_values
     assert decoded(whole, last).dtype == "int64"
     assert decoded(whole, last, holds_missing=True).dtype == with_missing
@@ -135,6 +144,28 @@ def test_real_numbers_stay_in_their_cell():
         assert real.encode(ends)[0].tolist() == [code, code]
     assert codes(real, 1.0) == [2]
     assert decoded(real, 0, position=0.25).tolist() == [pytest.approx(1 / 12, rel=1e-15)]
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "held"),
+    [
+        (numerical(0, 9, decimal_places=0), [0, 9, 3.5, 10, -1, 3 + 5e-9], [1, 1, 0, 0, 0, 0]),
+        (numerical(-3, 2e6, decimal_places=1), [0.1 + 0.2, 1234567.84, -3], [1, 0, 1]),
+        (numerical(0, 1), [0, 1, 1.5, -1], [1, 1, 0, 0]),
+        (dates(), ["2000-01-01", "1999-12-31", "2009-12-31 23:59", "x"], [1, 0, 1, 0]),
+        (categories("a", "b", other_value="c"), ["a", "x", None, "c"], [1, 0, 1, 1]),
+    ],
+    ids=["whole", "decimal", "real", "date", "category"],
+)
+def test_what_a_column_declares_it_holds(column, cells, held):
+    assert column.holds(pd.Series(cells)).tolist() == held
+    assert column.read(pd.Series(cells))[0].dtype == (float if cells[-1] == -1 else np.int64)
+
+
+def test_positions_outside_go_to_the_ends_of_the_cell():
+    cell_of_five = numerical(0, 9, decimal_places=0, num_bins=2)
+    values = cell_of_five.decode(np.array([1, 1]), np.array([-1.0, 7.0]))
+    assert (values.name, values.tolist()) == ("x", [5, 9])
 
 
 def test_categories_are_the_same_if_python_says_that_they_are_equal():
@@ -168,6 +199,11 @@ def test_categories_have_their_natural_dtype(values, dtype, with_missing):
     assert decoded(declared, 0, 2).isna().tolist() == [False, True]
 
 
+def test_moments_that_are_categories_may_be_missing():
+    moments = categories(datetime.datetime(2020, 1, 1), datetime.datetime(2020, 1, 2, 3))
+    assert {decoded(moments, 0, holds_missing=each).dtype.kind for each in (True, False)} == {"M"}
+
+
 def test_truth_is_read_from_truths_numbers_and_words():
     truth = transformer("boolean")
     assert codes(truth, True, np.True_, 1, 1.0, "true", "TRUE", Decimal(1)) == [1] * 7
@@ -185,8 +221,9 @@ def test_columns_may_be_empty_or_all_missing_in_any_dtype(each):
         assert each.encode(pd.Series([], dtype=dtype))[0].shape == (0,)
         filled = pd.Series([None, None], dtype=dtype)
         assert each.encode(filled)[0].tolist() == [each.column.num_values] * 2
-    sparse = pd.Series(pd.arrays.SparseArray([np.nan, np.nan]))
-    assert each.encode(sparse)[0].tolist() == [each.column.num_values] * 2
+    for cells in ([np.nan, np.nan], np.array(["NaT", "NaT"], "M8[ns]")):
+        sparse = pd.Series(pd.arrays.SparseArray(cells))
+        assert each.encode(sparse)[0].tolist() == [each.column.num_values] * 2
 
 
 @pytest.mark.parametrize("each", EACH.values(), ids=EACH)
@@ -264,7 +301,7 @@ class TestIncrements:
     @pytest.mark.parametrize("places", [0, None, 2])
     def test_other_numbers_go_to_the_nearest_multiple(self, places):
         column = numerical(0, 100, increment=10, num_bins=32, decimal_places=places)
-        series = pd.Series([3, 7, 100, 104, -20, 1e300, np.nan])
+        series = pd.Series([3, 6, 100, 104, -20, 1e300, np.nan])
         codes, _ = column.encode(series)
         assert codes.tolist() == [0, 1, 10, 10, 0, 10, 11]
         assert column.holds(series).tolist() == [False, False, True, False, False, False, True]
@@ -295,12 +332,15 @@ def test_days_are_those_of_the_zone_that_the_dtype_names(zone):
         {"x": {"sdtype": "datetime"}}, public_domain={"x": facts}, num_bins=365
     )
     (column,) = schema.typed({"x": dtype}).columns
+    for unit in ("s", "h", "D", "M", "Y"):
+        assert (encoder_for(replace(column, unit=unit))._zone is None) == (unit in "sh")
     days = pd.date_range("2018-01-01", "2018-12-31", freq="D")
     for hour in (3, 22):
         moments = pd.Series(days + pd.Timedelta(hours=hour)).dt.tz_localize(zone)
         encoder = encoder_for(column)
         codes, positions = encoder.encode(moments)
         assert codes.tolist() == list(range(365))
+        assert encoder.encode(pd.Series(["2018-01-03 23:00"]))[0].tolist() == [2]
         assert encoder.encode(moments.astype(object))[0].tolist() == codes.tolist()
         back = encoder.decode(codes, positions)
         assert back.dtype == dtype

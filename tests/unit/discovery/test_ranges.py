@@ -1,7 +1,6 @@
 """Ranges, precisions and shapes of numbers and dates are found within the noise."""
 
 import datetime
-from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,6 @@ from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.dates import precisions
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.parsing import describe
-from sdv_privpgd.columns.scalars import decimal_places
 from sdv_privpgd.columns.schema import Schema
 
 ROWS = 20_000
@@ -160,11 +158,6 @@ class TestNumbers:
         edges = SignedPowers().edges
         inside = np.clip(number, edges[0], edges[-1])
         assert edges[codes[0]] <= inside <= edges[codes[0] + 1]
-
-    def test_decimal_places_of_cells(self):
-        cells = [3, 2.5, 0.1 + 0.2, 1e-7, None, "0.25", float("inf"), Decimal("1.125"), True]
-        expected = [0, 1, 1, 7, 8, 2, 8, 3, 0]
-        assert decimal_places(pd.Series(cells, dtype=object), 6).tolist() == expected
 
 
 class TestDates:

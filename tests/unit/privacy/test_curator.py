@@ -400,8 +400,7 @@ def test_a_curator_can_be_neither_pickled_nor_copied(dataset, take):
 
 
 def test_values_show_their_columns_alone_and_are_never_pickled():
-    values = ValueCounts({"x": [("SECRET", 5)]}, {"y": np.array([98765.0, np.nan])})
+    values = ValueCounts({"x": [("SECRET", 5)], "y": [(98765.0, 1)]})
     assert repr(values) == "ValueCounts(('x', 'y'))"
-    assert values.counts("y").pairs() == [(98765.0, 1), (None, 1)]
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(values)

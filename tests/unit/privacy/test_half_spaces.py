@@ -47,6 +47,7 @@ def test_a_record_is_where_the_definition_says():
     assert (QUERY.answer(Dataset(DOMAIN, CODES)) == expected).all()
     stored = StoredRecords(DOMAIN, np.array_split(CODES.T.astype(np.uint8), 3, axis=1))
     assert (QUERY.answer(stored) == expected).all()
+    assert stored._file._max_size == 2**25  # bytes that stay in memory
 
 
 def test_a_sum_at_a_threshold_is_not_above_it():

@@ -179,7 +179,9 @@ def test_queries_answered_together_are_answered_as_one_by_one(dataset, domain):
         CountQuery(),
         MarginalQuery(domain.attributes),
         SigmoidSumQuery.of({"a": 1.0}, 0.3, 5.0),
+        GroupedMarginalQuery(("b", "a"), GROUPING),
         MarginalQuery(("b", "a")),
+        GroupedMarginalQuery(("c",), GROUPING),
         MarginalQuery(()),
     ]
     together = answers(queries, dataset)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd.columns.bins import SignedPowers
+from sdv_privpgd.columns.bins import Interval, SignedPowers, Ticks
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain, Grouping
@@ -18,6 +18,7 @@ from sdv_privpgd.privacy.counting import (
     RecordNumber,
 )
 from sdv_privpgd.privacy.looking import Looking
+from sdv_privpgd.privacy.streams import MarginRecords
 from sdv_privpgd.privacy.units import units_of
 from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.privacy.weighing import ByNumber, ColumnsByNumber, Encoding, records_of
@@ -205,6 +206,39 @@ def test_the_numbers_of_rows_have_a_name_that_no_column_has():
     assert Numbered.among(["number_", "number", "Number"], 2) == ("number__", 2)
 
 
+@pytest.mark.parametrize(
+    ("cells", "cuts", "column", "precision", "codes"),
+    [
+        (
+            Interval(0, 8, 4), {},
+            [2.5, None, "x", 9, np.inf, 1e-7],
+            9, [[1, 4, 4, 3, 3, 0], [0, 2, 2, 1, 1, 0], [1, 8, 8, 0, 8, 7]],
+        ),
+        (
+            Ticks(0, 3, 4), {},
+            ["1970-01-02", None, "3.1.1970", "1970-01-09T00:00:01", "1960-01-01 01:00:00.1"],
+            4, [[1, 4, 4, 3, 0], [0, 2, 2, 1, 0], [0, 3, 3, 1, 2]],
+        ),
+        (
+            Ticks(0, 3, 4), {"datetime_format": "%d.%m.%Y"},
+            ["1970-01-02", "3.1.1970"], 4, [[4, 2], [2, 1], [0, 3]],
+        ),
+    ],
+)  # fmt: skip
+def test_little_is_read_as_codes_of_each_kind(cells, cuts, column, precision, codes):
+    asks = frozenset(["coarse", "grid", "precision"])
+    reading = Reading(name="x", asks=asks, cells=cells, groups=(0, 0, 1, 1), **cuts)
+    assert reading.sizes == {"grid": 5, "coarse": 3, "precision": precision}
+    found = reading.codes(pd.Series(column, dtype=object))
+    assert [each.tolist() for each in found] == codes
+
+
+@pytest.mark.parametrize("name", ["cliques", "lookups"])
+def test_of_margins_no_more_is_known(name):
+    with pytest.raises(ValueError, match="one attribute alone"):
+        MarginRecords(DOMAIN, [np.zeros(size) for size in DOMAIN.sizes], 0, 1).total(tally_of(name))
+
+
 class TestEncodings:
     facts = MappingProxyType({name: {"sdtype": "boolean"} for name in ("number", "number'")})
 
@@ -229,6 +263,7 @@ class TestEncodings:
         codes = np.array([[0, 1], [1, 1], [1, 2]])
         records = records_of(schema, codes, 3, number)
         assert records.units == units_of(3)
+        assert records.counts(("number",)).dtype == np.int64
         assert records.counts(("number",)).tolist() == [6 // number, 12 // number, 0]
         one = records_of(schema, codes, 3)
         assert one.counts(("number",)).tolist() == [6, 12, 0]

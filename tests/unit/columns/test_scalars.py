@@ -1,0 +1,113 @@
+"""Cells one by one: values in one spelling, and numbers of every dtype."""
+
+import datetime
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from sdv_privpgd.columns import scalars
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+LONG = Decimal("9" * 34 + "." + "9" * 34)
+MOST = 2**62
+
+
+class Large(int):
+    def __int__(self):
+        raise AssertionError
+
+    __index__ = __trunc__ = __int__
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        (Large(3), 3),
+        (3.0, 3),
+        (Fraction(6, 2), 3),
+        (Decimal("1E+2"), Decimal(100)),
+        (Decimal("0.50"), Decimal("0.5")),
+        (LONG, LONG),
+        (Decimal("1E-34"), Decimal("1E-34")),
+        (Decimal("1E-35"), 1e-35),
+        (Decimal("1E33"), Decimal(10**33)),
+        (Decimal("1E34"), 1e34),
+        (Decimal("-Infinity"), -np.inf),
+        (Decimal("-1E999"), -np.inf),
+        (Decimal("1E999"), np.inf),
+        (datetime.date(2020, 1, 2), datetime.date(2020, 1, 2)),
+        (pd.Timestamp("2020-01-02 00:00:00.000000001"), datetime.datetime(2020, 1, 2)),
+    ],
+    ids=str,
+)
+def test_a_value_has_one_spelling(cell, value):
+    found = scalars.canonical(cell)
+    assert (type(found), str(found)) == (type(value), str(value))
+
+
+@pytest.mark.parametrize(
+    "categories", [[2**60 + 1, 2**60 + 3], [0.5, 1e300], ["a", "b"]], ids=["whole", "real", "text"]
+)
+def test_a_missing_cell_and_an_unused_category_change_no_other(categories):
+    column = pd.Series(pd.Categorical([categories[0], None], categories=categories))
+    assert scalars.cells(column) == [categories[0], None]
+    assert list(scalars.key_counts(column)) == [(categories[0], 1), (None, 1)]
+
+
+def test_cells_are_python_s_objects_and_equal_ones_of_two_types_are_two():
+    assert [type(cell) for cell in scalars.cells(pd.Series([1]))] == [int]
+    counted = scalars.key_counts(pd.Series([1, True, 1], dtype=object))
+    assert [(type(key), number) for key, number in counted] == [(int, 2), (bool, 1)]
+
+
+@pytest.mark.parametrize(
+    ("read", "dtype"),
+    [
+        (scalars.whole_numbers, np.int64),
+        (scalars.real_numbers, np.float64),
+        (scalars.truths, np.int64),
+        (lambda series: scalars.indices(series, {}), np.int64),
+    ],
+)
+def test_no_cells_are_of_the_dtype_of_some(read, dtype):
+    nothing = 0 if read in (scalars.whole_numbers, scalars.real_numbers) else -1
+    for cells in ([], [None, "x"]):
+        values, missing = read(pd.Series(cells, dtype=object))
+        assert (values.dtype, values.tolist()) == (dtype, [nothing] * len(cells))
+        assert missing.tolist() == [True] * len(cells)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "cells", "expected"),
+    [
+        ("int64", [-(2**63), 3, 2**63 - 1], [-MOST, 3, MOST]),
+        ("Int8", [-7, 3, None], [-7, 3]),
+        ("uint64", [0, 2**64 - 1], [0, MOST]),
+        ("uint8", [7], [7]),
+        ("UInt8", [7, None], [7]),
+        (pd.ArrowDtype(pa.uint8()), [7, None], [7]),
+        ("float64", [-1e300, 2.5, np.nan, np.inf], [-MOST, 2, MOST]),
+        (pd.ArrowDtype(pa.float32()), [1.5, None], [2]),
+        (pd.ArrowDtype(pa.bool_()), [True, None, False], [1, 0]),
+        ("object", [-(10**400), MOST, "1.5", None], [-MOST, MOST, 2]),
+    ],
+    ids=str,
+)
+def test_whole_numbers_of_every_dtype_are_clipped_and_exact(dtype, cells, expected):
+    with np.errstate(all="raise"), scalars.quiet():
+        found, missing = scalars.whole_numbers(pd.Series(cells, dtype=object).astype(dtype))
+        assert found.dtype == np.int64
+        assert np.float64(1) / 0 == np.inf
+    assert found[~missing].tolist() == expected
+    assert missing.tolist() == [pd.isna(cell) for cell in cells]
+
+
+def test_decimal_places_are_the_fewest_that_write_a_number():
+    cells = [3, 2.5, 0.1 + 0.2, 1.000001, 1e-9, None, "0.25", np.inf, Decimal("1.125"), True]
+    expected = [0, 1, 1, 6, 7, 8, 2, 8, 3, 0]
+    assert scalars.decimal_places(pd.Series(cells, dtype=object), 6).tolist() == expected
