@@ -28,24 +28,16 @@ _FONT, _LETTER = 11, 6.6
 """The size of letters in pixels, and how wide one of them is."""
 
 _STYLE: Any = {
-    "axes.edgecolor": _LINE,
-    "axes.labelcolor": _INK,
-    "axes.labelpad": 6,
     "font.family": "DejaVu Sans",  # comes with matplotlib; a page has its own letters
     "font.size": _FONT,
     "legend.frameon": False,
     "path.simplify": False,
     "svg.fonttype": "none",
+    "text.color": _INK,
     "text.parse_math": False,
-    "xtick.bottom": False,
-    "xtick.color": _INK,
-    "xtick.major.pad": 6,
-    "ytick.color": _INK,
-    "ytick.left": False,
 }
 
-Numbers = tuple[Sequence[str], Sequence[Sequence[str]]]
-"""A table: its header and its rows."""
+Numbers = tuple[Sequence[str], Sequence[Sequence[str]]]  # a table: its header and its rows
 
 
 class Picture(Protocol):
@@ -89,6 +81,8 @@ class Bars:
         return _svg((330, 230), label, self._draw)
 
     def _draw(self, figure: "Figure") -> None:
+        from matplotlib.ticker import MaxNLocator
+
         codes = np.arange(len(self.synthetic))
         bars = np.zeros(len(codes)) if self.margins is None else self.margins
         other = self.synthetic[:0] if self.other is None else np.clip(self.other, -1.0, 1.0)
@@ -96,14 +90,12 @@ class Bars:
         drawn = np.concatenate([np.ravel(each) for each in ends]) if len(codes) else np.zeros(1)
         low, high = max(min(0.0, float(drawn.min())), -1.0), min(1.05 * float(drawn.max()), 1.0)
         axes = _axes(figure, (self.title, "share of rows"), _ticks(self.names, 7), left=58)
-        axes.set_xlim(-0.5, max(len(codes), 1) - 0.5)
-        axes.set_ylim(low, high or 1.0)
-        axes.locator_params(axis="y", nbins=6, steps=[1, 2, 2.5, 5, 10])
-        axes.yaxis.set_major_formatter(
-            lambda part, _: f"{_part(round(part, 9))} %".replace("-", "−")
-        )
-        axes.grid(axis="y", color=_LINE, linewidth=0.7, clip_on=False)
-        axes.axhline(0, color=_LINE, linewidth=1.2, clip_on=False)
+        axes.set(xlim=(-0.5, max(len(codes), 1) - 0.5), ylim=(low, high or 1.0))
+        found = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high or 1.0)
+        marks = [round(mark, 9) for mark in found if low <= mark <= (high or 1.0)]
+        _name_rows(axes, {mark: f"{_part(mark)} %".replace("-", "−") for mark in marks})
+        across = [[(end, mark) for end in axes.get_xlim()] for mark in (*marks, 0.0)]
+        _paths(axes, across, _LINE, width=0.8)
         _paths(axes, [_box(code, value) for code, value in enumerate(self.synthetic)], _SYNTHETIC)
         lines = [
             [(code, max(point - bar, low)), (code, min(point + bar, 1.0))]
@@ -150,7 +142,7 @@ class Heat:
         width, height = figure.get_size_inches() * figure.dpi
         place = axes.get_position()
         size = min(_FONT, 0.85 * height * place.height / max(len(y), 1))
-        axes.set_yticks(list(y), list(y.values()), fontsize=size)
+        _name_rows(axes, y, size)
         top = max(self.largest, 1e-9)
         marks = top * np.linspace(-1 if self.diverging else 0, 1, 5)
         low, high = _root(marks[[0, -1]])
@@ -166,12 +158,10 @@ class Heat:
         bar = figure.add_axes((1 - 64 / width, place.y0, 10 / width, place.height))
         scale = np.linspace(low, high, 64)[:, None]
         bar.imshow(scale, origin="lower", extent=(0, 1, low, high), **colors)
-        bar.set(xticks=[])
-        bar.tick_params(labelleft=False, labelright=True)
-        said = ["−" * (mark < 0) + share(abs(mark)) for mark in marks.tolist()]
-        bar.set_yticks(_root(marks), said)
-        figure.text(1 - 4 / width, 1 - 6 / height, self.unit, color=_INK, ha="right", va="top")
-        _bare(bar)
+        bar.set_axis_off()
+        for spot, mark in zip(_root(marks).tolist(), marks.tolist(), strict=True):
+            bar.text(1.4, spot, "−" * (mark < 0) + share(abs(mark)), va="center")
+        figure.text(1 - 4 / width, 1 - 6 / height, self.unit, ha="right", va="top")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -212,8 +202,10 @@ class Curves:
         least, most = axes.get_ylim()
         marks = [digit * 10.0**power for power in range(-15, 1) for digit in (1, 2, 5)]
         marks = [mark for mark in marks if least <= np.log10(mark) <= most]
-        axes.set_yticks(np.log10(marks), [f"{100 * mark:g} %" for mark in marks])
-        axes.grid(color=_LINE, linewidth=0.7, clip_on=False)
+        _name_rows(axes, {np.log10(mark): f"{100 * mark:g} %" for mark in marks})
+        lines = [[(end, np.log10(mark)) for end in axes.get_xlim()] for mark in marks]
+        lines += [[(place, least), (place, most)] for place in places]
+        _paths(axes, lines, _LINE, 0.7)
         figure.legend(loc="upper left", ncols=3, labelcolor=_INK, borderaxespad=0.2)
 
 
@@ -279,8 +271,8 @@ def _slim(text: str, label: str) -> str:
                 # Two decimal places are less than any screen shows, and a page has its own letters.
                 shorter = re.sub(r"(\.\d\d)\d+", r"\1", found.replace("\n", ""))
                 each.set(name, shorter.replace(" font-family: 'DejaVu Sans';", ""))
-    box = root.get("viewBox", "")
-    root.attrib = {"viewBox": box, "role": "img", "aria-label": label, "class": "picture"}
+    known = {"role": "img", "aria-label": label, "class": "picture"}
+    root.attrib = {"viewBox": root.attrib["viewBox"], **known}
     return ElementTree.tostring(root, encoding="unicode")
 
 
@@ -300,26 +292,26 @@ def _axes(
     turn = 0 if longest < room - 4 else 45 if room > 1.4 * _FONT else 90
     size = min(_FONT, 0.85 * room) if turn else _FONT
     below = 42 + {0: 0, 45: 0.7, 90: 1}[turn] * longest * size / _FONT
-    axes = figure.add_axes(
-        (left / width, below / height, (width - left - right) / width,
-         (height - below - above) / height)
-    )  # fmt: skip
-    end = {"ha": "right", "va": "center" if turn == 90 else "top", "rotation_mode": "anchor"}
-    turned = {"rotation": turn, **end} if turn else {}
-    axes.set_xticks(list(x), list(x.values()), fontsize=size, **turned)
-    axes.set_xlabel(_cut(titles[0], _LONGEST_TITLE))
-    axes.set_ylabel(_cut(titles[1], _LONGEST_TITLE))
-    place = axes.get_position()
-    middle = (place.x0 + place.x1) / 2, (place.y0 + place.y1) / 2
-    axes.xaxis.set_label_coords(middle[0], 14 / height, figure.transFigure)
-    axes.yaxis.set_label_coords(16 / width, middle[1], figure.transFigure)
-    _bare(axes)
+    wide, high = width - left - right, height - below - above
+    axes = figure.add_axes((left / width, below / height, wide / width, high / height))
+    axes.set_axis_off()
+    known = {"transform": axes.get_xaxis_transform(), "fontsize": size, "rotation": turn}
+    known |= {"ha": "right", "rotation_mode": "anchor"} if turn else {"ha": "center"}
+    known["va"] = "center" if turn == 90 else "top"
+    for code, name in x.items():
+        axes.text(code, -6 / high, name, **known)
+    across, up = (_cut(title, _LONGEST_TITLE) for title in titles)
+    figure.text((left + wide / 2) / width, 6 / height, across, ha="center", va="bottom")
+    middle = (below + high / 2) / height
+    figure.text(14 / width, middle, up, ha="center", va="center", rotation=90)
     return axes
 
 
-def _bare(axes: "Axes") -> None:
-    axes.patch.set_visible(False)
-    axes.spines[:].set_visible(False)
+def _name_rows(axes: "Axes", names: Mapping[float, str], size: float = _FONT) -> None:
+    """Names places at the left of axes."""
+    known = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "center"}
+    for place, name in names.items():
+        axes.text(-6 / axes.bbox.width, place, name, fontsize=size, **known)
 
 
 def _paths(axes: "Axes", shapes: Sequence, color: str, width: float = 0) -> None:
@@ -331,7 +323,14 @@ def _paths(axes: "Axes", shapes: Sequence, color: str, width: float = 0) -> None
         path = Path.make_compound_path(*(Path(shape) for shape in shapes))
         line = {"edgecolor": color, "linewidth": width, "fill": False, "capstyle": "round"}
         filled = {"facecolor": color, "linewidth": 0}
-        axes.add_patch(PathPatch(path, clip_on=False, zorder=3, **(line if width else filled)))
+        axes.add_patch(
+            PathPatch(
+                path,
+                clip_on=False,
+                zorder=1 if color == _LINE else 3,
+                **(line if width else filled),
+            )
+        )
 
 
 def _box(code: int, value: float) -> list[tuple[float, float]]:
