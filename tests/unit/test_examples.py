@@ -11,19 +11,21 @@ import pytest
 import sdmetrics  # noqa: F401 - it has to load our classes itself, before an example does
 
 import sdv_privpgd
-from sdv_privpgd import metrics
+from sdv_privpgd import methods, metrics
 
 ROOT = Path(sdv_privpgd.__file__).parent
 EXPORTED = {
     **{name: getattr(sdv_privpgd, name) for name in sdv_privpgd.__all__},
+    **{name: getattr(methods, name) for name in methods.__all__},
     **{name: getattr(metrics, name) for name in metrics.__all__},
 }
 WITHOUT = {
     "CategoricalMarginalError", "CountingQueryError", "CovarianceError", "DownstreamError",
+    "EngineMethod",
     "LinearThresholdError", "MLEfficiency", "MixedMarginalError", "PairwiseSlicedWasserstein",
     "RangeQueryError", "ThresholdQueryError",
 }  # fmt: skip
-"""Metrics that are used as ``PairwiseTotalVariation`` is, which has an example."""
+"""Metrics that are used as ``PairwiseTotalVariation`` is, and methods as in the guide."""
 
 
 @pytest.mark.parametrize("name", EXPORTED)
