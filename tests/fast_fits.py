@@ -63,10 +63,7 @@ def drawn(rng, num_rows=NUM_ROWS):
 def asked(codes, *, method=None, domain=DOMAIN, schema=SCHEMA, model=None, **settings):
     """The questions that can be asked of a fit to these codes, with the system's noise."""
     curator = open_curator(Dataset(domain, codes), **{"seed": None, **settings})
-    pipeline.ask(
-        curator,
-        replace(PrivPGD() if method is None else method, engine=MaximumEntropy()),
-    )
+    pipeline.ask(curator, replace(PrivPGD() if method is None else method, engine=MaximumEntropy()))
     release = pipeline.Release(
         domain=domain, ledger=curator.ledger, measurements=curator.measurements, model=model
     )

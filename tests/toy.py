@@ -42,10 +42,7 @@ def drawn(rng, num_rows=NUM_ROWS):
 def questions_of(codes, engine, *, epsilon=1.0):
     """What can be asked of a fit to these codes, by the real strategy and with the real noise."""
     curator = open_curator(Dataset(DOMAIN, codes), epsilon=epsilon, seed=None)
-    pipeline.ask(
-        curator,
-        replace(PrivPGD(), engine=engine),
-    )
+    pipeline.ask(curator, replace(PrivPGD(), engine=engine))
     release = pipeline.fit(pipeline.Answers.of(curator, engine), engine)
     return Questions(release, SCHEMA)
 

@@ -81,9 +81,7 @@ def plant(monkeypatch):
         (UNDECLARED, {"method": MWEM(rounds=2, engine="particles"), "adjacency": "add_remove"}),
         (
             COLUMNS,
-            {
-                "method": "privsyn",
-            },
+            {"method": "privsyn"},
         ),
         (COLUMNS, {"method": "privmrf+particles", "adjacency": "add_remove"}),
         (COLUMNS, {"method": PrivPGD(), "epsilon": 0.2}),

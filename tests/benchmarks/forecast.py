@@ -59,10 +59,7 @@ def declared_table(name, folder):
 
 def compared(frame, facts, epsilon, fits, *, with_rows=False):
     """The forecast over what fits to a table found. Not private."""
-    settings = Settings(
-        epsilon=epsilon,
-        method=PrivPGD(engine=ParticleGradientDescent()),
-    )
+    settings = Settings(epsilon=epsilon, method=PrivPGD(engine=ParticleGradientDescent()))
     columns, domain = parts_of(facts)
     description = Description(columns=columns, public_domain=domain)
     plan = _planned(settings, description, len(frame)).here

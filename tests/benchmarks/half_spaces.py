@@ -31,18 +31,10 @@ from sdv_privpgd.metrics.rows import columns, embedded
 from sdv_privpgd.metrics.usefulness import learning_scores
 
 _ARMS = {
-    "RAP++": {
-        "method": "rap++",
-    },
-    "RAP": {
-        "method": "rap",
-    },
-    "PGM": {
-        "method": "mwem",
-    },
-    "DP-MERF": {
-        "method": "dp-merf",
-    },
+    "RAP++": {"method": "rap++"},
+    "RAP": {"method": "rap"},
+    "PGM": {"method": "mwem"},
+    "DP-MERF": {"method": "dp-merf"},
     "PrivPGD": {},
 }
 

@@ -115,10 +115,7 @@ def _covered(codes, domain, questions, epsilon, given):
         ledger = PrivacyLedger.open(epsilon, 1e-5, Adjacency.parse(given.adjacency))
         curator = Curator(Dataset(domain, drawn), Books(ledger))
         # The default strategy. The engine is asked for its statistics: it has none.
-        pipeline.ask(
-            curator,
-            replace(PrivPGD(), engine=PrivatePGM()),
-        )
+        pipeline.ask(curator, replace(PrivPGD(), engine=PrivatePGM()))
         estimate = LinearEstimate(domain, curator.measurements)
         found = estimate.answers([{}, *(question.weights for question in questions)])
         assert found.known.all()

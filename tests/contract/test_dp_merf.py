@@ -67,13 +67,9 @@ def test_an_audit_finds_nothing():
     "settings",
     [
         {"method": "dp-merf+particles"},
-        {
-            "method": DPMERF(engine=PrivatePGM()),
-        },
+        {"method": DPMERF(engine=PrivatePGM())},
         {"method": "privpgd+generator"},
-        {
-            "method": MST(engine=GeneratorNetwork()),
-        },
+        {"method": MST(engine=GeneratorNetwork())},
     ],
     ids=str,
 )

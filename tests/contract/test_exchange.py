@@ -55,10 +55,7 @@ def test_each_pair_makes_rows_and_spends_all_or_is_refused_at_no_cost(method, en
     asks, makes = few(method_of(method)), few(engine_of(engine))
     curator = open_curator(toy(), epsilon=3.0)
     try:
-        release = pipeline.run(
-            curator,
-            replace(asks, engine=makes),
-        )
+        release = pipeline.run(curator, replace(asks, engine=makes))
     except MatchError:
         assert not curator.ledger.charges
         return

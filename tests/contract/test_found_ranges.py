@@ -7,9 +7,7 @@ import pytest
 from sdv_privpgd import Categorical, Numerical, fit_table
 
 ROWS = 20_000
-MOST = {
-    "method": "independent+pgm",
-}
+MOST = {"method": "independent+pgm"}
 
 
 @pytest.fixture(scope="module")

@@ -143,9 +143,7 @@ def test_an_audit_finds_nothing():
     "settings",
     [
         {"method": "rap+++particles"},
-        {
-            "method": RAPPlusPlus(engine=PrivatePGM()),
-        },
+        {"method": RAPPlusPlus(engine=PrivatePGM())},
     ],
 )
 def test_what_does_not_go_together_is_refused_before_a_row_is_read(settings):

@@ -119,9 +119,7 @@ def test_with_pairs_and_particles_too(frozen, tmp_path):
 def test_another_cell_is_another_model(frozen, tmp_path):
     frame = table(800)
     other = frame.assign(age=frame["age"].where(frame.index != 400, 17 + frame["age"] // 2))
-    settings = {
-        "method": "independent+pgm",
-    }
+    settings = {"method": "independent+pgm"}
     assert (
         observed(of_files(other, tmp_path), **settings)["model"]
         != observed(frame, **settings)["model"]

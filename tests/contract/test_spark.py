@@ -94,9 +94,7 @@ def test_the_model_is_the_frames_to_the_byte(spark, parts, adjacency, frozen):
 def test_with_pairs_of_several_rounds_too(spark, frozen):
     frame, settings = (
         table(800),
-        {
-            "method": "mst",
-        },
+        {"method": "mst"},
     )
     found = observed(spark.createDataFrame(frame).repartition(3), **settings)
     assert found == observed(frame, **settings)
@@ -109,9 +107,7 @@ def test_days_and_decimals_and_small_numbers(spark, frozen):
     private = spark.createDataFrame(frame, "born date, price decimal(9, 2), floor smallint")
     columns = {"born": Datetime(), "price": Numerical(), "floor": Numerical(0, 49)}
     frame["floor"] = frame["floor"].astype("Int16")
-    settings = {
-        "method": "independent+pgm",
-    }
+    settings = {"method": "independent+pgm"}
     one, other = (fit_table(each, columns, 20.0, **settings) for each in (private, frame))
     pd.testing.assert_frame_equal(one.sample(50), other.sample(50))
     assert one.ledger.to_json() == other.ledger.to_json()

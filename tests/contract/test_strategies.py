@@ -54,10 +54,7 @@ def test_a_fit_spends_all_of_the_budget_and_returns_each_measurement_once(
     dataset, strategy, adjacency
 ):
     curator = open_curator(dataset, adjacency=adjacency)
-    release = pipeline.run(
-        curator,
-        replace(strategy, engine=MaximumEntropy()),
-    )
+    release = pipeline.run(curator, replace(strategy, engine=MaximumEntropy()))
     assert release.ledger.remaining == 0
     assert release.measurements == curator.measurements
     values = sum(charge.num_values for charge in release.ledger.charges if charge.stddev)

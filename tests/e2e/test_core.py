@@ -46,8 +46,7 @@ def test_a_domain_of_one_attribute_is_measured_whole():
     ledger = PrivacyLedger.open(5.0, 1e-5, Adjacency.ADD_REMOVE)
     engine = ParticleGradientDescent(num_particles=1_000)
     release = pipeline.run(
-        Curator(Dataset(domain, codes), Books(ledger)),
-        replace(AllKWay(), engine=engine),
+        Curator(Dataset(domain, codes), Books(ledger)), replace(AllKWay(), engine=engine)
     )
     # Noise of standard deviation 0.9 per cell and of the total, of 1,000 rows.
     np.testing.assert_allclose(release.model.marginal(("a",)), [0.1, 0.2, 0.3, 0.4], atol=0.02)

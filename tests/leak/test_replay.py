@@ -93,10 +93,7 @@ def recorded(table, strategy, ledger, monkeypatch, answers=None, of_person=()):
             whole = Domain((*"abcd", "number"), (*SIZES, most))
             held = WeighedRecords(Dataset(whole, np.c_[records, numbers]), domain)
         curator = Curator(held, Books(ledger))
-        release = pipeline.run(
-            curator,
-            replace(strategy, engine=MaximumEntropy(sweeps=3)),
-        )
+        release = pipeline.run(curator, replace(strategy, engine=MaximumEntropy(sweeps=3)))
         measured = [(m.query, m.answer.tobytes(), m.stddev) for m in release.measurements]
         return pickle.dumps((measured, release.model.table, release.ledger))
 

@@ -158,10 +158,7 @@ def test_a_strategy_spends_exactly_what_is_left(case):
 @given(cases())
 def test_the_whole_way_spends_the_budget_too(case):
     curator, strategy, engine, _ = case
-    release = pipeline.run(
-        curator,
-        replace(strategy, engine=engine),
-    )
+    release = pipeline.run(curator, replace(strategy, engine=engine))
     assert release.ledger.remaining == 0
     counts = [m for m in release.measurements if isinstance(m.query, CountQuery)]
     assert len(counts) == 1

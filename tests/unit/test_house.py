@@ -4,14 +4,14 @@ import pytest
 from house import circles, floors, lines_of_code, measured
 
 MOST = {
-    "package lines": 57_100,
-    "package lines of code": 37_900,
-    "package files": 396,
+    "package lines": 57_000,
+    "package lines of code": 37_650,
+    "package files": 388,
     "test lines": 48_810,
-    "constants": 500,
-    "floors": 17,
+    "constants": 488,
+    "floors": 15,
     "circles": 0,
-    "arrows": 153,
+    "arrows": 143,
     "README lines": 200,
 }
 """A number here only falls, or rises in a commit that says what for."""

@@ -83,8 +83,7 @@ def test_under_replace_one_all_of_the_budget_goes_to_the_tables(dataset, domain,
 
 def test_under_add_remove_the_count_takes_one_percent_and_the_tables_the_rest(dataset):
     release = pipeline.run(
-        open_curator(dataset, adjacency=ADD),
-        replace(AllKWay(), engine=FakeEngine()),
+        open_curator(dataset, adjacency=ADD), replace(AllKWay(), engine=FakeEngine())
     )
     count, tables = release.ledger.charges
     budget = release.ledger.budget
@@ -99,8 +98,7 @@ def test_under_add_remove_the_count_takes_one_percent_and_the_tables_the_rest(da
 def test_each_statistic_takes_one_percent(dataset, adjacency):
     engine = FakeEngine(asked=STATISTICS)
     release = pipeline.run(
-        open_curator(dataset, adjacency=adjacency),
-        replace(AllKWay(), engine=engine),
+        open_curator(dataset, adjacency=adjacency), replace(AllKWay(), engine=engine)
     )
     budget = release.ledger.budget
     shares = [charge.mu_squared / budget for charge in release.ledger.charges]
@@ -125,20 +123,14 @@ def test_more_statistics_than_the_budget_has_shares_for_are_refused(dataset):
     engine = FakeEngine(asked=STATISTICS[:1] * 100)
     curator = open_curator(dataset, adjacency=ADD)
     with pytest.raises(PrivacyBudgetError):
-        pipeline.run(
-            curator,
-            replace(AllKWay(), engine=engine),
-        )
+        pipeline.run(curator, replace(AllKWay(), engine=engine))
     assert curator.ledger.mu_squared <= curator.ledger.budget
 
 
 def test_what_was_charged_stays_on_the_books_when_the_engine_fails(dataset):
     curator = open_curator(dataset, adjacency=ADD)
     with pytest.raises(RuntimeError, match="no model"):
-        pipeline.run(
-            curator,
-            replace(AllKWay(), engine=FakeEngine(fails=True)),
-        )
+        pipeline.run(curator, replace(AllKWay(), engine=FakeEngine(fails=True)))
     assert curator.ledger.remaining == 0
     assert curator.ledger.spent() == pytest.approx(1.0, rel=1e-9)
 
@@ -161,10 +153,7 @@ def reaches_a_table(thing):
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_no_reference_leads_from_a_release_to_the_table(dataset, adjacency):
     curator = open_curator(dataset, adjacency=adjacency)
-    release = pipeline.run(
-        curator,
-        replace(AllKWay(), engine=FakeEngine()),
-    )
+    release = pipeline.run(curator, replace(AllKWay(), engine=FakeEngine()))
     assert not reaches_a_table(release)
     assert reaches_a_table(curator)  # the walk does find one
     assert reaches_a_table((release, [{"x": dataset}]))

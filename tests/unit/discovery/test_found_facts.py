@@ -21,10 +21,7 @@ ROWS = 2_000
 
 def described(column, sdtype="numerical", domain=None, *, epsilon=5.0, rounding=True, **facts):
     """The description of a column after discovery, under noise that is always the same."""
-    settings = Settings(
-        epsilon=epsilon,
-        method="independent+pgm",
-    )
+    settings = Settings(epsilon=epsilon, method="independent+pgm")
     known = {"columns": {"x": {"sdtype": sdtype, **facts}}, "public_domain": {"x": domain or {}}}
     fit = Fit(settings, Description(**known, enforce_rounding=rounding))
     fit.books = Books(fit.books.ledger, words=np.random.default_rng(0).bytes)

@@ -14,10 +14,7 @@ from sdv_privpgd.methods.adaptive import Adaptive
 
 def test_rounds_are_equal_and_a_tenth_of_each_pays_for_its_choices():
     curator, engine = open_curator(chain()), MaximumEntropy()
-    release = pipeline.run(
-        curator,
-        replace(Adaptive(rounds=3, marginals=2), engine=engine),
-    )
+    release = pipeline.run(curator, replace(Adaptive(rounds=3, marginals=2), engine=engine))
     spent = [charge for charge in release.ledger.charges if charge.mu_squared]
     shares = [charge.mu_squared / release.ledger.budget for charge in spent]
     assert shares == [Fraction(1, 60), Fraction(1, 60), Fraction(3, 10)] * 3

@@ -74,10 +74,7 @@ def test_of_two_attributes_the_only_pair_is_chosen_for_nothing(domain, dataset):
 def test_a_tree_reproduces_its_pairs_when_nothing_is_noisy():
     table = chain()
     curator = open_curator(table, epsilon=1e6)
-    release = pipeline.run(
-        curator,
-        replace(MST(), engine=MaximumEntropy(sweeps=60)),
-    )
+    release = pipeline.run(curator, replace(MST(), engine=MaximumEntropy(sweeps=60)))
     for pair in maximum_spanning_tree(table):
         expected = table.counts(pair) / 2_000
         np.testing.assert_allclose(release.model.marginal(pair), expected, atol=1e-6)

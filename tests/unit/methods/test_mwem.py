@@ -18,10 +18,7 @@ from sdv_privpgd.privacy.queries import Adjacency, CountQuery
 def test_rounds_of_mwem_are_equal_and_start_from_the_uniform_distribution():
     curator = open_curator(chain())
     engine = MaximumEntropy()
-    release = pipeline.run(
-        curator,
-        replace(MWEM(rounds=4), engine=engine),
-    )
+    release = pipeline.run(curator, replace(MWEM(rounds=4), engine=engine))
     assert rounds_of(release.ledger) == [(Fraction(1, 40), Fraction(9, 40))] * 4
     assert all(len(clique) == 2 for clique in cliques_of(release.measurements))
     # The first of the strategy's three fits has nothing to start from; nor has the release's.
