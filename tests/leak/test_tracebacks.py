@@ -18,6 +18,7 @@ from sdv_privpgd import Boolean, Categorical, MSTSynthesizer, Numerical, fit_tab
 from sdv_privpgd.columns.bins import SignedPowers
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.methods.dp_sgd import TrainingQuery
 from sdv_privpgd.privacy import curator as curators
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyBudgetError, PrivacyLedger
@@ -158,6 +159,37 @@ def test_an_act_that_stops_between_count_and_noise(monkeypatch, act, kind):
     assert held_in(error) == []
     # Where it was is not hidden.
     assert "stop" in [frame.f_code.co_name for frame, _ in traceback.walk_tb(error.__traceback__)]
+
+
+class Quotes:
+    """A trainer that fails, or is stopped, with all codes at hand."""
+
+    query, steps = TrainingQuery(network="x", num_weights=1, clip=1.0, rate=1, steps=2), 2
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def prepare(self, mu, delta):
+        pass
+
+    def train(self, codes, words):
+        number = np.array([len(codes) - 3])
+        assert str(COUNT) in shown(number)
+        raise self.kind(f"{number} rows")
+        yield
+
+    def weights(self):
+        return np.zeros(1)
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, ValueError, MemoryError])
+def test_a_training_that_stops(kind):
+    held = of_codes()
+    does = lambda: held.train(Quotes(kind), MU, held.ledger.reserved)
+    error = failing(does, kind if kind is KeyboardInterrupt else RuntimeError)
+    assert held_in(error) == []
+    if kind is not KeyboardInterrupt:
+        assert all(str(COUNT) not in repr(each) for each in chain_of(error))
 
 
 @pytest.mark.parametrize("name", ["answers", "rounded_gaussian"])
