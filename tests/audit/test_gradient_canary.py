@@ -151,12 +151,12 @@ def test_the_attacker_gains_no_more_and_hardly_less_than_is_charged(adjacency):
     found = attack(Worst, adjacency, runs=200)
     assert found.counted_bound(LEVEL) <= found.claim
     # Were the noise far too loud, fewer would be told apart: the bound is no empty one.
-    assert found.counted_bound(LEVEL) > 0.5 * found.claim
+    assert found.counted_bound(LEVEL) > 0.35 * found.claim
 
 
 @pytest.mark.parametrize("make", [diffusion, critic])
 def test_gradients_of_networks_give_away_no_more(make):
-    found = attack(make, ADD, runs=100)
+    found = attack(make, ADD, runs=200)
     assert found.counted_bound(LEVEL) <= found.claim
     assert found.counted_bound(LEVEL) > 0.2 * found.claim
 
@@ -169,7 +169,7 @@ def test_many_fits_give_away_no_more(make, adjacency):
     assert found.counted_bound(LEVEL) <= found.claim
 
 
-def is_caught(make=Worst, runs=80, **samples):
+def is_caught(make=Worst, runs=150, **samples):
     found = attack(make, ADD, runs=runs, **samples)
     return found.counted_bound(LEVEL) > found.claim
 
