@@ -178,8 +178,9 @@ class TestQueries:
         found = error(expected=(3, 1), bias=-2, weight=3).in_units(4)
         assert (found.clique, found.expected.tolist()) == (("a",), [12, 4])
         assert (found.bias, found.weight, found.expected.flags.writeable) == (-8, 3, False)
-        with pytest.raises(ValueError, match=r"at most 2\^60"):
-            error(expected=(2**58, 0), bias=-(2**58)).in_units(4)
+        for bias in (0, -(2**59)):
+            with pytest.raises(ValueError, match=r"at most 2\^60"):
+                error(expected=(2**59, 0), bias=bias).in_units(32)
         for wrong in ({"weight": 0}, {"expected": (0.5, 1)}):
             with pytest.raises(ValueError, match="weight of at least 1"):
                 error(**wrong)
