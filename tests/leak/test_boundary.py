@@ -418,13 +418,16 @@ def test_what_was_known_is_passed_on_and_what_is_read_is_a_stage():
     table.first_look([], books(), seen)
     weighed = PrivateTable(dict(CANARY.items()), bound=PEOPLE)
     weighed.first_look([], Books(TestBounds.weighed), seen)
-    assert stages == ["encode", "encode", "look", "look"]
+    weighed.curator(SCHEMA, Books(TestBounds.weighed), progress=seen)
+    assert stages == ["encode", "encode", "look", "look", "encode"]
 
 
 def test_rows_are_coded_in_memory_or_where_they_are():
     workers = type("Workers", (), {"total": len, "of_people": len})()
     for source, records in ((dict(CANARY.items()), Dataset), (workers, ClusterRecords)):
-        assert type(PrivateTable(source).curator(SCHEMA, books())._dataset) is records
+        held = PrivateTable(source).curator(SCHEMA, books())._dataset
+        assert type(held) is records
+    assert held._source is workers
 
 
 def test_dtypes_say_whether_dates_have_zones_and_times():

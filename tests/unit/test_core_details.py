@@ -103,6 +103,25 @@ class TestCharges:
         assert not charge.is_exact
 
 
+def test_books_of_people_say_whose_rows_they_protect_and_compose_with_their_like():
+    open_ = PrivacyLedger.open
+    one, many = open_(1.0, 1e-5, ADD), open_(1.0, 1e-5, ADD, 3)
+    plain, weighed = (open_(1.0, 1e-5, ADD, 3, people="who", weighed=each) for each in (0, 1))
+    rows = "all rows of one person, of which 3 at most are used"
+    assert [each.unit for each in (one, many, plain, weighed)] == [
+        "one row",
+        "up to 3 rows of one person",
+        f"{rows} (told apart by 'who')",
+        f"{rows}, together as one row (told apart by 'who')",
+    ]
+    assert [each.rows_counted for each in (one, many, plain, weighed)] == [1, 3, 3, 1]
+    assert (weighed.bound, many.bound) == (("who", 3, True), None)
+    assert plain.followed_by(plain).people == "who"
+    assert plain.followed_by(many).people is many.followed_by(plain).people is None
+    with pytest.raises(ValueError, match=r"got add_remove/3 and add_remove/3/weighed\.$"):
+        plain.followed_by(weighed)
+
+
 class TestCurators:
     def test_only_the_columns_that_are_named_are_asked_for(self):
         curator = curator_of({"x": [("a", 50)], "y": [("b", 50)]})
