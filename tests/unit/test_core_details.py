@@ -85,6 +85,24 @@ class TestCharges:
             threshold=charge.threshold,
         )
 
+    def test_of_people_that_are_weighed_is_in_units_and_answers_are_not(self):
+        """Two rows are two halves of a person: the noise is that of one row, the books' twice."""
+        weighed = PrivacyLedger.open(
+            2.0, 1e-5, ADD, 2, people="who", weighed=True, reserved=Fraction(1e-6)
+        )
+        records = type("InUnits", (Dataset,), {"units": 2})(Domain(("a",), (1,)), np.zeros((9, 1)))
+        values = ValueCounts({"x": [("a", 2_000), (None, 4_000)]})
+        curator = Curator(records, Books(weighed), values=values)
+        (measured,) = curator.measure([MarginalQuery(("a",))], PART, what="a")
+        assert (measured.stddev, measured.units) == (10.0, 2)
+        found = curator.discover(PART, Fraction(1e-6), what="values")["x"]
+        assert [(value, type(number), round(number, -3)) for value, number in found] == [
+            ("a", int, 1_000), (None, int, 2_000),
+        ]  # fmt: skip
+        for charge in curator.ledger.charges:
+            assert charge.sensitivity_squared == ((REPLACE, 8), (ADD, 4))
+            assert charge.stddev == 20.0
+
     def test_of_a_choice(self):
         curator = curator_of()
         curator.select([error(), error(("b",), (1, 1, 1))], PART, what="a column")
