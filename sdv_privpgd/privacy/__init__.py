@@ -12,7 +12,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``privacy/splitting.py``        21  where many rows are, by PrivTree
     ``privacy/thresholding.py``     35  values that nobody declared
     ``privacy/half_spaces.py``      65  where numbers lie, and sides of hyperplanes
-    ``privacy/queries.py``         246  what can be asked, and its sensitivity
+    ``privacy/queries.py``         238  what can be asked, and its sensitivity
     ``privacy/counting.py``        121  what is counted over codes
     ``privacy/dataset.py``          68  codes in memory
     ``privacy/units.py``             8  what a row of a person weighs
@@ -37,7 +37,7 @@ An auditor reads these files, in this order, with their lines of code:
     ``sources/frames.py``           31  frames of pandas
     ``sources/people.py``          123  no more than so many rows of a person
 
-These are 2,867 lines of code. Who has rows in files, databases or clusters, or wants them in order,
+These are 2,859 lines of code. Who has rows in files, databases or clusters, or wants them in order,
 reads, of these 1,442 what the rows come through; they hand out cells, keep none but those of rows
 before, and count none but for the cluster:
 
