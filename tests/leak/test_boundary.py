@@ -31,9 +31,10 @@ from sdv_privpgd.methods import MST, PrivatePGM
 from sdv_privpgd.privacy import boundary
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.privacy.dataset import Records
+from sdv_privpgd.privacy.dataset import Dataset, Records
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery
+from sdv_privpgd.privacy.streams import ClusterRecords
 from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.people import PeopleSource
@@ -287,7 +288,7 @@ class TestCuratorsOfATable:
         assert curator._dataset.counts(("a",)).tolist() == [1, 1, 0]
 
     def test_encoded_columns_may_come_in_any_order(self):
-        codes = pd.DataFrame({"b": [1, 1, 0], "a": [0, 1, 1]})
+        codes = pd.DataFrame({"b": [1, 2, 0], "a": [0, 1, 1]})
         for table in (codes, codes[["a", "b"]]):
             curator = EncodedTable(table).curator(SCHEMA, books())
             assert curator._dataset.counts(("a", "b")).sum() == 3
@@ -419,7 +420,18 @@ def test_what_was_known_is_passed_on_and_what_is_read_is_a_stage():
         assert curator.measurements == (known,)
     assert table.codes(SCHEMA, seen).tolist() == [[1, 2], [0, 2]]
     table.first_look([], books(), seen)
-    assert stages == ["encode", "encode", "look"]
+    weighed = PrivateTable(dict(CANARY.items()), bound=PEOPLE)
+    weighed.first_look([], Books(TestBounds.weighed), seen)
+    weighed.curator(SCHEMA, Books(TestBounds.weighed), progress=seen)
+    assert stages == ["encode", "encode", "look", "look", "encode"]
+
+
+def test_rows_are_coded_in_memory_or_where_they_are():
+    workers = type("Workers", (), {"total": len, "of_people": len})()
+    for source, records in ((dict(CANARY.items()), Dataset), (workers, ClusterRecords)):
+        held = PrivateTable(source).curator(SCHEMA, books())._dataset
+        assert type(held) is records
+    assert held._source is workers
 
 
 def test_dtypes_say_whether_dates_have_zones_and_times():

@@ -85,6 +85,24 @@ class TestCharges:
             threshold=charge.threshold,
         )
 
+    def test_of_people_that_are_weighed_is_in_units_and_answers_are_not(self):
+        """Two rows are two halves of a person: the noise is that of one row, the books' twice."""
+        weighed = PrivacyLedger.open(
+            2.0, 1e-5, ADD, 2, people="who", weighed=True, reserved=Fraction(1e-6)
+        )
+        records = type("InUnits", (Dataset,), {"units": 2})(Domain(("a",), (1,)), np.zeros((9, 1)))
+        values = ValueCounts({"x": [("a", 2_000), (None, 4_000)]})
+        curator = Curator(records, Books(weighed), values=values)
+        (measured,) = curator.measure([MarginalQuery(("a",))], PART, what="a")
+        assert (measured.stddev, measured.units) == (10.0, 2)
+        found = curator.discover(PART, Fraction(1e-6), what="values")["x"]
+        assert [(value, type(number), round(number, -3)) for value, number in found] == [
+            ("a", int, 1_000), (None, int, 2_000),
+        ]  # fmt: skip
+        for charge in curator.ledger.charges:
+            assert charge.sensitivity_squared == ((REPLACE, 8), (ADD, 4))
+            assert charge.stddev == 20.0
+
     def test_of_a_choice(self):
         curator = curator_of()
         curator.select([error(), error(("b",), (1, 1, 1))], PART, what="a column")
@@ -101,6 +119,25 @@ class TestCharges:
             temperature=charge.temperature,
         )
         assert not charge.is_exact
+
+
+def test_books_of_people_say_whose_rows_they_protect_and_compose_with_their_like():
+    open_ = PrivacyLedger.open
+    one, many = open_(1.0, 1e-5, ADD), open_(1.0, 1e-5, ADD, 3)
+    plain, weighed = (open_(1.0, 1e-5, ADD, 3, people="who", weighed=each) for each in (0, 1))
+    rows = "all rows of one person, of which 3 at most are used"
+    assert [each.unit for each in (one, many, plain, weighed)] == [
+        "one row",
+        "up to 3 rows of one person",
+        f"{rows} (told apart by 'who')",
+        f"{rows}, together as one row (told apart by 'who')",
+    ]
+    assert [each.rows_counted for each in (one, many, plain, weighed)] == [1, 3, 3, 1]
+    assert (weighed.bound, many.bound) == (("who", 3, True), None)
+    assert plain.followed_by(plain).people == "who"
+    assert plain.followed_by(many).people is many.followed_by(plain).people is None
+    with pytest.raises(ValueError, match=r"got add_remove/3 and add_remove/3/weighed\.$"):
+        plain.followed_by(weighed)
 
 
 class TestCurators:
@@ -178,8 +215,9 @@ class TestQueries:
         found = error(expected=(3, 1), bias=-2, weight=3).in_units(4)
         assert (found.clique, found.expected.tolist()) == (("a",), [12, 4])
         assert (found.bias, found.weight, found.expected.flags.writeable) == (-8, 3, False)
-        with pytest.raises(ValueError, match=r"at most 2\^60"):
-            error(expected=(2**58, 0), bias=-(2**58)).in_units(4)
+        for bias in (0, -(2**59)):
+            with pytest.raises(ValueError, match=r"at most 2\^60"):
+                error(expected=(2**59, 0), bias=bias).in_units(32)
         for wrong in ({"weight": 0}, {"expected": (0.5, 1)}):
             with pytest.raises(ValueError, match="weight of at least 1"):
                 error(**wrong)

@@ -166,6 +166,8 @@ def test_positions_outside_go_to_the_ends_of_the_cell():
     cell_of_five = numerical(0, 9, decimal_places=0, num_bins=2)
     values = cell_of_five.decode(np.array([1, 1]), np.array([-1.0, 7.0]))
     assert (values.name, values.tolist()) == ("x", [5, 9])
+    assert cell_of_five.rewrite(pd.Series([3])).dtype == np.int64
+    assert cell_of_five.within(np.array([0]), np.array([0.5]), (1, 3)).dtype == np.int64
 
 
 def test_categories_are_the_same_if_python_says_that_they_are_equal():
