@@ -135,7 +135,7 @@ class EngineMethod(Method):
     def __post_init__(self) -> None:
         _require_engine(self.engine)
         most = getattr(self, "max_megabytes", 1.0)
-        if isinstance(most, bool) or not isinstance(most, Real) or not most > 0:
+        if isinstance(most, bool) or not isinstance(most, Real) or not float(most) > 0:
             raise ValueError(f"max_megabytes must be a positive number, got {most!r}.")
 
     @abstractmethod

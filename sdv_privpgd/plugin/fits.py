@@ -323,6 +323,7 @@ class FitsOfTables(FittedState):
 
         ``but`` are sentences that were warned of before.
         """
-        said = [sentence for sentence in self.warnings_ if sentence not in but]
+        assert self._fitted_table is not None
+        said = [sentence for sentence in self._fitted_table.warnings if sentence not in but]
         if said:
             warnings.warn("\n- ".join((OPENING, *said)), stacklevel=3)

@@ -7,7 +7,7 @@ MOST = {
     "package lines": 57_000,
     "package lines of code": 37_650,
     "package files": 388,
-    "test lines": 48_810,
+    "test lines": 48_830,
     "constants": 488,
     "floors": 15,
     "circles": 0,
