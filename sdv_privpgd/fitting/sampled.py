@@ -138,7 +138,7 @@ class SampledTable(Concluding):
         return compare(
             schema,
             _columns_of(real_data, schema),
-            {name: column for name, column in first.items() if name not in added},
+            {column.name: first[column.name] for column in own if first},
             label=label,
             held_out=None if held_out is None else _columns_of(held_out, schema),
             path=path,

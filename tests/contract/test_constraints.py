@@ -46,7 +46,8 @@ def test_dates_of_different_units_are_in_sdv_s_order():
         synthesizer = PrivPGDSynthesizer(described, 1.0, public_domain=domain, **sdv_tables.SMALL)
         constraint = cag.Inequality("day", "hour", strict_boundaries=strict)
         synthesizer.add_constraints([constraint])
-        synthesizer.fit(pd.DataFrame({"day": ["2020-01-05"], "hour": ["2020-01-05 10:00"]}))
+        days = {"day": ["2020-01-05"] * 300, "hour": ["2020-01-05 10:00"] * 300}
+        synthesizer.fit(pd.DataFrame(days))
         assert constraint.is_valid(synthesizer.sample(2_000), described).all()
 
 

@@ -56,7 +56,7 @@ from sdv.single_table import PrivPGDSynthesizer
 from sdv.metadata import Metadata
 import pandas as pd
 facts = {{"tables": {{"t": {{"columns": {{"a": {{"sdtype": "boolean"}}}}}}}}}}
-synthesizer = PrivPGDSynthesizer(Metadata.load_from_dict(facts), 1.0, num_particles=50)
+synthesizer = PrivPGDSynthesizer(Metadata.load_from_dict(facts), 1.0, method="mst")
 synthesizer.fit(pd.DataFrame({{"a": [True, False] * 20}}))
 synthesizer.save({str(path)!r})
 """

@@ -74,7 +74,7 @@ def cases(draw):
     workload = draw(
         st.none() | st.lists(st.sampled_from(cliques), min_size=1, max_size=4).map(tuple)
     )
-    megabytes = draw(st.sampled_from([0.0, 10.0, 80.0, 1e6]))
+    megabytes = draw(st.sampled_from([1e-9, 10.0, 80.0, 1e6]))
     importance = draw(st.dictionaries(st.sampled_from(domain.attributes), st.floats(1, 1e3)))
     strategy = draw(
         st.sampled_from(

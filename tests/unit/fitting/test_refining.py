@@ -99,7 +99,7 @@ def test_nothing_is_discovered_anew():
         table(), {"ward": Categorical(), "ill": Boolean()}, 2.0, method="privpgd+pgm"
     )
     refined = undeclared.refine(table(), 1.0)
-    assert refined.domain == undeclared.domain
+    assert refined.discovered_domain() == undeclared.discovered_domain()
     charges = refined.ledger.charges[len(undeclared.ledger.charges) :]
     assert charges
     assert all("marginal" in charge.what for charge in charges)
