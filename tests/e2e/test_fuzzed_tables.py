@@ -11,7 +11,6 @@ import logging
 import string
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -27,6 +26,7 @@ from sdv.metadata import Metadata
 
 from sdv_privpgd import PrivPGDSynthesizer
 from sdv_privpgd.columns.dtypes import unread
+from sdv_privpgd.methods import Independent, ParticleGradientDescent
 from sdv_privpgd.report.advice import OPENING
 
 SDTYPES = ["numerical", "datetime", "categorical", "ordinal", "boolean", "id", "unknown", "email"]
@@ -213,17 +213,13 @@ def overheard(said: list[str]) -> Iterator[None]:
         said.append(printed.getvalue())
 
 
-class Quick(PrivPGDSynthesizer):
-    def _engine(self):
-        return replace(super()._engine(), epochs=1)
+QUICK = Independent(engine=ParticleGradientDescent(num_particles=20, epochs=1))
 
 
 def check_a_fit(table: pd.DataFrame, metadata: Metadata, adjacency: str) -> None:
     said: list[str] = []
     with overheard(said):
-        synthesizer = Quick(
-            metadata, 1.0, method="independent", num_particles=20, adjacency=adjacency
-        )
+        synthesizer = PrivPGDSynthesizer(metadata, 1.0, method=QUICK, adjacency=adjacency)
         synthesizer.fit(table)
         rows = synthesizer.sample(len(table))
     assert traces(said) == []
