@@ -59,8 +59,8 @@ def test_a_benchmark_names_the_budget_and_has_no_error(folder):
         compute_privacy_score=False,
     ).set_index("Synthesizer")
     assert set(scores.index) >= {
-        "Variant:PrivPGD(epsilon=2.0, delta=1e-05, num_particles=200)",
-        "Variant:PrivPGD(epsilon=5.0, delta=1e-05, num_particles=200)",
+        "Variant:PrivPGD(epsilon=2.0, delta=1e-05)",
+        "Variant:PrivPGD(epsilon=5.0, delta=1e-05)",
         "Variant:MST(epsilon=1.5, delta=1e-06)",
     }
     ours = scores[scores.index.str.contains("epsilon")]
