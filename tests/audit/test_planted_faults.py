@@ -495,7 +495,7 @@ class Telling(Independent):
     """Tells the engine what it is not to know."""
 
     def run(self, curator, engine, *, progress=None):
-        Spying.told = int(curator._dataset.counts(curator.domain.attributes[:1])[0])
+        Spying.learnt = int(curator._dataset.counts(curator.domain.attributes[:1])[0])
         return super().run(curator, engine)
 
 
@@ -503,7 +503,7 @@ class Telling(Independent):
 class Spying(Engine):
     """Makes rows that depend on a true count."""
 
-    told = 0
+    learnt = 0
 
     def statistics(self, domain):
         return ()
@@ -513,7 +513,7 @@ class Spying(Engine):
 
     def fit(self, domain, measurements, *, warm_start=None, progress=None):
         model = PrivatePGM(steps=50).fit(domain, measurements)
-        code = self.told % domain.sizes[0]
+        code = self.learnt % domain.sizes[0]
         return Told(model, code)
 
 

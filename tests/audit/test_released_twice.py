@@ -22,7 +22,6 @@ from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.noise import rounded_gaussian
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.releases.pooling import pooled
-from sdv_privpgd.synthesize.pgm import PrivatePGM
 
 RUNS, Z = 600, 4.9
 DOMAIN = Domain(("a", "b", "c"), (2, 2, 2))
@@ -33,7 +32,7 @@ THERE = Dataset(DOMAIN, np.ones((1, 3), dtype=np.int64))
 def answered(world, ledger, words, known=()):
     """All pairs of a table, asked for all that the ledger has left."""
     curator = Curator(world, Books(ledger, words=words), known=known)
-    ask(curator, AllKWay(degree=2), PrivatePGM(), again=bool(known))
+    ask(curator, AllKWay(degree=2), again=bool(known))
     return curator
 
 
