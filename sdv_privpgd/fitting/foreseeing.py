@@ -3,7 +3,7 @@
 How loud the noise of an answer is does not depend on the table, but which questions are asked may.
 So a method asks rows that are made up by a public rule: all columns follow one hidden trait.
 The noise of the best linear estimate (``inference.linear``) from these questions is known exactly.
-The default strategy is asked as if all pairs got equal budgets, so that no answer matters.
+The default method is asked as if all pairs got equal budgets, so that no answer matters.
 
 What decides is how loud the noise is beside the rows. So a thousand made-up rows stand for any
 number of rows, on a budget that makes the noise as loud beside them.

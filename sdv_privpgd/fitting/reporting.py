@@ -26,7 +26,7 @@ def report_of(
     Args:
         fitted: What the fit left.
         ledger: Of all fits of the object.
-        settings: The strategy and the engine.
+        settings: The method, and what it might spend.
         table: The table's name.
         date: When it was fitted.
         told: What else the fit was told, by name.

@@ -16,7 +16,7 @@ from sdv_privpgd.methods.approximation import (
     model_errors,
 )
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.importance import Importance, checked_importance, whole_weight
+from sdv_privpgd.methods.importance import Importance, whole_weight
 from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.methods.workload import checked_workload
 from sdv_privpgd.privacy.curator import Curator
@@ -82,13 +82,9 @@ class Adaptive(EngineMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "importance", checked_importance(self.importance))
         for name in ("rounds", "marginals"):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value!r}.")
-
-    def require_settings(self, domain: Domain) -> None:
-        checked_workload(domain, self.workload)
 
     def cliques(self, domain: Domain) -> Sequence[Clique]:
         rounds = self.rounds or len(domain)

@@ -1,13 +1,11 @@
 """AIM: each round measures the marginal that the model fits worst, with budgets that grow."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.domain import Clique
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.approximation import (
     affordable,
@@ -16,7 +14,7 @@ from sdv_privpgd.methods.approximation import (
     model_errors,
 )
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.importance import Importance, checked_importance, whole_weight
+from sdv_privpgd.methods.importance import Importance, whole_weight
 from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.methods.workload import checked_workload, downward_closure
 from sdv_privpgd.privacy.curator import Curator
@@ -80,6 +78,8 @@ class AIM(EngineMethod):
     max_megabytes: float = 80.0
     importance: Importance = field(default_factory=dict)
 
+    asks_pairs = True
+    counts = "contingency tables that were chosen privately, one after another"
     citation = (
         "McKenna, R., Mullins, B., Sheldon, D. & Miklau, G. (2022). AIM: an adaptive and iterative "
         "mechanism for differentially private synthetic data. PVLDB 15(11), 2599–2612."
@@ -87,21 +87,10 @@ class AIM(EngineMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "importance", checked_importance(self.importance))
         if self.rounds_per_attribute < 1:
             raise ValueError(
                 f"rounds_per_attribute must be at least 1, got {self.rounds_per_attribute!r}."
             )
-
-    def cliques(self, domain: Domain) -> Sequence[Clique]:
-        return [*domain.cliques(1), *pairwise(domain.attributes)]
-
-    def require_settings(self, domain: Domain) -> None:
-        checked_workload(domain, self.workload)
-
-    def counted(self, measurements: Sequence[Measurement]) -> str:
-        del measurements
-        return "contingency tables that were chosen privately, one after another"
 
     def run(
         self, curator: Curator, engine: Engine, *, progress: Progress = silent

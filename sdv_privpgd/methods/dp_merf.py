@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.structural_zeros import Possible
-from sdv_privpgd.methods.importance import Importance, checked_importance
+from sdv_privpgd.methods.importance import Importance
 from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.embedding import Coordinates, EmbeddingQuery
@@ -91,7 +91,6 @@ class DPMERF(EngineMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "importance", checked_importance(self.importance))
         if len(self.importance) > 1:
             raise ValueError(
                 f"DPMERF takes one target, got {list(self.importance)!r}: rows are taken "

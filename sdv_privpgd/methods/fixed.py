@@ -94,10 +94,7 @@ class Independent(EngineMethod):
 
     chooses = False
     is_quick = True
-
-    def counted(self, measurements: Sequence[Measurement]) -> str:
-        del measurements
-        return "the frequencies of each column alone"
+    counts = "the frequencies of each column alone"
 
     def run(
         self, curator: Curator, engine: Engine, *, progress: Progress = silent

@@ -35,19 +35,19 @@ def importance_of(target: Any, importance: Importance | None) -> dict[str, float
     return given | dict.fromkeys(targets, TARGET)
 
 
-def weighed(strategy: Any, importance: Importance) -> Any:
-    """The strategy with these importances. Raises ``ValueError`` for one that cannot weigh."""
+def weighed(method: Any, importance: Importance) -> Any:
+    """Returns the method with these importances; ``ValueError`` if it cannot weigh."""
     if not importance:
-        return strategy
-    held = getattr(strategy, "importance", None)
-    if held is None or not is_dataclass(strategy):
+        return method
+    held = getattr(method, "importance", None)
+    if held is None or not is_dataclass(method):
         raise ValueError(
-            f"{type(strategy).__name__} asks the same of all columns: it takes neither target nor "
+            f"{type(method).__name__} asks the same of all columns: it takes neither target nor "
             "importance."
         )
     if held:
-        raise ValueError("Give target and importance to the synthesizer or to the strategy alone.")
-    return replace(strategy, importance=importance)  # pyright: ignore[reportArgumentType]
+        raise ValueError("Give target and importance to the fit or to the method alone.")
+    return replace(method, importance=importance)  # pyright: ignore[reportArgumentType]
 
 
 def whole_weight(clique: Clique, importance: Importance) -> int:

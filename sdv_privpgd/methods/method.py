@@ -5,11 +5,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
+from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.structural_zeros import Possible
+from sdv_privpgd.methods.importance import checked_importance
+from sdv_privpgd.methods.workload import checked_workload
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Query
@@ -58,6 +61,7 @@ class Method(Engine):
         chooses: Whether answers decide what is asked.
         is_quick: Whether its questions are found quickly enough to plan many fits.
         weighs_rows: Whether a row can count in part.
+        counts: What it counts, as a part of a sentence, where its settings do not change that.
         needs_table: Why its answers cannot be released without a model; ``""`` if they can.
 
     >>> from sdv_privpgd.methods import MST
@@ -70,6 +74,7 @@ class Method(Engine):
     chooses: ClassVar[bool] = True
     is_quick: ClassVar[bool] = False
     weighs_rows: ClassVar[bool] = True
+    counts: ClassVar[str] = ""
     needs_table: ClassVar[str] = ""
 
     @abstractmethod
@@ -113,7 +118,7 @@ class Method(Engine):
     def counted(self, measurements: Sequence[Measurement]) -> str:
         """Returns what was counted, as a part of a sentence for a methods section."""
         del measurements
-        return f"what the method {type(self).__name__} chose"
+        return self.counts or f"what the method {type(self).__name__} chose"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,8 +137,14 @@ class EngineMethod(Method):
     asks: ClassVar[str] = TABLES
     """The kind of answers, which the engine must fit."""
 
+    asks_pairs: ClassVar[bool] = False
+    """Whether it is likely to measure each attribute, and as many pairs as join them all."""
+
     def __post_init__(self) -> None:
         _require_engine(self.engine)
+        if hasattr(self, "importance"):
+            importance = checked_importance(getattr(self, "importance"))  # noqa: B009 - not of all
+            object.__setattr__(self, "importance", importance)
         most = getattr(self, "max_megabytes", 1.0)
         if isinstance(most, bool) or not isinstance(most, Real) or not float(most) > 0:
             raise ValueError(f"max_megabytes must be a positive number, got {most!r}.")
@@ -143,6 +154,13 @@ class EngineMethod(Method):
         self, curator: Curator, engine: Engine, *, progress: Progress = silent
     ) -> list[Measurement]:
         """Returns the answers of the curator, bought with all that is left of its budget."""
+
+    def cliques(self, domain: Domain) -> Sequence[Clique]:
+        joined = pairwise(domain.attributes) if self.asks_pairs else ()
+        return [*domain.cliques(1), *joined]
+
+    def require_settings(self, domain: Domain) -> None:
+        checked_workload(domain, getattr(self, "workload", None))
 
     @property
     def made(self) -> Engine:

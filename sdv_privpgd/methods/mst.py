@@ -1,9 +1,7 @@
 """MST: all 1-way marginals, and the pairs of a private maximum spanning tree."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 
@@ -11,7 +9,7 @@ from sdv_privpgd.domain import Clique, Domain, in_words
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.methods.approximation import whole_counts
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.importance import Importance, checked_importance, whole_weight
+from sdv_privpgd.methods.importance import Importance, whole_weight
 from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
@@ -59,26 +57,17 @@ class MST(EngineMethod):
     engine: Engine | str = "pgm"
     importance: Importance = field(default_factory=dict)
 
+    asks_pairs = True
+    counts = (
+        "the frequencies of each column, and contingency tables of a tree of pairs that was "
+        "chosen privately"
+    )
     citation = (
         "McKenna, R., Miklau, G. & Sheldon, D. (2021). Winning the NIST contest: a scalable and "
         "general approach to differentially private synthetic data. Journal of Privacy and "
         "Confidentiality 11(3)."
     )
     is_quick = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "importance", checked_importance(self.importance))
-
-    def cliques(self, domain: Domain) -> Sequence[Clique]:
-        return [*domain.cliques(1), *pairwise(domain.attributes)]
-
-    def counted(self, measurements: Sequence[Measurement]) -> str:
-        del measurements
-        return (
-            "the frequencies of each column, and contingency tables of a tree of pairs that was "
-            "chosen privately"
-        )
 
     def run(
         self, curator: Curator, engine: Engine, *, progress: Progress = silent

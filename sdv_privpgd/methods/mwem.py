@@ -1,11 +1,9 @@
 """MWEM+PGM: each round measures the marginal that the model fits worst, with equal budgets."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.domain import Clique
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.approximation import (
     affordable,
@@ -14,7 +12,7 @@ from sdv_privpgd.methods.approximation import (
     model_errors,
 )
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.importance import Importance, checked_importance, whole_weight
+from sdv_privpgd.methods.importance import Importance, whole_weight
 from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.methods.workload import checked_workload
 from sdv_privpgd.privacy.curator import Curator
@@ -65,6 +63,8 @@ class MWEM(EngineMethod):
     max_megabytes: float = 80.0
     importance: Importance = field(default_factory=dict)
 
+    asks_pairs = True
+    counts = "contingency tables that were chosen privately, one after another"
     citation = (
         "Hardt, M., Ligett, K. & McSherry, F. (2012). A simple and practical algorithm for "
         "differentially private data release. NeurIPS 25."
@@ -72,19 +72,8 @@ class MWEM(EngineMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "importance", checked_importance(self.importance))
         if self.rounds is not None and self.rounds < 1:
             raise ValueError(f"rounds must be at least 1, got {self.rounds!r}.")
-
-    def cliques(self, domain: Domain) -> Sequence[Clique]:
-        return [*domain.cliques(1), *pairwise(domain.attributes)]
-
-    def require_settings(self, domain: Domain) -> None:
-        checked_workload(domain, self.workload)
-
-    def counted(self, measurements: Sequence[Measurement]) -> str:
-        del measurements
-        return "contingency tables that were chosen privately, one after another"
 
     def run(
         self, curator: Curator, engine: Engine, *, progress: Progress = silent

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain, in_words
+from sdv_privpgd.domain import Clique, in_words
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.approximation import count_rows, expected_noise, whole_counts
 from sdv_privpgd.methods.dependence import dependences, measure_dependences
@@ -16,7 +15,6 @@ from sdv_privpgd.methods.first_tables import first_tables
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.methods.importance import (
     Importance,
-    checked_importance,
     clique_weights,
     whole_weight,
 )
@@ -91,6 +89,11 @@ class PrivMRF(EngineMethod):
     importance: Importance = field(default_factory=dict)
     seed: int = 0
 
+    asks_pairs = True
+    counts = (
+        "how much each pair of columns depends, and contingency tables that were chosen by "
+        "that and privately, one after another"
+    )
     citation = (
         "Cai, K., Lei, X., Wei, J. & Xiao, X. (2021). Data synthesis via differentially private "
         "Markov random fields. PVLDB 14(11), 2190–2202."
@@ -98,7 +101,6 @@ class PrivMRF(EngineMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "importance", checked_importance(self.importance))
         for name in ("max_megabytes", "usefulness"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}.")
@@ -106,16 +108,6 @@ class PrivMRF(EngineMethod):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
-
-    def cliques(self, domain: Domain) -> Sequence[Clique]:
-        return [*domain.cliques(1), *pairwise(domain.attributes)]
-
-    def counted(self, measurements: Sequence[Measurement]) -> str:
-        del measurements
-        return (
-            "how much each pair of columns depends, and contingency tables that were chosen by "
-            "that and privately, one after another"
-        )
 
     def run(
         self, curator: Curator, engine: Engine, *, progress: Progress = silent

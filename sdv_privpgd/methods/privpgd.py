@@ -24,7 +24,6 @@ from sdv_privpgd.methods.coarse_pairs import (
 )
 from sdv_privpgd.methods.importance import (
     Importance,
-    checked_importance,
     clique_weights,
     important_cliques,
 )
@@ -63,7 +62,7 @@ no answer of the second round is noisier than those of the first."""
 
 @dataclass(frozen=True, kw_only=True)
 class PrivPGD(EngineMethod):
-    """Measures every pair of attributes, and coarsely every triple. This is the default strategy.
+    """Measures every pair of attributes, and coarsely every triple. This is the default method.
 
     Where the noise is loud, each attribute is also measured alone. The tables of pairs tell little
     about a single attribute for what they cost, so a share of the budget goes to the attributes
@@ -132,7 +131,6 @@ class PrivPGD(EngineMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "importance", checked_importance(self.importance))
         if not 0 < self.first_share <= 1:
             raise ValueError(
                 f"first_share must be above 0 and at most 1, got {self.first_share!r}."

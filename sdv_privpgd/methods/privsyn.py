@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from sdv_privpgd.methods.approximation import modelled_together
 from sdv_privpgd.methods.combining import combined
 from sdv_privpgd.methods.dependence import dependences, measure_dependences
 from sdv_privpgd.methods.fixed import Independent
-from sdv_privpgd.methods.importance import Importance, checked_importance, clique_weights
+from sdv_privpgd.methods.importance import Importance, clique_weights
 from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
@@ -70,6 +69,11 @@ class PrivSyn(EngineMethod):
     max_cells: int = 5_000
     importance: Importance = field(default_factory=dict)
 
+    asks_pairs = True
+    counts = (
+        "how much each pair of columns depends, the frequencies of each column, and the "
+        "contingency tables that were chosen because their columns depend much"
+    )
     citation = (
         "Zhang, Z., Wang, T., Li, N., Honorio, J., Backes, M., He, S., Chen, J. & Zhang, Y. "
         "(2021). PrivSyn: differentially private data synthesis. USENIX Security 30, 929–946."
@@ -78,19 +82,8 @@ class PrivSyn(EngineMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "importance", checked_importance(self.importance))
         if not isinstance(self.max_cells, int) or self.max_cells < 0:
             raise ValueError(f"max_cells must be an integer of at least 0, got {self.max_cells!r}.")
-
-    def cliques(self, domain: Domain) -> Sequence[Clique]:
-        return [*domain.cliques(1), *pairwise(domain.attributes)]
-
-    def counted(self, measurements: Sequence[Measurement]) -> str:
-        del measurements
-        return (
-            "how much each pair of columns depends, the frequencies of each column, and the "
-            "contingency tables that were chosen because their columns depend much"
-        )
 
     def run(
         self, curator: Curator, engine: Engine, *, progress: Progress = silent

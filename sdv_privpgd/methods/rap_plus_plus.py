@@ -12,7 +12,7 @@ from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.methods.approximation import whole_counts
-from sdv_privpgd.methods.importance import Importance, checked_importance
+from sdv_privpgd.methods.importance import Importance
 from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.methods.rap_questions import (
     Asked,
@@ -126,7 +126,6 @@ class RAPPlusPlus(EngineMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "importance", checked_importance(self.importance))
         least = {"rounds": 1, "queries": 1, "directions": 0, "num_bins": 2, "seed": 0}
         for name, smallest in least.items():
             value = getattr(self, name)

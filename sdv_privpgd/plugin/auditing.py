@@ -63,7 +63,7 @@ class AuditedFit(FittedState):
 
         It reads no row, spends nothing and changes nothing: a copy is fitted to tables that are
         made up from the metadata, the public domain and the settings. Constraints, predicates,
-        strategies, engines and methods of your own run as in a fit, and are audited with it. If the
+        methods and engines of your own run as in a fit, and are audited with it. If the
         synthesizer is fitted, what it holds is audited, too: the books, and whether a model that is
         made anew of the noisy answers is the same to the byte.
 

@@ -140,7 +140,7 @@ class Outlook:
         listed: Columns whose number of values is declared, so that it can be changed.
         assumed: Columns whose number of values had to be assumed.
         here: The errors at this epsilon and number of rows.
-        over_epsilon: The errors at other epsilons; ``None`` where the strategy takes too long.
+        over_epsilon: The errors at other epsilons; ``None`` where the method takes too long.
         over_rows: The errors at other numbers of rows.
     """
 

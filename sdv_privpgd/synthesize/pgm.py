@@ -107,8 +107,8 @@ class PrivatePGM(Engine):
         return (
             f"its {number} tables overlap so much that the junction tree of the graphical model "
             f"would take {size:.3g} MiB, above {self.largest_megabytes:g}. Measure fewer cliques "
-            "(strategies 'mst' and 'aim' do), or fit them with engine='particles', whose size does "
-            "not depend on how they overlap."
+            "(the methods 'mst' and 'aim' do), or fit them with the engine 'particles', whose size "
+            "does not depend on how they overlap."
         )
 
     def fit(

@@ -4,8 +4,8 @@ import pytest
 from house import circles, floors, lines_of_code, measured
 
 MOST = {
-    "package lines": 57_000,
-    "package lines of code": 37_650,
+    "package lines": 56_940,
+    "package lines of code": 37_620,
     "package files": 388,
     "test lines": 48_830,
     "constants": 488,
