@@ -49,11 +49,11 @@ def between(rows: pd.DataFrame) -> pd.Series:
     return (next(ends) - next(ends)).dt.days
 
 
-def fitted(data, method=MSTSynthesizer, *, constraint=None, **changes):
+def fitted(data, synthesizer_class=MSTSynthesizer, *, constraint=None, **changes):
     settings = {"public_domain": DOMAIN, **changes}
-    if method is PrivPGDSynthesizer:
+    if synthesizer_class is PrivPGDSynthesizer:
         settings = {**sdv_tables.SMALL, **settings}
-    synthesizer = method(sdv_tables.metadata_of(COLUMNS), 2.0, **settings)
+    synthesizer = synthesizer_class(sdv_tables.metadata_of(COLUMNS), 2.0, **settings)
     synthesizer.add_constraints([constraint or cag.Inequality("admitted", "discharged")])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The ranges or categories")

@@ -88,7 +88,7 @@ class TestImports:
             ("fitting.door", "privacy.value_counts"),
             ("plugin.base", "privacy.dataset"),
             ("report.evaluation", "columns.encoders"),
-            ("select.aim", "privacy.dataset"),
+            ("methods.aim", "privacy.dataset"),
             ("synthesize.pgm", "columns.encoders"),
             ("synthesizer", "privacy.dataset"),
         ],
