@@ -18,6 +18,7 @@ from .fitting.door import FittedTable as FittedTable
 from .fitting.door import fit_table as fit_table
 from .fitting.door import plan_table as plan_table
 from .fitting.halting import MisfitError as MisfitError
+from .fitting.settings import People as People
 from .inference.answers import Answer as Answer
 from .inference.answers import TableAnswer as TableAnswer
 from .inference.coefficients import Regression as Regression

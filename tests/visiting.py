@@ -1,11 +1,12 @@
 """Persons with several visits, for tests of rows in order."""
 
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd import Boolean, Categorical, Datetime
+from sdv_privpgd import Boolean, Categorical, Datetime, People
 
 COLUMNS = {
     "sex": Boolean(nullable=False),
@@ -15,12 +16,15 @@ COLUMNS = {
 
 ORDER = {
     "adjacency": "add_remove",
-    "person_column": "patient",
-    "rows_per_person": 3,
-    "sequence_by": "admitted",
-    "previous": ["ward"],
-    "per_person": ["sex"],
+    "people": People(
+        "patient", max_rows=3, sequence_index="admitted", previous=["ward"], context_columns=["sex"]
+    ),
 }
+
+
+def in_order(**changes):
+    """``ORDER`` with other people."""
+    return {**ORDER, "people": replace(ORDER["people"], **changes)}
 
 
 def visits(num_people=800, seed=0):

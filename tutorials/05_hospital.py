@@ -27,6 +27,7 @@ from hospital import CODEBOOK, DATES, DTYPES, simulate
 from sdv.cag import Inequality
 
 from sdv_privpgd import (
+    People,
     PrivPGDSynthesizer,
     check_domain,
     draft_domain,
@@ -103,7 +104,7 @@ def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFram
         epsilon=EPSILON,
         delta=DELTA,
         public_domain=domain,
-        rows_per_person=STAYS,
+        people=People(max_rows=STAYS),
         method=PrivPGD(engine=ParticleGradientDescent(num_particles=num_particles)),
     )
     synthesizer.add_constraints(

@@ -6,8 +6,8 @@ of the table. It prints how many of 100 rows would have to change to make a colu
 many to make a pair of columns right (the total variation distance). "By chance" is the distance to
 a second table of other people from the same town, without any privacy.
 
-With ``rows_per_person=k``, divide your number of rows by k and read that line. Your own tables are
-private: do not try settings on them, but simulate tables like them.
+With ``people=People(max_rows=k)``, divide your number of rows by k and read that line. Your own
+tables are private: do not try settings on them, but simulate tables like them.
 
 Run it:  pip install -e '.[tutorials]'  and  python tutorials/06_what_to_expect.py --epsilon 1
 """

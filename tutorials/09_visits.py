@@ -6,9 +6,9 @@ visits, which rows that know nothing of each other cannot answer. The table is s
 
 1. Without an order, patients are protected, and the synthetic visits are nobody's: there is no
    visit before.
-2. With ``sequence_by="admitted"`` each visit is told of the one before it, of the same patient:
+2. With ``sequence_index="admitted"`` each visit is told of the one before it, of the same patient:
    how long ago it was, and what it had in the ``previous`` columns. What is protected stays the
-   patient, with at most ``rows_per_person`` visits. Synthetic patients then have visits in order.
+   patient, with at most ``max_rows`` visits. Synthetic patients then have visits in order.
 3. What it cannot do: a visit knows the one before it and no earlier one, and patients with many
    visits look as if they had three. The report says so.
 
@@ -16,7 +16,7 @@ The same from the shell, with metadata and a domain:
 
     sdv-privpgd synthesize visits.csv --metadata metadata.json --domain domain.json --epsilon 1 \\
         --adjacency add_remove --person-column patient --rows-per-person 3 \\
-        --sequence-by admitted --previous drug --per-person sex --out synthetic.csv
+        --sequence-index admitted --previous drug --context-column sex --out synthetic.csv
 
 Run it:  pip install -e '.[tutorials]'  and  python tutorials/09_visits.py
 """
@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd import Boolean, Categorical, Datetime, fit_table
+from sdv_privpgd import Boolean, Categorical, Datetime, People, fit_table
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 EPSILON, DELTA, VISITS = 1.0, 1e-6, 3
@@ -116,11 +116,13 @@ def main(num_particles: int | None = None, folder: Path = Path()) -> pd.DataFram
             EPSILON,
             DELTA,
             adjacency="add_remove",
-            person_column="patient",
-            rows_per_person=VISITS,
-            sequence_by="admitted",
-            previous=["drug", "emergency"],
-            per_person=["sex"],
+            people=People(
+                "patient",
+                max_rows=VISITS,
+                sequence_index="admitted",
+                previous=["drug", "emergency"],
+                context_columns=["sex"],
+            ),
             method=PrivPGD(engine=ParticleGradientDescent(num_particles=num_particles)),
         )
     print(fitted.privacy_report())

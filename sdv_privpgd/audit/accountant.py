@@ -127,7 +127,7 @@ def steps_of(
             if charge.threshold is not None:
                 deltas += chance_of(event, charge, settings)
             if event.kind == "train":
-                rate, rows = float(event.queries[0].rate), settings.rows_per_person
+                rate, rows = float(event.queries[0].rate), settings.people.max_rows
                 steps[Pair.sampled(rate, event.noise, rows, settings.adjacency)] += event.steps
             elif charge.temperature is not None:
                 steps[Choice(2 * size / float(charge.temperature))] += 1

@@ -158,7 +158,7 @@ def _rows(description: Description, settings: Settings) -> Check:
             values = [*own[each], None]
             frame[each] = [values[place % len(values)] for place in had]
         table = pd.DataFrame({each: _series(cells)[stays] for each, cells in frame.items()})
-        source = opened(table, description, settings.people)._source
+        source = opened(table, description, settings.people.limit)._source
         parts = [batch.columns for batch in source.batches(list(visits.added))]
         whole = {each: [cell for part in parts for cell in part[each]] for each in visits.added}
         return list(zip(*(map(repr, cells) for cells in whole.values()), strict=True))

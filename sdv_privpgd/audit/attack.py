@@ -114,7 +114,7 @@ def _people(schema: Schema, settings: Settings) -> _People:
     places = np.arange(most)[:, None]
     # Ends first: codes far apart are in different groups.
     low, high = np.broadcast_to(places, (most, len(sizes))), np.maximum(sizes - 1 - places, 0)
-    return _People(low, high, settings.rows_per_person, removes)
+    return _People(low, high, settings.people.max_rows, removes)
 
 
 def _questions(

@@ -41,7 +41,7 @@ _UNSEEN = (
     "can prove that something leaks, and never that nothing does. The proofs are in the code.",
     "Names, types, ranges and categories that were declared, or types that SDV has detected: they "
     "are taken to be public. Whoever wrote them down by looking at the table has told of it.",
-    "Rows of a person beyond rows_per_person if no person_column says whose they are, and other "
+    "Rows of a person beyond max_rows if no column of People says whose they are, and other "
     "fits of the same people.",
 )
 

@@ -33,12 +33,12 @@ _NEARLY = 1 - 1 / 2_500
 
 def rows_of_one(settings: Settings) -> int:
     """How many rows the person has who makes a neighbor: more than are used, if that is bounded."""
-    return settings.rows_per_person + (_BEYOND if settings.people else 0)
+    return settings.people.max_rows + (_BEYOND if settings.people.limit else 0)
 
 
 def of_people(made: MadeUp, settings: Settings) -> MadeUp:
     """The table with whose each row is: the first rows are one person's, in several spellings."""
-    if settings.people is None:
+    if settings.people.limit is None:
         return made
     own = rows_of_one(settings)
     first = [_FIRST[row % len(_FIRST)] for row in range(own)]
@@ -49,8 +49,8 @@ def neighbors_of_people(
     base: MadeUp, columns: Mapping[str, Mapping], domain: Mapping, settings: Settings
 ) -> list[MadeUp]:
     """Tables that differ from a usual one in one person, with all of the person's rows."""
-    assert settings.people is not None
-    person, own = settings.people[0], rows_of_one(settings)
+    assert settings.people.column is not None
+    person, own = settings.people.column, rows_of_one(settings)
     whose = base.frame[person].tolist()
     plain = MadeUp(base.name, base.frame.drop(columns=person))
     gone, *more = neighbors(plain, columns, domain, own, removes=True)
@@ -75,8 +75,8 @@ def others_of_people(
     settings: Settings,
 ) -> list[MadeUp]:
     """Tables that share no row with a usual one, with people of all kinds."""
-    assert settings.people is not None
-    plain = MadeUp(base.name, base.frame.drop(columns=settings.people[0]))
+    assert settings.people.column is not None
+    plain = MadeUp(base.name, base.frame.drop(columns=settings.people.column))
     tables = others(plain, columns, domain, rows)
     numbers = [len(each.frame) for each in tables]
     ids: list[Any] = [
@@ -103,7 +103,7 @@ def people_check(
         recorded: Tables of people, and what was asked of each.
         settings: Of the fit.
     """
-    if settings.people is None:
+    if settings.people.limit is None:
         return Check(
             layer=layer,
             name=_CALLED,
@@ -111,7 +111,7 @@ def people_check(
             passed=None,
             found="No column says whose a row is.",
         )
-    person, most, weighs = settings.people
+    person, most, weighs = settings.people.limit
     faults, looked = [], 0
     for made, events in recorded:
         called = made.frame[person].astype(object).map(repr)
@@ -164,9 +164,9 @@ def _in_turn(number: int, most: int) -> list[str]:
 def _belonging(
     made: MadeUp, settings: Settings, whose: Sequence[Any], *, as_read: bool = False
 ) -> MadeUp:
-    assert settings.people is not None
+    assert settings.people.column is not None
     ids = np.empty(len(whose), dtype=object)
     ids[:] = list(whose)
     column = pd.Series(ids, dtype=object, index=made.frame.index)
     column = column.infer_objects() if as_read else column
-    return MadeUp(made.name, made.frame.assign(**{settings.people[0]: column}))
+    return MadeUp(made.name, made.frame.assign(**{settings.people.column: column}))

@@ -74,7 +74,7 @@ class ReleaseFit:
         seen: dict[str, Any] = {}
         description, settings = self.description, self.settings
         with listening() as said:
-            private = opened(table.frame, description, settings.people)
+            private = opened(table.frame, description, settings.people.limit)
             measuring = Measuring(
                 holder="nobody",
                 columns=self.words,

@@ -93,7 +93,7 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
     settings, description = subject.settings, subject.description
     domain, rows = description.public_domain, rows_of_one(settings)
     columns = {
-        name: facts for name, facts in description.columns.items() if name != settings.person_column
+        name: facts for name, facts in description.columns.items() if name != settings.people.column
     }
     removes = settings.adjacency is Adjacency.ADD_REMOVE
     number = (_UNDECLARED_ROWS if description.undeclared else _ROWS) + rows
@@ -106,7 +106,7 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
         raise ValueError(f"The configuration cannot be fitted to a made-up table: {kind}: {text}")
     found = Recording(subject, tape, outcome)
     numbers = _OTHER_NUMBERS if removes else (number,)
-    if settings.people is None:
+    if settings.people.limit is None:
         close = neighbors(base, columns, domain, rows, removes=removes)
         far = others(base, columns, domain, numbers)
     else:
@@ -136,7 +136,7 @@ def _asked_again(subject: Subject, made: MadeUp, answers: Tape) -> Replay:
     tape, description = Tape(answers=answers), subject.description
     settings = replace(subject.settings, method=subject.settings.method.small())
     with listening() as said:
-        private = opened(made.frame, description, settings.people)
+        private = opened(made.frame, description, settings.people.limit)
         dtypes = private.dtypes_kept(description.columns, description.modelled, description.keys)
         fit = Fit(settings, replace(description, dtypes=dtypes))
         table = AuditedTable(private, made, tape)

@@ -79,7 +79,7 @@ class TableFit:
         description = self.description
         seen: dict[str, Any] = {}
         with listening() as said:
-            private = opened(table.frame, description, settings.people)
+            private = opened(table.frame, description, settings.people.limit)
             fitted = fit_opened(settings, description, through(private), said.steps)
             fitted = replace(fitted, date="")
             seen["file"] = pickle.dumps(fitted)

@@ -99,8 +99,8 @@ def _promised(events: Sequence[Event], settings: Settings) -> Check:
 
 def chance_of(event: Event, charge: Charge, settings: Settings) -> float:
     """How likely a person's own values come out of one question, by the Gaussian's tail."""
-    rows = settings.rows_per_person
-    whole = event.units * (1 if settings.weigh_people else rows)
+    rows = settings.people.max_rows
+    whole = event.units * (1 if settings.people.weighed else rows)
     beyond = ((charge.threshold or 0) - whole - 0.5) / charge.stddev
     one = len(event.queries) * rows * float(norm.sf(beyond))
     return one + (one / (1 - one) if settings.adjacency is Adjacency.REPLACE_ONE else 0.0)
@@ -127,8 +127,8 @@ def _rare(events: Sequence[Event], settings: Settings) -> Check:
 
 def _released(settings: Settings, runs: int, false_alarms: float) -> list[Check]:
     """How often a person's value comes out at a delta that can be counted, and how noisy others."""
-    rows, runs = settings.rows_per_person, min(runs, _MOST_RUNS)
-    own = 1 if settings.weigh_people else rows
+    rows, runs = settings.people.max_rows, min(runs, _MOST_RUNS)
+    own = 1 if settings.people.weighed else rows
     true = {"often": 5_000, None: 40}
     rare = [f"rare {number}" for number in range(_RARE)]
     cells = [

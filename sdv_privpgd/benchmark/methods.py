@@ -172,7 +172,7 @@ class Compared:
         if self._is_capped:
             method = replace(method, max_megabytes=self.max_megabytes)
         if name in ("rap++", "dp-merf"):
-            return replace(method, nominal=nominal, importance=importance_of(label, None))
+            return replace(method, nominal=nominal, importance=importance_of(label))
         changes, _ = ABLATIONS.get(self.name, ({}, {}))
         return replace(method, **changes)
 

@@ -235,14 +235,14 @@ def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
 def order(command: argparse.ArgumentParser) -> None:
     """Adds the options that put the rows of a person in order."""
     command.add_argument(
-        "--sequence-by",
+        "--sequence-index",
         metavar="COLUMN",
         help="dates or numbers by which the rows of a person are in order; each row is told of the "
         "row before, and rows come person by person",
     )
     for option, what in (
         ("--previous", "of which a row is told what the row before had"),
-        ("--per-person", "in which all rows of a person have the same"),
+        ("--context-column", "in which all rows of a person have the same"),
     ):
         command.add_argument(
             option,

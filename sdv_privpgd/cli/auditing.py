@@ -80,13 +80,18 @@ def _other_facts(arguments: Namespace, synthesizer: "PrivateSynthesizer") -> lis
         said["--metadata"] = types[0], types[1]
     if arguments.domain is not None:
         said["--domain"] = read_facts(arguments.domain) or {}, synthesizer.public_domain or {}
-    for name in (
-        "epsilon", "delta", "adjacency", "rows_per_person", "person_column", "weigh_people",
-        "discovery_share", "num_bins", "seed",
-    ):  # fmt: skip
-        value = getattr(arguments, name)
-        if value is not None:
-            said[f"--{name.replace('_', '-')}"] = value, getattr(synthesizer, name)
+    own, plain = synthesizer.people, ("epsilon", "delta", "adjacency", "discovery_share", "seed")
+    kept = {
+        **{name: getattr(synthesizer, name) for name in plain},
+        "rows_per_person": own.max_rows,
+        "person_column": own.column,
+        "weigh_people": own.weighed,
+        "num_bins": synthesizer.fitted_table.settings.method.num_bins,
+    }
+    for name, value in kept.items():
+        asked = getattr(arguments, name)
+        if asked is not None:
+            said[f"--{name.replace('_', '-')}"] = asked, value
     return [
         f"{arguments.model} was not fitted with what {option} says: the file has other facts. An "
         "audit of the file needs no other option; what is declared in it is taken to be public."

@@ -39,8 +39,8 @@ def say_before(synthesizer: "PrivateSynthesizer") -> None:
     keys = {table.primary_key, *table.alternate_keys}
     columns, domain = columns_of(metadata), synthesizer.public_domain or {}
     facts = {name: {**columns[name], **domain.get(name, {})} for name in modelled(columns, keys)}
-    told = [each for each in repeated_ids(columns, keys) if each != synthesizer.person_column]
-    ids = on_repeated_ids(told, synthesizer.rows_per_person)
+    told = [each for each in repeated_ids(columns, keys) if each != synthesizer.people.column]
+    ids = on_repeated_ids(told, synthesizer.people.max_rows)
     for sentence in [*ids, *on_names(facts)]:  # of dates that are days the fit itself speaks
         say(in_options(sentence))
 

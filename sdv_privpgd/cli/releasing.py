@@ -13,7 +13,14 @@ from sdv_privpgd.cli.journal import Journal, after, spent
 from sdv_privpgd.cli.keeping import rescued
 from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, reason, report_in_options, say
-from sdv_privpgd.cli.synthesizing import check_rows, own_errors, planned_ledger, write_as_asked
+from sdv_privpgd.cli.synthesizing import (
+    check_rows,
+    method_from,
+    own_errors,
+    people_of,
+    planned_ledger,
+    write_as_asked,
+)
 from sdv_privpgd.cli.writing import Outputs
 from sdv_privpgd.words import listed
 
@@ -146,14 +153,8 @@ def _prepared(arguments: Namespace, columns: Mapping[str, Mapping], table: "Sour
             arguments.delta,
             holder=arguments.holder,
             adjacency=arguments.adjacency,
-            rows_per_person=arguments.rows_per_person,
-            person_column=arguments.person_column,
-            sequence_by=arguments.sequence_by,
-            previous=arguments.previous,
-            per_person=arguments.per_person,
-            weigh_people=arguments.weigh_people,
-            num_bins=arguments.num_bins,
-            method=arguments.method,
+            people=people_of(arguments),
+            method=method_from(arguments),
             target=arguments.target,
         )
     except ValueError as error:

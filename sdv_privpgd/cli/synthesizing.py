@@ -27,6 +27,7 @@ from sdv_privpgd.cli.keeping import Purchase
 from sdv_privpgd.cli.reading import open_table, read_table, tables_in, types_in
 from sdv_privpgd.cli.saying import CommandError, in_options, own_errors, report_in_options, say
 from sdv_privpgd.cli.writing import Output, Outputs, write_rows
+from sdv_privpgd.fitting.settings import People, with_bins
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.noise_advice import on_large_delta
@@ -158,7 +159,7 @@ def plan(arguments: Namespace) -> None:
         outputs.write(report, planned.save)
     if domain is not None:
         in_plan = planned.to_dict()["warnings"]
-        for sentence in check_domain(metadata, domain, rows_per_person=arguments.rows_per_person):
+        for sentence in check_domain(metadata, domain, max_rows=arguments.rows_per_person):
             if sentence not in in_plan:
                 say(in_options(sentence))
     print(f"{described(arguments, synthesizer)}\n")
@@ -259,8 +260,8 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
         raise CommandError(
             f"--target names {unknown!r}, which are no columns: choose from {names!r}."
         )
-    person = getattr(arguments, "person_column", None)
-    if person is not None:
+    people = people_of(arguments)
+    if (person := people.column) is not None:
         if person not in names:
             raise CommandError(f"--person-column {person!r} is no column: choose from {names!r}.")
         if columns_of(metadata)[person]["sdtype"] != "id":
@@ -271,17 +272,11 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
             arguments.epsilon,
             arguments.delta,
             adjacency=arguments.adjacency,
-            rows_per_person=arguments.rows_per_person,
-            person_column=person,
-            sequence_by=getattr(arguments, "sequence_by", None),
-            previous=getattr(arguments, "previous", ()),
-            per_person=getattr(arguments, "per_person", ()),
-            weigh_people=getattr(arguments, "weigh_people", False),
+            people=people,
             public_domain=read_facts(arguments.domain),
             public_metadata=arguments.public_metadata,
             discovery_share=arguments.discovery_share,
-            num_bins=getattr(arguments, "num_bins", None),
-            method=arguments.method,
+            method=method_from(arguments),
             target=arguments.target,
             seed=arguments.seed,
             verbose=not getattr(arguments, "quiet", True),
@@ -291,6 +286,26 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
     if arguments.constraints is not None:
         add_constraints(synthesizer, arguments.constraints)
     return synthesizer
+
+
+def people_of(arguments: Namespace) -> People:
+    """Whose the rows are, by the options. Raises ``CommandError`` for what contradicts itself."""
+    try:
+        return People(
+            getattr(arguments, "person_column", None),
+            arguments.rows_per_person,
+            weighed=getattr(arguments, "weigh_people", False),
+            sequence_index=getattr(arguments, "sequence_index", None),
+            previous=getattr(arguments, "previous", ()),
+            context_columns=getattr(arguments, "context_column", ()),
+        )
+    except ValueError as error:
+        raise CommandError(in_options(error)) from None
+
+
+def method_from(arguments: Namespace) -> Any:
+    """The method, with as many cells as ``--num-bins`` says."""
+    return with_bins(arguments.method, getattr(arguments, "num_bins", None))
 
 
 def _last_of_all(arguments: Namespace, metadata: "Metadata", first: str) -> str:

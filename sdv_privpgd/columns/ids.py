@@ -14,7 +14,7 @@ def repeated_ids(columns: Mapping[str, Mapping], keys: Collection[str]) -> tuple
     return tuple(name for name in ids if name not in keys)
 
 
-def on_repeated_ids(names: Collection[str], rows_per_person: int) -> list[str]:
+def on_repeated_ids(names: Collection[str], max_rows: int) -> list[str]:
     """Sentences on ids that are no keys: whether they are ids, and whose rows are protected.
 
     The latter is not said where a person is protected who has several rows.
@@ -27,10 +27,10 @@ def on_repeated_ids(names: Collection[str], rows_per_person: int) -> list[str]:
             "names: ids are made up anew, and what the table says in them is lost. If they say of "
             "what kind a row is, give them the sdtype categorical."
         )
-    if names and rows_per_person <= 1:
+    if names and max_rows <= 1:
         said.append(
             f"The ids {list(names)!r} are no keys of the table. If several rows may "
-            "have the same, one of them is protected, not the person: set person_column, or "
-            "rows_per_person if you know it."
+            "have the same, one of them is protected, not the person: name it in "
+            "people=People(column, max_rows=...)."
         )
     return said

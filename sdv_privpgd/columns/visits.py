@@ -5,10 +5,10 @@ was, what it had in some columns, and how many rows the person has. Pairs of col
 row after another, to the first order.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -34,66 +34,14 @@ class Visits:
         most: How many rows of a person are used.
         by: The column that says when a row was: numbers or dates of a declared range.
         previous: Columns of which a row is told what the row before had, the most telling first.
-        per_person: Columns in which all rows of a person have the same.
-
-    Raises:
-        ValueError: For what contradicts itself.
+        context_columns: Columns in which all rows of a person have the same.
     """
 
     person: str
     most: int
     by: str
     previous: tuple[str, ...] = ()
-    per_person: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for key in ("previous", "per_person"):
-            object.__setattr__(self, key, _names(key, getattr(self, key)))
-        if not isinstance(self.by, str):
-            raise ValueError(f"sequence_by must be the name of a column, got {self.by!r}.")
-        if self.most < 2:
-            raise ValueError(
-                "sequence_by needs rows_per_person of at least 2: of one row there is none before."
-            )
-        twice = set(self.previous) & set(self.per_person)
-        if twice:
-            raise ValueError(
-                f"previous and per_person both name {sorted(twice)!r}: what is constant for a "
-                "person is the same in the row before. Name it in per_person alone."
-            )
-        if self.by in (*self.previous, *self.per_person):
-            raise ValueError(
-                f"previous and per_person must not name {self.by!r}, by which rows are in order: "
-                "a row is told how long ago the row before was."
-            )
-
-    @classmethod
-    def asked(
-        cls,
-        person: str | None,
-        most: int,
-        by: str | None,
-        previous: Sequence[str] | str = (),
-        per_person: Sequence[str] | str = (),
-    ) -> "Visits | None":
-        """The order that these arguments ask for; ``None`` if they ask for none."""
-        told = {"previous": previous, "per_person": per_person}
-        if by is None:
-            named = [key for key, names in told.items() if _names(key, names)]
-            if named:
-                raise ValueError(f"{' and '.join(named)} need sequence_by, the order of the rows.")
-            return None
-        if person is None:
-            raise ValueError(
-                "sequence_by needs person_column, whose rows are in order, and rows_per_person."
-            )
-        return cls(
-            person=person,
-            most=most,
-            by=by,
-            previous=_names("previous", previous),
-            per_person=_names("per_person", per_person),
-        )
+    context_columns: tuple[str, ...] = ()
 
     @property
     def since(self) -> str:
@@ -129,10 +77,11 @@ class Visits:
         """
         if modelled.get(self.by) not in _ORDERED:
             raise ValueError(
-                f"sequence_by={self.by!r} is no modelled column of numbers or dates, by which rows "
-                "could be put in order."
+                f"sequence_index={self.by!r} is no modelled column of numbers or dates, by which "
+                "rows could be put in order."
             )
-        for key, names in (("previous", self.previous), ("per_person", self.per_person)):
+        named = {"previous": self.previous, "context_columns": self.context_columns}
+        for key, names in named.items():
             unknown = [name for name in names if name not in modelled]
             if unknown:
                 raise ValueError(
@@ -142,7 +91,7 @@ class Visits:
         taken = [name for name in self.added if name in columns]
         if taken:
             raise ValueError(
-                f"Columns are called {taken!r}, as those are that sequence_by adds: rename them."
+                f"Columns are called {taken!r}, as those are that sequence_index adds: rename them."
             )
 
     def columns_of(
@@ -221,11 +170,3 @@ def _named(column: Column, name: str) -> Column:
         for each in ("sdtype", "cells", "merging", "decimal_places", "increment", "unit", "utc")
     }
     return Column(name=name, nullable=True, datetime_format=column.datetime_format, **kept)
-
-
-def _names(key: str, names: Any) -> tuple[str, ...]:
-    """Names of columns as a tuple; one name is a list of it."""
-    found = (names,) if isinstance(names, str) else tuple(names)
-    if not all(isinstance(name, str) for name in found) or len(set(found)) < len(found):
-        raise ValueError(f"{key} must name columns, each once, got {names!r}.")
-    return found

@@ -23,7 +23,7 @@ _SHOWN = 3
 
 
 def check_domain(
-    metadata: "Metadata | Mapping", domain: Mapping[str, Mapping], *, rows_per_person: int = 1
+    metadata: "Metadata | Mapping", domain: Mapping[str, Mapping], *, max_rows: int = 1
 ) -> list[str]:
     """Sentences on all that does not fit together in a public domain, and on what it leaves open.
 
@@ -38,7 +38,7 @@ def check_domain(
         metadata: SDV's ``Metadata`` of one table, or its dict. Ranges and categories in it are
             ignored: detection may have read them off the table.
         domain: The facts that ``public_domain`` is to have.
-        rows_per_person: The largest number of rows of one person, as the synthesizer is to have it.
+        max_rows: The largest number of rows of one person, as the synthesizer is to have it.
 
     >>> metadata = {"columns": {"age": {"sdtype": "numerical"}}}
     >>> for sentence in check_domain(metadata, {"age": {"range_min": 99, "range_max": 0}}):
@@ -53,7 +53,7 @@ def check_domain(
             own = domain.get(name, {})
             if isinstance(own, Mapping):
                 said += _column_problems(name, columns[name], own)
-    said += on_repeated_ids(repeated_ids(columns, keys), rows_per_person)
+    said += on_repeated_ids(repeated_ids(columns, keys), max_rows)
     own = domain if isinstance(domain, Mapping) else {}
     facts = {
         name: {**columns[name], **(own[name] if isinstance(own.get(name), Mapping) else {})}

@@ -1,13 +1,12 @@
 """What the arguments of ``fit_table`` say: how much may be spent, and what is public of a table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.columns.vocabulary import MODELLED
 from sdv_privpgd.fitting.checks import check
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.settings import Settings
-from sdv_privpgd.methods.importance import importance_of, weighed
+from sdv_privpgd.fitting.settings import People, Settings
+from sdv_privpgd.methods.importance import Target, importance_of, weighed
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.names import method_of
 
@@ -18,18 +17,11 @@ def asked(
     delta: float = 1e-5,
     *,
     adjacency: str = "replace_one",
-    rows_per_person: int = 1,
-    person_column: str | None = None,
-    weigh_people: bool = False,
+    people: People | None = None,
     discovery_share: float = 0.2,
-    num_bins: int | None = None,
     method: Method | str = "privpgd",
-    target: str | Sequence[str] | None = None,
-    importance: Mapping[str, float] | None = None,
+    target: Target = None,
     seed: int = 0,
-    sequence_by: str | None = None,
-    previous: Sequence[str] | str = (),
-    per_person: Sequence[str] | str = (),
 ) -> tuple[Settings, Description]:
     """The settings and the description that these arguments make, as ``fit_table`` takes them.
 
@@ -50,12 +42,10 @@ def asked(
         epsilon=epsilon,
         delta=delta,
         adjacency=adjacency,  # pyright: ignore[reportArgumentType]  (it is parsed)
-        rows_per_person=rows_per_person,
-        person_column=person_column,
-        weigh_people=weigh_people,
+        people=people,  # pyright: ignore[reportArgumentType]  (it is checked)
         discovery_share=discovery_share,
         seed=seed,
-        method=weighed(method_of(method, seed=seed), importance_of(target, importance)),
+        method=weighed(method_of(method, seed=seed), importance_of(target)),
     )
     description = Description(
         columns={name: {"sdtype": facts["sdtype"]} for name, facts in described.items()},
@@ -63,11 +53,9 @@ def asked(
             name: {key: fact for key, fact in facts.items() if key != "sdtype"}
             for name, facts in described.items()
         },
-        num_bins=settings.method.num_bins if num_bins is None else num_bins,
+        num_bins=settings.method.num_bins,
         discovers=bool(settings.discovery_share),
-        visits=Visits.asked(
-            person_column, settings.rows_per_person, sequence_by, previous, per_person
-        ),
+        visits=settings.people.visits,
     )
     check(settings, description)
     if not description.discovers:

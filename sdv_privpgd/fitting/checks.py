@@ -17,21 +17,15 @@ def check(settings: Settings, description: Description) -> None:
     codes = Domain(tuple(names), (1,) * len(names))
     pipeline.require_room(settings.method.statistics(codes))
     settings.method.require_settings(codes)
-    if settings.person_column in names:
+    if settings.people.column in names:
         raise ValueError(
-            f"person_column={settings.person_column!r} is a modelled column: rows would name "
+            f"People's column {settings.people.column!r} is a modelled column: rows would name "
             "people. Make it an id in the metadata, or leave it out of the columns."
-        )
-    if settings.weigh_people and description.visits is not None:
-        raise ValueError(
-            "weigh_people and sequence_by cannot go together: persons are sampled from how their "
-            "rows follow each other, of which each counts as one. Leave one of them out."
         )
     unknown = [name for name in getattr(settings.method, "importance", ()) if name not in names]
     if unknown:
         raise ValueError(
-            f"target and importance name {unknown!r}, which are no modelled columns: choose from "
-            f"{names!r}."
+            f"target names {unknown!r}, which are no modelled columns: choose from {names!r}."
         )
 
 

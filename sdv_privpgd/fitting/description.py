@@ -208,8 +208,8 @@ class Description(FieldsAlone):
         self.require_order()
         if self.visits is not None and self.stated[self.visits.by].lacks_domain:
             raise PublicDomainError(
-                f"sequence_by={self.visits.by!r} needs a column whose range is declared: the cells "
-                "of how long ago the row before was follow from it."
+                f"sequence_index={self.visits.by!r} needs a column whose range is declared: the "
+                "cells of how long ago the row before was follow from it."
             )
         self.constraints.require_possible(self.declared_schema, self.lacking)
 

@@ -18,9 +18,10 @@ from sdv_privpgd.fitting.planning import planned
 from sdv_privpgd.fitting.refining import Refinable, composed, gone
 from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.fitting.sampled import SampledTable
-from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.fitting.settings import People, Settings
 from sdv_privpgd.fitting.unfinished import Unfinished, note_on
 from sdv_privpgd.inference.refits import Refits
+from sdv_privpgd.methods.importance import Target
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -110,25 +111,18 @@ def fit_table(
     delta: float = 1e-5,
     *,
     adjacency: str = "replace_one",
-    rows_per_person: int = 1,
-    person_column: str | None = None,
-    weigh_people: bool = False,
+    people: People | None = None,
     discovery_share: float = 0.2,
-    num_bins: int | None = None,
     method: Method | str = "privpgd",
-    target: str | Sequence[str] | None = None,
-    importance: Mapping[str, float] | None = None,
+    target: Target = None,
     seed: int = 0,
-    sequence_by: str | None = None,
-    previous: Sequence[str] | str = (),
-    per_person: Sequence[str] | str = (),
     after: PrivacyLedger | None = None,
     progress: Progress = silent,
 ) -> FittedTable:
     """Fits a differentially private model to a table, without SDV.
 
     Privacy: what is returned, warned or raised is (epsilon, delta)-differentially private for one
-    row, or for the ``rows_per_person`` rows of one person (guide, page 12). Columns
+    row, or for the rows of one of the ``people`` (guide, page 12). Columns
     of the table that are not named in ``columns`` are not read. A fit of 50,000 rows and 15 columns
     takes some ten seconds on two cores; it grows with the pairs of columns more than with the rows.
 
@@ -143,32 +137,19 @@ def fit_table(
         epsilon: What the fit may spend. 1 is usual; below 0.2 only large tables have much to show.
         delta: Choose it well below 1 / (number of rows).
         adjacency: ``"replace_one"``, where the number of rows is public, or ``"add_remove"``.
-        rows_per_person: The largest number of rows that one person may have.
-        person_column: The column that says whose a row is. With it no more than ``rows_per_person``
-            rows of a person are read, so that the promise holds for all of a person's rows. It
-            needs ``adjacency="add_remove"``, and is not modelled.
-        weigh_people: Whether each row of a person counts as 1 / the number of those that are read,
-            in place of 1, so that shares are of people, and the noise is that of one row for any
-            ``rows_per_person``. It needs ``person_column``, and no ``sequence_by``.
+        people: Whose the rows are: ``People("patient", max_rows=4)`` reads no more than so many
+            rows of a person, and protects all of them. By default each person has one row.
         discovery_share: Part of the budget, at most, for what is not declared.
-        num_bins: Cells of a column of numbers or dates; by default as many as the noise can pay
-            for, 16 to 32, and 1,024 for ``"rap++"``.
         method: What is asked, and what makes rows of the answers: ``"privpgd"``, ``"independent"``,
             ``"mst"``, ``"aim"``, ``"mwem"``, ``"privsyn"``, ``"privmrf"``, ``"rap"``, ``"rap++"``,
             ``"gem"``, ``"private_gsd"``, ``"dp-merf"``, ``"dp-diffusion"`` or ``"dp-ctgan"``; one
             of them with another engine, such as ``"aim+particles"``; or an object of
-            ``sdv_privpgd.methods`` with settings, such as ``AIM(max_megabytes=20)``.
+            ``sdv_privpgd.methods`` with settings, such as ``AIM(max_megabytes=20)`` or
+            ``PrivPGD(num_bins=20)``.
         target: The column that the rows are to predict, or several. They are public. Pairs with it
-            are measured more precisely, others less.
-        importance: By column how many times the budget of another pair a pair with it gets, in
-            place of ``target``'s 6.
+            are measured more precisely, others less: with 6 times the budget of another pair, or
+            as many times as a dictionary says, such as ``{"income": 10}``.
         seed: Of an engine that is named and of the rows, never of the noise.
-        sequence_by: The column of dates or numbers, of a declared range, by which the rows of a
-            person are in order. Each row is then told how long ago the row before was, and how many
-            rows the person has, and rows are sampled person by person, in order. It needs
-            ``person_column`` and at least 2 ``rows_per_person``: so many that follow each other.
-        previous: The columns of which each row is told what the row before had.
-        per_person: The columns in which all rows of a person have the same.
         after: The ledger of an earlier release of a table with some of the same people, such as
             last year's. The ledger that is returned holds both, and the report says what people in
             both, and in this one alone, are promised.
@@ -201,18 +182,11 @@ def fit_table(
         epsilon,
         delta,
         adjacency=adjacency,
-        rows_per_person=rows_per_person,
-        person_column=person_column,
-        weigh_people=weigh_people,
+        people=people,
         discovery_share=discovery_share,
-        num_bins=num_bins,
         method=method,
         target=target,
-        importance=importance,
         seed=seed,
-        sequence_by=sequence_by,
-        previous=previous,
-        per_person=per_person,
     )
     for sentence in on_large_delta(settings.delta):
         warnings.warn(sentence, stacklevel=2)
@@ -225,7 +199,10 @@ def fit_table(
             )
         after.followed_by(settings.ledger())  # refuses, if it does, before a row is read
     private = opened(
-        table, description, settings.people, settings.objections if description.columns else None
+        table,
+        description,
+        settings.people.limit,
+        settings.objections if description.columns else None,
     )
     timeless = frozenset(name for name in description.modelled if private.has_days(name))
     description = replace(description, timeless=timeless)

@@ -194,7 +194,7 @@ class _Assumed:
             name: {**_with_codes(size), "range_is_nullable": False}
             for name, size in zip(domain.attributes, domain.sizes, strict=True)
         }
-        table = PrivateTable(_made_up(domain), bound=self.settings.people)
+        table = PrivateTable(_made_up(domain), bound=self.settings.people.limit)
         method, part = self.settings.method.plain(domain)
         curator = table.curator(
             Schema.from_sdv(facts), Books(self._ledger(budget * part * scale**2))

@@ -13,7 +13,7 @@ def opened(
     people: tuple[str, int, bool] | None,
     objections: Callable[[PrivateTable], list[str]] | None = None,
 ) -> PrivateTable:
-    """The described columns of a table, with ``Settings.people``. No cell is looked at.
+    """The described columns of a table, with ``Settings.people.limit``. No cell is looked at.
 
     Raises:
         ValueError: If columns are not as described, in one sentence each, or if ``objections``

@@ -24,7 +24,7 @@ _CHOICE = "worst fitted clique"
 """What is asked before each question of the adaptive strategies."""
 
 _OF_PEOPLE = (
-    "Rows here are people: with weigh_people all rows of a person count as one, so give the number "
+    "Rows here are people: with weighed=True all rows of a person count as one, so give the number "
     "of people, not of rows."
 )
 
@@ -34,17 +34,17 @@ def planned(settings: Settings, description: Description, num_rows: int) -> Repo
     num_rows = check_count("num_rows", num_rows, least=0)
     missing = pd.Series([None] * num_rows, dtype=object)
     columns = dict.fromkeys([*description.columns, *description.measured], missing)
-    table = PrivateTable(columns, bound=settings.people)
+    table = PrivateTable(columns, bound=settings.people.limit)
     fit = Fit(settings, description)
     fit.discover(table)
     expected = outlook(settings, fit.description, fit.books.ledger, num_rows)
     fit.ask(table)
     notes = [
         *on_repeated_ids(
-            [each for each in description.repeated_ids if each != settings.person_column],
-            settings.rows_per_person,
+            [each for each in description.repeated_ids if each != settings.people.column],
+            settings.people.max_rows,
         ),
-        *([_OF_PEOPLE] if settings.weigh_people else []),
+        *([_OF_PEOPLE] if settings.people.weighed else []),
         *on_names(description.facts),
         *description.on_days,
         *on_delta(settings.delta, num_rows),

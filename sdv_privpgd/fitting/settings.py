@@ -1,13 +1,14 @@
 """How much a fit may spend, and by which method. Public."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from math import inf
 from typing import Any, TypeGuard
 
 import numpy as np
 
+from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.names import method_of
 from sdv_privpgd.privacy.accounting import check_delta, check_epsilon
@@ -15,6 +16,115 @@ from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.privacy.units import MOST
+
+
+@dataclass(frozen=True)
+class People:
+    """Whose the rows are, and in which order they come.
+
+    Attributes:
+        column: The column that says whose a row is. No more than ``max_rows`` rows of a person are
+            read, so that the promise holds for all of a person's rows. It needs
+            ``adjacency="add_remove"`` and is not modelled. ``None`` takes it for granted that
+            nobody has more rows.
+        max_rows: The largest number of rows that one person may have.
+        weighed: Whether each row of a person counts as 1 / the number of those that are read, in
+            place of 1, so that shares are of people, and the noise is that of one row for any
+            ``max_rows``.
+        sequence_index: The column of dates or numbers, of a declared range, by which the rows of a
+            person are in order. Each row is then told how long ago the row before was and how many
+            rows the person has, and rows are sampled person by person, in order.
+        previous: Columns of which each row is told what the row before had, the most telling first.
+        context_columns: Columns in which all rows of a person have the same.
+
+    Raises:
+        ValueError: For what contradicts itself.
+
+    >>> People("patient", max_rows=4).max_rows
+    4
+    """
+
+    column: str | None = None
+    max_rows: int = 1
+    _: KW_ONLY
+    weighed: bool = False
+    sequence_index: str | None = None
+    previous: Sequence[str] | str = ()
+    context_columns: Sequence[str] | str = ()
+
+    def __post_init__(self) -> None:
+        checked: Mapping[str, Any] = {
+            "max_rows": check_count("max_rows", self.max_rows),
+            "weighed": check_flag("weighed", self.weighed),
+            "previous": check_names("previous", self.previous),
+            "context_columns": check_names("context_columns", self.context_columns),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        reason = next(self._contradictions(), None)
+        if reason is not None:
+            raise ValueError(f"People: {reason}")
+
+    def _contradictions(self) -> Iterator[str]:
+        for name in ("column", "sequence_index"):
+            if not isinstance(getattr(self, name), str | None):
+                yield f"{name} must be the name of a column, got {getattr(self, name)!r}."
+        if self.weighed and self.column is None:
+            yield (
+                "weighed=True needs the column that says whose a row is: without it nobody knows "
+                "how many rows a person has, and no row can count as 1 / their number."
+            )
+        if self.weighed and self.max_rows > MOST:
+            yield (
+                f"weighed=True takes max_rows of at most {MOST}, got {self.max_rows!r}. All rows "
+                "of a person count as one: choose fewer."
+            )
+        if self.sequence_index is None:
+            named = [name for name in ("previous", "context_columns") if getattr(self, name)]
+            if named:
+                yield f"{' and '.join(named)} need sequence_index, the order of the rows."
+            return
+        if self.column is None:
+            yield "sequence_index needs the column that says whose rows are in order."
+        if self.max_rows < 2:
+            yield "sequence_index needs max_rows of at least 2: of one row there is none before."
+        if self.weighed:
+            yield (
+                "weighed=True and sequence_index cannot go together: persons are sampled from how "
+                "their rows follow each other, of which each counts as one. Leave one of them out."
+            )
+        twice = sorted({*self.previous} & {*self.context_columns})
+        if twice:
+            yield (
+                f"previous and context_columns both name {twice!r}: what is constant for a person "
+                "is the same in the row before. Name it in context_columns alone."
+            )
+        if self.sequence_index in (*self.previous, *self.context_columns):
+            yield (
+                f"previous and context_columns must not name {self.sequence_index!r}, by which "
+                "rows are in order: a row is told how long ago the row before was."
+            )
+
+    @property
+    def limit(self) -> tuple[str, int, bool] | None:
+        """The column, how many rows of each person are read, and whether they are weighed.
+
+        ``None`` where all rows are read.
+        """
+        return None if self.column is None else (self.column, self.max_rows, self.weighed)
+
+    @property
+    def visits(self) -> Visits | None:
+        """The order of a person's rows, if they have one."""
+        if self.column is None or self.sequence_index is None:
+            return None
+        return Visits(
+            person=self.column,
+            most=self.max_rows,
+            by=self.sequence_index,
+            previous=tuple(self.previous),
+            context_columns=tuple(self.context_columns),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,10 +135,7 @@ class Settings:
         epsilon: What the fit may spend, at ``delta``.
         delta: Choose it well below 1 / (number of rows).
         adjacency: Which tables are neighbors: ``replace_one`` or ``add_remove``.
-        rows_per_person: How many rows one person may have.
-        person_column: The column that says whose a row is, if no more of a person's rows are to be
-            read; ``None`` takes it for granted that there are no more.
-        weigh_people: Whether each row of a person counts as 1 / the number of those that are read.
+        people: Whose the rows are.
         discovery_share: Part of the budget for what is not declared.
         method: What is asked, and what makes a model of the answers.
         seed: Of an engine that is named and of the rows, never of the noise.
@@ -38,55 +145,33 @@ class Settings:
     method: Method
     delta: float = 1e-5
     adjacency: Adjacency = Adjacency.REPLACE_ONE
-    rows_per_person: int = 1
+    people: People = People()
     discovery_share: float = 0.2
     seed: int = 0
-    person_column: str | None = None
-    weigh_people: bool = False
 
     def __post_init__(self) -> None:
         checked: Mapping[str, Any] = {
             "epsilon": check_epsilon(self.epsilon),
             "delta": check_delta(self.delta),
             "adjacency": Adjacency.parse(self.adjacency),
-            "rows_per_person": check_count("rows_per_person", self.rows_per_person),
+            "people": check_people(self.people),
             "discovery_share": check_share("discovery_share", self.discovery_share),
             "seed": check_count("seed", self.seed, least=0),
-            "weigh_people": check_flag("weigh_people", self.weigh_people),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        if self.person_column is not None and self.adjacency is not Adjacency.ADD_REMOVE:
+        if self.people.column is not None and self.adjacency is not Adjacency.ADD_REMOVE:
             raise ValueError(
-                "person_column needs adjacency='add_remove': who is another person may have "
-                "another number of rows, so that their number cannot be public."
-            )
-        if self.weigh_people and self.person_column is None:
-            raise ValueError(
-                "weigh_people needs person_column: without it nobody knows how many rows a person "
-                "has, and no row can count as 1 / their number."
-            )
-        if self.weigh_people and self.rows_per_person > MOST:
-            raise ValueError(
-                f"weigh_people takes a rows_per_person of at most {MOST}, got "
-                f"{self.rows_per_person!r}. All rows of a person count as one: choose fewer."
+                f"people of the column {self.people.column!r} need adjacency='add_remove': who is "
+                "another person may have another number of rows, so that their number cannot be "
+                "public."
             )
         object.__setattr__(self, "method", method_of(self.method, seed=self.seed))
-        if self.weigh_people and not self.method.weighs_rows:
+        if self.people.weighed and not self.method.weighs_rows:
             raise ValueError(
-                "weigh_people does not go with private gradients: a sample has each row or has it "
-                "not, and none of them in part. Leave it out."
+                "weighed people do not go with private gradients: a sample has each row or has it "
+                "not, and none of them in part. Leave weighed=True out."
             )
-
-    @property
-    def people(self) -> tuple[str, int, bool] | None:
-        """The column that tells people apart, how many rows of each are read, if they are weighed.
-
-        ``None`` where all rows are read.
-        """
-        if self.person_column is None:
-            return None
-        return self.person_column, self.rows_per_person, self.weigh_people
 
     def objections(self, table: PrivateTable | EncodedTable) -> list[str]:
         """A sentence if the table has no rows, and that is public. Ask before anything is spent."""
@@ -107,27 +192,53 @@ class Settings:
             self.epsilon,
             self.delta,
             self.adjacency,
-            self.rows_per_person,
+            self.people.max_rows,
             reserved=reserved,
-            people=self.person_column,
-            weighed=self.weigh_people,
+            people=self.people.column,
+            weighed=self.people.weighed,
         )
 
     def require(self, books: PrivacyLedger) -> None:
         """Raises ``ValueError`` if they protect others than these books, of a fit that goes on."""
-        was = books.adjacency, books.rows_per_person, books.people, books.weighed
-        now = self.adjacency, self.rows_per_person, self.person_column, self.weigh_people
-        names = "adjacency", "rows_per_person", "person_column", "weigh_people"
+        was = books.adjacency.value, books.rows_per_person, books.people, books.weighed
+        own = self.people
+        now = self.adjacency.value, own.max_rows, own.column, own.weighed
+        names = "adjacency", "max_rows of people", "column of people", "weighed of people"
         changed = [
-            f"{name} was {getattr(before, 'value', before)!r} and is {getattr(own, 'value', own)!r}"
-            for name, before, own in zip(names, was, now, strict=True)
-            if before != own
+            f"{name} was {before!r} and is {after!r}"
+            for name, before, after in zip(names, was, now, strict=True)
+            if before != after
         ]
         if changed:
             raise ValueError(
                 f"{'; '.join(changed)}: the books of the fit that is to be gone on with say whom "
                 "it protects. Set it back, or fit anew."
             )
+
+
+def with_bins(method: Method | str, num_bins: int | None) -> Method:
+    """Returns the method, with this number of cells where one is named."""
+    found: Any = method_of(method)
+    return found if num_bins is None else replace(found, num_bins=num_bins)
+
+
+def check_people(people: People | None) -> People:
+    """The same people; ``None`` is one row of each. Raises ``ValueError`` for anything else."""
+    if not isinstance(people, People | None):
+        raise ValueError(
+            f"people must be a People, such as People('patient', max_rows=4), got {people!r}."
+        )
+    return People() if people is None else people
+
+
+def check_names(name: str, names: object) -> tuple[str, ...]:
+    """The names of columns as a tuple. Raises ``ValueError`` for anything else, and for doubles."""
+    found = (names,) if isinstance(names, str) else names
+    if not isinstance(found, list | tuple) or not all(isinstance(each, str) for each in found):
+        raise ValueError(f"{name} must name columns, got {names!r}.")
+    if len(set(found)) < len(found):
+        raise ValueError(f"{name} names a column twice: {list(found)!r}.")
+    return tuple(found)
 
 
 def check_flag(name: str, value: object) -> bool:

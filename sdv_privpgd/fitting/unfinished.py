@@ -114,8 +114,8 @@ class Unfinished:
         ):
             raise ValueError(
                 "The settings that give the noisy answers their meaning have changed since the fit "
-                "that is to be finished: public_domain, num_bins, enforce_rounding, constraints, "
-                "sequence_by, previous or per_person. Set them back, or fit anew."
+                "that is to be finished: public_domain, method, enforce_rounding, constraints or "
+                "people. Set them back, or fit anew."
             )
         if not (self.has_tables or with_data):
             raise ValueError(

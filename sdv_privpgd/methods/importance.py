@@ -1,7 +1,7 @@
 """Which attributes matter more than others to those who will use the rows. Public."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from numbers import Real
 from typing import Any
@@ -11,28 +11,27 @@ from sdv_privpgd.domain import Clique, Domain
 Importance = Mapping[str, float]
 """By attribute, how many times the budget of another pair a pair with it gets."""
 
+Target = str | Sequence[str] | Importance | None
+"""A column that is to be predicted, several, or importances by name."""
+
 TARGET = 6.0
 """The importance of a column that is to be predicted."""
 
 
-def importance_of(target: Any, importance: Importance | None) -> dict[str, float]:
-    """The importances that are meant by a column to predict, or several, and by factors.
+def importance_of(target: Target) -> dict[str, float]:
+    """The importances that are meant by a column to predict, by several, or by factors.
 
-    Raises ``ValueError`` for what is neither, and for a column that is named as both.
+    Raises ``ValueError`` for anything else.
     """
-    if target is None:
-        targets = []
-    elif isinstance(target, str):
-        targets = [target]
-    elif isinstance(target, list | tuple) and all(isinstance(name, str) for name in target):
-        targets = list(target)
-    else:
-        raise ValueError(f"target must be the name of a column or a list of names, got {target!r}.")
-    given = checked_importance(importance)
-    twice = [name for name in targets if name in given]
-    if twice:
-        raise ValueError(f"The columns {twice!r} are both in target and in importance: name one.")
-    return given | dict.fromkeys(targets, TARGET)
+    if target is None or isinstance(target, Mapping):
+        return checked_importance(target)
+    names = [target] if isinstance(target, str) else target
+    if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
+        return dict.fromkeys(names, TARGET)
+    raise ValueError(
+        "target must be the name of a column, a list of names, or a dictionary from names to "
+        f"factors, got {target!r}."
+    )
 
 
 def weighed(method: Any, importance: Importance) -> Any:
@@ -42,11 +41,10 @@ def weighed(method: Any, importance: Importance) -> Any:
     held = getattr(method, "importance", None)
     if held is None or not is_dataclass(method):
         raise ValueError(
-            f"{type(method).__name__} asks the same of all columns: it takes neither target nor "
-            "importance."
+            f"{type(method).__name__} asks the same of all columns: it takes no target."
         )
     if held:
-        raise ValueError("Give target and importance to the fit or to the method alone.")
+        raise ValueError("Give target to the fit, or importance to the method, and not both.")
     return replace(method, importance=importance)  # pyright: ignore[reportArgumentType]
 
 
@@ -59,13 +57,13 @@ def checked_importance(importance: Importance | None) -> dict[str, float]:
     """The importances as floats. Raises ``ValueError`` unless each is a number of at least 1."""
     if not isinstance(importance, Mapping | None):
         raise ValueError(
-            f"importance must map columns to numbers of at least 1, got {importance!r}."
+            f"target and importance map columns to numbers of at least 1, got {importance!r}."
         )
     found = {}
     for name, factor in (importance or {}).items():
         if isinstance(factor, bool) or not isinstance(factor, Real) or not 1 <= factor < math.inf:
             raise ValueError(
-                f"importance of {name!r} must be a number of at least 1, got {factor!r}."
+                f"The importance of {name!r} must be a number of at least 1, got {factor!r}."
             )
         found[str(name)] = float(factor)
     return found

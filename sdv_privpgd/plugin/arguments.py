@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sdv.errors import SynthesizerInputError
 from sdv.metadata import Metadata
 from sdv.single_table.base import SYNTHESIZER_LOGGER
 
-from sdv_privpgd.fitting.settings import check_count
+from sdv_privpgd.fitting.settings import People, check_count
 from sdv_privpgd.sampling.conditions import ANYTHING, is_wanted
 
 _SDV_S_TRIES = 100
@@ -34,8 +35,7 @@ def public_copy(metadata: Metadata, *, keep_ranges: bool) -> Metadata:
     """A copy of one table's metadata, without what detection reads off the values unless asked.
 
     Raises:
-        SynthesizerInputError: For several tables and for sequences, whose unit of privacy is not
-            a row.
+        SynthesizerInputError: For several tables, whose unit of privacy is not a row.
     """
     if not isinstance(metadata, Metadata):
         raise SynthesizerInputError(
@@ -48,20 +48,43 @@ def public_copy(metadata: Metadata, *, keep_ranges: bool) -> Metadata:
             "one privacy budget over all of them."
         )
     facts = deepcopy(metadata.to_dict())
-    for name, table in facts.get("tables", {}).items():
-        sequential = [key for key in ("sequence_key", "sequence_index") if table.get(key)]
-        if sequential:
-            raise SynthesizerInputError(
-                f"Table {name!r} has a {' and a '.join(sequential)}: a person is a sequence of "
-                "rows, which a guarantee for single rows does not protect. Remove it, and say "
-                "whose rows are and how they are in order with person_column, rows_per_person and "
-                "sequence_by."
-            )
+    for table in facts.get("tables", {}).values():
         if not keep_ranges:
             for column in table["columns"].values():
                 for key in RANGE_KEYS:
                     column.pop(key, None)
     return Metadata.load_from_dict(facts)
+
+
+def with_sequences(metadata: Any, people: People) -> tuple[Any, People]:
+    """The metadata without its sequences, and people with what it says of them.
+
+    Raises:
+        SynthesizerInputError: Where nobody says how many rows of a sequence are protected.
+        ValueError: For people of another column, or in another order.
+    """
+    if not isinstance(metadata, Metadata):
+        return metadata, people
+    facts, kinds = metadata.to_dict(), ("sequence_key", "sequence_index")
+    said = {}
+    for table in facts.get("tables", {}).values():
+        said |= {kind: table.pop(kind) for kind in kinds if table.get(kind)}
+    if not said:
+        return metadata, people
+    if people == People():
+        raise SynthesizerInputError(
+            f"The metadata has a {' and a '.join(said)}: a person is a sequence of rows, which a "
+            "guarantee for single rows does not protect. Say how many rows one person may have: "
+            "people=People(max_rows=...), with adjacency='add_remove'."
+        )
+    own = {"column": said.get("sequence_key"), "sequence_index": said.get("sequence_index")}
+    for name, value in own.items():
+        if value is not None and getattr(people, name) not in (None, value):
+            raise SynthesizerInputError(
+                f"people has {name}={getattr(people, name)!r}, and the metadata says {value!r}."
+            )
+    told = {name: value for name, value in own.items() if value is not None}
+    return Metadata.load_from_dict(facts), replace(people, **told)
 
 
 def column_names(table: pd.DataFrame) -> list[str]:
@@ -94,7 +117,7 @@ def refuse_several_tables(synthesizer: str, arguments: Collection[str]) -> None:
             f"{synthesizer} cannot work inside a synthesizer of several tables, which makes one "
             "for each table and each parent's rows: they would need one privacy budget over all "
             "of them. Synthesize one table, with epsilon=..., and if its rows are joined from "
-            "several, with rows_per_person."
+            "several, with people=People(...)."
         )
 
 

@@ -18,19 +18,23 @@ from sdv.errors import SynthesizerInputError, VersionError
 from sdv.metadata import Metadata
 
 from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.columns.vocabulary import modelled
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.drafting.template import named_by_text
 from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import FittedTable
-from sdv_privpgd.fitting.settings import Settings, check_count, check_flag
-from sdv_privpgd.methods.importance import importance_of, weighed
+from sdv_privpgd.fitting.settings import People, Settings, check_count, check_flag, check_people
+from sdv_privpgd.methods.importance import Target, importance_of, weighed
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.names import method_of
 from sdv_privpgd.plugin.answers import AnsweredQuestions
-from sdv_privpgd.plugin.arguments import public_copy, python_s, refuse_several_tables
+from sdv_privpgd.plugin.arguments import (
+    public_copy,
+    python_s,
+    refuse_several_tables,
+    with_sequences,
+)
 from sdv_privpgd.plugin.auditing import AuditedFit
 from sdv_privpgd.plugin.constrained import ConstrainedRows
 from sdv_privpgd.plugin.constraints import SdvConstraints
@@ -43,7 +47,7 @@ from sdv_privpgd.report.noise_advice import on_large_delta
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
 
-_STATE_VERSION = 10
+_STATE_VERSION = 11
 
 
 class PrivateSynthesizer(
@@ -58,8 +62,8 @@ class PrivateSynthesizer(
     """Differentially private synthetic rows of one table, by a method.
 
     Everything that the fitted object exposes (samples, attributes, files, messages) is
-    (epsilon, delta)-differentially private for one row, or for the ``rows_per_person`` rows of
-    one person, with exact accounting in Gaussian differential privacy. A subclass names the
+    (epsilon, delta)-differentially private for one row, or for the rows of one of the
+    ``people``, with exact accounting in Gaussian differential privacy. A subclass names the
     method that it has unless told otherwise.
 
     Its arguments are described at ``PrivPGDSynthesizer``.
@@ -91,41 +95,27 @@ class PrivateSynthesizer(
         delta: float = 1e-5,
         *,
         adjacency: str = "replace_one",
-        rows_per_person: int = 1,
-        person_column: str | None = None,
-        weigh_people: bool = False,
+        people: People | None = None,
         public_domain: Mapping[str, Mapping] | None = None,
         public_metadata: bool = False,
         discovery_share: float = 0.2,
-        num_bins: int | None = None,
         method: Method | str | None = None,
-        target: str | Sequence[str] | None = None,
-        importance: Mapping[str, float] | None = None,
+        target: Target = None,
         seed: int = 0,
         verbose: bool = False,
         enforce_min_max_values: bool = True,
         enforce_rounding: bool = True,
         locales: Sequence[str] | str | None = None,
-        sequence_by: str | None = None,
-        previous: Sequence[str] | str = (),
-        per_person: Sequence[str] | str = (),
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.adjacency = adjacency
-        self.rows_per_person = rows_per_person
-        self.person_column = person_column
-        self.sequence_by = sequence_by
-        self.previous = previous
-        self.per_person = per_person
-        self.weigh_people = weigh_people
+        metadata, self.people = with_sequences(metadata, check_people(people))
         self.public_domain = deepcopy(public_domain)
         self.public_metadata = public_metadata
         self.discovery_share = discovery_share
-        self.num_bins = num_bins
         self.method = self._usual_method if method is None else method
         self.target = target
-        self.importance = importance
         self.seed = seed
         self.verbose = verbose
         super().__init__(
@@ -161,12 +151,10 @@ class PrivateSynthesizer(
                 "enforce_min_max_values=False has no meaning here: values never leave the range "
                 "that is declared or found. Declare a wider one with public_domain."
             )
-        if self.num_bins is not None:
-            self.num_bins = check_count("num_bins", self.num_bins)
         self.seed = check_count("seed", self.seed, least=0)
         self.public_domain = named_by_text(self.public_domain)
         settings = self._settings()
-        for name in ("epsilon", "delta", "rows_per_person", "weigh_people", "discovery_share"):
+        for name in ("epsilon", "delta", "people", "discovery_share"):
             setattr(self, name, getattr(settings, name))
         self.adjacency = settings.adjacency.value
         self._description().require_order()
@@ -176,38 +164,28 @@ class PrivateSynthesizer(
             epsilon=self.epsilon,
             delta=self.delta,
             adjacency=self.adjacency,  # pyright: ignore[reportArgumentType]  (it is parsed)
-            rows_per_person=self.rows_per_person,
-            person_column=self.person_column,
-            weigh_people=self.weigh_people,
+            people=self.people,
             discovery_share=self.discovery_share,
             seed=self.seed,
-            method=weighed(
-                method_of(self.method, seed=self.seed), importance_of(self.target, self.importance)
-            ),
+            method=weighed(method_of(self.method, seed=self.seed), importance_of(self.target)),
         )
 
     def _description(self) -> Description:
-        fitted = self._model_of_table
+        fitted, settings = self._model_of_table, self._settings()
         keys = self._get_table_metadata()._get_primary_and_alternate_keys()
         return Description(
             columns=deepcopy(dict(self._described)),
             keys=tuple(keys),
             public_domain={} if self.public_domain is None else deepcopy(self.public_domain),
             constraints=SdvConstraints(tuple(self._reject_sampling_constraints)),
-            num_bins=self._settings().method.num_bins if self.num_bins is None else self.num_bins,
+            num_bins=settings.method.num_bins,
             discovers=bool(self.discovery_share),
             enforce_rounding=self.enforce_rounding,
             kept=frozenset(self._kept_columns()),
             dtypes=self._dtypes,
             discovered={} if fitted is None else fitted.description.discovered,
             shapes={} if fitted is None else fitted.description.shapes,
-            visits=Visits.asked(
-                self.person_column,
-                self.rows_per_person,
-                self.sequence_by,
-                self.previous,
-                self.per_person,
-            ),
+            visits=settings.people.visits,
         )
 
     def _kept_columns(self) -> Collection[str]:

@@ -69,7 +69,7 @@ class FitsOfTables(FittedState):
                 table,
                 self._described,
                 description.facts,
-                people=self._settings().people,
+                people=self._settings().people.limit,
                 visits=description.ordered,
             )
         except UnknownKindError as error:
@@ -225,13 +225,13 @@ class FitsOfTables(FittedState):
     def fit_processed_data(self, processed_data) -> None:
         """Fits to what ``preprocess`` gave. Spends ``epsilon`` at ``delta``, anew at each call.
 
-        Raises ``SynthesizerInputError`` with a ``person_column``: codes do not say whose a row is.
+        Raises ``SynthesizerInputError`` for ``people`` with a column: codes say nothing of them.
         """
         settings, _ = self._questions()
-        if settings.people is not None:
+        if settings.people.limit is not None:
             raise SynthesizerInputError(
-                "person_column needs the table itself: codes do not say whose a row is, so that "
-                "no bound on a person's rows could be kept. Call fit."
+                "People with a column need the table itself: codes do not say whose a row is, so "
+                "that no bound on a person's rows could be kept. Call fit."
             )
         description, fitted = self._description(), self._model_of_table
         names = (self._gives_frames, self._original_columns)

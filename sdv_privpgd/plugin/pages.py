@@ -1,12 +1,12 @@
 """What people look at after a fit: the page, the comparison, the books, what is worth a word."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from sdv_privpgd.columns.facts import without_domain
+from sdv_privpgd.methods.importance import Target
 from sdv_privpgd.plugin.arguments import column_names
 from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.report.page import Report
@@ -21,7 +21,7 @@ class ShownFit(FittedState):
     """What a fit shows of itself. Public, but for ``evaluate``."""
 
     adjacency: str
-    target: str | Sequence[str] | None
+    target: Target
 
     def report(self, path: str | Path | None = None) -> Report:
         """What was spent, and how well the rows fit the noisy answers. Public.

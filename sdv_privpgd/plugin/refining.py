@@ -25,8 +25,8 @@ class RefinedFits(FitsOfTables):
         if now.attributes != fitted.schema or now.visits != fitted.description.visits:
             raise ValueError(
                 "The settings that give the noisy answers their meaning have changed since the "
-                "fit that is to be refined: public_domain, num_bins, enforce_rounding, "
-                "constraints, sequence_by, previous or per_person. Set them back, or fit anew."
+                "fit that is to be refined: public_domain, method, enforce_rounding, constraints "
+                "or people. Set them back, or fit anew."
             )
         table = self._open(data)
         try:

@@ -13,8 +13,8 @@ class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):
     """Differentially private synthetic rows of one table, by particle gradient descent.
 
     Everything that the fitted object exposes (samples, attributes, files, messages) is
-    (epsilon, delta)-differentially private for one row, or for the ``rows_per_person`` rows of
-    one person. The method is PrivPGD (Donhauser et al. 2024) with exact Gaussian accounting.
+    (epsilon, delta)-differentially private for one row, or for the rows of one of the
+    ``people``. The method is PrivPGD (Donhauser et al. 2024) with exact Gaussian accounting.
 
     Args:
         metadata: SDV metadata of one table. Column names, sdtypes, keys and datetime formats are
@@ -25,19 +25,10 @@ class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):
         delta: Strictly between 0 and 1; choose it well below 1 / (number of rows).
         adjacency: ``'replace_one'``: one row's values may change, the number of rows is public.
             ``'add_remove'``: the number of rows is private, too, and takes 1 % of the budget.
-        rows_per_person: The largest number of rows that one person may have.
-        person_column: The column of ids that says whose a row is. With it no more than
-            ``rows_per_person`` rows of a person are read, so that the promise holds for all rows of
-            a person. It needs ``adjacency="add_remove"``; its ids are made anew.
-        sequence_by: The column of dates or numbers, of a declared range, by which the rows of a
-            person are in order. Each row is then told how long ago the row before was, and how many
-            rows the person has, and rows are sampled person by person, in order. It needs
-            ``person_column`` and at least 2 ``rows_per_person``: so many that follow each other.
-        previous: The columns of which each row is told what the row before had.
-        per_person: The columns in which all rows of a person have the same.
-        weigh_people: Whether each row of a person counts as 1 / the number of those that are read,
-            in place of 1, so that shares are of people, and the noise is that of one row for any
-            ``rows_per_person``. It needs ``person_column``, and no ``sequence_by``.
+        people: Whose the rows are: ``People("patient", max_rows=4)`` reads no more than so many
+            rows of a person, and protects all of them; its ids are made anew. By default each
+            person has one row. A ``sequence_key`` and a ``sequence_index`` of the metadata are its
+            ``column`` and its ``sequence_index``.
         public_domain: ``{column: {...}}`` with ``range_min`` and ``range_max`` (numerical,
             datetime) or ``range_values`` (categorical, ordinal), and optionally
             ``range_is_nullable``, ``decimal_places``, ``datetime_format``, ``num_bins``,
@@ -59,23 +50,18 @@ class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):
             lower errors than 0.05 on five of ten real tables, and equal ones within noise on the
             other five; at epsilon 0.2 a share of 0.3 was lower still on those five. Where all
             ranges are declared, the share made no difference beyond noise.
-        num_bins: Cells of a numerical or datetime column: of about equally many rows, and of equal
-            width where nothing is looked into. By default 32 where nothing is looked into, and
-            else 16 to 32, as many as the noise can pay for: a public rule of rows, columns and
-            budget. Fewer cells have less noise; values inside a cell follow a finer grid.
         method: What is measured, and what makes rows of the answers: ``'privpgd'`` (all pairs, some
             of them twice, triples over a few groups of values each, and where the noise is large
             all columns alone), ``'independent'`` (each column alone), ``'mst'``, ``'aim'``,
             ``'mwem'``, ``'privsyn'``, ``'privmrf'``, ``'rap'``, ``'rap++'``, ``'gem'``,
             ``'private_gsd'``, ``'dp-merf'``, ``'dp-diffusion'`` or ``'dp-ctgan'``; one of them with
             another engine, such as ``'aim+particles'``; or an object of ``sdv_privpgd.methods``
-            with settings of its own, such as ``AIM(max_megabytes=20)`` or
+            with settings of its own, such as ``AIM(max_megabytes=20)``, ``PrivPGD(num_bins=20)`` or
             ``PrivPGD(engine=ParticleGradientDescent(num_particles=5_000))``. ``None`` is the
             class's own.
         target: The column that the rows are to predict, or a list of several. It is public. Pairs
-            of columns with it get more of the budget, others less.
-        importance: ``{column: factor}``: how many times the budget of another pair of columns a
-            pair with that one gets, in place of ``target``'s 6.
+            of columns with it get 6 times the budget of another pair, or as many times as a
+            dictionary says, such as ``{"income": 10}``; others get less.
         seed: Of what comes after the noisy answers, the sampled rows above all. The noise and
             the private choices come from the operating system and have no seed.
         verbose: Whether bars show how far a fit is, and the sampling of rows.

@@ -40,7 +40,7 @@ class AssignedTransformers(FittedState):
         raise SynthesizerInputError(
             f"{type(self).__name__} cannot work inside a synthesizer of several tables: the budget "
             "would be spent anew on the rows of each parent. Synthesize one table; if its rows are "
-            "joined from several, rows_per_person says how many one person may have."
+            "joined from several, people=People(max_rows=...) says how many one person may have."
         )
 
     def update_transformers(self, column_name_to_transformer, table_name=None) -> None:

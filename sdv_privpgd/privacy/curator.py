@@ -405,7 +405,7 @@ class Curator:
         if ledger.units > 1 or self._dataset.in_one_pass:
             raise ValueError(
                 "Gradients are not summed over people that are weighed, nor on a cluster: leave "
-                "out weigh_people, or choose a method that counts, such as 'privpgd'."
+                "out weighed=True, or choose a method that counts, such as 'privpgd'."
             )
         squares = {
             adjacency: ledger.rows_counted**2 * query.l2_sensitivity_squared(adjacency)

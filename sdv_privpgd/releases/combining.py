@@ -161,15 +161,14 @@ def _require_alike(measured: Sequence[Measured]) -> None:
         if ours != theirs:
             raise ValueError(
                 f"{first.holder!r} has told rows of the row before by {ours}, and {other.holder!r} "
-                f"by {theirs}. Let both measure with the same sequence_by, previous, per_person "
-                "and rows_per_person."
+                f"by {theirs}. Let both measure with the same People."
             )
         _require_same_columns(first, other)
         if other.ledger.weighed is not first.ledger.weighed:
             weighs, counts = (first, other) if first.ledger.weighed else (other, first)
             raise ValueError(
-                f"{weighs.holder!r} has counted people (weigh_people) and {counts.holder!r} rows: "
-                "they cannot be added up. Let all holders measure with the same weigh_people."
+                f"{weighs.holder!r} has counted people (weighed=True) and {counts.holder!r} rows: "
+                "they cannot be added up. Let all holders measure with the same People."
             )
     for digest, times in Counter(each.digest for each in measured).items():
         named = [each.holder for each in measured if each.digest == digest]
@@ -205,7 +204,7 @@ def _require_same_columns(first: Measured, other: Measured) -> None:
 def _order(measured: Measured) -> dict | None:
     """The order of rows, but for what the column of people is called."""
     visits = measured.visits
-    return None if visits is None else {**order_facts(visits), "person_column": None}
+    return None if visits is None else {**order_facts(visits), "column": None}
 
 
 def _columns(schema: Schema) -> dict:

@@ -17,8 +17,9 @@ from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.halting import CAN_GO_ON, MisfitError
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.refining import gone
-from sdv_privpgd.fitting.settings import Settings
+from sdv_privpgd.fitting.settings import People, Settings
 from sdv_privpgd.fitting.unfinished import Unfinished, note_on
+from sdv_privpgd.methods.importance import Target
 from sdv_privpgd.methods.method import EngineMethod, Method
 from sdv_privpgd.methods.names import method_of
 from sdv_privpgd.methods.privpgd import PrivPGD
@@ -45,25 +46,18 @@ def measure(
     *,
     holder: str,
     adjacency: str = "replace_one",
-    rows_per_person: int = 1,
-    person_column: str | None = None,
-    weigh_people: bool = False,
-    num_bins: int | None = None,
+    people: People | None = None,
     method: Method | str = "privpgd",
-    target: str | Sequence[str] | None = None,
-    importance: Mapping[str, float] | None = None,
-    sequence_by: str | None = None,
-    previous: Sequence[str] | str = (),
-    per_person: Sequence[str] | str = (),
+    target: Target = None,
     progress: Progress = silent,
 ) -> Measured:
     """Noisy tables of one holder's private table, to be handed over and combined with others'.
 
     Privacy: what is returned, or raised, is (epsilon, delta)-differentially private for one row of
-    this table, or for the ``rows_per_person`` rows of one person. No row leaves, and what others
+    this table, or for the rows of one of the ``people``. No row leaves, and what others
     do with the release costs nothing more.
 
-    All holders must declare the same columns, in the same order, and use the same ``num_bins``,
+    All holders must declare the same columns, in the same order, and use the same
     ``adjacency`` and method: what one has measured and another has not cannot be added up.
 
     Args:
@@ -74,19 +68,11 @@ def measure(
         delta: Choose it well below 1 / (number of rows).
         holder: Whose table it is: a public name that no other holder has.
         adjacency: ``"replace_one"``, where the number of rows is public, or ``"add_remove"``.
-        rows_per_person: The largest number of rows that one person may have.
-        person_column: The column that says whose a row is, as ``fit_table`` takes it.
-        weigh_people: Whether each row of a person counts as 1 / their number, as ``fit_table``
-            takes it.
-        num_bins: Cells of a column of numbers or dates that does not name its own; 32 by default.
+        people: Whose the rows are, as ``fit_table`` takes it. An order of rows must be the same for
+            all holders, and is part of the release.
         method: What is asked, as ``fit_table`` takes it. ``"privpgd"`` asks for no triples here:
             their groups would be each holder's own.
         target: The column that the rows are to predict, or several, the same for all holders.
-        importance: As ``fit_table`` takes it.
-        sequence_by: The order of a person's rows, as ``fit_table`` takes it, the same for all
-            holders. It is part of the release.
-        previous: The same.
-        per_person: The same.
         progress: Told of the steps.
 
     Raises:
@@ -118,16 +104,9 @@ def measure(
         delta,
         holder=holder,
         adjacency=adjacency,
-        rows_per_person=rows_per_person,
-        person_column=person_column,
-        weigh_people=weigh_people,
-        num_bins=num_bins,
+        people=people,
         method=method,
         target=target,
-        importance=importance,
-        sequence_by=sequence_by,
-        previous=previous,
-        per_person=per_person,
     )
     for sentence in [*on_large_delta(measuring.ledger.delta), *days_in(columns, measuring.private)]:
         warnings.warn(sentence, stacklevel=2)
@@ -216,17 +195,14 @@ def prepared(
     delta: float = 1e-5,
     *,
     holder: str,
-    num_bins: int | None = None,
     method: Method | str = "privpgd",
     **settings: Any,
 ) -> Measuring:
     """What ``measure`` does before a row is read: all is checked, and nothing is spent."""
     if not isinstance(holder, str) or not holder.strip():
         raise ValueError(f"holder must name whose table it is, got {holder!r}.")
-    plan, description, words = questions(
-        columns, epsilon, delta, num_bins=num_bins, method=method, **settings
-    )
-    private = opened(table, description, plan.people, plan.objections)
+    plan, description, words = questions(columns, epsilon, delta, method=method, **settings)
+    private = opened(table, description, plan.people.limit, plan.objections)
     fit = Fit(plan, description, doubts={})
     return Measuring(holder=holder.strip(), columns=words, fit=fit, private=private)
 
@@ -245,12 +221,13 @@ def questions(
     epsilon: float,
     delta: float = 1e-5,
     *,
-    num_bins: int | None = None,
     method: Method | str = "privpgd",
     **settings: Any,
 ) -> tuple[Settings, Description, Mapping[str, Mapping]]:
     """Returns what ``measure`` would ask, and the columns in words that files can hold. Public."""
-    own = method_of(PrivPGD(triples=Fraction(0)) if method == "privpgd" else method)
+    own = method_of(method)
+    if isinstance(own, PrivPGD):
+        own = replace(own, triples=Fraction(0))
     if own.needs_table:
         raise ValueError(
             f"{type(own).__name__} is for a table of its own: {own.needs_table}, and a release "
@@ -258,11 +235,11 @@ def questions(
         )
     if isinstance(own, EngineMethod):
         own = replace(own, engine=Unchosen())
-    asks: dict[str, Any] = {"num_bins": num_bins, "method": own, **settings}
+    asks: dict[str, Any] = {"method": own, **settings}
     plan, whole = asked(columns, epsilon, delta, **asks)
     words = plain_words(columns)
     try:
-        description = described(words, num_bins, whole.visits)
+        description = described(words, whole.num_bins, whole.visits)
     except PublicDomainError as error:
         raise PublicDomainError(f"{error} {_WHY}") from None
     if not description.modelled:

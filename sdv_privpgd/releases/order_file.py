@@ -4,37 +4,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from sdv_privpgd.columns.visits import Visits
+from sdv_privpgd.fitting.settings import People
 
 
 def order_facts(visits: Visits) -> dict[str, Any]:
-    """What a file says of an order."""
+    """What a file says of an order, as ``People`` takes it."""
     return {
-        "person_column": visits.person,
-        "rows_per_person": visits.most,
-        "sequence_by": visits.by,
+        "column": visits.person,
+        "max_rows": visits.most,
+        "sequence_index": visits.by,
         "previous": list(visits.previous),
-        "per_person": list(visits.per_person),
+        "context_columns": list(visits.context_columns),
     }
 
 
 def order_of(facts: Any) -> Visits:
     """The order that a file says. Raises ``ValueError`` for anything else."""
-    names = ("person_column", "sequence_by")
-    lists = ("previous", "per_person")
-    if (
-        not isinstance(facts, Mapping)
-        or not all(isinstance(facts.get(name), str) for name in names)
-        or not all(isinstance(facts.get(name), list) for name in lists)
-        or type(facts.get("rows_per_person")) is not int
-    ):
-        raise ValueError(
-            f"its order needs {' and '.join(names)} as text, rows_per_person, and lists of "
-            f"{' and '.join(lists)}."
-        )
-    return Visits(
-        person=facts["person_column"],
-        most=facts["rows_per_person"],
-        by=facts["sequence_by"],
-        previous=tuple(facts["previous"]),
-        per_person=tuple(facts["per_person"]),
-    )
+    names = ("column", "max_rows", "sequence_index", "previous", "context_columns")
+    if not isinstance(facts, Mapping) or set(facts) != set(names):
+        raise ValueError(f"its order needs {list(names)!r} and nothing else.")
+    visits = People(**facts).visits
+    if visits is None:
+        raise ValueError("its order names no column of people, or none that puts rows in order.")
+    return visits

@@ -6,8 +6,8 @@
 - ``holder``, ``date``, ``program`` and ``strategy``, as text, and ``num_bins``;
 - ``columns``: what is declared of each column, in order, in SDV's words with its ``sdtype``. The
   codes of the tables follow from it: the cells of a column in order, and missing last;
-- ``order``, if a person's rows are in one: ``person_column``, ``rows_per_person``, ``sequence_by``,
-  ``previous`` and ``per_person``, as ``measure`` takes them. The columns that it adds come last;
+- ``order``, if a person's rows are in one: ``column``, ``max_rows``, ``sequence_index``,
+  ``previous`` and ``context_columns``, as ``People`` takes them. The columns it adds come last;
 - ``ledger``: every charge, as ``PrivacyLedger.to_json`` writes it;
 - ``answers``: for each what it ``asks`` (the number of rows, a table of counts over ``columns``, or
   such a table over ``groups`` of codes), the ``stddev`` of the noise in each number, and the name

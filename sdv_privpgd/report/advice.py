@@ -50,7 +50,8 @@ NATURAL_ENDS = (-1, 0, 1)
 
 _OF_IDS = (
     " If each row has another value, it is an id: leave it out, or give it the sdtype id. If it "
-    "says whose a row is, and people have several rows, name it as person_column."
+    "says whose a row is, and people have several rows, name it: "
+    "people=People(column, max_rows=...)."
 )
 
 _NAMED = 3

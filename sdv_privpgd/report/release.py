@@ -123,8 +123,8 @@ def on_visits(visits: Visits) -> list[str]:
         "The time between rows is counted in cells that grow with it: short times are told "
         "apart, and long ones are coarse; within a cell all times are as likely. A row "
         "whose time is missing comes last, with no time between.",
-        f"Other columns than {[visits.by, *visits.previous, *visits.per_person]!r} know nothing of "
-        "the row before, and may jump from row to row.",
+        f"Other columns than {[visits.by, *visits.previous, *visits.context_columns]!r} know "
+        "nothing of the row before, and may jump from row to row.",
     ]
 
 

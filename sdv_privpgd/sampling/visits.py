@@ -37,11 +37,11 @@ class VisitSampler:
 
     First rows are those rows of the model that have none before them. Each row that follows is a
     row of the model which has one before it, and of which the model says that the row before had
-    what it has here: the same codes in the ``previous`` columns, the same person (``per_person``
-    and the number of rows), and about the same time. Where fewer than ten rows agree, the time is
-    given up, then the number of rows, then the other columns from the last one on. The values of
-    the person are those of the first row; a row's time is that of the row before, and the time
-    since, up to the end of the declared range.
+    what it has here: the same codes in the ``previous`` columns, the same person
+    (``context_columns`` and the number of rows), and about the same time. Where fewer
+    than ten rows agree, the time is given up, then the number of rows, then the other columns from
+    the last one on. The values of the person are those of the first row; a row's time is
+    that of the row before, and the time since, up to the end of the declared range.
 
     Args:
         rows: The rows of the model, one by one.
@@ -167,7 +167,7 @@ class VisitSampler:
     @property
     def _of_person(self) -> list[str]:
         """The columns that all rows of a person share."""
-        return [*self._visits.per_person, self._visits.number]
+        return [*self._visits.context_columns, self._visits.number]
 
     def _asked(self, last: _Made) -> np.ndarray:
         """What the next row's past has to be, shape (row, item), the most telling item first."""

@@ -93,7 +93,7 @@ def of_visits(
     _require_ids(source, visits.person)
     if isinstance(source, Cluster):
         raise SourceError(
-            "sequence_by puts rows in order on this machine, and rows of Spark stay on its "
+            "sequence_index puts rows in order on this machine, and rows of Spark stay on its "
             "workers: write them to Parquet files, and give their path."
         )
     return VisitsSource(_settled(source, [visits.person, *columns]), visits, clock)
@@ -105,7 +105,7 @@ def _require_ids(source: Source, person: str) -> None:
     if getattr(source.dtypes.get(person), "kind", "O") in "mM":
         raise SourceError(
             f"The column {person!r} has moments, which are no ids: a time zone would make two of "
-            "one. person_column takes text or whole numbers: convert it."
+            "one. The column of people takes text or whole numbers: convert it."
         )
 
 

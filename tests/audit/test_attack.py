@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sdv_privpgd import Categorical, audit_fit
+from sdv_privpgd import Categorical, People, audit_fit
 from sdv_privpgd.audit.attack import attacked
 from sdv_privpgd.audit.bounds import Attack
 from sdv_privpgd.audit.noise import moments
@@ -78,7 +78,7 @@ def test_the_moments_are_those_of_rounded_draws(stddev):
 @pytest.mark.parametrize("rows", [1, 3])
 def test_several_people_are_attacked_at_once_as_hard_as_one(adjacency, rows):
     settings, description = asked(
-        COLUMNS, 1.0, method="privpgd+pgm", adjacency=adjacency, rows_per_person=rows
+        COLUMNS, 1.0, method="privpgd+pgm", adjacency=adjacency, people=People(max_rows=rows)
     )
     attack = attacked(settings, description.attributes, runs=1_000)
     assert attack.people == (5 if adjacency == "replace_one" else 11)
@@ -88,7 +88,9 @@ def test_several_people_are_attacked_at_once_as_hard_as_one(adjacency, rows):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [{}, {"adjacency": "add_remove", "rows_per_person": 2}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"adjacency": "add_remove", "people": People(max_rows=2)}]
+)
 def test_ten_thousand_runs_come_within_a_tenth_of_the_claim(settings):
     """At epsilon 1."""
     facts = audit_fit(COLUMNS, epsilon=1.0, false_alarms=1e-7, **settings).to_dict()

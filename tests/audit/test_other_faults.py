@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from no_processes import NoProcesses
 
-from sdv_privpgd import Boolean, Categorical, Numerical, audit_fit, audit_measure
+from sdv_privpgd import Boolean, Categorical, Numerical, People, audit_fit, audit_measure
 from sdv_privpgd.audit import door
 from sdv_privpgd.audit.alone import alone_checks
 from sdv_privpgd.audit.checks import failed as failed_of
@@ -40,9 +40,9 @@ IN_ORDER = {
     "day": Numerical(0, 9, decimal_places=0),
 }
 ORDER = {
-    "adjacency": "add_remove", "person_column": "who", "rows_per_person": 3,
-    "sequence_by": "day", "previous": ["ward"],
-}  # fmt: skip
+    "adjacency": "add_remove",
+    "people": People("who", max_rows=3, sequence_index="day", previous=["ward"]),
+}
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def failed(columns=DECLARED, **settings):
 
 
 WEIGHED = {
-    "adjacency": "add_remove", "rows_per_person": 3, "person_column": "who", "weigh_people": True,
+    "adjacency": "add_remove", "people": People("who", max_rows=3, weighed=True),
 }  # fmt: skip
 
 
@@ -137,7 +137,7 @@ class TestDiscovery:
         threshold, delta = curating.threshold_for, curating.thresholded_delta
         plant(curating, "threshold_for", lambda s, d, k, rows, *more: threshold(s, d, k, 1, *more))
         plant(curating, "thresholded_delta", lambda s, t, k, rows, *more: delta(s, t, k, 1, *more))
-        assert "thresholds" in self.planted(rows_per_person=3)
+        assert "thresholds" in self.planted(people=People(max_rows=3))
 
     def test_a_ledger_that_takes_a_person_for_one_row(self, plant):
         real = PrivacyLedger.open.__func__
@@ -146,8 +146,8 @@ class TestDiscovery:
             return real(cls, epsilon, delta, adjacency, 1, **more)
 
         plant(PrivacyLedger, "open", classmethod(opened))
-        with pytest.raises(ValueError, match="rows_per_person was 1 and is 3"):
-            self.planted(rows_per_person=3)
+        with pytest.raises(ValueError, match="max_rows of people was 1 and is 3"):
+            self.planted(people=People(max_rows=3))
 
     def test_a_threshold_for_one_column_of_several(self, plant):
         threshold, delta = curating.threshold_for, curating.thresholded_delta

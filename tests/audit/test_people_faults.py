@@ -7,7 +7,15 @@ import pytest
 import sdv_tables
 from no_processes import NoProcesses
 
-from sdv_privpgd import Boolean, Categorical, MSTSynthesizer, Numerical, audit_fit, audit_measure
+from sdv_privpgd import (
+    Boolean,
+    Categorical,
+    MSTSynthesizer,
+    Numerical,
+    People,
+    audit_fit,
+    audit_measure,
+)
 from sdv_privpgd.audit import door
 from sdv_privpgd.privacy import boundary, weighing
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -18,8 +26,9 @@ from sdv_privpgd.sources.people import PeopleSource
 
 COLUMNS = {"ill": Boolean(), "ward": Categorical(["A", "B", "C"])}
 IN_ORDER = {**COLUMNS, "day": Numerical(0, 9, decimal_places=0)}
-ORDER = {"sequence_by": "day", "previous": ["ward"]}
-PEOPLE = {"adjacency": "add_remove", "person_column": "who", "rows_per_person": 2}
+PEOPLE = {"adjacency": "add_remove", "people": People("who", max_rows=2)}
+WEIGHED = {**PEOPLE, "people": People("who", max_rows=2, weighed=True)}
+ORDER = {"people": People("who", 2, sequence_index="day", previous=["ward"])}
 
 
 @pytest.fixture
@@ -35,18 +44,18 @@ def failed(columns=COLUMNS, **settings):
 
 
 @pytest.mark.parametrize(
-    "weigh_people", [pytest.param(False, marks=pytest.mark.slow), True], ids=["rows", "people"]
+    "people", [pytest.param(PEOPLE, marks=pytest.mark.slow), WEIGHED], ids=["rows", "people"]
 )
-def test_nothing_is_found_where_all_is_right(weigh_people, plant):
-    assert failed(weigh_people=weigh_people) == set()
+def test_nothing_is_found_where_all_is_right(people, plant):
+    assert failed(**people) == set()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["privpgd", "mst", "mwem"])
-@pytest.mark.parametrize("weigh_people", [False, True])
-def test_nothing_is_found_whatever_is_asked(strategy, weigh_people, plant):
+@pytest.mark.parametrize("people", [PEOPLE, WEIGHED], ids=["rows", "people"])
+def test_nothing_is_found_whatever_is_asked(strategy, people, plant):
     columns = {**COLUMNS, "town": Categorical()}
-    asked = {"method": strategy, "discovery_share": 0.3, "weigh_people": weigh_people}
+    asked = {"method": strategy, "discovery_share": 0.3, **people}
     assert failed(columns, **asked) == set()
 
 
@@ -54,24 +63,24 @@ def test_nothing_is_found_whatever_is_asked(strategy, weigh_people, plant):
 def test_nothing_is_found_in_a_synthesizer_whose_ids_are_made_anew(plant):
     facts = {"who": {"sdtype": "id"}, "ill": {"sdtype": "boolean"}}
     metadata = sdv_tables.metadata_of(facts)
-    synthesizer = MSTSynthesizer(metadata, 6.0, weigh_people=True, **PEOPLE)
+    synthesizer = MSTSynthesizer(metadata, 6.0, **WEIGHED)
     assert synthesizer.audit(runs=100, false_alarms=1e-7).to_dict()["failed"] == []
 
 
 @pytest.mark.parametrize(
-    "weigh_people", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["rows", "people"]
+    "people", [PEOPLE, pytest.param(WEIGHED, marks=pytest.mark.slow)], ids=["rows", "people"]
 )
-def test_a_bound_that_is_not_kept(weigh_people, plant):
+def test_a_bound_that_is_not_kept(people, plant):
     def stays(self, people, places, read, kept):
         return np.ones(len(places), dtype=bool)
 
     plant(PeopleSource, "_stays", stays)
-    assert {"changes", "people"} <= failed(weigh_people=weigh_people)
+    assert {"changes", "people"} <= failed(**people)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weigh_people", [False, True])
-def test_a_person_counted_with_one_row_too_many(weigh_people, plant):
+@pytest.mark.parametrize("people", [PEOPLE, WEIGHED], ids=["rows", "people"])
+def test_a_person_counted_with_one_row_too_many(people, plant):
     kept = PeopleSource._stays
 
     def one_more(self, *rest):
@@ -82,7 +91,7 @@ def test_a_person_counted_with_one_row_too_many(weigh_people, plant):
             self._most -= 1
 
     plant(PeopleSource, "_stays", one_more)
-    assert {"changes", "people"} <= failed(weigh_people=weigh_people)
+    assert {"changes", "people"} <= failed(**people)
 
 
 @pytest.mark.slow
@@ -97,7 +106,7 @@ def test_a_person_counted_with_one_row_too_many(weigh_people, plant):
 def test_weights_that_are_off_by_one_row(weights, found, plant):
     for module in (weighing, boundary):
         plant(module, "weights_of", weights)
-    assert {found, "people"} <= failed(weigh_people=True)
+    assert {found, "people"} <= failed(**WEIGHED)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +139,7 @@ def measured(**settings):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [{}, PEOPLE, {**PEOPLE, "weigh_people": True}])
+@pytest.mark.parametrize("settings", [{}, PEOPLE, WEIGHED])
 def test_nothing_is_found_in_a_release_where_all_is_right(settings, plant):
     assert measured(**settings) == set()
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from no_processes import NoProcesses
 
-from sdv_privpgd import Boolean, Categorical, Numerical, audit_fit
+from sdv_privpgd import Boolean, Categorical, Numerical, People, audit_fit
 from sdv_privpgd.audit import door
 from sdv_privpgd.domain import Grouping
 from sdv_privpgd.fitting import door as fitting_door
@@ -75,8 +75,11 @@ def plant(monkeypatch):
 @pytest.mark.parametrize(
     ("columns", "settings"),
     [
-        (COLUMNS, {"method": "independent", "adjacency": "add_remove", "rows_per_person": 2}),
-        (UNDECLARED, {"method": MST(engine="particles"), "rows_per_person": 2}),
+        (
+            COLUMNS,
+            {"method": "independent", "adjacency": "add_remove", "people": People(max_rows=2)},
+        ),
+        (UNDECLARED, {"method": MST(engine="particles"), "people": People(max_rows=2)}),
         (COLUMNS, {"method": AIM(rounds_per_attribute=1, engine="particles")}),
         (UNDECLARED, {"method": MWEM(rounds=2, engine="particles"), "adjacency": "add_remove"}),
         (
@@ -85,7 +88,7 @@ def plant(monkeypatch):
         ),
         (COLUMNS, {"method": "privmrf+particles", "adjacency": "add_remove"}),
         (COLUMNS, {"method": PrivPGD(), "epsilon": 0.2}),
-        (COLUMNS, {"method": PrivPGD(most_pairs=1, engine=SMALL), "rows_per_person": 2}),
+        (COLUMNS, {"method": PrivPGD(most_pairs=1, engine=SMALL), "people": People(max_rows=2)}),
         ({"ill": Boolean()}, {"method": "privpgd"}),
         ({"town": Categorical(), "weight": Numerical()}, {"method": "privpgd"}),
     ],
@@ -234,7 +237,7 @@ class TestBooks:
         plant(
             curating, "stddev_for", lambda squared, mu_squared: stddev_for(squared // 4, mu_squared)
         )
-        found = failed(rows_per_person=2)
+        found = failed(people=People(max_rows=2))
         assert {"books", "attack", "epsilon"} <= found <= {"books", "epsilon"} | ATTACK
 
     def test_a_question_that_is_not_charged(self, plant):

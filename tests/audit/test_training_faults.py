@@ -5,7 +5,7 @@ import pytest
 import torch
 from no_processes import NoProcesses
 
-from sdv_privpgd import Boolean, Categorical, audit_fit
+from sdv_privpgd import Boolean, Categorical, People, audit_fit
 from sdv_privpgd.audit import door
 from sdv_privpgd.audit.checks import failed
 from sdv_privpgd.audit.recording import Event
@@ -27,7 +27,7 @@ def found(**changes):
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"adjacency": "add_remove", "rows_per_person": 3}],
+    [{}, {"adjacency": "add_remove", "people": People(max_rows=3)}],
     ids=["a row replaced", "three rows of a person"],
 )
 def test_nothing_is_found_where_all_is_right(changes):
@@ -49,10 +49,10 @@ def test_an_accountant_that_is_told_too_little(accountant, monkeypatch):
     assert found() == ["training charge"]
 
 
-@pytest.mark.parametrize("rows_per_person", [1, 2])
-def test_a_row_that_is_replaced_charged_as_one(rows_per_person, monkeypatch):
+@pytest.mark.parametrize("max_rows", [1, 2])
+def test_a_row_that_is_replaced_charged_as_one(max_rows, monkeypatch):
     monkeypatch.setattr(TrainingQuery, "l2_sensitivity_squared", lambda self, adjacency: 1)
-    assert found(rows_per_person=rows_per_person) == ["training charge"]
+    assert found(people=People(max_rows=max_rows)) == ["training charge"]
 
 
 def test_more_steps_than_were_charged(monkeypatch):

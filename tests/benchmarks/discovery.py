@@ -60,8 +60,9 @@ def _errors(table, facts, epsilon, seed, arm, given):
         epsilon,
         public_domain=domain if arm == "declared" else None,
         discovery_share=given.share,
-        num_bins=table.cells,
-        method=PrivPGD(engine=ParticleGradientDescent(num_particles=given.num_particles)),
+        method=PrivPGD(
+            engine=ParticleGradientDescent(num_particles=given.num_particles), num_bins=table.cells
+        ),
         seed=seed,
     )
     with quiet():

@@ -139,7 +139,7 @@ def _refined(task, given):
     for seed in range(given.seeds):
         engine = particles(task.num_particles, seed=seed)
         # Nothing is discovered, so that all codes are those that are compared.
-        asked = {"discovery_share": 0, "num_bins": 32, "method": PrivPGD(engine=engine)}
+        asked = {"discovery_share": 0, "method": PrivPGD(engine=engine, num_bins=32)}
         once, half = (
             fit_table(task.frame, task.facts, epsilon, _DELTA, **asked)
             for epsilon in (given.epsilon, given.epsilon / 2)

@@ -111,10 +111,10 @@ def _synthetic(task, arm, epsilon, seed, given):
             task.train,
             task.facts,
             epsilon,
-            num_bins=given.bins,
             method=replace(
                 method_of(arm.lower() if arm in _STRATEGIES else "privpgd"),
                 engine=particles(given.num_particles, seed=seed),
+                num_bins=given.bins,
             ),
             target=task.label if arm == "target" else None,
             seed=seed,

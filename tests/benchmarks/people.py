@@ -3,8 +3,8 @@
 The table is diabetes: 71,518 patients, 101,766 visits. ``visits``: every visit is protected for
 itself, and its person is not. ``assumed``: all visits of a person, of which there are as many as
 the largest number in the table. ``bounded``: all visits of a person, of whom no more than k are
-read (``person_column``). ``weighed``: the same, and each row that is read counts as 1 / the number
-of its person's (``weigh_people``). ``--columns`` takes the first so many, and the label.
+read (``People("person", k)``). ``weighed``: the same, and each row that is read counts as 1 / the
+number of its person's (``weighed=True``). ``--columns`` takes the first so many, and the label.
 
 ``used`` is the share of the rows that were read. ``of visits`` is the mean L1 distance of pairs of
 columns from the table's rows, ``of people`` from people, each of whose rows counts as 1 / their
@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.experiment import means, options, particles, quiet
-from sdv_privpgd import fit_table
+from sdv_privpgd import People, fit_table
 from sdv_privpgd.benchmark.declarations import TABLES
 from sdv_privpgd.benchmark.fits import columns_of
 from sdv_privpgd.benchmark.tables import rows_and_facts
@@ -50,22 +50,26 @@ def rows(given):
 
 
 def _arms(bounds, most):
-    yield "visits", most, {"rows_per_person": 1}
-    yield "assumed", most, {"rows_per_person": most}
+    yield "visits", most, {"people": People(max_rows=1)}
+    yield "assumed", most, {"people": People(max_rows=most)}
     for bound in bounds:
-        people = {"rows_per_person": bound, "person_column": _PERSON}
-        yield "bounded", bound, people
+        yield "bounded", bound, {"people": People(_PERSON, bound)}
         if bound > 1:  # a person's only row counts as 1
-            yield "weighed", bound, {**people, "weigh_people": True}
+            yield "weighed", bound, {"people": People(_PERSON, bound, weighed=True)}
 
 
 def _errors(frame, facts, truths, given, settings, seed):
     # Nothing is discovered, so that all codes are those that are compared.
-    settings = {**settings, "adjacency": "add_remove", "discovery_share": 0, "num_bins": 32}
+    settings = {**settings, "adjacency": "add_remove", "discovery_share": 0}
     engine = particles(given.num_particles, seed=seed)
     with quiet():
         fitted = fit_table(
-            frame, facts, given.epsilon, _DELTA, method=PrivPGD(engine=engine), **settings
+            frame,
+            facts,
+            given.epsilon,
+            _DELTA,
+            method=PrivPGD(engine=engine, num_bins=32),
+            **settings,
         ).fitted
     model = fitted.release.model
     return {

@@ -6,7 +6,7 @@ chance, and each that follows comes 1 to 30, or 31 to 365, days after the one be
 ``readmitted``, and later after a "NO".
 
 ``alone``: people are protected, and rows know nothing of each other: the row before is any row.
-``in order``: with ``sequence_by``. ``real, bounded``: real visits of which no more than k of a
+``in order``: with ``sequence_index``. ``real, bounded``: real visits of which no more than k of a
 patient are left, without any noise: what the bound alone costs.
 
 ``insulin`` and ``illness`` are half the L1 distance of the shares of pairs (before, now) from those
@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.experiment import means, options, particles, quiet
-from sdv_privpgd import Categorical, Datetime, Numerical, Ordinal, fit_table
+from sdv_privpgd import Categorical, Datetime, Numerical, Ordinal, People, fit_table
 from sdv_privpgd.methods import PrivPGD
 
 _DELTA, _PERSON, _TIME = 1e-6, "patient_nbr", "admitted"
@@ -94,9 +94,16 @@ def _rows(name, rows, columns, most, given, seed):
     """Rows of one arm, as many as the table has."""
     if name == "real, bounded":
         return _bounded(rows, most, seed)
-    more = {"adjacency": "add_remove", "person_column": _PERSON, "rows_per_person": most}
+    more = {
+        "adjacency": "add_remove",
+        "people": People(_PERSON, max_rows=most),
+    }
     if name == "in order":
-        more |= {"sequence_by": _TIME, "previous": list(_PREVIOUS), "per_person": list(_CONSTANT)}
+        more |= {
+            "people": People(
+                sequence_index=_TIME, previous=list(_PREVIOUS), context_columns=list(_CONSTANT)
+            ),
+        }
     engine = particles(given.num_particles, seed=seed)
     with quiet():
         fitted = fit_table(

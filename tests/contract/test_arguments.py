@@ -11,17 +11,16 @@ from sdv.errors import SynthesizerInputError
 from sdv.metadata import Metadata
 from sdv.multi_table import HMASynthesizer
 
-from sdv_privpgd import AIMSynthesizer, MSTSynthesizer, PrivacyLedger, PrivPGDSynthesizer
+from sdv_privpgd import AIMSynthesizer, MSTSynthesizer, People, PrivacyLedger, PrivPGDSynthesizer
 from sdv_privpgd.methods import AIM
 from sdv_privpgd.privacy.queries import Adjacency
 
 NUMPY = {
     "epsilon": np.float32(1.5),
     "delta": np.float64(1e-6),
-    "rows_per_person": np.int8(2),
+    "people": People(max_rows=np.int8(2)),
     "public_metadata": np.bool_(False),
     "discovery_share": np.float64(0.25),
-    "num_bins": np.int64(8),
     "seed": np.int32(3),
     "verbose": np.bool_(False),
     "enforce_min_max_values": np.bool_(True),
@@ -70,9 +69,7 @@ def test_a_domain_may_hold_numpy_s_numbers():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"num_bins": np.float64(8)},
-        {"num_bins": np.bool_(True)},
-        {"rows_per_person": np.int64(0)},
+        {"people": People(max_rows=np.int64(0))},
         {"verbose": np.int64(1)},
         {"epsilon": np.bool_(True)},
         {"epsilon": np.float64("nan")},

@@ -10,7 +10,7 @@ from no_processes import NoProcesses
 from sdv.cag import Inequality
 from small_synthesizers import new
 
-from sdv_privpgd import MSTSynthesizer, audit_fitted, fit_table
+from sdv_privpgd import MSTSynthesizer, People, audit_fitted, fit_table
 from sdv_privpgd.audit import door
 from sdv_privpgd.audit.recording import by_cell
 from sdv_privpgd.plugin.auditing import KeptFile, SynthesizerFit
@@ -77,7 +77,7 @@ def test_a_fitted_one_goes_on_where_it_was():
 
 @pytest.mark.slow
 def test_a_large_table_of_all_kinds_of_columns_passes():
-    assert failed(new(adjacency="add_remove", rows_per_person=2)) == set()
+    assert failed(new(adjacency="add_remove", people=People(max_rows=2))) == set()
 
 
 def test_constraints_are_audited_with_the_fit():

@@ -102,8 +102,8 @@ class TestSettings:
         ("name", "wrong"),
         [
             ("epsilon", 0), ("epsilon", "1"), ("delta", 1.0), ("adjacency", "both"),
-            ("rows_per_person", 0), ("rows_per_person", 1.5), ("discovery_share", 1.5),
-            ("discovery_share", -0.1), ("num_bins", 0), ("seed", -1), ("verbose", "yes"),
+            ("people", 3), ("discovery_share", 1.5),
+            ("discovery_share", -0.1), ("seed", -1), ("verbose", "yes"),
             ("public_metadata", 1), ("enforce_min_max_values", None), ("enforce_rounding", "no"),
             ("public_domain", {"low": {"minimum": 0}}), ("public_domain", "low"),
             ("method", "best"),

@@ -9,7 +9,7 @@ import pytest
 import sdv_tables
 from small_synthesizers import boolean, new
 
-from sdv_privpgd import PrivacyBudgetError, PrivPGDSynthesizer
+from sdv_privpgd import People, PrivacyBudgetError, PrivPGDSynthesizer
 from sdv_privpgd.methods import (
     DifferentiablePenalty,
     ParticleGradientDescent,
@@ -65,7 +65,7 @@ class TestBooks:
 
         monkeypatch.setattr("sdv_privpgd.privacy.dataset.Dataset.counts", counted)
         with pytest.raises(PrivacyBudgetError, match="allow a larger epsilon"):
-            boolean(rows_per_person=10**13).fit(pd.DataFrame({"a": [True, False]}))
+            boolean(people=People(max_rows=10**13)).fit(pd.DataFrame({"a": [True, False]}))
 
     def test_the_report_names_adjacency_unit_and_condition(self, fitted):
         report = " ".join(fitted.privacy_report().split())
@@ -73,7 +73,7 @@ class TestBooks:
         assert "for one row" in report
         assert "Under add-remove" in report
         assert "given the exact answers" in report
-        several = boolean(adjacency="add_remove", rows_per_person=3)
+        several = boolean(adjacency="add_remove", people=People(max_rows=3))
         several.fit(pd.DataFrame({"a": [True, False] * 20}))
         assert "up to 3 rows of one person" in several.privacy_report()
         assert "given the exact answers" not in several.privacy_report()
@@ -89,7 +89,7 @@ class TestBooks:
 
     def test_rows_per_person_scales_the_noise(self):
         def stddev(rows):
-            synthesizer = boolean(rows_per_person=rows)
+            synthesizer = boolean(people=People(max_rows=rows))
             synthesizer.fit(pd.DataFrame({"a": [True, False] * 20}))
             return synthesizer.ledger.charges[-1].stddev
 

@@ -96,7 +96,7 @@ def test_what_nobody_declared_is_refused_once_it_is_found_and_nothing_more_is_sp
     table = pd.DataFrame({f"x{number}": rng.random(4_000) * 100 for number in range(9)})
     unknown = {name: {"sdtype": "numerical"} for name in table}
     with pytest.raises(MatchError) as refused:
-        fit_table(table, unknown, 4.0, method=PrivPGD(engine="pgm"), num_bins=32)
+        fit_table(table, unknown, 4.0, method=PrivPGD(engine="pgm", num_bins=32))
     assert any("spent" in note for note in refused.value.__notes__)
     assert not any("2-way" in note for note in refused.value.__notes__)
 
@@ -104,7 +104,7 @@ def test_what_nobody_declared_is_refused_once_it_is_found_and_nothing_more_is_sp
 def test_tables_of_holders_that_an_engine_cannot_model_are_refused_with_the_remedy(
     tmp_path, capsys
 ):
-    release = measure(WIDE, DECLARED, 1.0, holder="North", num_bins=16)
+    release = measure(WIDE, DECLARED, 1.0, holder="North", method=PrivPGD(num_bins=16))
     reason = r"What was measured does not go with PrivatePGM here: .*'particles'"
     with pytest.raises(MatchError, match=reason):
         combine([release], engine="pgm")

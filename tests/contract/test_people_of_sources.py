@@ -8,7 +8,7 @@ import pytest
 from same_rows import observed
 from test_sources import SOURCES, of_duckdb, of_ibis
 
-from sdv_privpgd import Boolean, Categorical, fit_table
+from sdv_privpgd import Boolean, Categorical, People, fit_table
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -80,12 +80,12 @@ def test_no_more_rows_of_a_person_are_read_than_may_be(made, who, tmp_path):
     }
 
 
-@pytest.mark.parametrize("weigh_people", [False, True])
+@pytest.mark.parametrize("weighed", [False, True])
 @pytest.mark.parametrize("made", [*SOURCES, of_csv])
-def test_the_model_is_the_frames_to_the_byte(made, weigh_people, frozen, tmp_path):
+def test_the_model_is_the_frames_to_the_byte(made, weighed, frozen, tmp_path):
     settings = {
         "method": "independent+pgm", "adjacency": "add_remove",
-        "person_column": "who", "rows_per_person": 3, "weigh_people": weigh_people,
+        "people": People("who", max_rows=3, weighed=weighed),
     }  # fmt: skip
     frame = table("text")
     if made in (of_duckdb, of_ibis):  # which have no order: all is of the sorted frame
@@ -94,16 +94,17 @@ def test_the_model_is_the_frames_to_the_byte(made, weigh_people, frozen, tmp_pat
     assert observed(made(frame, tmp_path), COLUMNS, **settings) == expected
 
 
-@pytest.mark.parametrize("weigh_people", [False, True])
-def test_counts_are_of_rows_or_of_people(weigh_people):
+@pytest.mark.parametrize("weighed", [False, True])
+def test_counts_are_of_rows_or_of_people(weighed):
     frame = table()
     fitted = fit_table(
-        frame, COLUMNS, 50.0, adjacency="add_remove", person_column="who", rows_per_person=3,
-        weigh_people=weigh_people, method="independent+pgm", discovery_share=0.5,
+        frame, COLUMNS, 50.0, adjacency="add_remove",
+        people=People("who", max_rows=3, weighed=weighed), method="independent+pgm",
+        discovery_share=0.5,
     )  # fmt: skip
     numbers = frame["who"].value_counts()
     rows = numbers.clip(upper=3).sum()
-    assert abs(fitted.num_rows - (len(numbers) if weigh_people else rows)) < 40
+    assert abs(fitted.num_rows - (len(numbers) if weighed else rows)) < 40
 
 
 class Shuffled:
@@ -132,15 +133,13 @@ def test_rows_of_a_database_in_any_order_are_chosen_by_what_they_say():
 SPELLINGS = (str, "{}.0".format, "{:03}".format, " {} ".format, "{}e0".format)
 
 
-@pytest.mark.parametrize("weigh_people", [False, True])
+@pytest.mark.parametrize("weighed", [False, True])
 @pytest.mark.parametrize("made", [*SOURCES, of_csv])
-def test_one_person_in_several_spellings_is_one(made, weigh_people, tmp_path):
+def test_one_person_in_several_spellings_is_one(made, weighed, tmp_path):
     frame = table()
     people = frame["who"]
     written = [SPELLINGS[row % len(SPELLINGS)](who) for row, who in enumerate(people.tolist())]
-    source = of_people(
-        open_source(made(frame.assign(who=written), tmp_path)), "who", 2, weigh_people
-    )
+    source = of_people(open_source(made(frame.assign(who=written), tmp_path)), "who", 2, weighed)
     numbers = people.value_counts().clip(upper=2)
     assert source.num_rows() == numbers.sum()
     if source.numbered is not None:

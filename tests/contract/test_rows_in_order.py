@@ -12,9 +12,18 @@ import pytest
 import sdv_tables
 from sdv.cag import Inequality
 from sdv.errors import InvalidDataError
-from visiting import COLUMNS, ORDER, transitions, visits
+from visiting import COLUMNS, ORDER, in_order, transitions, visits
 
-from sdv_privpgd import Categorical, Datetime, Measured, MSTSynthesizer, combine, fit_table, measure
+from sdv_privpgd import (
+    Categorical,
+    Datetime,
+    Measured,
+    MSTSynthesizer,
+    People,
+    combine,
+    fit_table,
+    measure,
+)
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.visits import Visits, time_after, time_between
@@ -179,14 +188,19 @@ class TestHolders:
         assert "Rows of a person in order" in combined.report().html()
 
     @pytest.mark.parametrize(
-        "other", [{"previous": ["sex"], "per_person": []}, {"rows_per_person": 2}, None]
+        "other",
+        [
+            {"previous": ["sex"], "context_columns": []},
+            {"max_rows": 2},
+            None,
+        ],
     )
     def test_orders_have_to_agree(self, other):
-        plain = {name: ORDER[name] for name in ("adjacency", "person_column", "rows_per_person")}
-        asked = plain if other is None else {**ORDER, **other}
+        plain = {**ORDER, "people": People("patient", max_rows=3)}
+        asked = plain if other is None else in_order(**other)
         one = measure(visits(100), COLUMNS, 1.0, holder="North", **ORDER)
         two = measure(visits(100), COLUMNS, 1.0, holder="South", **asked)
-        with pytest.raises(ValueError, match="the same sequence_by, previous, per_person"):
+        with pytest.raises(ValueError, match="Let both measure with the same People"):
             combine([one, two])
 
     def test_another_version_of_the_file_is_refused(self, tmp_path):
@@ -195,7 +209,11 @@ class TestHolders:
             members = {name: archive.read(name) for name in archive.namelist()}
         facts = json.loads(members["release.json"])
         assert facts["version"] == 2
-        for changed in ({"version": 1}, {"order": {"sequence_by": "admitted"}}, {"order": None}):
+        for changed in (
+            {"version": 1},
+            {"order": {"sequence_index": "admitted"}},
+            {"order": None},
+        ):
             members["release.json"] = json.dumps({**facts, **changed}).encode()
             with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
                 for name, content in members.items():
@@ -208,24 +226,25 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("changes", "said"),
         [
-            ({"sequence_by": None}, "previous and per_person need sequence_by"),
-            ({"person_column": None}, "sequence_by needs person_column"),
-            ({"rows_per_person": 1}, "rows_per_person of at least 2"),
-            ({"sequence_by": "ward", "previous": []}, "no modelled column of numbers or dates"),
-            ({"sequence_by": 3}, "must be the name of a column"),
+            ({"sequence_index": None}, "previous and context_columns need sequence_index"),
+            ({"column": None}, "sequence_index needs the column that says whose"),
+            ({"max_rows": 1}, "max_rows of at least 2"),
+            ({"sequence_index": "ward", "previous": []}, "no modelled column of numbers or dates"),
+            ({"sequence_index": 3}, "must be the name of a column"),
             ({"previous": ["wrd"]}, r"previous names \['wrd'\], which are no modelled columns"),
-            ({"per_person": ["patient"]}, r"per_person names \['patient'\]"),
+            ({"context_columns": ["patient"]}, r"context_columns names \['patient'\]"),
             ({"previous": ["sex"]}, "both name"),
             ({"previous": ["admitted"]}, "must not name 'admitted'"),
-            ({"previous": ["ward", "ward"]}, "each once"),
+            ({"previous": ["ward", "ward"]}, "names a column twice"),
+            ({"weighed": True}, "weighed=True and sequence_index cannot go together"),
         ],
     )
     def test_an_order_that_cannot_be_meant_is_refused_before_a_row_is_read(self, changes, said):
         with pytest.raises(ValueError, match=said):
-            fit_table(object(), COLUMNS, 1.0, **{**ORDER, **changes})
+            fit_table(object(), COLUMNS, 1.0, **in_order(**changes))
         with pytest.raises(ValueError, match=said):
             MSTSynthesizer(
-                sdv_tables.metadata_of(FACTS), 1.0, public_domain=COLUMNS, **{**ORDER, **changes}
+                sdv_tables.metadata_of(FACTS), 1.0, public_domain=COLUMNS, **in_order(**changes)
             )
 
     def test_the_range_of_the_order_has_to_be_declared(self):
@@ -235,7 +254,7 @@ class TestRefusals:
 
     def test_columns_that_are_called_as_the_added_ones_are_refused(self):
         columns = {**COLUMNS, "ward (row before)": Categorical(["A"])}
-        with pytest.raises(ValueError, match="as those are that sequence_by adds: rename them"):
+        with pytest.raises(ValueError, match="as those are that sequence_index adds: rename them"):
             fit_table(visits(10), columns, 1.0, **ORDER)
 
     def test_a_table_without_the_column_of_people_is_refused(self):
@@ -301,7 +320,7 @@ def test_all_sources_tell_rows_the_same(library, tmp_path):
     given = {"pyarrow": _arrow, "polars": _polars, "duckdb": _duckdb, "csv": _csv}.get(
         library, _parquet
     )(table, tmp_path)
-    _, description = asked(COLUMNS, 1.0, method="privpgd+pgm", **{**ORDER, "rows_per_person": 9})
+    _, description = asked(COLUMNS, 1.0, method="privpgd+pgm", **in_order(max_rows=9))
     for each in (table, given):
         private, errors = PrivateTable.opened(
             each, description.columns, description.facts, has_others=True,

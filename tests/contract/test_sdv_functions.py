@@ -95,10 +95,9 @@ def test_files_of_earlier_versions_of_sdv_are_read(kind, tmp_path, monkeypatch):
 
 KEPT = {
     "_account", "_dtypes", "_gives_frames", "_fitted_table", "_state_version",
-    "adjacency", "delta", "discovery_share", "epsilon", "importance", "method", "num_bins",
-    "per_person", "person_column", "previous", "public_domain",
-    "public_metadata", "rows_per_person", "seed", "sequence_by", "target", "verbose",
-    "weigh_people",
+    "adjacency", "delta", "discovery_share", "epsilon", "method",
+    "people", "public_domain",
+    "public_metadata", "seed", "target", "verbose",
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from same_rows import observed, table
 
-from sdv_privpgd import Boolean, Categorical, fit_table, measure
+from sdv_privpgd import Boolean, Categorical, People, fit_table, measure
 from sdv_privpgd.columns.dtypes import unread
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.sources import arrow, frames
@@ -256,7 +256,10 @@ class TestTypesThatNoColumnReads:
         pa = pytest.importorskip("pyarrow")
         table = pa.table({"odd": nested()[kind], "ill": pa.array([True, False] * 4)})
         columns = {"ill": Boolean(), **({"odd": Categorical(["a"])} if role == "declared" else {})}
-        people = {"adjacency": "add_remove", "person_column": "odd", "rows_per_person": 2}
+        people = {
+            "adjacency": "add_remove",
+            "people": People("odd", max_rows=2),
+        }
         people = people if role == "person" else {}
         told = rf"No type of column reads {{'odd': '{kind}.*to a column for each part"
         if (kind, role) == ("duration", "person"):

@@ -13,7 +13,7 @@ from sdv.cag import FixedIncrements, Inequality
 from sdv.errors import InvalidDataError, NotFittedError, RefitWarning
 from sdv.sampling import Condition
 
-from sdv_privpgd import Between, MSTSynthesizer, PublicDomainError
+from sdv_privpgd import Between, MSTSynthesizer, People, PublicDomainError
 from sdv_privpgd.report.advice import OPENING
 
 
@@ -62,7 +62,7 @@ class TestWhatIsWorthALook:
         assert all(sentence in str(warning.message) for sentence in synthesizer.warnings_)
         assert "range_max=20" in synthesizer.warnings_[0]
         assert "['who'] are ids by their sdtype" in synthesizer.warnings_[1]
-        assert "rows_per_person" in synthesizer.warnings_[2]
+        assert "max_rows" in synthesizer.warnings_[2]
 
     def test_it_stands_on_the_page_before_the_rest_and_in_the_report(self, clipped, tmp_path):
         synthesizer, _ = clipped
@@ -193,9 +193,11 @@ def test_a_plan_names_ids_that_are_no_keys_before_anything_is_spent():
         "The ids ['who'] are no keys" in new(1.0, columns, keys=(), public_domain={}).plan(100).text
     )
     kinds = {"admission_type_id": {"sdtype": "id"}, "patient_id": {"sdtype": "id"}}
-    plan = new(1.0, {**columns, **kinds}, keys=(), public_domain={}, rows_per_person=2).plan(100)
+    plan = new(
+        1.0, {**columns, **kinds}, keys=(), public_domain={}, people=People(max_rows=2)
+    ).plan(100)
     assert plan.to_dict()["warnings"][0].startswith("['who', 'admission_type_id'] are ids by their")
-    several = new(1.0, columns, keys=(), public_domain={}, rows_per_person=2)
+    several = new(1.0, columns, keys=(), public_domain={}, people=People(max_rows=2))
     assert "are no keys" not in several.plan(100).text
 
 

@@ -14,20 +14,19 @@ from sdv.metadata import Metadata
 from sdv.multi_table import HMASynthesizer
 from small_synthesizers import boolean, new
 
-from sdv_privpgd import PrivPGDSynthesizer, PublicDomainError
+from sdv_privpgd import People, PrivPGDSynthesizer, PublicDomainError
 from sdv_privpgd.methods import MST, ParticleGradientDescent
 
 
 class TestArguments:
     def test_parameters_are_stored_under_their_names(self):
         settings = {
-            "epsilon": 0.7, "delta": 1e-6, "adjacency": "add_remove", "rows_per_person": 2,
-            "person_column": "id", "weigh_people": True,
-            "sequence_by": None, "previous": (), "per_person": (),
-            "public_domain": sdv_tables.PUBLIC_DOMAIN, "public_metadata": True, "num_bins": 9,
+            "epsilon": 0.7, "delta": 1e-6, "adjacency": "add_remove",
+            "people": People("id", max_rows=2, weighed=True),
+            "public_domain": sdv_tables.PUBLIC_DOMAIN, "public_metadata": True,
             "discovery_share": 0.1,
             "method": MST(engine=ParticleGradientDescent(num_particles=44)),
-            "target": "ward", "importance": {"age": 2},
+            "target": {"ward": 6, "age": 2},
             "seed": 3, "verbose": True,
             "enforce_min_max_values": True, "enforce_rounding": False, "locales": ["de_DE"],
         }  # fmt: skip
@@ -44,8 +43,7 @@ class TestArguments:
             *[("delta", wrong) for wrong in (0, 1, -1e-5, float("nan"), "small")],
             ("adjacency", "add"),
             ("adjacency", None),
-            *[("rows_per_person", wrong) for wrong in (0, -1, 1.5, True)],
-            *[("num_bins", wrong) for wrong in (0, 2.5, "many")],
+            *[("people", wrong) for wrong in (0, "who", {})],
             ("verbose", "yes"),
             ("public_metadata", "no"),
         ],
@@ -155,7 +153,7 @@ class TestRefusals:
     def test_sequences_are_refused_with_the_reason(self):
         columns = {"who": {"sdtype": "id"}, "a": {"sdtype": "boolean"}}
         metadata = sdv_tables.metadata_of(columns, sequence_key="who")
-        with pytest.raises(SynthesizerInputError, match=r"sequence_key.*rows_per_person"):
+        with pytest.raises(SynthesizerInputError, match=r"sequence_key.*max_rows"):
             PrivPGDSynthesizer(metadata, 1.0)
 
     def test_metadata_of_another_kind_is_refused(self):

@@ -14,7 +14,7 @@ import pytest
 import sdv_tables
 from sdv.errors import InvalidDataError, NotFittedError, SamplingError
 
-from sdv_privpgd import AIMSynthesizer, MSTSynthesizer, PrivPGDSynthesizer, fit_table
+from sdv_privpgd import AIMSynthesizer, MSTSynthesizer, People, PrivPGDSynthesizer, fit_table
 from sdv_privpgd.discovery.transcript import Asker
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD, ProtectedThreshold
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -238,22 +238,22 @@ class TestOtherPeople:
     )  # fmt: skip
     told = MappingProxyType(
         {
-            "adjacency": "add_remove", "person_column": "who", "rows_per_person": 3,
+            "adjacency": "add_remove", "people": People("who", max_rows=3),
             "public_domain": {"day": {"range_min": 0, "range_max": 8, "decimal_places": 0}},
         }
     )  # fmt: skip
     changed = pytest.mark.parametrize(
         ("changes", "said"),
         [
-            ({"rows_per_person": 10}, "rows_per_person was 3 and is 10"),
-            ({"person_column": None}, "person_column was 'who' and is None"),
-            ({"person_column": "other"}, "person_column was 'who' and is 'other'"),
-            ({"weigh_people": True}, "weigh_people was False and is True"),
+            ({"people": People("who", max_rows=10)}, "max_rows of people was 3 and is 10"),
+            ({"people": People(max_rows=3)}, "column of people was 'who' and is None"),
+            ({"people": People("other", 3)}, "column of people was 'who' and is 'other'"),
+            ({"people": People("who", 3, weighed=True)}, "weighed of people was False and is True"),
             (
-                {"adjacency": "replace_one", "person_column": None},
-                "adjacency was 'add_remove' and is 'replace_one'; person_column was",
+                {"adjacency": "replace_one", "people": None},
+                "adjacency was 'add_remove' and is 'replace_one'; max_rows of people was",
             ),
-            ({"sequence_by": "day"}, "sequence_by, previous or per_person"),
+            ({"people": People("who", 3, sequence_index="day")}, "constraints or people"),
         ],
     )
 
@@ -296,8 +296,8 @@ class TestOtherPeople:
         columns = {name: {"sdtype": "boolean"} for name in "abc"}
         told = {name: self.told[name] for name in self.told if name != "public_domain"}
         fitted = fit_table(self.table, columns, 2.0, method="privpgd+pgm", **told)
-        other = replace(fitted.fitted.settings, rows_per_person=10)
-        with pytest.raises(ValueError, match="rows_per_person was 3 and is 10"):
+        other = replace(fitted.fitted.settings, people=People("who", max_rows=10))
+        with pytest.raises(ValueError, match="max_rows of people was 3 and is 10"):
             replace(fitted, fitted=replace(fitted.fitted, settings=other)).refine(self.table, 1.0)
 
 

@@ -15,6 +15,7 @@ from sdv_privpgd import (
     Categorical,
     FittedTable,
     MSTSynthesizer,
+    People,
     PrivacyLedger,
     combine,
     fit_table,
@@ -28,8 +29,8 @@ from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.releases.measured import Measured
 
 COLUMNS = {"ward": Categorical(["A", "B"]), "ill": Boolean()}
-BOUND = {"adjacency": "add_remove", "person_column": "who", "rows_per_person": 3}
-WEIGHED = {**BOUND, "weigh_people": True}
+BOUND = {"adjacency": "add_remove", "people": People("who", max_rows=3)}
+WEIGHED = {**BOUND, "people": People("who", max_rows=3, weighed=True)}
 
 
 def table():
@@ -71,7 +72,9 @@ def test_the_noise_is_that_of_one_row(fitted):
     pairs = ledger.charges[-1]
     squared = dict(pairs.sensitivity_squared)[Adjacency.ADD_REMOVE]
     assert squared == 36 * pairs.num_queries
-    one = fit_table(table(), COLUMNS, 5.0, method="privpgd+pgm", **{**BOUND, "rows_per_person": 1})
+    one = fit_table(
+        table(), COLUMNS, 5.0, method="privpgd+pgm", **{**BOUND, "people": People("who")}
+    )
     own = [[each.stddev for each in each.fitted.release.measurements] for each in (fitted, one)]
     assert own[0] == pytest.approx(own[1], rel=1e-9)
     for each in fitted.fitted.release.measurements:
@@ -130,24 +133,21 @@ def test_holders_who_weigh_are_combined_with_each_other_alone(tmp_path):
 
 class TestRefusals:
     def test_nobody_is_weighed_who_is_not_known(self):
-        with pytest.raises(ValueError, match="weigh_people needs person_column"):
-            fit_table(table(), COLUMNS, 1.0, weigh_people=True)
-        metadata = sdv_tables.metadata_of({"ill": {"sdtype": "boolean"}})
-        with pytest.raises(ValueError, match="weigh_people needs person_column"):
-            MSTSynthesizer(metadata, 1.0, weigh_people=True)
+        with pytest.raises(ValueError, match="weighed=True needs the column that says whose"):
+            People(weighed=True)
 
     def test_the_number_of_rows_cannot_be_public(self):
         settings = {**WEIGHED, "adjacency": "replace_one"}
-        with pytest.raises(ValueError, match="person_column needs adjacency='add_remove'"):
+        with pytest.raises(ValueError, match="need adjacency='add_remove'"):
             fit_table(table(), COLUMNS, 1.0, **settings)
 
     def test_too_many_rows_to_weigh(self):
-        with pytest.raises(ValueError, match="weigh_people takes a rows_per_person of at most 100"):
-            fit_table(table(), COLUMNS, 1.0, **{**WEIGHED, "rows_per_person": 101})
+        with pytest.raises(ValueError, match="weighed=True takes max_rows of at most 100"):
+            People("who", max_rows=101, weighed=True)
 
     def test_what_is_no_truth(self):
-        with pytest.raises(ValueError, match="weigh_people must be True or False, got 'yes'"):
-            fit_table(table(), COLUMNS, 1.0, **{**WEIGHED, "weigh_people": "yes"})
+        with pytest.raises(ValueError, match="weighed must be True or False, got 'yes'"):
+            People("who", weighed="yes")
 
     def test_codes_alone(self):
         facts = {"who": {"sdtype": "id"}, "ill": {"sdtype": "boolean"}}
@@ -155,7 +155,7 @@ class TestRefusals:
         codes = MSTSynthesizer(sdv_tables.metadata_of(facts), 1.0).preprocess(
             table()[["who", "ill"]]
         )
-        with pytest.raises(SynthesizerInputError, match="person_column needs the table itself"):
+        with pytest.raises(SynthesizerInputError, match="need the table itself"):
             synthesizer.fit_processed_data(codes)
         assert not synthesizer.ledger.charges
 
@@ -180,7 +180,7 @@ class TestSynthesizers:
 
     def test_of_sdv(self):
         made = self.fitted()
-        assert made.get_parameters()["weigh_people"] is True
+        assert made.get_parameters()["people"] == WEIGHED["people"]
         assert abs(made.estimated_num_rows - 2_000) < 60
         rows = made.sample(2_000)
         assert abs(rows["ill"].mean() - 0.2) < 0.05
@@ -189,12 +189,6 @@ class TestSynthesizers:
         assert again.sample(2_000).equals(rows)
         plan = str(made.plan(num_rows=2_000))
         assert "Rows here are people" in " ".join(plan.split())
-
-    def test_rows_in_order_count_as_rows(self):
-        columns = {**COLUMNS, "day": {"sdtype": "numerical", "range_min": 0, "range_max": 9}}
-        frame = table().assign(day=1)
-        with pytest.raises(ValueError, match="weigh_people and sequence_by cannot go together"):
-            fit_table(frame, columns, 1.0, sequence_by="day", **WEIGHED)
 
 
 def test_all_conclusions_say_that_they_are_for_the_rows_that_were_read(fitted):
@@ -211,6 +205,6 @@ def test_all_conclusions_say_that_they_are_for_the_rows_that_were_read(fitted):
         assert told in str(found)
     assert told in fitted.answer("count").notes[-1]
     free = fit_table(
-        table()[["ward", "ill"]], COLUMNS, 5.0, method="privpgd+pgm", rows_per_person=3
+        table()[["ward", "ill"]], COLUMNS, 5.0, method="privpgd+pgm", people=People(max_rows=3)
     )
     assert free.answer("count").notes == ()

@@ -140,7 +140,7 @@ class TestWords:
     def test_num_bins_is_an_option(self, csv, tmp_path, capsys):
         model = tmp_path / "model.pkl"
         assert declared(csv, "--num-bins", 3, "--model", model, "--quiet") == 0
-        assert models.fitted(model).num_bins == 3
+        assert models.fitted(model).method.num_bins == 3
         ages = ("--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "domain.json")
         asked = ("--epsilon", 1, "--rows", 99, *ages, "--method", "independent")
         plans = set()

@@ -9,7 +9,7 @@ from visiting import COLUMNS, visits
 
 ORDER = (
     "--adjacency", "add_remove", "--person-column", "patient", "--rows-per-person", 3,
-    "--sequence-by", "admitted", "--previous", "ward", "--per-person", "sex",
+    "--sequence-index", "admitted", "--previous", "ward", "--context-column", "sex",
 )  # fmt: skip
 
 
@@ -59,10 +59,10 @@ def test_a_holder_measures_visits_in_order(folder, capsys):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (ORDER[:4], "--previous need --sequence-by"),
+        (ORDER[:4], "--previous need --sequence-index"),
         (("--adjacency", "add_remove"), "--sequence-by needs --person-column"),
         (ORDER[:4], "--sequence-by needs --rows-per-person of at least 2"),
-        ((*ORDER[:6], "--per-person", "wrd"), "--per-person names ['wrd']"),
+        ((*ORDER[:6], "--context-column", "wrd"), "--per-person names ['wrd']"),
     ],
 )
 def test_what_cannot_be_meant_is_said_in_options(folder, more, said, capsys):

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from canaries import NUMBER, TEXT, WHOLE, traces
 
-from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, fit_table
+from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, People, fit_table
 from sdv_privpgd.privacy import curator
 
 COLUMNS = {
@@ -106,7 +106,7 @@ def observed(private, tmp_path, **settings):
 
 @pytest.mark.parametrize(
     ("settings", "given"),
-    [({}, in_memory), ({"target": "ill", "importance": {"town": 2}}, in_memory), ({}, in_files)],
+    [({}, in_memory), ({"target": {"ill": 6, "town": 2}}, in_memory), ({}, in_files)],
 )
 def test_nothing_depends_on_the_values(settings, given, fixed_answers, tmp_path):
     one, two = (
@@ -120,8 +120,18 @@ def test_nothing_depends_on_the_values(settings, given, fixed_answers, tmp_path)
     [
         (in_memory, {}),
         (in_files, {}),
-        (in_memory, {"person_column": "patient", "rows_per_person": 2}),
-        (in_files, {"person_column": "patient", "rows_per_person": 2}),
+        (
+            in_memory,
+            {
+                "people": People("patient", max_rows=2),
+            },
+        ),
+        (
+            in_files,
+            {
+                "people": People("patient", max_rows=2),
+            },
+        ),
     ],
 )
 @pytest.mark.parametrize("num_rows", [0, 1, 900])

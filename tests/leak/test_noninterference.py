@@ -42,7 +42,7 @@ from sdv_privpgd.privacy.dataset import Dataset
 
 def test_nothing_depends_on_the_values_where_a_target_is_named(fixed_answers, caplog, capsys):
     table = sdv_tables.table(120)
-    synthesizer = PrivPGDSynthesizer(**settings(target="ward", importance={"age": 3}))
+    synthesizer = PrivPGDSynthesizer(**settings(target={"ward": 6, "age": 3}))
     first = observe(synthesizer, table, caplog, capsys)
     assert first == observe(synthesizer, other_values(table), caplog, capsys)
 

@@ -6,7 +6,7 @@ import pytest
 import sdv_tables
 from interference import observe, settings
 
-from sdv_privpgd import MSTSynthesizer
+from sdv_privpgd import MSTSynthesizer, People
 
 METADATA = sdv_tables.metadata_of(
     {**sdv_tables.COLUMNS, "patient": {"sdtype": "id"}}, primary_key="id"
@@ -49,19 +49,17 @@ def nobody(frame):
 
 
 @pytest.mark.parametrize(
-    ("weigh_people", "strategy", "changes"),
+    ("weighed", "strategy", "changes"),
     [
         (False, "independent", [one_text, spelled, one_person]),
         (True, "independent", [one_missing, all_missing, nobody]),
         (True, "mwem", [other_people]),
     ],
 )
-def test_nothing_depends_on_the_people(
-    weigh_people, strategy, changes, fixed_answers, caplog, capsys
-):
+def test_nothing_depends_on_the_people(weighed, strategy, changes, fixed_answers, caplog, capsys):
     told = settings(
-        metadata=METADATA, adjacency="add_remove", person_column="patient", rows_per_person=3,
-        weigh_people=weigh_people, method=strategy,
+        metadata=METADATA, adjacency="add_remove",
+        people=People("patient", max_rows=3, weighed=weighed), method=strategy,
     )  # fmt: skip
     told["method"] = None
     synthesizer = MSTSynthesizer(**told)

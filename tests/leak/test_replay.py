@@ -11,7 +11,7 @@ import replay
 import sdv_tables
 from small_engine import MaximumEntropy
 
-from sdv_privpgd import MSTSynthesizer, pipeline
+from sdv_privpgd import MSTSynthesizer, People, pipeline
 from sdv_privpgd.discovery.privtree import cut_by_privtree
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.methods.adaptive import Adaptive
@@ -208,9 +208,7 @@ def fitted_undeclared(table, ledger, monkeypatch, answers=None):
         sdv_tables.metadata_of(UNDECLARED),
         5.0 * ledger.rows_counted,
         adjacency=ledger.adjacency.value,
-        rows_per_person=ledger.rows_per_person,
-        person_column=ledger.people,
-        weigh_people=ledger.weighed,
+        people=People(ledger.people, max_rows=ledger.rows_per_person, weighed=ledger.weighed),
         discovery_share=0.3,
     )
 

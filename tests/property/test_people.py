@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sdv.errors import SynthesizerInputError
 
 import sdv_privpgd
-from sdv_privpgd import Boolean, Categorical, MSTSynthesizer, combine, fit_table, measure
+from sdv_privpgd import Boolean, Categorical, MSTSynthesizer, People, combine, fit_table, measure
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
@@ -333,8 +333,9 @@ class TestFits:
 
     def test_the_report_says_whom_it_protects(self):
         fitted = fit_table(
-            self.table(), COLUMNS, 20.0, adjacency="add_remove", person_column="patient",
-            rows_per_person=2, method="privpgd+pgm",
+            self.table(), COLUMNS, 20.0, adjacency="add_remove",
+            people=People("patient", max_rows=2),
+            method="privpgd+pgm",
         )  # fmt: skip
         own = self.table()["patient"].value_counts().clip(upper=2).sum()
         assert abs(fitted.num_rows - own) < 60  # far beyond the noise
@@ -343,21 +344,20 @@ class TestFits:
         assert "told apart by" in fitted.report().html()
 
     def test_it_needs_a_private_number_of_rows(self):
-        with pytest.raises(ValueError, match="person_column needs adjacency='add_remove'"):
-            fit_table(self.table(), COLUMNS, 1.0, person_column="patient")
+        with pytest.raises(ValueError, match="need adjacency='add_remove'"):
+            fit_table(self.table(), COLUMNS, 1.0, people=People("patient"))
 
     def test_a_column_that_is_not_there_or_is_modelled_is_refused(self):
-        settings = {"adjacency": "add_remove", "person_column": "who"}
+        settings = {"adjacency": "add_remove", "people": People("who")}
         with pytest.raises(ValueError, match="no column 'who' to tell people apart"):
             fit_table(self.table(), COLUMNS, 1.0, **settings)
         with pytest.raises(ValueError, match="is a modelled column: rows would name people"):
-            fit_table(self.table(), COLUMNS, 1.0, adjacency="add_remove", person_column="ward")
+            fit_table(self.table(), COLUMNS, 1.0, adjacency="add_remove", people=People("ward"))
 
     def test_a_holder_can_bound_people_too(self):
         released = measure(
             self.table(), COLUMNS, 20.0, holder="North", adjacency="add_remove",
-            person_column="patient", rows_per_person=2,
-        )  # fmt: skip
+            people=People("patient", max_rows=2), )  # fmt: skip
         own = self.table()["patient"].value_counts().clip(upper=2).sum()
         assert abs(released.num_rows - own) < 60
         assert released.ledger.people == "patient"
@@ -365,12 +365,12 @@ class TestFits:
 
     def test_codes_cannot_keep_the_bound_so_none_is_claimed(self):
         facts = {"patient": {"sdtype": "id"}, "ill": {"sdtype": "boolean"}}
-        settings = {"adjacency": "add_remove", "person_column": "patient"}
+        settings = {"adjacency": "add_remove", "people": People("patient")}
         bounded = MSTSynthesizer(sdv_tables.metadata_of(facts), 1.0, **settings)
         unbounded = MSTSynthesizer(sdv_tables.metadata_of(facts), 1.0)
         rows = self.table()[["patient", "ill"]]
         with pytest.raises(SourceError, match="in memory alone"):
             bounded.preprocess(rows)
-        with pytest.raises(SynthesizerInputError, match="person_column needs the table itself"):
+        with pytest.raises(SynthesizerInputError, match="need the table itself"):
             bounded.fit_processed_data(unbounded.preprocess(rows))
         assert bounded.ledger is None or not bounded.ledger.charges

@@ -197,7 +197,7 @@ def test_columns_with_many_rare_values_are_named_with_their_shares(part, seed):
 def test_a_column_that_is_other_throughout_may_be_an_id_or_name_people():
     (said,) = advice(fitted(WARD, [0, 0, 0, 1]))
     assert "give it the sdtype id" in said
-    assert "name it as person_column" in said
+    assert "name it: people=People(column" in said
     assert "give it the sdtype datetime" in said
 
 
@@ -234,7 +234,7 @@ def test_a_delta_is_held_against_the_number_of_rows(delta, is_told):
 def test_ids_of_several_rows_are_told_where_one_row_a_person_is_protected():
     (told,) = advice(fitted(AGE, np.ones(12), ids=("patient",)))
     assert "'patient'" in told
-    assert "rows_per_person" in told
+    assert "max_rows" in told
     assert advice(fitted(AGE, np.ones(12), ids=("patient",), rows=3)) == ()
 
 
