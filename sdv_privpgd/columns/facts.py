@@ -22,10 +22,19 @@ Kind = TypeVar("Kind", bound="_Facts")
 class _Facts:
     nullable: bool | None = None
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing is known of which values it has."""
+        return False
+
     def and_found(self: Kind, found: Any) -> Kind:
-        """The same facts, with those that were found of the column in their place."""
+        """The same facts, with those that were found of the column in their place.
+
+        What is the same stays written as it was: 0 does not become 0.0.
+        """
         told = {each.name: getattr(found, each.name) for each in fields(found)}
-        return replace(self, **{name: fact for name, fact in told.items() if fact is not None})
+        new = {name: fact for name, fact in told.items() if fact not in (None, getattr(self, name))}
+        return replace(self, **new)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +70,11 @@ class NumberFacts(_Facts):
         return self.low is None or self.high is None
 
     @property
+    def is_blank(self) -> bool:
+        """Whether neither end of the range is known."""
+        return self.low is self.high is None
+
+    @property
     def ends(self) -> tuple[Fraction, Fraction]:
         """Both ends of the range, exactly."""
         assert self.low is not None
@@ -77,6 +91,7 @@ class DateFacts(_Facts):
         high: The latest one.
         datetime_format: How dates are written; ``None`` if they are no text, or in ISO 8601.
         aware: Whether dates without a format carry a time zone.
+        of_days: True if both ends were declared as Python's ``date``, which has no time.
         cuts: The moments at which a new cell begins, ascending; without any the cells have equal
             widths.
         frequencies: How often each cell occurs.
@@ -88,6 +103,7 @@ class DateFacts(_Facts):
     high: int | None = None
     datetime_format: str | None = None
     aware: bool = False
+    of_days: bool | None = None
     cuts: tuple[int, ...] | None = None
     frequencies: tuple[float, ...] | None = None
     num_bins: int | None = None
@@ -98,6 +114,11 @@ class DateFacts(_Facts):
     def lacks_domain(self) -> bool:
         """Whether an end of the range is not known."""
         return self.low is None or self.high is None
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether neither end of the range is known."""
+        return self.low is self.high is None
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -148,6 +169,11 @@ class CategoryFacts(_Facts):
     def lacks_domain(self) -> bool:
         """Whether no category is known, and none for all others."""
         return not self.values and self.other is None
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether no category is known, and none for all others."""
+        return self.lacks_domain
 
 
 @dataclass(frozen=True, kw_only=True)

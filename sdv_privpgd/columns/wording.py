@@ -9,12 +9,12 @@ from sdv_privpgd.columns.dates import write_dates
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 
 
-def words_of(facts: ColumnFacts) -> dict[str, Any]:
+def words_of(facts: ColumnFacts | None) -> dict[str, Any]:
     """The facts that are known, by SDV's words; reading them again gives the same facts.
 
     Dates become text: in their format, or in ISO 8601. So a date should not be finer than what its
     format writes. Whether dates have a format is always said. Frequencies of categories are read
-    beside these categories alone.
+    beside these categories alone. Of ``None`` there are no words.
     """
     if isinstance(facts, NumberFacts):
         own = {"decimal_places": facts.decimal_places, "increment": facts.increment}
@@ -35,7 +35,7 @@ def words_of(facts: ColumnFacts) -> dict[str, Any]:
                 "frequencies": _listed(facts.frequencies),
             }
         )
-    return _known({"range_is_nullable": facts.nullable})
+    return {} if facts is None else _known({"range_is_nullable": facts.nullable})
 
 
 def _range(
@@ -58,7 +58,8 @@ def _ends(facts: DateFacts) -> tuple[int | None, int | None]:
 def _dates(facts: DateFacts, moments: Sequence[int]) -> list[str]:
     """Moments as they are declared, with an offset if they have a time zone."""
     ticks = np.array(moments, dtype=np.int64)
-    return [str(date) for date in write_dates(ticks, "ns", facts.datetime_format, facts.utc)]
+    written = write_dates(ticks, "ns", facts.datetime_format, facts.utc)
+    return [str(date).removesuffix(" 00:00:00") for date in written]
 
 
 def _listed(facts: Sequence | None) -> list | None:

@@ -140,9 +140,11 @@ class PrivateSynthesizer(
         self._gives_frames = False
         self._original_columns = pd.Index([])
         self._check_settings()
+        description = self._description()
+        description.require_order()
         # A domain is asked for at fit: SDV builds synthesizers before it knows their domain.
         with suppress(PublicDomainError):
-            _ = self._description().schema
+            _ = description.schema
         absurd = on_large_delta(self.delta)
         if self.epsilon > 20:
             absurd += [f"epsilon={self.epsilon:g} promises next to nothing; 0.1 to 10 is usual."]
@@ -169,7 +171,6 @@ class PrivateSynthesizer(
         for name in ("epsilon", "delta", "rows_per_person", "weigh_people", "discovery_share"):
             setattr(self, name, getattr(settings, name))
         self.adjacency = settings.adjacency.value
-        self._description().require_order()
 
     def _settings(self) -> Settings:
         return Settings(
@@ -189,10 +190,10 @@ class PrivateSynthesizer(
     def _description(self) -> Description:
         fitted = self._model_of_table
         keys = self._get_table_metadata()._get_primary_and_alternate_keys()
-        return Description(
-            columns=deepcopy(dict(self._described)),
+        return Description.of(
+            deepcopy(dict(self._described)),
+            self.public_domain,
             keys=tuple(keys),
-            public_domain={} if self.public_domain is None else deepcopy(self.public_domain),
             constraints=SdvConstraints(tuple(self._reject_sampling_constraints)),
             num_bins=self._settings().method.num_bins if self.num_bins is None else self.num_bins,
             discovers=bool(self.discovery_share),

@@ -73,7 +73,7 @@ class ShownFit(FittedState):
 
     def _columns_of(self, data) -> pd.DataFrame:
         """The modelled columns of a real table. Raises for one that does not fit."""
-        self._open(data)
+        self._open(data, self._description())
         table = data[self._table_name] if isinstance(data, dict) else data
         names = column_names(table)
         modelled = [column.name for column in self._schema().columns]

@@ -28,7 +28,7 @@ class RefinedFits(FitsOfTables):
                 "fit that is to be refined: public_domain, num_bins, enforce_rounding, "
                 "constraints, sequence_by, previous or per_person. Set them back, or fit anew."
             )
-        table = self._open(data)
+        table = self._open(data, now)
         try:
             require_same_rows(fitted, table)
         except ValueError as error:

@@ -9,6 +9,8 @@ import pytest
 import sdv_tables
 
 from sdv_privpgd import Datetime, MSTSynthesizer, fit_table, measure
+from sdv_privpgd.columns.facts import DateFacts
+from sdv_privpgd.columns.parsing import read_facts, read_words
 from sdv_privpgd.columns.times_of_day import on_days
 
 DAYS = {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2024-12-31"}
@@ -26,13 +28,13 @@ DAYS = {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2024-12-3
     ids=["a time", "a format", "dates", "no end", "no date"],
 )
 def test_nothing_is_said_where_somebody_says_it(facts):
-    assert on_days({"came": {**DAYS, **facts}}) == []
+    assert on_days({"came": read_words("came", {**DAYS, **facts})[0]}) == []
 
 
 @pytest.mark.parametrize("kind", [str, pd.Timestamp, datetime.datetime.fromisoformat])
 def test_ends_that_are_days_are_named(kind):
     ends = {key: kind(DAYS[key]) for key in ("range_min", "range_max")}
-    (said,) = on_days({"came": {**DAYS, **ends}, "born": {"sdtype": "datetime"}})
+    (said,) = on_days({"came": read_facts("came", {**DAYS, **ends}), "born": DateFacts()})
     assert "['came'] are counted in days" in said
 
 

@@ -22,8 +22,8 @@ ROWS = 2_000
 def described(column, sdtype="numerical", domain=None, *, epsilon=5.0, rounding=True, **facts):
     """The description of a column after discovery, under noise that is always the same."""
     settings = Settings(epsilon=epsilon, method="independent+pgm")
-    known = {"columns": {"x": {"sdtype": sdtype, **facts}}, "public_domain": {"x": domain or {}}}
-    fit = Fit(settings, Description(**known, enforce_rounding=rounding))
+    known = {"x": {"sdtype": sdtype, **facts}}, {"x": domain or {}}
+    fit = Fit(settings, Description.of(*known, enforce_rounding=rounding))
     fit.books = Books(fit.books.ledger, words=np.random.default_rng(0).bytes)
     fit.discover(PrivateTable({"x": pd.Series(column)}))
     return fit.description
@@ -84,7 +84,7 @@ def test_the_words_of_what_was_found_make_the_same_columns(kind, domain, epsilon
     read = Schema.from_sdv(description._columns, public_domain=words)
     assert read == description.schema
     assert repr(read) == repr(description.schema)
-    again = Description(columns=description.columns, public_domain=words, enforce_rounding=rounding)
+    again = Description.of(description.columns, words, enforce_rounding=rounding)
     assert again.schema == description.schema
     assert not again.undeclared, "it would be looked into once more"
 
