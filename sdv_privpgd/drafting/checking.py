@@ -1,6 +1,6 @@
 """Checks of a public domain that report all problems at once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,8 +45,7 @@ def check_domain(
     columns, keys = table_of(metadata)
     domain = named_by_text(domain)
     said, read = list(problems(columns, keys, domain)), {}
-    for name in modelled(columns, keys):
-        words = _words_on(name, columns, domain)
+    for name, words in _described(columns, keys, domain):
         read[name], wrong = read_words(name, words)
         said += [*_blanks(name, columns[name], words), *wrong]
         said += _mixed(name, words.get("range_values"))
@@ -61,20 +60,21 @@ def refused(metadata: "Metadata | Mapping", domain: Mapping[str, Mapping]) -> li
     columns, keys = table_of(metadata)
     domain = named_by_text(domain)
     said = list(problems(columns, keys, domain))
-    for name in modelled(columns, keys):
-        said += read_words(name, _words_on(name, columns, domain))[1]
+    for name, words in _described(columns, keys, domain):
+        said += read_words(name, words)[1]
     return said
 
 
-def _words_on(name: str, columns: Mapping[str, Mapping], domain: object) -> dict[str, Any]:
-    """What a column is told to be: its sdtype, the metadata's format, and what applies to it."""
-    known, own = columns[name], domain.get(name, {}) if isinstance(domain, Mapping) else {}
-    own = own if isinstance(own, Mapping) else {}
-    return {
-        "sdtype": known["sdtype"],
-        **format_of(known),
-        **{key: fact for key, fact in own.items() if key in KEYS[known["sdtype"]]},
-    }
+def _described(
+    columns: Mapping[str, Mapping], keys: Collection[str], domain: object
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What each column is told to be: its sdtype, the metadata's format, and what applies to it."""
+    domain = domain if isinstance(domain, Mapping) else {}
+    for name in modelled(columns, keys):
+        own, sdtype = domain.get(name, {}), columns[name]["sdtype"]
+        if isinstance(own, Mapping):
+            applies = {key: fact for key, fact in own.items() if key in KEYS[sdtype]}
+            yield name, {"sdtype": sdtype, **format_of(columns[name]), **applies}
 
 
 def _blanks(name: str, known: Mapping, words: Mapping) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
@@ -24,6 +24,8 @@ from sdv_privpgd.discovery.bounds import inside
 from sdv_privpgd.discovery.looks import worth_a_look
 from sdv_privpgd.domain import FieldsAlone
 from sdv_privpgd.fitting.constraining import Constraints, Limits, Unconstrained
+
+Known = TypeVar("Known", bound=ColumnFacts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +82,8 @@ class Description(FieldsAlone):
         """
         constraints = Unconstrained() if constraints is None else constraints
         facts = read_table(columns, keys, public_domain, constraints.facts)
+        if not others.get("enforce_rounding", True):
+            facts = {name: _unrounded(each) for name, each in facts.items()}
         return cls(columns=columns, facts=facts, keys=keys, constraints=constraints, **others)
 
     @property
@@ -247,9 +251,7 @@ class Description(FieldsAlone):
             return facts
         if name in self.dtypes:
             facts = facts_of_dtype(self.dtypes[name]).and_found(facts)
-        return checked(
-            name, facts if self.enforce_rounding else replace(facts, decimal_places=None)
-        )
+        return checked(name, facts if self.enforce_rounding else _unrounded(facts))
 
     def _used(self, name: str, found: ColumnFacts) -> ColumnFacts:
         stated = self.stated[name]
@@ -307,6 +309,10 @@ def _rounded_out(found: NumberFacts, stated: NumberFacts) -> NumberFacts:
     if len(cuts) == len(found.cuts or ()):
         return ranged
     return replace(ranged, cuts=cuts, frequencies=None)
+
+
+def _unrounded(facts: Known) -> Known:
+    return replace(facts, decimal_places=None) if isinstance(facts, NumberFacts) else facts
 
 
 def _has_found_values(found: ColumnFacts | None) -> bool:

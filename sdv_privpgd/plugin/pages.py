@@ -88,7 +88,7 @@ class ShownFit(FittedState):
         and ``frequencies`` say where the cells of a column begin and how full they are.
         """
         found = self.fitted_table.discovered_domain()
-        return {name: found[name] for name in self._described if name in found}
+        return {name: found[name] for name in self._described if found.get(name)}
 
     def value_sources(self) -> dict[str, str]:
         """Where each column's values come from: declared, found privately, or made up. Public."""
