@@ -1,6 +1,7 @@
 """Facts written in SDV's words, as people declare them: the way back from ``parsing``. Public."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,10 @@ def words_of(facts: ColumnFacts | None) -> dict[str, Any]:
     """
     if isinstance(facts, NumberFacts):
         own = {"decimal_places": facts.decimal_places, "increment": facts.increment}
-        return {**_known(own), **_known(_range(facts, facts.low, facts.high, facts.cuts))}
+        return _known({**own, **_range(facts, lambda numbers: numbers)})
     if isinstance(facts, DateFacts):
-        low, high = (None if each is None else _dates(facts, [each])[0] for each in _ends(facts))
-        cuts = None if facts.cuts is None else _dates(facts, facts.cuts)
-        return {
-            "datetime_format": facts.datetime_format,
-            **_known(_range(facts, low, high, cuts)),
-        }
+        written = partial(_dates, facts)
+        return {"datetime_format": facts.datetime_format, **_known(_range(facts, written))}
     if isinstance(facts, CategoryFacts):
         return _known(
             {
@@ -38,21 +35,16 @@ def words_of(facts: ColumnFacts | None) -> dict[str, Any]:
     return {} if facts is None else _known({"range_is_nullable": facts.nullable})
 
 
-def _range(
-    facts: NumberFacts | DateFacts, low: Any, high: Any, cuts: Sequence | None
-) -> dict[str, Any]:
+def _range(facts: NumberFacts | DateFacts, written: Callable) -> dict[str, Any]:
+    low, high = (None if end is None else written([end])[0] for end in (facts.low, facts.high))
     return {
         "range_min": low,
         "range_max": high,
         "range_is_nullable": facts.nullable,
-        "cut_points": _listed(cuts),
+        "cut_points": None if facts.cuts is None else list(written(facts.cuts)),
         "frequencies": _listed(facts.frequencies),
         "num_bins": facts.num_bins,
     }
-
-
-def _ends(facts: DateFacts) -> tuple[int | None, int | None]:
-    return facts.low, facts.high
 
 
 def _dates(facts: DateFacts, moments: Sequence[int]) -> list[str]:

@@ -31,7 +31,7 @@ class NoisyTable:
     variance: float
 
 
-_MADE: WeakKeyDictionary[Measurement, dict[Callable, tuple[Domain, list[ref], Any]]] = (
+_MADE: WeakKeyDictionary[Measurement, dict[tuple, tuple[Domain, list[ref], Any]]] = (
     WeakKeyDictionary()
 )
 """What was made of measurements that are still there, by the last of them."""
@@ -40,10 +40,10 @@ _MADE: WeakKeyDictionary[Measurement, dict[Callable, tuple[Domain, list[ref], An
 def made_once(make: Callable[[Domain, list], Made], domain: Domain, measurements: Iterable) -> Made:
     """What it makes of a domain and measurements: once, however often it is asked for."""
     own = list(measurements)
-    known = _MADE.setdefault(own[-1], {}) if own else {}
-    made = known.get(make)
+    known, key = _MADE.setdefault(own[-1], {}) if own else {}, (make, len(own))
+    made = known.get(key)
     if made is None or made[0] != domain or [each() for each in made[1]] != own:
-        made = known[make] = domain, [ref(each) for each in own], make(domain, own)
+        made = known[key] = domain, [ref(each) for each in own], make(domain, own)
     return made[2]
 
 
