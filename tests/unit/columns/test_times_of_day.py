@@ -49,28 +49,10 @@ def test_it_is_said_before_a_fit_and_an_end_with_a_time_keeps_the_times():
     assert (fitted.sample(50)["came"].dropna().dt.hour != 0).any()
 
 
-WRITTEN = "%Y-%m-%d %H:%M"
-COLUMNS = {
-    "moments": lambda came: came,
-    "text": lambda came: came.dt.strftime(WRITTEN),
-    "strings": lambda came: came.dt.strftime(WRITTEN).astype("string"),
-    "days in text": lambda came: came.dt.strftime("%Y-%m-%d"),
-}
-
-
-@pytest.mark.parametrize("column", COLUMNS)
-def test_a_fit_says_it_of_every_column_that_may_have_times(column):
-    """What the cells hold is private: text with and without times is told the same."""
-    came = pd.Series(pd.date_range("2024-01-01 08:30", periods=500, freq="h"))
-    table = pd.DataFrame({"came": COLUMNS[column](came)})
+def test_a_holder_is_told_as_well():
+    came = pd.DataFrame({"came": pd.date_range("2024-01-01 08:30", periods=500, freq="h")})
     with pytest.warns(UserWarning, match="counted in days"):
-        fit_table(table, {"came": Datetime("2024-01-01", "2024-01-25")}, 5.0, method="privpgd+pgm")
-    with pytest.warns(UserWarning, match="counted in days"):
-        measure(table, {"came": Datetime("2024-01-01", "2024-01-25")}, 5.0, holder="North")
-    metadata = sdv_tables.metadata_of({"came": {"sdtype": "datetime"}})
-    ends = {"range_min": "2024-01-01", "range_max": "2024-01-25"}
-    with pytest.warns(UserWarning, match="counted in days"):
-        MSTSynthesizer(metadata, 5.0, public_domain={"came": ends}).fit(table)
+        measure(came, {"came": Datetime("2024-01-01", "2024-01-25")}, 5.0, holder="North")
 
 
 def test_a_dtype_of_days_or_a_format_says_that_there_are_none():
