@@ -4,6 +4,8 @@ from html.parser import HTMLParser
 
 import numpy as np
 
+from sdv_privpgd.columns.facts import NumberFacts
+from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.methods.mst import MST
 from sdv_privpgd.pipeline import Release
@@ -80,8 +82,8 @@ ABOUT = About(
     method=MST(),
     columns=COLUMNS,
     keys=[],
-    declared={"age": {"range_max": 70}},
-    discovered={"balance": {"range_min": -1.0, "range_max": 1.0, "decimal_places": 2}},
+    declared={**read_table(COLUMNS), "age": NumberFacts(low=18, high=70, decimal_places=0)},
+    discovered={"balance": NumberFacts(low=-1.0, high=1.0, decimal_places=2)},
     settings={"num_bins": 8},
 )
 

@@ -112,11 +112,7 @@ def _counts(curator: Curator) -> Counter[tuple]:
 
 def _usual(names: Iterable[str], description: Description) -> dict[str, list[Any]]:
     """Values of columns, from the first to the last; also of those that an order adds."""
-    facts = {
-        name: {**own, **description.public_domain.get(name, {})}
-        for name, own in description.columns.items()
-    }
-    visits = description.visits
+    facts, visits = description.words, description.visits
     own = {} if visits is None else {visits.before(name): name for name in visits.previous}
     found = {}
     for name in names:

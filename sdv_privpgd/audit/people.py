@@ -46,14 +46,14 @@ def of_people(made: MadeUp, settings: Settings) -> MadeUp:
 
 
 def neighbors_of_people(
-    base: MadeUp, columns: Mapping[str, Mapping], domain: Mapping, settings: Settings
+    base: MadeUp, columns: Mapping[str, Mapping], settings: Settings
 ) -> list[MadeUp]:
     """Tables that differ from a usual one in one person, with all of the person's rows."""
     assert settings.people.column is not None
     person, own = settings.people.column, rows_of_one(settings)
     whose = base.frame[person].tolist()
     plain = MadeUp(base.name, base.frame.drop(columns=person))
-    gone, *more = neighbors(plain, columns, domain, own, removes=True)
+    gone, *more = neighbors(plain, columns, own, removes=True)
     found = [_belonging(gone, settings, whose[own:])]
     for place, each in enumerate(more):
         # All numbers of rows; the first ones, which are fitted whole, have too many.
@@ -70,14 +70,13 @@ def neighbors_of_people(
 def others_of_people(
     base: MadeUp,
     columns: Mapping[str, Mapping],
-    domain: Mapping,
     rows: Sequence[int],
     settings: Settings,
 ) -> list[MadeUp]:
     """Tables that share no row with a usual one, with people of all kinds."""
     assert settings.people.column is not None
     plain = MadeUp(base.name, base.frame.drop(columns=settings.people.column))
-    tables = others(plain, columns, domain, rows)
+    tables = others(plain, columns, rows)
     numbers = [len(each.frame) for each in tables]
     ids: list[Any] = [
         range(numbers[0]),  # whole numbers, as pandas reads them

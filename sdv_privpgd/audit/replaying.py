@@ -91,13 +91,13 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
     Raises ``ValueError`` where the configuration cannot be fitted at all.
     """
     settings, description = subject.settings, subject.description
-    domain, rows = description.public_domain, rows_of_one(settings)
+    rows = rows_of_one(settings)
     columns = {
-        name: facts for name, facts in description.columns.items() if name != settings.people.column
+        name: facts for name, facts in description.words.items() if name != settings.people.column
     }
     removes = settings.adjacency is Adjacency.ADD_REMOVE
     number = (_UNDECLARED_ROWS if description.undeclared else _ROWS) + rows
-    base = lowest(made_up(columns, domain, number, seed), columns, domain, rows)
+    base = lowest(made_up(columns, number, seed), columns, rows)
     base = of_people(base, settings)
     tape = Tape()
     outcome = subject.fit(base, lambda opened: AuditedTable(opened, base, tape))
@@ -107,11 +107,11 @@ def recorded(subject: Subject, seed: int = 0) -> Recording:
     found = Recording(subject, tape, outcome)
     numbers = _OTHER_NUMBERS if removes else (number,)
     if settings.people.limit is None:
-        close = neighbors(base, columns, domain, rows, removes=removes)
-        far = others(base, columns, domain, numbers)
+        close = neighbors(base, columns, rows, removes=removes)
+        far = others(base, columns, numbers)
     else:
-        close = neighbors_of_people(base, columns, domain, settings)
-        far = others_of_people(base, columns, domain, numbers, settings)
+        close = neighbors_of_people(base, columns, settings)
+        far = others_of_people(base, columns, numbers, settings)
     again = _fitted_again(subject, base, tape)
     again.is_same = True
     found.replays = [

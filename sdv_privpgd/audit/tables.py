@@ -51,7 +51,6 @@ class MadeUp:
 
 def made_up(
     columns: Mapping[str, Mapping],
-    domain: Mapping[str, Mapping],
     num_rows: int,
     seed: int = 0,
     *,
@@ -61,20 +60,16 @@ def made_up(
 
     Args:
         columns: Facts on each column in SDV's words.
-        domain: The public domain in the same words.
         num_rows: The number of rows.
         seed: Of the rows.
         missing: The share of cells that are missing.
     """
     rng = np.random.default_rng([seed, num_rows])
-    cells = {
-        name: _usual({**facts, **domain.get(name, {})}, rng, num_rows, missing)
-        for name, facts in columns.items()
-    }
+    cells = {name: _usual(facts, rng, num_rows, missing) for name, facts in columns.items()}
     return MadeUp("usual rows", _framed(cells, num_rows))
 
 
-def others(usual: MadeUp, columns: Mapping[str, Mapping], domain: Mapping, rows: Sequence[int]):
+def others(usual: MadeUp, columns: Mapping[str, Mapping], rows: Sequence[int]):
     """Tables of the same columns that share no row with a usual one.
 
     ``rows`` are the numbers of rows that they may have: one under replace-one.
@@ -93,34 +88,30 @@ def others(usual: MadeUp, columns: Mapping[str, Mapping], domain: Mapping, rows:
 
     first = frame.iloc[0].tolist() if len(frame) else [None] * frame.shape[1]
     return [
-        MadeUp("other values", made_up(columns, domain, number(0), seed=99).frame),
+        MadeUp("other values", made_up(columns, number(0), seed=99).frame),
         MadeUp("nothing but missing cells", sized(lambda *_: None, number(1))),
         MadeUp("cells of every kind", sized(lambda row, at: ODD[(row + at) % len(ODD)], number(2))),
         MadeUp("one row again and again", sized(lambda _, place: first[place], number(3))),
-        MadeUp(
-            "other dtypes", _inferred(made_up(columns, domain, number(4), seed=7, missing=0).frame)
-        ),
-        MadeUp("values that only one row has", sized(_single(columns, domain), number(5))),
+        MadeUp("other dtypes", _inferred(made_up(columns, number(4), seed=7, missing=0).frame)),
+        MadeUp("values that only one row has", sized(_single(columns), number(5))),
     ]
 
 
 def neighbors(
-    usual: MadeUp, columns: Mapping[str, Mapping], domain: Mapping, rows: int, *, removes: bool
+    usual: MadeUp, columns: Mapping[str, Mapping], rows: int, *, removes: bool
 ) -> list[MadeUp]:
     """Tables that differ from a usual one in the rows of one person, in many ways.
 
     Args:
         usual: The table; the person's rows are its first.
         columns: Facts on each column in SDV's words.
-        domain: The public domain in the same words.
         rows: How many rows the person has.
         removes: Whether rows may come and go; else other rows take their place.
     """
     frame = usual.frame
     rest = frame.iloc[rows:]
-    facts = {name: {**own, **domain.get(name, {})} for name, own in columns.items()}
     people = {
-        "at the upper ends": [_ends(facts[name])[1] for name in frame.columns],
+        "at the upper ends": [_ends(columns[name])[1] for name in frame.columns],
         "with nothing but missing cells": [None] * frame.shape[1],
         "with categories that nobody knows": ["made up"] * frame.shape[1],
         "a copy of another": rest.iloc[0].tolist() if len(rest) else [None] * frame.shape[1],
@@ -139,11 +130,10 @@ def neighbors(
     return made
 
 
-def lowest(usual: MadeUp, columns: Mapping[str, Mapping], domain: Mapping, rows: int) -> MadeUp:
+def lowest(usual: MadeUp, columns: Mapping[str, Mapping], rows: int) -> MadeUp:
     """The usual table with a person in it who is at the lower end of every column."""
     frame = usual.frame.astype(object)
-    facts = {name: {**own, **domain.get(name, {})} for name, own in columns.items()}
-    person = [_ends(facts[name])[0] for name in frame.columns]
+    person = [_ends(columns[name])[0] for name in frame.columns]
     own = pd.DataFrame([person] * rows, columns=frame.columns, dtype=object)
     return MadeUp(usual.name, _objects(pd.concat([own, frame.iloc[rows:]], ignore_index=True)))
 
@@ -235,9 +225,9 @@ def _written(facts: Mapping, day: Any) -> Any:
     return day.strftime(form) if form else day.strftime("%Y-%m-%d")
 
 
-def _single(columns: Mapping[str, Mapping], domain: Mapping) -> Callable[[int, int], Any]:
+def _single(columns: Mapping[str, Mapping]) -> Callable[[int, int], Any]:
     """A cell that no other row has, of a kind that the column can read where it can."""
-    kinds = [{**facts, **domain.get(name, {})}["sdtype"] for name, facts in columns.items()]
+    kinds = [facts["sdtype"] for facts in columns.values()]
 
     def cell(row: int, place: int) -> Any:
         kind = kinds[place]

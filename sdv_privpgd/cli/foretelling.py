@@ -7,7 +7,7 @@ from sdv_privpgd.cli.documents import columns_of, declared_type
 from sdv_privpgd.cli.saying import CommandError, in_options, say, spoken
 from sdv_privpgd.columns.ids import on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.naming import on_names
-from sdv_privpgd.columns.vocabulary import modelled
+from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.sources.source import Source
 
@@ -38,9 +38,9 @@ def say_before(synthesizer: "PrivateSynthesizer") -> None:
     table = next(iter(metadata.tables.values()))
     keys = {table.primary_key, *table.alternate_keys}
     columns, domain = columns_of(metadata), synthesizer.public_domain or {}
-    facts = {name: {**columns[name], **domain.get(name, {})} for name in modelled(columns, keys)}
     told = [each for each in repeated_ids(columns, keys) if each != synthesizer.people.column]
     ids = on_repeated_ids(told, synthesizer.people.max_rows)
+    facts = read_table(columns, keys, domain)
     for sentence in [*ids, *on_names(facts)]:  # of dates that are days the fit itself speaks
         say(in_options(sentence))
 

@@ -39,8 +39,6 @@ _AGAIN = (
 
 def measure(arguments: Namespace) -> None:
     """Measures one holder's table, and writes the release that may leave."""
-    from sdv_privpgd.releases.measuring import days_in
-
     tables = tables_in(arguments.table)
     if arguments.out.suffix.lower() != ".zip":
         raise CommandError(f"--out {arguments.out} must end in .zip: a release is such a file.")
@@ -59,7 +57,7 @@ def measure(arguments: Namespace) -> None:
             with journal.ahead(planned, arguments.max_epsilon):
                 table = open_table(tables, reading(arguments, tables[0]), columns)
                 measuring = _prepared(arguments, columns, table)
-                for sentence in days_in(columns, measuring.private):
+                for sentence in measuring.fit.description.on_days:
                     say(in_options(sentence))
                 arguments.say_spent = lambda: say(spent(measuring.ledger))
                 journal.together = lambda: (

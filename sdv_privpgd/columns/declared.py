@@ -1,20 +1,39 @@
-"""Typed declarations of columns: the dictionaries of ``public_domain``, with named arguments.
+"""Typed declarations of columns: the facts of ``public_domain``, with named arguments.
 
-Each is a ``dict`` of facts in SDV's words, so it can be used wherever a dictionary can. Write it
-from documentation, never from the data.
+Each is a mapping of facts in SDV's words, so it can be used wherever such a dictionary can. Write
+it from documentation, never from the data.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sdv_privpgd.columns.parsing import read_facts
 
 
-class _Declared(dict):
-    """Facts on a column, without those that were not given."""
+@dataclass(frozen=True, init=False, repr=False, eq=False)
+class _Declared(Mapping):
+    """Facts on a column, without those that were not given. They were read, and do not change."""
 
-    sdtype: str
+    sdtype: ClassVar[str]
+    words: Mapping[str, Any]
 
     def __init__(self, **facts: Any) -> None:
-        super().__init__({key: fact for key, fact in facts.items() if fact is not None})
+        words = {key: fact for key, fact in facts.items() if fact is not None}
+        read_facts(type(self).__name__, {"sdtype": self.sdtype, **words})
+        object.__setattr__(self, "words", words)
+
+    def __getitem__(self, key: str) -> Any:
+        return self.words[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __repr__(self) -> str:
+        return repr(self.words)
 
 
 class Numerical(_Declared):

@@ -27,6 +27,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.columns.facts import NumberFacts
+
 _INFERRED = tuple(map(np.dtype, ("bool", "int64", "uint64", "float64", "complex128", "object")))
 
 _CELLS_CHOOSE_UNITS = int(pd.__version__.split(".")[0]) >= 3
@@ -73,14 +75,12 @@ def key_dtype(dtype: Any) -> Any:
     return dtype if isinstance(dtype, np.dtype) and dtype.kind in "iu" else chosen(dtype)
 
 
-def facts_of_dtype(dtype: Any) -> dict:
-    """The facts that a chosen dtype implies for a column of numbers, in SDV's words."""
-    facts = {}
-    if dtype.kind in "iu" or (is_decimal(dtype) and dtype.pyarrow_dtype.scale <= 0):
-        facts["decimal_places"] = 0
-    if not holds_missing(dtype):
-        facts["range_is_nullable"] = False
-    return facts
+def facts_of_dtype(dtype: Any) -> NumberFacts:
+    """The facts that a chosen dtype implies for a column of numbers."""
+    is_integer = is_whole(dtype) or (is_decimal(dtype) and dtype.pyarrow_dtype.scale <= 0)
+    return NumberFacts(
+        decimal_places=0 if is_integer else None, nullable=None if holds_missing(dtype) else False
+    )
 
 
 def unread(dtype: Any) -> bool:

@@ -20,45 +20,72 @@ Kind = TypeVar("Kind", bound="_Facts")
 
 @dataclass(frozen=True, kw_only=True)
 class _Facts:
+    """What is known of a column: of all of them, whether values may be missing (``nullable``)."""
+
     nullable: bool | None = None
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing is known of which values it has."""
+        return False
+
     def and_found(self: Kind, found: Any) -> Kind:
-        """The same facts, with those that were found of the column in their place."""
+        """The same facts, with those that were found of the column in their place.
+
+        What is the same stays written as it was: 0 does not become 0.0.
+        """
         told = {each.name: getattr(found, each.name) for each in fields(found)}
-        return replace(self, **{name: fact for name, fact in told.items() if fact is not None})
+        new = {name: fact for name, fact in told.items() if fact not in (None, getattr(self, name))}
+        return replace(self, **new)
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberFacts(_Facts):
-    """What is known of a column of numbers.
+class _RangedFacts(_Facts):
+    """What is known of a column of numbers or dates.
 
     Attributes:
-        low: The smallest number, as it is written: 0.1 is a tenth. If both bounds are Python's
-            ``Decimal``, so are the column's numbers.
-        high: The largest one.
-        decimal_places: The number of decimal places.
-        increment: A whole number that all numbers are multiples of.
-        cuts: The numbers at which a new cell begins, ascending; without any the cells have equal
-            widths.
+        low: The first end of the range.
+        high: The last one.
+        cuts: Where a new cell begins, ascending; without any the cells have equal widths.
         frequencies: How often each cell occurs.
         num_bins: The number of codes.
-        nullable: Whether values may be missing.
     """
 
-    low: Number | None = None
-    high: Number | None = None
-    decimal_places: int | None = None
-    increment: int | None = None
-    cuts: tuple[Number, ...] | None = None
+    low: Any = None
+    high: Any = None
+    cuts: tuple | None = None
     frequencies: tuple[float, ...] | None = None
     num_bins: int | None = None
-
-    sdtype: ClassVar[str] = "numerical"
 
     @property
     def lacks_domain(self) -> bool:
         """Whether an end of the range is not known."""
         return self.low is None or self.high is None
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether neither end of the range is known."""
+        return self.low is self.high is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberFacts(_RangedFacts):
+    """What is known of a column of numbers, as they are written: 0.1 is a tenth.
+
+    If both bounds are Python's ``Decimal``, so are the column's numbers.
+
+    Attributes:
+        decimal_places: The number of decimal places.
+        increment: A whole number that all numbers are multiples of.
+    """
+
+    low: Number | None = None
+    high: Number | None = None
+    cuts: tuple[Number, ...] | None = None
+    decimal_places: int | None = None
+    increment: int | None = None
+
+    sdtype: ClassVar[str] = "numerical"
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
@@ -69,35 +96,23 @@ class NumberFacts(_Facts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DateFacts(_Facts):
+class DateFacts(_RangedFacts):
     """What is known of a column of dates or moments, in nanoseconds since 1970 in UTC.
 
     Attributes:
-        low: The earliest moment.
-        high: The latest one.
         datetime_format: How dates are written; ``None`` if they are no text, or in ISO 8601.
         aware: Whether dates without a format carry a time zone.
-        cuts: The moments at which a new cell begins, ascending; without any the cells have equal
-            widths.
-        frequencies: How often each cell occurs.
-        num_bins: The number of codes.
-        nullable: Whether values may be missing.
+        of_days: True if both ends were declared as Python's ``date``, which has no time.
     """
 
     low: int | None = None
     high: int | None = None
+    cuts: tuple[int, ...] | None = None
     datetime_format: str | None = None
     aware: bool = False
-    cuts: tuple[int, ...] | None = None
-    frequencies: tuple[float, ...] | None = None
-    num_bins: int | None = None
+    of_days: bool | None = None
 
     sdtype: ClassVar[str] = "datetime"
-
-    @property
-    def lacks_domain(self) -> bool:
-        """Whether an end of the range is not known."""
-        return self.low is None or self.high is None
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -132,7 +147,6 @@ class CategoryFacts(_Facts):
         other: The value that stands for all others.
         is_ordered: Whether the order of the categories has a meaning.
         frequencies: How often each category occurs.
-        nullable: Whether values may be missing.
     """
 
     values: tuple | None = None
@@ -148,6 +162,11 @@ class CategoryFacts(_Facts):
     def lacks_domain(self) -> bool:
         """Whether no category is known, and none for all others."""
         return not self.values and self.other is None
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether no category is known, and none for all others."""
+        return self.lacks_domain
 
 
 @dataclass(frozen=True, kw_only=True)

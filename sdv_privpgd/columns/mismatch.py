@@ -11,32 +11,32 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_privpgd.columns.scalars import plain
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts
 
 
-def mismatches(dtypes: Mapping[str, Any], facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def mismatches(dtypes: Mapping[str, Any], facts: Mapping[str, ColumnFacts]) -> list[str]:
     """Sentences on the columns that cannot be read as declared, with the remedy.
 
     Args:
         dtypes: The dtypes of the table's columns.
-        facts: The facts on each modelled column, in SDV's words.
+        facts: The facts on each modelled column.
     """
     said = (_mismatch(name, dtypes[name], known) for name, known in facts.items())
     return [sentence for sentence in said if sentence is not None]
 
 
-def _mismatch(name: str, dtype: Any, facts: Mapping) -> str | None:
-    holds, sdtype = _held(dtype), facts["sdtype"]
+def _mismatch(name: str, dtype: Any, facts: ColumnFacts) -> str | None:
+    holds, is_date = _held(dtype), isinstance(facts, DateFacts)
     if holds is None:
         return None
-    if (holds == "dates") == (sdtype == "datetime"):
+    if (holds == "dates") == is_date:
         return _of_categories(name, dtype, holds, facts)
     if holds == "dates":
         return (
-            f"Column {name!r} has the dtype {dtype} and is {sdtype} in the metadata: all of its "
-            "dates would count as missing. Make it datetime in the metadata, or convert it."
+            f"Column {name!r} has the dtype {dtype} and is {facts.sdtype} in the metadata: all of "
+            "its dates would count as missing. Make it datetime in the metadata, or convert it."
         )
-    if holds == "text" or (holds == "numbers" and facts.get("datetime_format") is not None):
+    if holds == "text" or (holds == "numbers" and getattr(facts, "datetime_format", None)):
         return None
     return (
         f"Column {name!r} has the dtype {dtype} and is datetime in the metadata, with no format "
@@ -59,12 +59,11 @@ def _is_text_of_arrow(dtype: Any) -> bool:
     return isinstance(dtype, pd.ArrowDtype) and "string" in str(dtype.pyarrow_dtype).split("<")[0]
 
 
-def _of_categories(name: str, dtype: Any, holds: str, facts: Mapping) -> str | None:
+def _of_categories(name: str, dtype: Any, holds: str, facts: ColumnFacts) -> str | None:
     """A sentence if no declared category can be found among what the dtype holds."""
-    values = facts.get("range_values")
-    if values is None or not len(values):
+    if not isinstance(facts, CategoryFacts) or not facts.values:
         return None
-    texts = [isinstance(plain(value), str) for value in values]
+    texts = [isinstance(value, str) for value in facts.values]
     if any(texts) if holds == "text" else not all(texts):
         return None
     declared = "numbers" if holds == "text" else "text"

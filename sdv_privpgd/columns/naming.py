@@ -6,7 +6,7 @@ It follows from names and declarations alone, so it is said before anything is s
 import re
 from collections.abc import Mapping
 
-from sdv_privpgd.columns.vocabulary import blank, needed
+from sdv_privpgd.columns.facts import ColumnFacts
 
 _IDS = {"id", "ids", "uuid", "guid", "nr", "nbr", "key"}
 """The last words of names of ids, the last three only behind another word."""
@@ -27,16 +27,9 @@ _DATES = {"date", "datum", "dob", "birthdate", "birthday", "geburtstag", "dateti
 _WORDS = re.compile(r"[A-ZÄÖÜ]+(?![a-zäöüß])|[A-ZÄÖÜ]?[a-zäöüß]+|[0-9]+")
 
 
-def on_names(facts: Mapping[str, Mapping]) -> list[str]:
-    """Sentences on modelled columns of which nothing is declared, and which may be ids or dates.
-
-    ``facts`` are what is declared of each modelled column, its sdtype among them.
-    """
-    unknown = {
-        name: each["sdtype"]
-        for name, each in facts.items()
-        if needed(each["sdtype"]) and blank(each) == needed(each["sdtype"])
-    }
+def on_names(facts: Mapping[str, ColumnFacts]) -> list[str]:
+    """Sentences on modelled columns of which nothing is declared, and which may be ids or dates."""
+    unknown = {name: each.sdtype for name, each in facts.items() if each.is_blank}
     ids = [name for name, kind in unknown.items() if kind != "datetime" and is_id(name)]
     dates = [
         name

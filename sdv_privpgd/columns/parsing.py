@@ -1,25 +1,46 @@
-"""Facts read from SDV's words: what is declared is checked, with messages in the same words.
+"""Facts read from SDV's words: each word by itself, then what they say together.
 
-Public: nothing here sees a private table.
+What is declared is checked here, once, with messages in the same words. Public: nothing here sees a
+private table.
 """
 
-from collections.abc import Collection, Mapping
+import datetime
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.columns.column import Column
-from sdv_privpgd.columns.cutting import column_of
-from sdv_privpgd.columns.declared_ranges import read_dates, read_frequencies, read_numbers
-from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, TruthFacts
-from sdv_privpgd.columns.scalars import category
+from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
+from sdv_privpgd.columns.cutting import can_write, column_of, tick_of
+from sdv_privpgd.columns.dates import EARLIEST, LATEST, instants
+from sdv_privpgd.columns.facts import (
+    CategoryFacts,
+    ColumnFacts,
+    DateFacts,
+    NumberFacts,
+    Ranged,
+    TruthFacts,
+    exactly,
+)
+from sdv_privpgd.columns.scalars import LARGEST_WHOLE, Number, category, plain, quiet
 from sdv_privpgd.columns.vocabulary import blank, modelled, needed, problems
+
+Read = TypeVar("Read")
+_RANGE = "range_min", "range_max"
+_LISTS = list | tuple | range | np.ndarray | pd.Index | pd.Series
 
 
 def read_table(
     columns: Mapping[str, Mapping],
     keys: Collection[str] = (),
     public_domain: Mapping[str, Mapping] | None = None,
+    more: Callable[[Mapping[str, Mapping], Mapping], Mapping[str, Mapping]] = lambda _, own: own,
 ) -> dict[str, ColumnFacts]:
     """The facts on each modelled column of a table.
 
@@ -28,6 +49,7 @@ def read_table(
             removed ranges that may have been detected from the data.
         keys: Columns that are primary or alternate keys. They are not modelled.
         public_domain: Facts that take the place of the metadata's.
+        more: Gives the public domain with what constraints declare of single columns.
 
     Raises:
         ValueError: If a fact is not what its key means, does not apply or contradicts another.
@@ -35,8 +57,9 @@ def read_table(
     public_domain = {} if public_domain is None else public_domain
     for problem in problems(columns, keys, public_domain):
         raise ValueError(problem)
+    domain = more(columns, public_domain)
     return {
-        name: read_facts(name, {**columns[name], **public_domain.get(name, {})})
+        name: read_facts(name, {**columns[name], **domain.get(name, {})})
         for name in modelled(columns, keys)
     }
 
@@ -56,54 +79,278 @@ def read_facts(name: str, words: Mapping) -> ColumnFacts:
     Raises:
         ValueError: For facts that are not what SDV's words mean or that contradict another.
     """
-    for key in ("cut_points", "frequencies"):
-        if words.get(key) is not None and blank(words):
-            raise ValueError(
-                f"{key} of {name!r} are about cells that nobody declared. Declare "
-                f"{' and '.join(needed(words['sdtype']))} as well, or leave {key} out."
-            )
-    nullable = words.get("range_is_nullable")
-    if not isinstance(nullable, bool | np.bool_ | None):
-        raise ValueError(f"range_is_nullable of {name!r} must be True or False, got {nullable!r}.")
-    nullable = None if nullable is None else bool(nullable)
+    facts, wrong = read_words(name, words)
+    for problem in wrong:
+        raise ValueError(problem)
+    return facts
+
+
+def read_words(name: str, words: Mapping) -> tuple[ColumnFacts, list[str]]:
+    """The facts on one column that could be read, and a sentence on each that could not."""
+    lost = [key for key in ("cut_points", "frequencies") if words.get(key) is not None]
+    lost = lost if blank(words) else []
+    own = _Words(name, {key: fact for key, fact in words.items() if key not in lost})
+    own.wrong += [
+        f"{key} of {name!r} are about cells that nobody declared. Declare "
+        f"{' and '.join(needed(words['sdtype']))} as well, or leave {key} out."
+        for key in lost
+    ]
+    nullable = own.read("range_is_nullable", _truth)
     if words["sdtype"] == "boolean":
-        return TruthFacts(nullable=nullable)
-    if words["sdtype"] == "numerical":
-        return read_numbers(name, words, nullable)
-    if words["sdtype"] == "datetime":
-        return read_dates(name, words, nullable)
-    return _categories(name, words, nullable)
+        return TruthFacts(nullable=nullable), own.wrong
+    kinds = {"numerical": own.numbers, "datetime": own.dates}
+    return replace(kinds.get(words["sdtype"], own.categories)(), nullable=nullable), own.wrong
 
 
-def _categories(name: str, words: Mapping, nullable: bool | None) -> CategoryFacts:
-    values = words.get("range_values")
-    if not isinstance(values, list | tuple | range | np.ndarray | pd.Index | pd.Series | None):
-        raise ValueError(f"range_values of {name!r} must be a list, got {values!r}.")
-    listed = [] if values is None else list(values)
+def checked(name: str, facts: NumberFacts) -> NumberFacts:
+    """The same facts on numbers.
+
+    Raises:
+        ValueError: For numbers that the decimal places, the increment or float64 cannot tell apart.
+    """
+    ends = [exactly(end) for end in (facts.low, facts.high) if end is not None]
+    written = f"range_min={facts.low!r} and range_max={facts.high!r} of {name!r}"
+    if facts.decimal_places == 0:
+        if not all(-LARGEST_WHOLE < end <= LARGEST_WHOLE for end in ends):
+            raise ValueError(
+                f"{written} must be within 2**62 of zero if decimal_places is 0. Leave "
+                "decimal_places out for numbers of that size."
+            )
+    elif facts.increment is not None and max(map(abs, ends), default=0) > EXACT_IN_FLOAT:
+        raise ValueError(
+            f"{written} must be within 2**53 of zero for floats with an increment. Set "
+            "decimal_places to 0."
+        )
+    if facts.lacks_domain:
+        return facts
+    (low, high), tick = ends, tick_of(facts)
+    if tick is None and not math.isfinite(float(high) - float(low)):
+        raise ValueError(
+            f"{written} are further apart than float64 can represent. Give a narrower range."
+        )
+    if tick is not None and math.ceil(low / tick) > math.floor(high / tick):
+        raise ValueError(
+            f"{written} have no number with decimal_places={facts.decimal_places!r} and "
+            f"increment={facts.increment!r} between them. Give more decimal_places, a smaller "
+            "increment or a wider range."
+        )
+    return facts
+
+
+def check_num_bins(what: str, num_bins: Any) -> int:
+    """The same number as an int. Raises ``ValueError`` unless it is an integer of at least 1."""
+    return _whole(1, what, num_bins)
+
+
+class _Words:
+    """SDV's words on one column, and sentences on those that were read and are wrong."""
+
+    def __init__(self, name: str, words: Mapping) -> None:
+        self.name, self.words = name, words
+        self.wrong: list[str] = []
+
+    def read(self, key: str, meaning: Callable[[str, Any], Read]) -> Read | None:
+        """What a word means; ``None`` if it is not said, or wrong."""
+        if self.words.get(key) is None:
+            return None
+        return self.found(meaning, f"{key} of {self.name!r}", self.words[key])
+
+    def found(self, make: Callable[..., Read], *of: Any) -> Read | None:
+        """What it makes of these; ``None`` if that is wrong."""
+        try:
+            return make(*of)
+        except ValueError as error:
+            self.wrong.append(str(error))
+            return None
+
+    def numbers(self) -> NumberFacts:
+        facts = NumberFacts(
+            low=self.read("range_min", _number),
+            high=self.read("range_max", _number),
+            decimal_places=self.read("decimal_places", partial(_whole, 0)),
+            increment=self.read("increment", _increment),
+            num_bins=self.read("num_bins", check_num_bins),
+        )
+        self.found(self._check_order, facts)
+        self.found(checked, self.name, facts)
+        return self._with_cells(
+            facts, lambda what, values: [_number(what, value) for value in values]
+        )
+
+    def dates(self) -> DateFacts:
+        written = self.read("datetime_format", _format)
+        (low, is_aware), (high, too) = (
+            self.read(key, partial(_end, written)) or (None, False) for key in _RANGE
+        )
+        facts = DateFacts(
+            low=low,
+            high=high,
+            datetime_format=written,
+            aware=is_aware or too,
+            of_days=all(_is_day(self.words.get(key)) for key in _RANGE) or None,
+            num_bins=self.read("num_bins", check_num_bins),
+        )
+        self.found(self._check_order, facts)
+        facts = self._with_cells(facts, partial(_moments, written))
+        if not (self.wrong or facts.lacks_domain or can_write(column_of(self.name, facts))):
+            self.wrong.append(
+                f"datetime_format={written!r} of {self.name!r} cannot write all dates from "
+                f"{self._range}: some change when they are read again. Use a format that names "
+                "each part of the date."
+            )
+        return facts
+
+    def categories(self) -> CategoryFacts:
+        values, is_ordered = self.read("range_values", _categories), self.words["sdtype"]
+        other = self.read("other_value", partial(_other, values or ()))
+        often = partial(_frequencies, "range_values", len(values or ()))
+        return CategoryFacts(
+            values=values,
+            other=other,
+            is_ordered=is_ordered == "ordinal",
+            frequencies=None if self.wrong else self.read("frequencies", often),
+        )
+
+    def _with_cells(self, facts: Ranged, read: Callable[[str, Sequence], Sequence]) -> Ranged:
+        """The facts, if they are right, with where cells begin and how frequent they are."""
+        if self.wrong or facts.lacks_domain:
+            return facts
+        cuts = self.read("cut_points", partial(self._cuts, facts, read))
+        number = 1 if cuts is None else len(cuts) + 1
+        often = partial(_frequencies, "cut_points", number)
+        return replace(
+            facts, cuts=cuts, frequencies=None if self.wrong else self.read("frequencies", often)
+        )
+
+    @property
+    def _range(self) -> str:
+        return f"range_min={self.words['range_min']!r} to range_max={self.words['range_max']!r}"
+
+    def _check_order(self, facts: NumberFacts | DateFacts) -> None:
+        if not facts.lacks_domain and facts.ends[0] > facts.ends[1]:
+            raise ValueError(
+                f"range_min of {self.name!r} must not exceed its range_max, got "
+                f"{self.words['range_min']!r} and {self.words['range_max']!r}."
+            )
+
+    def _cuts(
+        self, facts: NumberFacts | DateFacts, read: Callable, what: str, values: Any
+    ) -> tuple:
+        if not isinstance(values, _LISTS):
+            raise ValueError(f"{what} must be a list, got {values!r}.")
+        cuts = tuple(read(what, list(values)))
+        exact, (low, high) = [exactly(cut) for cut in cuts], facts.ends
+        # The float of a range's end may be a little above what it is written as.
+        is_beyond = bool(exact) and exact[-1] > high and float(exact[-1]) > float(high)
+        if is_beyond or any(a >= b for a, b in pairwise([low, *exact])):
+            raise ValueError(f"{what} must ascend from above {self._range}, got {list(values)!r}.")
+        return cuts
+
+
+def _truth(what: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{what} must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def _whole(least: int, what: str, value: Any) -> int:
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_whole or value < least:
+        raise ValueError(f"{what} must be an integer of at least {least}, got {value!r}.")
+    return int(value)
+
+
+def _number(what: str, value: Any) -> Number:
+    """A number as it is written, with NumPy's scalars as Python's own."""
+    number = plain(value)
+    if isinstance(number, bool | str | bytes | None):
+        raise ValueError(f"{what} must be a number, got {value!r}.")
+    try:
+        if math.isfinite(number):
+            return number
+    except OverflowError:
+        pass
+    raise ValueError(f"{what} must be finite and fit a float, got {value!r}.")
+
+
+def _increment(what: str, value: Any) -> int:
+    increment = exactly(_number(what, value))
+    if increment.denominator > 1 or increment < 1:
+        raise ValueError(f"{what} must be a whole number of at least 1, got {value!r}.")
+    return int(increment)
+
+
+def _format(what: str, value: Any) -> str:
+    # Without directives pandas would know words of its own, such as "mixed".
+    if not (isinstance(value, str) and "%" in value):
+        raise ValueError(f"{what} must be a string of directives like '%Y-%m-%d', got {value!r}.")
+    return value
+
+
+def _moments(datetime_format: str | None, what: str, dates: Sequence) -> list[int]:
+    """Bounds or cuts of a datetime column in nanoseconds since 1970."""
+    with quiet():
+        moments, missing = instants(pd.Series(dates, dtype=object), datetime_format)
+    unread = missing | np.isin(moments, (EARLIEST, LATEST))
+    if unread.any():
+        written = (
+            ", written as in '2024-01-31' or in a declared datetime_format"
+            if datetime_format is None
+            else f" written as {datetime_format!r}"
+        )
+        raise ValueError(
+            f"{what} must be a date after 1678-01-01 and before 2262-04-12{written}, got "
+            f"{dates[int(unread.argmax())]!r}."
+        )
+    return moments.tolist()
+
+
+def _end(datetime_format: str | None, what: str, end: Any) -> tuple[int, bool]:
+    """An end of a range of dates, and whether it says so without a format that it has a zone."""
+    (moment,) = _moments(datetime_format, what, [end])
+    return moment, datetime_format is None and pd.Timestamp(end).tzinfo is not None
+
+
+def _is_day(end: Any) -> bool:
+    return isinstance(end, datetime.date) and not isinstance(end, datetime.datetime)
+
+
+def _frequencies(key: str, number: int, what: str, value: Any) -> tuple[float, ...]:
+    """The frequency of each of ``number`` cells of a key."""
+    listed = list(value) if np.iterable(value) else []
+    read = [each for each in map(plain, listed) if isinstance(each, int | float | Fraction)]
+    if not len(read) == len(listed) == number or not all(0 <= each < math.inf for each in read):
+        raise ValueError(
+            f"{what} must be {number} numbers of at least 0, one for each cell of {key}, got "
+            f"{value!r}."
+        )
+    return tuple(float(each) for each in read)
+
+
+def _categories(what: str, values: Any) -> tuple:
+    if not isinstance(values, _LISTS):
+        raise ValueError(f"{what} must be a list, got {values!r}.")
+    listed = list(values)
     declared = tuple(category(value) for value in listed)
     for value, read in zip(listed, declared, strict=True):
         if read is None:
             raise ValueError(
-                f"range_values of {name!r} may hold strings, numbers, booleans, dates and times "
-                f"without a time zone, got {value!r}. "
-                "Say with range_is_nullable whether values may be missing."
+                f"{what} may hold strings, numbers, booleans, dates and times without a time zone, "
+                f"got {value!r}. Say with range_is_nullable whether values may be missing."
             )
     if len(set(declared)) < len(declared):
         raise ValueError(
-            f"range_values of {name!r} must differ, got {listed!r}. Values that Python "
-            "finds equal, like 1, 1.0 and True, are the same: keep one of them."
+            f"{what} must differ, got {listed!r}. Values that Python finds equal, like 1, 1.0 and "
+            "True, are the same: keep one of them."
         )
-    other = words.get("other_value")
-    read = category(other)
-    if other is not None and (read is None or read in declared):
+    return declared
+
+
+def _other(declared: Collection, what: str, value: Any) -> Any:
+    read = category(value)
+    if read is None or read in declared:
         raise ValueError(
-            f"other_value of {name!r} stands for values that are not in range_values: it must be "
-            f"a string, a number or a boolean that is not one of them, got {other!r}."
+            f"{what} stands for values that are not in range_values: it must be a string, a number "
+            f"or a boolean that is not one of them, got {value!r}."
         )
-    return CategoryFacts(
-        values=None if values is None else declared,
-        other=read,
-        is_ordered=words["sdtype"] == "ordinal",
-        frequencies=read_frequencies(name, words, "range_values", len(declared)),
-        nullable=nullable,
-    )
+    return read

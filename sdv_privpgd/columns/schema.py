@@ -6,10 +6,9 @@ from typing import Any, NoReturn
 
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
-from sdv_privpgd.columns.declared_ranges import check_num_bins
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.facts import ColumnFacts, without_domain
-from sdv_privpgd.columns.parsing import read_table
+from sdv_privpgd.columns.parsing import check_num_bins, read_table
 from sdv_privpgd.columns.vocabulary import needed
 from sdv_privpgd.domain import Domain
 

@@ -5,7 +5,7 @@ from typing import Any
 
 _RANGE = ("range_min", "range_max")
 _CELLS = (*_RANGE, "range_is_nullable", "num_bins", "cut_points", "frequencies")
-_KEYS = {
+KEYS = {
     "numerical": (*_CELLS, "decimal_places", "increment"),
     "datetime": (*_CELLS, "datetime_format"),
     "categorical": ("range_values", "other_value", "range_is_nullable", "frequencies"),
@@ -14,22 +14,22 @@ _KEYS = {
 }
 """The sdtypes that are modelled, and the keys that describe each of them."""
 
-MODELLED = tuple(_KEYS)
+MODELLED = tuple(KEYS)
 
-_ALL_KEYS = {key for keys in _KEYS.values() for key in keys}
+_ALL_KEYS = {key for keys in KEYS.values() for key in keys}
 """A blank one says nothing about any column: a draft of a column of unknown type has all."""
 
 
 def modelled(columns: Mapping[str, Mapping], keys: Collection[str]) -> list[str]:
     """The names of the columns that are modelled, of which SDV's facts are given."""
     return [
-        name for name, facts in columns.items() if facts.get("sdtype") in _KEYS and name not in keys
+        name for name, facts in columns.items() if facts.get("sdtype") in KEYS and name not in keys
     ]
 
 
 def needed(sdtype: str) -> list[str]:
     """The keys that determine the cells of a column."""
-    return [key for key in _KEYS[sdtype] if key in (*_RANGE, "range_values")]
+    return [key for key in KEYS[sdtype] if key in (*_RANGE, "range_values")]
 
 
 def blank(facts: Mapping) -> list[str]:
@@ -37,12 +37,6 @@ def blank(facts: Mapping) -> list[str]:
     if facts.get("other_value") is not None:  # it is a category, too
         return []
     return [key for key in needed(facts["sdtype"]) if _is_empty(facts.get(key))]
-
-
-def check_facts(public_domain: object) -> None:
-    """Raises ``ValueError`` unless it maps columns to facts, whatever the facts are."""
-    for problem in _unmapped(public_domain):
-        raise ValueError(problem)
 
 
 def problems(
@@ -63,7 +57,7 @@ def problems(
             if not _is_blank(facts):
                 yield (
                     f"public_domain names {name!r}, which is not modelled: it is a key, or its "
-                    f"sdtype {columns[name].get('sdtype')!r} is none of {list(_KEYS)!r}. Remove it "
+                    f"sdtype {columns[name].get('sdtype')!r} is none of {list(KEYS)!r}. Remove it "
                     "from public_domain, or correct the metadata."
                 )
         elif isinstance(facts, Mapping):
@@ -72,11 +66,11 @@ def problems(
 
 def _is_blank(facts: object) -> bool:
     """Whether it is the draft of a column that was not filled in."""
-    return isinstance(facts, Mapping) and bool(facts) and not any(map(_says, facts.values()))
-
-
-def _says(fact: object) -> bool:
-    return fact is not None
+    return (
+        isinstance(facts, Mapping)
+        and bool(facts)
+        and not any(fact is not None for fact in facts.values())
+    )
 
 
 def _misplaced(name: str, sdtype: str, facts: Mapping) -> Iterator[str]:
@@ -84,7 +78,7 @@ def _misplaced(name: str, sdtype: str, facts: Mapping) -> Iterator[str]:
     wrong = [
         key
         for key, fact in facts.items()
-        if key not in _KEYS[sdtype] and (_says(fact) or key not in _ALL_KEYS)
+        if key not in KEYS[sdtype] and (fact is not None or key not in _ALL_KEYS)
     ]
     if wrong:
         named = ", ".join(map(repr, wrong))
@@ -92,7 +86,7 @@ def _misplaced(name: str, sdtype: str, facts: Mapping) -> Iterator[str]:
         yield (
             f"public_domain[{name!r}] has the key{'s' * (len(wrong) > 1)} {named}, which "
             f"{'say' if len(wrong) > 1 else 'says'} nothing about {kind}. Use some of "
-            f"{list(_KEYS[sdtype])!r}, or correct its sdtype in the metadata."
+            f"{list(KEYS[sdtype])!r}, or correct its sdtype in the metadata."
         )
 
 

@@ -1,6 +1,7 @@
 """Facts written in SDV's words, as people declare them: the way back from ``parsing``. Public."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,23 +10,19 @@ from sdv_privpgd.columns.dates import write_dates
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 
 
-def words_of(facts: ColumnFacts) -> dict[str, Any]:
+def words_of(facts: ColumnFacts | None) -> dict[str, Any]:
     """The facts that are known, by SDV's words; reading them again gives the same facts.
 
     Dates become text: in their format, or in ISO 8601. So a date should not be finer than what its
     format writes. Whether dates have a format is always said. Frequencies of categories are read
-    beside these categories alone.
+    beside these categories alone. Of ``None`` there are no words.
     """
     if isinstance(facts, NumberFacts):
         own = {"decimal_places": facts.decimal_places, "increment": facts.increment}
-        return {**_known(own), **_known(_range(facts, facts.low, facts.high, facts.cuts))}
+        return _known({**own, **_range(facts, lambda numbers: numbers)})
     if isinstance(facts, DateFacts):
-        low, high = (None if each is None else _dates(facts, [each])[0] for each in _ends(facts))
-        cuts = None if facts.cuts is None else _dates(facts, facts.cuts)
-        return {
-            "datetime_format": facts.datetime_format,
-            **_known(_range(facts, low, high, cuts)),
-        }
+        written = partial(_dates, facts)
+        return {"datetime_format": facts.datetime_format, **_known(_range(facts, written))}
     if isinstance(facts, CategoryFacts):
         return _known(
             {
@@ -35,30 +32,26 @@ def words_of(facts: ColumnFacts) -> dict[str, Any]:
                 "frequencies": _listed(facts.frequencies),
             }
         )
-    return _known({"range_is_nullable": facts.nullable})
+    return {} if facts is None else _known({"range_is_nullable": facts.nullable})
 
 
-def _range(
-    facts: NumberFacts | DateFacts, low: Any, high: Any, cuts: Sequence | None
-) -> dict[str, Any]:
+def _range(facts: NumberFacts | DateFacts, written: Callable) -> dict[str, Any]:
+    low, high = (None if end is None else written([end])[0] for end in (facts.low, facts.high))
     return {
         "range_min": low,
         "range_max": high,
         "range_is_nullable": facts.nullable,
-        "cut_points": _listed(cuts),
+        "cut_points": None if facts.cuts is None else list(written(facts.cuts)),
         "frequencies": _listed(facts.frequencies),
         "num_bins": facts.num_bins,
     }
 
 
-def _ends(facts: DateFacts) -> tuple[int | None, int | None]:
-    return facts.low, facts.high
-
-
 def _dates(facts: DateFacts, moments: Sequence[int]) -> list[str]:
     """Moments as they are declared, with an offset if they have a time zone."""
     ticks = np.array(moments, dtype=np.int64)
-    return [str(date) for date in write_dates(ticks, "ns", facts.datetime_format, facts.utc)]
+    written = write_dates(ticks, "ns", facts.datetime_format, facts.utc)
+    return [str(date).removesuffix(" 00:00:00") for date in written]
 
 
 def _listed(facts: Sequence | None) -> list | None:

@@ -1,23 +1,20 @@
 """Checks of a public domain that report all problems at once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sdv_privpgd.columns.ids import on_repeated_ids, repeated_ids
 from sdv_privpgd.columns.naming import on_names
-from sdv_privpgd.columns.parsing import read_facts
+from sdv_privpgd.columns.parsing import read_words
 from sdv_privpgd.columns.scalars import plain
 from sdv_privpgd.columns.times_of_day import on_days
-from sdv_privpgd.columns.vocabulary import blank, modelled, problems
+from sdv_privpgd.columns.vocabulary import KEYS, blank, modelled, problems
 from sdv_privpgd.drafting.template import format_of, named_by_text, table_of
 
 if TYPE_CHECKING:
     from sdv.metadata import Metadata
-
-_OF_RANGES = {"sdtype", "cut_points", "frequencies"}
-"""Facts that mean nothing without the right range."""
 
 _SHOWN = 3
 
@@ -47,20 +44,14 @@ def check_domain(
     """
     columns, keys = table_of(metadata)
     domain = named_by_text(domain)
-    said = list(problems(columns, keys, domain))
-    if isinstance(domain, Mapping):
-        for name in modelled(columns, keys):
-            own = domain.get(name, {})
-            if isinstance(own, Mapping):
-                said += _column_problems(name, columns[name], own)
+    said, read = list(problems(columns, keys, domain)), {}
+    for name, words in _described(columns, keys, domain):
+        read[name], wrong = read_words(name, words)
+        said += [*_blanks(name, columns[name], words), *wrong]
+        said += _mixed(name, words.get("range_values"))
     said += on_repeated_ids(repeated_ids(columns, keys), max_rows)
-    own = domain if isinstance(domain, Mapping) else {}
-    facts = {
-        name: {**columns[name], **(own[name] if isinstance(own.get(name), Mapping) else {})}
-        for name in modelled(columns, keys)
-    }
-    said += on_names(facts)
-    said += on_days(facts)
+    said += on_names(read)
+    said += on_days(read)
     return list(dict.fromkeys(said))
 
 
@@ -69,56 +60,37 @@ def refused(metadata: "Metadata | Mapping", domain: Mapping[str, Mapping]) -> li
     columns, keys = table_of(metadata)
     domain = named_by_text(domain)
     said = list(problems(columns, keys, domain))
+    for name, words in _described(columns, keys, domain):
+        said += read_words(name, words)[1]
+    return said
+
+
+def _described(
+    columns: Mapping[str, Mapping], keys: Collection[str], domain: object
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What each column is told to be: its sdtype, the metadata's format, and what applies to it."""
+    domain = domain if isinstance(domain, Mapping) else {}
     for name in modelled(columns, keys):
-        own = domain.get(name, {})
+        own, sdtype = domain.get(name, {}), columns[name]["sdtype"]
         if isinstance(own, Mapping):
-            known = {key: fact for key, fact in own.items() if _applies(columns[name], key)}
-            said += _refused(
-                name, {"sdtype": columns[name]["sdtype"], **format_of(columns[name]), **known}
-            )
-    return list(dict.fromkeys(said))
+            applies = {key: fact for key, fact in own.items() if key in KEYS[sdtype]}
+            yield name, {"sdtype": sdtype, **format_of(columns[name]), **applies}
 
 
-def _column_problems(name: str, known: Mapping, own: Mapping) -> Iterator[str]:
-    """Sentences on one column, of which the metadata says ``known``."""
-    own = {key: fact for key, fact in own.items() if _applies(known, key)}
+def _blanks(name: str, known: Mapping, words: Mapping) -> Iterator[str]:
+    """Sentences on what is left to be found of a column, of which the metadata says ``known``."""
     written = known.get("datetime_format")
-    if written is not None and own.get("datetime_format", written) is None:
+    if written is not None and words.get("datetime_format") is None:
         yield (
             f"datetime_format of {name!r} is blank, which takes the place of the metadata's "
             f"{written!r} and says that dates are no text. Remove the key, or fill it in."
         )
-    facts = {"sdtype": known["sdtype"], **format_of(known), **own}
-    left = blank(facts)
+    left = blank(words)
     if left:
         yield (
             f"{' and '.join(left)} of {name!r} {'is' if len(left) == 1 else 'are'} not "
             "declared: a part of the budget finds the column's domain privately."
         )
-    yield from _refused(name, facts)
-    yield from _mixed(name, facts.get("range_values"))
-
-
-def _applies(known: Mapping, key: str) -> bool:
-    return not list(problems({"x": known}, (), {"x": {key: 0}}))
-
-
-def _refused(name: str, facts: Mapping) -> Iterator[str]:
-    """Sentences on what the synthesizer refuses: each fact by itself, then all together."""
-    kept = {key: facts[key] for key in ("sdtype", "datetime_format") if key in facts}
-    for key in facts:
-        if key not in _OF_RANGES and facts[key] is not None:
-            yield from _raised(name, {**kept, key: facts[key]}, key)
-    yield from _raised(name, facts)
-
-
-def _raised(name: str, facts: Mapping, about: str = "") -> Iterator[str]:
-    """The message that reading the facts raises, if it is about the key."""
-    try:
-        read_facts(name, facts)
-    except ValueError as error:
-        if str(error).startswith(f"{about} of" if about else ""):
-            yield str(error)
 
 
 def _mixed(name: str, values: Any) -> Iterator[str]:

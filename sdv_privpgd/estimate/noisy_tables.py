@@ -3,9 +3,11 @@
 Public: post-processing, free.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -18,6 +20,8 @@ from sdv_privpgd.privacy.queries import (
     MarginalQuery,
 )
 
+Made = TypeVar("Made")
+
 
 @dataclass(frozen=True)
 class NoisyTable:
@@ -27,14 +31,41 @@ class NoisyTable:
     variance: float
 
 
+_MADE: WeakKeyDictionary[Measurement, dict[tuple, tuple[Domain, list[ref], Any]]] = (
+    WeakKeyDictionary()
+)
+"""What was made of measurements that are still there, by the last of them."""
+
+
+def made_once(make: Callable[[Domain, list], Made], domain: Domain, measurements: Iterable) -> Made:
+    """What it makes of a domain and measurements: once, however often it is asked for."""
+    own = list(measurements)
+    known, key = _MADE.setdefault(own[-1], {}) if own else {}, (make, len(own))
+    made = known.get(key)
+    if made is None or made[0] != domain or [each() for each in made[1]] != own:
+        made = known[key] = domain, [ref(each) for each in own], make(domain, own)
+    return made[2]
+
+
 def noisy_tables(domain: Domain, measurements: Iterable[Measurement]) -> dict[Clique, NoisyTable]:
-    """Returns a table for each clique, the average by inverse variance of its measurements."""
+    """Returns a table for each clique, the average by inverse variance of its measurements.
+
+    They are made once for the same measurements: read-only.
+    """
+    return dict(made_once(fresh_tables, domain, measurements))
+
+
+def fresh_tables(domain: Domain, measurements: Iterable[Measurement]) -> dict[Clique, NoisyTable]:
+    """Makes ``noisy_tables``, of measurements that nobody will ask about again."""
     found: dict[Clique, list[NoisyTable]] = {}
     for measurement in measurements:
         if isinstance(measurement.query, MarginalQuery):
             clique, table = _in_order(domain, measurement.query.clique, measurement)
             found.setdefault(clique, []).append(table)
-    return {clique: averaged(tables) for clique, tables in found.items()}
+    made = {clique: averaged(tables) for clique, tables in found.items()}
+    for table in made.values():
+        table.counts.setflags(write=False)
+    return made
 
 
 def grouped_tables(

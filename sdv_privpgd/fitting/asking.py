@@ -37,7 +37,7 @@ def asked(
             "columns names no column: declare those that are to be modelled, as in "
             "columns={'age': Numerical(0, 120)}."
         )
-    described = {str(name): require_sdtype(str(name), facts) for name, facts in columns.items()}
+    described = require_sdtypes(columns)
     settings = Settings(
         epsilon=epsilon,
         delta=delta,
@@ -47,12 +47,8 @@ def asked(
         seed=seed,
         method=weighed(method_of(method, seed=seed), importance_of(target)),
     )
-    description = Description(
-        columns={name: {"sdtype": facts["sdtype"]} for name, facts in described.items()},
-        public_domain={
-            name: {key: fact for key, fact in facts.items() if key != "sdtype"}
-            for name, facts in described.items()
-        },
+    description = Description.of(
+        *described,
         num_bins=settings.method.num_bins,
         discovers=bool(settings.discovery_share),
         visits=settings.people.visits,
@@ -63,17 +59,24 @@ def asked(
     return settings, description
 
 
-def require_sdtype(name: str, facts: Mapping) -> dict:
-    """The facts on a column with its sdtype. Raises ``ValueError`` where it is not declared."""
-    if not isinstance(facts, Mapping):
-        raise ValueError(
-            f"columns[{name!r}] must be a declaration such as Numerical(0, 120) or a dictionary "
-            f"with an sdtype, got {facts!r}."
-        )
-    found = {"sdtype": getattr(facts, "sdtype", None), **facts}
-    if found["sdtype"] not in MODELLED:
-        raise ValueError(
-            f"columns[{name!r}] needs one of the sdtypes {list(MODELLED)!r}, got "
-            f"{found['sdtype']!r}. Leave out keys, ids and personal data: they are not modelled."
-        )
-    return found
+def require_sdtypes(columns: Mapping[str, Mapping]) -> tuple[dict[str, dict], dict[str, dict]]:
+    """The sdtype of each column and the other facts on it, both in SDV's words.
+
+    Raises ``ValueError`` where no sdtype is declared, or one that is not modelled.
+    """
+    kinds, others = {}, {}
+    for name, facts in columns.items():
+        if not isinstance(facts, Mapping):
+            raise ValueError(
+                f"columns[{str(name)!r}] must be a declaration such as Numerical(0, 120) or a "
+                f"dictionary with an sdtype, got {facts!r}."
+            )
+        own = {"sdtype": getattr(facts, "sdtype", None), **facts}
+        sdtype = own.pop("sdtype")
+        if sdtype not in MODELLED:
+            raise ValueError(
+                f"columns[{str(name)!r}] needs one of the sdtypes {list(MODELLED)!r}, got "
+                f"{sdtype!r}. Leave out keys, ids and personal data: they are not modelled."
+            )
+        kinds[str(name)], others[str(name)] = {"sdtype": sdtype}, own
+    return kinds, others

@@ -5,20 +5,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.dtypes import facts_of_dtype, is_whole, unordered
-from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, TruthFacts
 from sdv_privpgd.columns.ids import repeated_ids
 from sdv_privpgd.columns.ordered import OrderedPair, chosen, differences_of, told_apart
-from sdv_privpgd.columns.parsing import read_table
+from sdv_privpgd.columns.parsing import checked, read_table
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
 from sdv_privpgd.columns.times_of_day import on_days
 from sdv_privpgd.columns.visits import Ordered, Visits
-from sdv_privpgd.columns.vocabulary import check_facts, modelled
 from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.constraints.visits import visit_rules
 from sdv_privpgd.discovery.bounds import inside
@@ -26,15 +25,17 @@ from sdv_privpgd.discovery.looks import worth_a_look
 from sdv_privpgd.domain import FieldsAlone
 from sdv_privpgd.fitting.constraining import Constraints, Limits, Unconstrained
 
+Known = TypeVar("Known", bound=ColumnFacts)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Description(FieldsAlone):
-    """What is declared of a table's columns in SDV's words, what was found, and what follows.
+    """What is declared of a table's columns, what was found, and what follows.
 
     Attributes:
-        columns: Facts on each column in SDV's words, in order; at least its sdtype.
+        columns: SDV's description of each column, in order; at least its sdtype.
+        facts: What is declared of each modelled column, also by constraints.
         keys: Columns that are keys. They are not modelled.
-        public_domain: Facts in the same words that go before those.
         constraints: What is declared of several columns together.
         num_bins: Cells of a number or date that does not name its own; ``None`` for at most 32,
             and no more than the noise can pay for where a fit looks where rows lie.
@@ -45,12 +46,12 @@ class Description(FieldsAlone):
         discovered: What was found of columns.
         shapes: How frequent the cells of differences are, as far as that was found.
         visits: The order of a person's rows, if each is told of the one before.
-        timeless: Columns of dates whose type in the table has no time of the day.
+        timeless: Columns of dates of which it is known that they have no time of the day.
     """
 
     columns: Mapping[str, Mapping]
+    facts: Mapping[str, ColumnFacts]
     keys: Collection[str] = ()
-    public_domain: Mapping[str, Mapping] = field(default_factory=dict)
     constraints: Constraints = field(default_factory=Unconstrained)
     num_bins: int | None = None
     discovers: bool = True
@@ -62,21 +63,44 @@ class Description(FieldsAlone):
     visits: Visits | None = None
     timeless: frozenset[str] = frozenset()
 
+    @classmethod
+    def of(
+        cls,
+        columns: Mapping[str, Mapping],
+        public_domain: Mapping[str, Mapping] | None = None,
+        *,
+        keys: Collection[str] = (),
+        constraints: Constraints | None = None,
+        **others: Any,
+    ) -> "Description":
+        """The description of a table in SDV's words, which are read here and nowhere else.
+
+        ``public_domain`` goes before what ``columns`` say; ``others`` are the other attributes.
+
+        Raises:
+            ValueError: For words that name no column, mean nothing or contradict each other.
+        """
+        constraints = Unconstrained() if constraints is None else constraints
+        facts = read_table(columns, keys, public_domain, constraints.facts)
+        if not others.get("enforce_rounding", True):
+            facts = {name: _unrounded(each) for name, each in facts.items()}
+        return cls(columns=columns, facts=facts, keys=keys, constraints=constraints, **others)
+
     @property
     def on_days(self) -> list[str]:
         """A sentence on dates that are counted in days though nobody said so, if there are any."""
-        facts = self.facts
-        return on_days({name: facts[name] for name in facts if name not in self.timeless})
+        dates = {name: each for name, each in self.facts.items() if name not in self.timeless}
+        return on_days(dates)
 
-    @cached_property
+    @property
     def modelled(self) -> list[str]:
         """The columns that are measured; the others are generated."""
-        return modelled(self.columns, self.keys)
+        return list(self.facts)
 
     @cached_property
     def measured(self) -> dict[str, str]:
         """The sdtype of each column that is measured: the modelled ones, and what visits add."""
-        kinds = {name: str(self.columns[name]["sdtype"]) for name in self.modelled}
+        kinds = {name: facts.sdtype for name, facts in self.facts.items()}
         return kinds if self.visits is None else kinds | self.visits.sdtypes(kinds)
 
     @property
@@ -149,28 +173,18 @@ class Description(FieldsAlone):
         return worth_a_look(self.stated, self.most_bins)
 
     @cached_property
-    def facts(self) -> dict[str, dict]:
-        """What is declared of each modelled column, in SDV's words."""
-        columns, domain = self._columns, self.domain
-        return {name: {**columns[name], **domain.get(name, {})} for name in self.modelled}
-
-    @cached_property
     def pairs(self) -> list[OrderedPair]:
         """The pairs of columns whose difference is modelled."""
         pairs = self.constraints.pairs()
         return chosen(pair for pair in pairs if not {pair.low, pair.high} & self.kept)
 
     @cached_property
-    def domain(self) -> dict[str, dict]:
-        """The public domain in SDV's words, with what constraints declare of single columns."""
-        check_facts(self.public_domain)
-        domain = self.constraints.facts(self._columns, self.public_domain)
-        return domain if self.enforce_rounding else _without_rounding(domain)
-
-    @cached_property
     def stated(self) -> dict[str, ColumnFacts]:
-        """What is declared of each modelled column."""
-        return read_table(self._columns, self.keys, self.domain)
+        """What is declared of each modelled column, also by its dtype, as far as it is to hold.
+
+        Raises ``ValueError`` for numbers of which there are none in their dtype.
+        """
+        return {name: self._typed(name, facts) for name, facts in self.facts.items()}
 
     @cached_property
     def known(self) -> dict[str, ColumnFacts]:
@@ -182,17 +196,19 @@ class Description(FieldsAlone):
 
     @cached_property
     def in_words(self) -> dict[str, dict]:
-        """The public domain in SDV's words, with what was found."""
-        found = {
-            name: {**self.domain.get(name, {}), **self._in_words(name, facts)}
-            for name, facts in self._found.items()
+        """What is declared of each modelled column and what was found, in SDV's words."""
+        return {
+            name: words_of(facts.and_found(self._found[name]) if name in self._found else facts)
+            for name, facts in self.facts.items()
         }
-        return {**self.domain, **found}
 
     @property
-    def found_in_words(self) -> dict[str, dict]:
-        """What was found of columns in SDV's words, just as it was found."""
-        return {name: self._in_words(name, facts) for name, facts in self.discovered.items()}
+    def words(self) -> dict[str, dict]:
+        """What is declared of each column, in SDV's words."""
+        return {
+            name: {**known, **(words_of(self.facts[name]) if name in self.facts else {})}
+            for name, known in self.columns.items()
+        }
 
     @cached_property
     def limits(self) -> Limits:
@@ -216,39 +232,26 @@ class Description(FieldsAlone):
     def require_order(self) -> None:
         """Raises ``ValueError`` for an order of rows by columns that are not there or have none."""
         if self.visits is not None:
-            kinds = {name: str(self.columns[name]["sdtype"]) for name in self.modelled}
+            kinds = {name: facts.sdtype for name, facts in self.facts.items()}
             self.visits.require(self.columns, kinds)
 
     @property
     def share_looked_into(self) -> Fraction:
         """What part of the columns is looked into. Truths have nothing to be found."""
-        asked = sum(self.columns[name]["sdtype"] != "boolean" for name in self.modelled)
+        asked = sum(not isinstance(facts, TruthFacts) for facts in self.facts.values())
         return Fraction(len(self.undeclared), max(asked, 1))
-
-    @cached_property
-    def _columns(self) -> Mapping[str, Mapping]:
-        """SDV's facts on columns, with what their dtypes say."""
-        columns = _with_dtypes(self.columns, self.dtypes)
-        return columns if self.enforce_rounding else _without_rounding(columns)
 
     @cached_property
     def _found(self) -> dict[str, ColumnFacts]:
         """What was found, as far as it is to be used."""
         return {name: self._used(name, facts) for name, facts in self.discovered.items()}
 
-    def _in_words(self, name: str, found: ColumnFacts) -> dict[str, Any]:
-        """What was found in SDV's words; a bound that was declared is written as it was."""
-        words, stated = words_of(found), self.stated[name]
-        if isinstance(stated, DateFacts) and isinstance(found, DateFacts):
-            if stated.datetime_format != found.datetime_format:
-                return words
-            stated = replace(stated, aware=found.aware)
-        known = words_of(stated)
-        kept = [key for key in ("range_min", "range_max") if key in words.keys() & known.keys()]
-        return {
-            **words,
-            **{key: self.facts[name][key] for key in kept if words[key] == known[key]},
-        }
+    def _typed(self, name: str, facts: ColumnFacts) -> ColumnFacts:
+        if not isinstance(facts, NumberFacts):
+            return facts
+        if name in self.dtypes:
+            facts = facts_of_dtype(self.dtypes[name]).and_found(facts)
+        return checked(name, facts if self.enforce_rounding else _unrounded(facts))
 
     def _used(self, name: str, found: ColumnFacts) -> ColumnFacts:
         stated = self.stated[name]
@@ -308,22 +311,8 @@ def _rounded_out(found: NumberFacts, stated: NumberFacts) -> NumberFacts:
     return replace(ranged, cuts=cuts, frequencies=None)
 
 
-def _with_dtypes(columns: Mapping[str, Mapping], dtypes: Mapping[str, Any]) -> dict[str, Mapping]:
-    """The same facts on columns, on numbers with what their chosen dtypes say."""
-    return {
-        name: {**facts_of_dtype(dtypes[name]), **dict(facts)}
-        if name in dtypes and facts["sdtype"] == "numerical"
-        else facts
-        for name, facts in dict(columns).items()
-    }
-
-
-def _without_rounding(columns: Mapping[str, Mapping]) -> dict[str, dict]:
-    """The same facts on columns without their decimal places."""
-    return {
-        name: {key: value for key, value in dict(facts).items() if key != "decimal_places"}
-        for name, facts in dict(columns).items()
-    }
+def _unrounded(facts: Known) -> Known:
+    return replace(facts, decimal_places=None) if isinstance(facts, NumberFacts) else facts
 
 
 def _has_found_values(found: ColumnFacts | None) -> bool:

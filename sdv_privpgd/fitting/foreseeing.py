@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +22,13 @@ from scipy.special import ndtr  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd import pipeline
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES
-from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts, without_domain
+from sdv_privpgd.columns.facts import (
+    CategoryFacts,
+    ColumnFacts,
+    DateFacts,
+    NumberFacts,
+    without_domain,
+)
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.fitting.cells import codes_paid_for
@@ -190,15 +195,11 @@ class _Assumed:
     def _linear(self, domain: Domain, budget: Fraction, num_rows: int) -> LinearEstimate:
         """The linear estimate from the questions of a fit, whose answers mean nothing."""
         scale = Fraction(num_rows, _MADE_UP)
-        facts = {
-            name: {**_with_codes(size), "range_is_nullable": False}
-            for name, size in zip(domain.attributes, domain.sizes, strict=True)
-        }
+        sizes = zip(domain.attributes, domain.sizes, strict=True)
+        schema = Schema.of({name: _with_codes(size) for name, size in sizes})
         table = PrivateTable(_made_up(domain), bound=self.settings.people.limit)
         method, part = self.settings.method.plain(domain)
-        curator = table.curator(
-            Schema.from_sdv(facts), Books(self._ledger(budget * part * scale**2))
-        )
+        curator = table.curator(schema, Books(self._ledger(budget * part * scale**2)))
         pipeline.ask(curator, method)
         return LinearEstimate(
             domain,
@@ -225,12 +226,11 @@ def usual_size(facts: ColumnFacts, num_bins: int) -> int:
     return _CATEGORIES
 
 
-def _with_codes(size: int) -> dict[str, Any]:
+def _with_codes(size: int) -> ColumnFacts:
     """Facts on a column of so many codes: categories, and numbers where these would be too many."""
     if size <= MOST_CATEGORIES:
-        return {"sdtype": "categorical", "range_values": list(range(size))}
-    ends = {"range_min": 0, "range_max": size - 1, "decimal_places": 0}
-    return {"sdtype": "numerical", **ends, "num_bins": size}
+        return CategoryFacts(values=tuple(range(size)), nullable=False)
+    return NumberFacts(low=0, high=size - 1, decimal_places=0, num_bins=size, nullable=False)
 
 
 def _made_up(domain: Domain) -> Mapping[str, pd.Series]:

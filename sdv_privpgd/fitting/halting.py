@@ -22,8 +22,10 @@ import numpy as np
 
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
+from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.discovery.outside import NEARLY_ALL, Beyond
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
@@ -148,7 +150,7 @@ class Lookout:
     Attributes:
         curator: Whose answers it looks at.
         schema: The columns.
-        declared: What is declared of them, in SDV's words.
+        declared: What is declared of them.
         beyond: What was counted beyond the ranges of columns.
         counted_beyond: The columns of which it was counted clearly how many rows lie beyond their
             range.
@@ -157,7 +159,7 @@ class Lookout:
 
     curator: Curator
     schema: Schema
-    declared: Mapping[str, Mapping]
+    declared: Mapping[str, ColumnFacts]
     beyond: Sequence[Beyond] = ()
     counted_beyond: Set[str] = frozenset()
     left: set[str] = field(init=False)
@@ -166,7 +168,7 @@ class Lookout:
         self.left = {
             column.name
             for column in self.schema.columns
-            if _says_values(column, self.declared.get(column.name, {}))
+            if _says_values(column, self.declared.get(column.name))
         }
 
     def __call__(self) -> None:
@@ -188,7 +190,7 @@ class Lookout:
         for column in self.schema.columns:
             table = known.get((column.name,))
             if column.name in self.left - outside.keys() and table is not None:
-                declared = self.declared.get(column.name, {})
+                declared = self.declared.get(column.name)
                 ends = {} if column.name in self.counted_beyond else _telling(column, declared)
                 found = (
                     _at_an_end(column, table, total, ends)
@@ -202,11 +204,11 @@ class Lookout:
             raise MisfitError(stopped(said, ledger))
 
 
-def _says_values(column: Column, declared: Mapping) -> bool:
+def _says_values(column: Column, declared: ColumnFacts | None) -> bool:
     """Whether it is declared which values a column has."""
-    ends = all(declared.get(key) is not None for key in ("range_min", "range_max"))
-    values = declared.get("range_values")
-    return column.sdtype == "boolean" or ends or (values is not None and len(values) > 0)
+    if declared is None:
+        return column.sdtype == "boolean"
+    return not declared.lacks_domain and getattr(declared, "values", True) not in (None, ())
 
 
 def _has_other(column: Column) -> bool:
@@ -219,7 +221,7 @@ def _are_there(column: Column, table: NoisyTable, but: Collection[int] = ()) -> 
     return bool(counts.sum() > SURE * math.sqrt(counts.size * table.variance))
 
 
-def _telling(column: Column, declared: Mapping) -> dict[str, int]:
+def _telling(column: Column, declared: ColumnFacts | None) -> dict[str, int]:
     """The codes of the declared ends at which nearly all rows are a sign of a wrong range."""
     cells, size = column.cells, column.num_values
     if not isinstance(cells, Ticks) or size < _SEVERAL:
@@ -227,10 +229,11 @@ def _telling(column: Column, declared: Mapping) -> dict[str, int]:
     whole = np.arange(size) if column.merging is None else np.asarray(column.merging.codes)
     widths = np.bincount(whole, weights=cells.widths)  # the number of values of each code
     ends = {"range_min": 0, "range_max": size - 1}
+    words = words_of(declared)
     return {
         key: code
         for key, code in ends.items()
-        if declared.get(key) is not None and declared[key] not in NATURAL_ENDS and widths[code] == 1
+        if words.get(key) is not None and words[key] not in NATURAL_ENDS and widths[code] == 1
     }
 
 
@@ -261,11 +264,13 @@ def _at_an_end(
     return []
 
 
-def _misfit(column: Column, table: NoisyTable, total: float, declared: Mapping) -> list[str]:
+def _misfit(
+    column: Column, table: NoisyTable, total: float, declared: ColumnFacts | None
+) -> list[str]:
     """A sentence if the rows surely have other values, or none, in place of the declared ones."""
     cells, error = column.cells, SURE * math.sqrt(table.variance)
     beside = {"other": table.counts[column.num_values - 1] if _has_other(column) else 0.0}
-    if column.nullable and not declared.get("range_is_nullable"):
+    if column.nullable and not getattr(declared, "nullable", None):
         beside["missing"] = table.counts[-1]
     whose = max(beside, key=lambda name: beside[name])
     part = beside[whose] / max(total, 1.0)

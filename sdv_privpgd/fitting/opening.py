@@ -21,7 +21,7 @@ def opened(
     """
     private, errors = PrivateTable.opened(
         table,
-        description.columns,
+        description.words,
         description.facts,
         has_others=True,
         people=people,

@@ -39,8 +39,8 @@ def report_of(
         method=settings.method,
         columns=description.columns,
         keys=tuple(description.keys),
-        declared=description.domain,
-        discovered=description.found_in_words,
+        declared=description.facts,
+        discovered=description.discovered,
         settings=told,
         visits=description.visits,
     )

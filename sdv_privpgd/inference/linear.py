@@ -35,7 +35,7 @@ from itertools import combinations
 import numpy as np
 
 from sdv_privpgd.domain import Clique, Domain, Grouping
-from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged, grouped_tables, noisy_tables
+from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged, fresh_tables, grouped_tables
 from sdv_privpgd.inference.between_groups import ROUNDING, BetweenGroups, Groups
 from sdv_privpgd.inference.rounding import own_variance
 from sdv_privpgd.privacy.measurement import Measurement
@@ -76,7 +76,7 @@ class LinearEstimate:
     def __init__(self, domain: Domain, measurements: Iterable[Measurement]) -> None:
         self.domain = domain
         measured = [replace(each, stddev=_stddev(each)) for each in measurements]
-        tables = noisy_tables(domain, measured)
+        tables = fresh_tables(domain, measured)
         counts = [
             NoisyTable(each.answer[0].astype(np.float64), each.stddev**2)
             for each in measured

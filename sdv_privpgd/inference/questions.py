@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
-from weakref import ref
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Clique
+from sdv_privpgd.estimate.noisy_tables import made_once
 from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, TableAnswer, on_people
 from sdv_privpgd.inference.asking import Asked, asked_of
 from sdv_privpgd.inference.conditions import not_missing
@@ -41,9 +41,6 @@ _FAR = (
 _CONFIDENT = 2.0
 """Standard deviations of noise by which a count may be larger than it seems."""
 
-_ESTIMATES: dict[int, tuple[ref[Release], LinearEstimate]] = {}
-"""The estimates of releases that are still in use."""
-
 
 @dataclass(frozen=True)
 class _Sums:
@@ -67,17 +64,8 @@ class Questions:
 
     @property
     def linear(self) -> LinearEstimate:
-        """The linear estimate from all measured tables: made once for a release, as it is costly.
-
-        It is not kept in the release, whose file holds what was fitted alone.
-        """
-        key = id(self.release)
-        made = _ESTIMATES.get(key)
-        if made is None or made[0]() is not self.release:
-            linear = LinearEstimate(self.release.domain, self.release.measurements)
-            made = ref(self.release, lambda _: _ESTIMATES.pop(key, None)), linear
-            _ESTIMATES[key] = made
-        return made[1]
+        """The linear estimate from all measured tables."""
+        return made_once(LinearEstimate, self.release.domain, self.release.measurements)
 
     def answer(
         self,

@@ -12,6 +12,7 @@ from sdv_privpgd.columns.labels import MISSING, code_labels
 from sdv_privpgd.columns.merging import Merging
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Clique, Grouping
+from sdv_privpgd.estimate.noisy_tables import made_once
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.inference.rounding import own_variance
 from sdv_privpgd.pipeline import Release
@@ -88,7 +89,8 @@ def _consistent(
     release: Release, columns: dict[str, Column], most: int | None
 ) -> Iterator[pd.DataFrame]:
     """The linear estimate of each table over codes that was measured."""
-    estimate, domain = LinearEstimate(release.domain, release.measurements), release.domain
+    domain = release.domain
+    estimate = made_once(LinearEstimate, domain, release.measurements)
     measured = (m.query.clique for m in release.measurements if isinstance(m.query, MarginalQuery))
     labels_of = {name: code_labels(column) for name, column in columns.items()}
     ordered = (tuple(domain.attributes[axis] for axis in sorted(domain.axes(c))) for c in measured)

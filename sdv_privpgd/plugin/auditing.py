@@ -186,9 +186,11 @@ class KeptFile:
         assert fitted is not None
         assert fitted.release is not None
         own._account = Account(kept._account.ledger)
-        settings, description = own._questions(kept._dtypes)
+        settings, description = own._questions()
         found = fitted.description
-        description = replace(description, discovered=found.discovered, shapes=found.shapes)
+        description = replace(
+            description, dtypes=kept._dtypes, discovered=found.discovered, shapes=found.shapes
+        )
         books = fitted.release.ledger
         if fitted.starts:  # it was refined: its budget is more than that of a fit
             settings = replace(settings, epsilon=books.epsilon)
@@ -244,8 +246,8 @@ def _listened_to(
     """This one copy opens its table for the audit, and shows its bar to it."""
     opened = synthesizer._open
 
-    def opened_for_audit(data: Any) -> PrivateTable:
-        return through(opened(data))
+    def opened_for_audit(data: Any, description: Description) -> PrivateTable:
+        return through(opened(data, description))
 
     @contextmanager
     def shown() -> Iterator[Progress]:

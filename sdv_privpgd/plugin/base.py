@@ -130,9 +130,11 @@ class PrivateSynthesizer(
         self._gives_frames = False
         self._original_columns = pd.Index([])
         self._check_settings()
+        description = self._description()
+        description.require_order()
         # A domain is asked for at fit: SDV builds synthesizers before it knows their domain.
         with suppress(PublicDomainError):
-            _ = self._description().schema
+            _ = description.schema
         absurd = on_large_delta(self.delta)
         if self.epsilon > 20:
             absurd += [f"epsilon={self.epsilon:g} promises next to nothing; 0.1 to 10 is usual."]
@@ -157,7 +159,6 @@ class PrivateSynthesizer(
         for name in ("epsilon", "delta", "people", "discovery_share"):
             setattr(self, name, getattr(settings, name))
         self.adjacency = settings.adjacency.value
-        self._description().require_order()
 
     def _settings(self) -> Settings:
         return Settings(
@@ -173,10 +174,10 @@ class PrivateSynthesizer(
     def _description(self) -> Description:
         fitted, settings = self._model_of_table, self._settings()
         keys = self._get_table_metadata()._get_primary_and_alternate_keys()
-        return Description(
-            columns=deepcopy(dict(self._described)),
+        return Description.of(
+            deepcopy(dict(self._described)),
+            self.public_domain,
             keys=tuple(keys),
-            public_domain={} if self.public_domain is None else deepcopy(self.public_domain),
             constraints=SdvConstraints(tuple(self._reject_sampling_constraints)),
             num_bins=settings.method.num_bins,
             discovers=bool(self.discovery_share),

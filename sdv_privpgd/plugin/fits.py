@@ -2,7 +2,7 @@
 
 import datetime
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -51,10 +51,10 @@ class FitsOfTables(FittedState):
 
     def validate(self, data) -> None:
         """Checks the kind of the data, its column names and dtypes, and nothing of its values."""
-        self._open(data)
+        self._open(data, self._description())
 
-    def _open(self, data) -> PrivateTable:
-        """The table's columns under the metadata's names, in the metadata's order."""
+    def _open(self, data, description: Description) -> PrivateTable:
+        """The described columns of a table, in the metadata's order."""
         if isinstance(data, dict):
             if set(data) != {self._table_name}:
                 raise InvalidDataError(
@@ -64,10 +64,9 @@ class FitsOfTables(FittedState):
         else:
             table = data
         try:
-            description = self._description()
             opened, errors = PrivateTable.opened(
                 table,
-                self._described,
+                description.words,
                 description.facts,
                 people=self._settings().people.limit,
                 visits=description.ordered,
@@ -77,14 +76,13 @@ class FitsOfTables(FittedState):
         except SourceError as error:
             raise InvalidDataError([str(error)]) from None
         patterns = generators.patterns_of(self._data_processor, self._described)
-        errors = errors or generators.on_patterns(patterns, self._kept(opened))
+        errors = errors or generators.on_patterns(patterns, self._kept(opened, description))
         if errors:
             raise InvalidDataError(errors)
         return opened
 
-    def _kept(self, table: PrivateTable) -> dict[str, Any]:
+    def _kept(self, table: PrivateTable, description: Description) -> dict[str, Any]:
         """The dtypes that rows come back in, because no cell chose them. Public."""
-        description = self._description()
         return table.dtypes_kept(self._described, description.modelled, description.keys)
 
     def fit(self, data, *, weights=None) -> None:
@@ -113,9 +111,9 @@ class FitsOfTables(FittedState):
                 "Row weights are not supported: a row's influence would have no bound. Fit the "
                 "unweighted rows, with the weight as a column if it matters."
             )
-        self._questions()
-        table = self._open(data)
-        settings, description = self._questions(self._kept(table))
+        settings, description = self._questions()
+        table = self._open(data, description)
+        description = replace(description, dtypes=self._kept(table, description))
         self._require_rows(table)
         unknown = without_domain(description.undeclared)
         if unknown:
@@ -175,11 +173,16 @@ class FitsOfTables(FittedState):
             kept = self._account.unfinished
             if kept is None:
                 raise NotFittedError("There is nothing to finish: no fit failed after it had paid.")
-            settings, description = self._questions(kept.description.dtypes)
+            settings, description = self._questions()
             found = kept.description
-            description = replace(description, discovered=found.discovered, shapes=found.shapes)
+            description = replace(
+                description,
+                dtypes=found.dtypes,
+                discovered=found.discovered,
+                shapes=found.shapes,
+            )
             kept.require(settings, description, with_data=data is not None)
-            table = None if data is None else self._open(data)
+            table = None if data is None else self._open(data, description)
             self._require_rows(table)
             self._require_same_rows(kept, table)
             settings = replace(settings, epsilon=kept.ledger.epsilon)  # a refinement has more
@@ -215,10 +218,11 @@ class FitsOfTables(FittedState):
 
         The frame is read-only, so that ``fit_processed_data`` needs no copy: change a copy of it.
         """
-        table = self._open(data)
+        description = self._description()
+        table = self._open(data, description)
         if not self._fitted:  # a model's codes go with the dtypes of its own table
-            self._dtypes = self._kept(table)
-        schema = self._description().attributes
+            self._dtypes = self._kept(table, description)
+        schema = replace(description, dtypes=self._dtypes).attributes
         names = pd.Index(schema.domain().attributes)
         return {self._table_name: pd.DataFrame(table.codes(schema), columns=names, copy=False)}
 
@@ -243,13 +247,13 @@ class FitsOfTables(FittedState):
             self._run(fit, names, table, progress)
         self._speak_up()
 
-    def _questions(self, dtypes: Mapping[str, Any] | None = None) -> tuple[Settings, Description]:
+    def _questions(self) -> tuple[Settings, Description]:
         """What a fit would ask. Raises before a row is read for what none can ask or meet."""
         self._check_settings()
         settings, description = self._settings(), self._description().declared
         check(settings, description)
         check_match(settings, description)
-        return settings, description if dtypes is None else replace(description, dtypes=dtypes)
+        return settings, description
 
     def _names_of(self, data) -> tuple[bool, pd.Index]:
         """Whether a frame was given, and not a dict of one, and the names of its columns."""

@@ -73,7 +73,7 @@ class ShownFit(FittedState):
 
     def _columns_of(self, data) -> pd.DataFrame:
         """The modelled columns of a real table. Raises for one that does not fit."""
-        self._open(data)
+        self._open(data, self._description())
         table = data[self._table_name] if isinstance(data, dict) else data
         names = column_names(table)
         modelled = [column.name for column in self._schema().columns]
@@ -88,7 +88,7 @@ class ShownFit(FittedState):
         and ``frequencies`` say where the cells of a column begin and how full they are.
         """
         found = self.fitted_table.discovered_domain()
-        return {name: found[name] for name in self._described if name in found}
+        return {name: found[name] for name in self._described if found.get(name)}
 
     def value_sources(self) -> dict[str, str]:
         """Where each column's values come from: declared, found privately, or made up. Public."""

@@ -28,7 +28,7 @@ class RefinedFits(FitsOfTables):
                 "fit that is to be refined: public_domain, method, enforce_rounding, constraints "
                 "or people. Set them back, or fit anew."
             )
-        table = self._open(data)
+        table = self._open(data, now)
         try:
             require_same_rows(fitted, table)
         except ValueError as error:

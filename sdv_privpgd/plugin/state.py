@@ -19,6 +19,7 @@ from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.refining import on_several_releases
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.pipeline import Release
+from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.sampling.visits import RowMaker
 
@@ -96,11 +97,11 @@ class FittedState(BaseSingleTableSynthesizer, ABC):
         """What is public of the table: of the one that was fitted, once there is one."""
 
     @abstractmethod
-    def _open(self, data: Any) -> dict[str, pd.Series]:
-        """The table's columns under the metadata's names, in the metadata's order. Private."""
+    def _open(self, data: Any, description: Description) -> PrivateTable:
+        """The described columns of a table, in the metadata's order. Private."""
 
     @abstractmethod
-    def _kept(self, columns: Mapping[str, pd.Series]) -> dict[str, Any]:
+    def _kept(self, table: PrivateTable, description: Description) -> dict[str, Any]:
         """The dtypes that rows come back in, because no cell chose them. Public."""
 
     @abstractmethod

@@ -27,8 +27,8 @@ class AssignedTransformers(FittedState):
 
     def auto_assign_transformers(self, data) -> None:
         """Assigns a transformer to each column from public facts; of the data it reads names."""
-        dtypes = self._kept(self._open(data))
         description = self._description()
+        dtypes = self._kept(self._open(data, description), description)
         if not self.discovery_share:
             _ = description.schema  # what is not declared cannot be found later
         known = self._transformers(description)

@@ -15,6 +15,7 @@ import numpy as np
 from sdv_privpgd.columns.dates import is_aware
 from sdv_privpgd.columns.dtypes import chosen, is_of_days, key_dtype, on_unread
 from sdv_privpgd.columns.encoding import encode_table
+from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.mismatch import mismatches
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
@@ -81,7 +82,7 @@ class PrivateTable:
         cls,
         table: Any,
         columns: Mapping[str, Mapping[str, Any]],
-        facts: Mapping[str, Mapping[str, Any]],
+        facts: Mapping[str, ColumnFacts],
         *,
         has_others: bool = False,
         people: Bound = None,
@@ -93,16 +94,15 @@ class PrivateTable:
 
         Args:
             table: What ``open_source`` takes.
-            columns: What is known of each column that must be there, in SDV's words.
-            facts: What is declared of the modelled ones.
+            columns: What is declared of each column that must be there, in SDV's words.
+            facts: The same of the modelled ones, as it was read.
             has_others: Whether the table may have other columns, which are not read.
             people: The column that tells people apart, how many rows of each are read, and whether
                 each row counts as 1 / the number of its person's; without it all rows are read.
             visits: The order of the rows of these people, if each row is to be told of the one
                 before.
         """
-        known = {name: {**each, **facts.get(name, {})} for name, each in columns.items()}
-        source = open_source(table, known, None if people is None else people[0])
+        source = open_source(table, columns, None if people is None else people[0])
         names = [name for name in source.names if name in columns or not has_others]
         errors = [
             f"The columns {sorted(map(str, wrong))} are {what}."

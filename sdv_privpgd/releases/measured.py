@@ -13,7 +13,7 @@ from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.domain import Domain, FieldsAlone
 from sdv_privpgd.drafting.files import plain_domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.fitting.asking import require_sdtype
+from sdv_privpgd.fitting.asking import require_sdtypes
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
@@ -40,16 +40,8 @@ def described(
         PublicDomainError: If columns lack their range or categories.
         ValueError: For facts that contradict each other, or that files cannot hold.
     """
-    words = plain_words(columns)
-    description = Description(
-        columns={name: {"sdtype": facts["sdtype"]} for name, facts in words.items()},
-        public_domain={
-            name: {key: fact for key, fact in facts.items() if key != "sdtype"}
-            for name, facts in words.items()
-        },
-        num_bins=num_bins,
-        discovers=False,
-        visits=visits,
+    description = Description.of(
+        *require_sdtypes(plain_words(columns)), num_bins=num_bins, discovers=False, visits=visits
     )
     _ = description.schema  # raises where a domain is not known
     description.require_possible()
@@ -58,11 +50,8 @@ def described(
 
 def plain_words(columns: Mapping[str, Mapping]) -> dict[str, dict]:
     """Declarations of columns with their sdtypes, as files can hold them."""
-    found = {}
-    for name, declared in columns.items():
-        facts = require_sdtype(str(name), declared)
-        found[str(name)] = plain_domain({name: facts})[str(name)]
-    return found
+    kinds, others = require_sdtypes(columns)
+    return plain_domain({name: {**kinds[name], **others[name]} for name in kinds})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

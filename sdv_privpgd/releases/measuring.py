@@ -10,8 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.columns.times_of_day import on_days
-from sdv_privpgd.fitting.asking import asked, require_sdtype
+from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.halting import CAN_GO_ON, MisfitError
@@ -108,7 +107,7 @@ def measure(
         method=method,
         target=target,
     )
-    for sentence in [*on_large_delta(measuring.ledger.delta), *days_in(columns, measuring.private)]:
+    for sentence in [*on_large_delta(measuring.ledger.delta), *measuring.fit.description.on_days]:
         warnings.warn(sentence, stacklevel=2)
     measured = measuring.run(progress)
     if measured.warnings:
@@ -203,17 +202,10 @@ def prepared(
         raise ValueError(f"holder must name whose table it is, got {holder!r}.")
     plan, description, words = questions(columns, epsilon, delta, method=method, **settings)
     private = opened(table, description, plan.people.limit, plan.objections)
+    days = frozenset(name for name in description.modelled if private.has_days(name))
+    description = replace(description, timeless=description.timeless | days)
     fit = Fit(plan, description, doubts={})
     return Measuring(holder=holder.strip(), columns=words, fit=fit, private=private)
-
-
-def days_in(columns: Mapping[str, Mapping], private: PrivateTable) -> list[str]:
-    """A sentence on dates that are counted in days, if there are any. Public.
-
-    ``columns`` are as they were declared: in the words of a file a ``date`` is text.
-    """
-    facts = {str(name): require_sdtype(str(name), each) for name, each in columns.items()}
-    return on_days({name: each for name, each in facts.items() if not private.has_days(name)})
 
 
 def questions(
@@ -242,6 +234,9 @@ def questions(
         description = described(words, whole.num_bins, whole.visits)
     except PublicDomainError as error:
         raise PublicDomainError(f"{error} {_WHY}") from None
+    # In the words of a file a ``date`` is text, which does not say that it has no time.
+    days = {name for name, each in whole.facts.items() if getattr(each, "of_days", None)}
+    description = replace(description, timeless=frozenset(days))
     if not description.modelled:
         raise ValueError("columns names no column: there is nothing to measure.")
     return plan, description, words

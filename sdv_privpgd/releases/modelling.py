@@ -55,7 +55,7 @@ class ModelledTables(SampledTable):
             method=self.engine,
             columns=description.columns,
             keys=(),
-            declared=description.domain,
+            declared=description.facts,
             discovered={},
             settings={"num_bins": description.num_bins, "seed": self.seed},
             visits=description.visits,

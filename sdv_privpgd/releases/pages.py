@@ -7,6 +7,7 @@ from importlib.metadata import version
 from textwrap import fill
 from typing import Any
 
+from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.domain import Clique
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.privacy.composition import epsilon_in_all
@@ -289,8 +290,8 @@ def published_report(
     """Whose guarantee it is, and how well rows fit the published tables. Public."""
     shown, last = model_sections(fitted.release, fitted.schema)
     rows = [
-        (name, str(facts.get("sdtype")), facts_in_words({**facts, **about.declared.get(name, {})}))
-        for name, facts in about.columns.items()
+        (name, facts.sdtype, facts_in_words(words_of(facts)))
+        for name, facts in about.declared.items()
     ]
     page = Page(
         title=f"Synthetic rows of tables that {publisher} has published",

@@ -6,15 +6,16 @@ post-processing, public and free. A rule speaks only where the noise leaves no d
 
 import datetime
 import math
-from collections.abc import Iterator, Mapping, Set, Sized
-from typing import Any
+from collections.abc import Iterator, Set
 
 import numpy as np
 
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.labels import code_labels
+from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.discovery.unseen import SPREAD, rows_unseen
 from sdv_privpgd.report.column_advice import (
     far_away,
@@ -23,7 +24,7 @@ from sdv_privpgd.report.column_advice import (
     on_others,
     on_unread,
 )
-from sdv_privpgd.report.known_facts import SURE, Facts, lacks_range
+from sdv_privpgd.report.known_facts import SURE, Facts
 from sdv_privpgd.report.noise_advice import on_noise
 from sdv_privpgd.words import share
 
@@ -92,13 +93,13 @@ def _of_columns(fitted: Facts) -> dict[str, str]:
         shares = table.counts / total
         error = SURE * math.sqrt(table.variance) / total
         rules = (
-            _missing(column, shares, error, fitted.declared.get(column.name, {})),
+            _missing(column, shares, error, fitted.declared.get(column.name)),
             _mostly_other(column, shares - error),
-            _nines(column, shares - error, fitted.declared.get(column.name, {})),
-            far_away(column, shares, error, fitted.declared.get(column.name, {})),
+            _nines(column, shares - error, fitted.declared.get(column.name)),
+            far_away(column, shares, error, fitted.declared.get(column.name)),
             None
             if column.name in fitted.doubts  # it was counted what lies beyond
-            else _at_bounds(column, shares, error, fitted.declared.get(column.name, {})),
+            else _at_bounds(column, shares, error, fitted.declared.get(column.name)),
             _constant(column, shares - error),
             _found_constant(column, fitted),
         )
@@ -106,14 +107,17 @@ def _of_columns(fitted: Facts) -> dict[str, str]:
     return {name: sentence for name, sentence in said.items() if sentence is not None}
 
 
-def _missing(column: Column, shares: np.ndarray, error: float, declared: Mapping) -> str | None:
+def _missing(
+    column: Column, shares: np.ndarray, error: float, declared: ColumnFacts | None
+) -> str | None:
     """Whether many cells are missing, some of them perhaps because they could not be read."""
     if not column.nullable:
         return None
-    may_be = declared.get("range_is_nullable")
+    may_be = None if declared is None else declared.nullable
     # Where every value has a category, found or other, no value is unreadable.
-    domain = ("range_values", "range_min", "range_max")
-    found = column.sdtype != "boolean" and all(_is_empty(declared.get(key)) for key in domain)
+    found = column.sdtype != "boolean" and (
+        declared is None or declared.is_blank or getattr(declared, "values", True) in (None, ())
+    )
     cells = column.cells
     is_category = isinstance(cells, Categories)
     all_read = is_category and cells.has_other
@@ -151,10 +155,6 @@ def _instead(column: Column) -> str:
     if any(isinstance(value, datetime.date) for value in cells.values):
         return "Its values are dates: give it the sdtype datetime, or declare its range_values."
     return "Declare its range_values."
-
-
-def _is_empty(fact: Any) -> bool:
-    return fact is None or (isinstance(fact, Sized) and len(fact) == 0)
 
 
 def to_check(column: Column) -> str:
@@ -195,14 +195,14 @@ def _mostly_other(column: Column, least: np.ndarray) -> str | None:
     )
 
 
-def _nines(column: Column, least: np.ndarray, declared: Mapping) -> str | None:
+def _nines(column: Column, least: np.ndarray, declared: ColumnFacts | None) -> str | None:
     """Whether rows have a number that stands for all others: a number says nothing of that."""
     cells = column.cells
     if not (isinstance(cells, Categories) and cells.has_other):
         return None
     value, other = cells.values[-1], least[column.num_values - 1]
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or declared.get("other_value") is not None or other <= 0:
+    if not is_number or getattr(declared, "other", None) is not None or other <= 0:
         return None
     return (
         f"Column {column.name!r} is {value!r} in more than {share(other)} of the rows: "
@@ -211,15 +211,18 @@ def _nines(column: Column, least: np.ndarray, declared: Mapping) -> str | None:
     )
 
 
-def _at_bounds(column: Column, shares: np.ndarray, error: float, declared: Mapping) -> str | None:
+def _at_bounds(
+    column: Column, shares: np.ndarray, error: float, declared: ColumnFacts | None
+) -> str | None:
     """Whether rows pile up at an end of a declared range."""
     size = column.num_values
     if column.sdtype not in ("numerical", "datetime") or size < 3:
         return None
     labels, widths = code_labels(column), _widths(column)
+    words = words_of(declared)
     density = shares[:size] / widths
     for key, end, beside in (("range_min", 0, 1), ("range_max", size - 1, size - 2)):
-        bound = declared.get(key)
+        bound = words.get(key)
         if bound is None or (key == "range_min" and bound in NATURAL_ENDS):
             continue
         neighbor = max(density[beside], 0.0) + error / widths[beside]
@@ -259,9 +262,9 @@ def _constant(column: Column, least: np.ndarray) -> str | None:
 
 def _found_constant(column: Column, fitted: Facts) -> str | None:
     """Whether no range was declared, and none was found that holds more than one value."""
-    declared = fitted.declared.get(column.name, {})
-    is_ranged = column.sdtype in ("numerical", "datetime")
-    if not is_ranged or column.num_values > 1 or not lacks_range(declared):
+    declared = fitted.declared.get(column.name)
+    is_ranged = isinstance(declared, NumberFacts | DateFacts)
+    if not is_ranged or column.num_values > 1 or not declared.lacks_domain:
         return None
     unseen = rows_unseen(fitted.ledger)
     return (

@@ -5,7 +5,9 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
+from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.visits import Visits
+from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.queries import Adjacency
@@ -27,8 +29,8 @@ class About:
         method: What chose the questions and made rows of the answers; an engine made rows alone.
         columns: SDV's facts on each column, in order.
         keys: The names of its keys.
-        declared: The other declared facts on the columns, in SDV's words.
-        discovered: The facts that were found privately, in the same words.
+        declared: What is declared of the modelled ones.
+        discovered: What was found of them privately.
         settings: The other settings of the fit, by name.
         visits: The order of a person's rows, if they are in order.
     """
@@ -38,8 +40,8 @@ class About:
     method: Engine
     columns: Mapping[str, Mapping]
     keys: Sequence[str]
-    declared: Mapping[str, Mapping]
-    discovered: Mapping[str, Mapping]
+    declared: Mapping[str, ColumnFacts]
+    discovered: Mapping[str, ColumnFacts]
     settings: Mapping[str, Any]
     visits: Visits | None = None
 
@@ -65,8 +67,8 @@ def facts_about(about: About, release: Release | None) -> dict[str, Any]:
         name: {
             "sdtype": facts.get("sdtype"),
             "is_key": name in about.keys,
-            "declared": about.declared.get(name, {}),
-            "found": about.discovered.get(name, {}),
+            "declared": words_of(about.declared.get(name)),
+            "found": words_of(about.discovered.get(name)),
         }
         for name, facts in about.columns.items()
     }
@@ -146,16 +148,12 @@ def facts_in_words(facts: Mapping[str, Any]) -> str:
 
 def _row(name: str, about: About) -> tuple[str, str, str, str]:
     """The row of a column: its kind, what was declared of it, and what was found."""
-    declared = {**about.columns[name], **about.declared.get(name, {})}
-    found = {
-        key: fact
-        for key, fact in about.discovered.get(name, {}).items()
-        if declared.get(key) is None
-    }
+    declared, found = (words_of(facts.get(name)) for facts in (about.declared, about.discovered))
+    found = {key: fact for key, fact in found.items() if declared.get(key) is None}
     return (
         name,
         _kind(name, about.columns[name], about.keys),
-        facts_in_words(declared),
+        facts_in_words(declared or about.columns[name]),
         facts_in_words(found) if found else "–",
     )
 
@@ -168,7 +166,7 @@ def _kind(name: str, known: Mapping, keys: Sequence[str]) -> str:
 def _end(value: Any) -> str:
     if value is None:
         return "anything"
-    return number(value) if isinstance(value, int | float) else str(value).removesuffix(" 00:00:00")
+    return number(value) if isinstance(value, int | float) else str(value)
 
 
 def _settings(about: About) -> str:

@@ -7,7 +7,6 @@ was declared or found: post-processing, public and free.
 """
 
 import math
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +14,10 @@ import pandas as pd
 
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.usual_codes import USUAL_DATES, USUAL_NUMBERS
+from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.inference.values import HEAVIEST, CodeValues, code_values
 from sdv_privpgd.report.known_facts import SURE, Facts
@@ -45,7 +46,7 @@ def on_unread(fitted: Facts, told: set[str]) -> list[str]:
     for column in fitted.columns:
         if column.name in told or column.name not in fitted.tables or not _may_be_unread(column):
             continue
-        if fitted.declared.get(column.name, {}).get("range_is_nullable") is not None:
+        if getattr(fitted.declared.get(column.name), "nullable", None) is not None:
             continue
         table = fitted.tables[column.name]
         count, total = float(table.counts[-1]), fitted.total.value
@@ -74,7 +75,7 @@ def on_others(fitted: Facts, told: set[str]) -> list[str]:
         cells = column.cells
         if not (isinstance(cells, Categories) and cells.has_other) or column.name in told:
             continue
-        declared = fitted.declared.get(column.name, {}).get("other_value")
+        declared = getattr(fitted.declared.get(column.name), "other", None)
         if declared is not None or column.name not in fitted.tables:
             continue
         table, total = fitted.tables[column.name], fitted.total.value
@@ -141,7 +142,9 @@ _CLEAR = 0.5
 """The part of the other rows whose cells must be told from empty ones."""
 
 
-def far_away(column: Column, shares: np.ndarray, error: float, declared: Mapping) -> str | None:
+def far_away(
+    column: Column, shares: np.ndarray, error: float, declared: ColumnFacts | None
+) -> str | None:
     """A sentence if many rows have a number or date at one end, and none has one near it.
 
     Args:
@@ -155,7 +158,7 @@ def far_away(column: Column, shares: np.ndarray, error: float, declared: Mapping
     is_ranged = is_date or column.sdtype == "numerical"
     if not is_ranged or isinstance(column.cells, Categories) or size < _CELLS:
         return None
-    values, shares = code_values(column), shares[:size]
+    values, shares, words = code_values(column), shares[:size], words_of(declared)
     clear = np.flatnonzero(shares > _OF_MANY * error)
     for place, key in ((0, "range_min"), (-1, "range_max")):
         if len(clear) < _CELLS - 1:
@@ -165,7 +168,7 @@ def far_away(column: Column, shares: np.ndarray, error: float, declared: Mapping
         if low == high and values.lows[code] != values.highs[code]:
             continue  # the one number is rather a code than all that is in a wide cell
         is_usual = (_is_usual_date if is_date else _is_usual)(column, values, code, place)
-        end = declared.get(key)
+        end = words.get(key)
         if end is not None and not (is_usual and (is_date or values.lows[code] == end)):
             continue
         many, surely = (

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.noisy_tables import (
@@ -40,7 +41,7 @@ class Facts:
         schema: The modelled columns.
         release: The release of the fit, if any column was modelled, or answers alone.
         ledger: The ledger of this fit.
-        declared: What was declared of each column, in SDV's words.
+        declared: What was declared of each column.
         doubts: Sentences on columns whose domain the noise has left uncertain, or beyond whose
             range many rows lie.
         repeated_ids: Columns of ids that are no keys, so that several rows may have one.
@@ -50,7 +51,7 @@ class Facts:
     schema: Schema
     release: Release | Answers | None
     ledger: PrivacyLedger
-    declared: Mapping[str, Mapping]
+    declared: Mapping[str, ColumnFacts]
     doubts: Mapping[str, str]
     repeated_ids: tuple[str, ...]
     added: tuple[str, ...] = ()
@@ -77,8 +78,3 @@ class Facts:
         """The number of rows. There must be a release."""
         assert self.release is not None
         return estimate_total(self.release.domain, self.release.measurements)
-
-
-def lacks_range(declared: Mapping) -> bool:
-    """Whether an end of the range of numbers or dates was not declared, so that it was found."""
-    return any(declared.get(key) is None for key in ("range_min", "range_max"))

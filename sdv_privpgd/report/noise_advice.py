@@ -10,10 +10,11 @@ from statistics import fmean, median
 
 import numpy as np
 
+from sdv_privpgd.columns.facts import DateFacts, NumberFacts
 from sdv_privpgd.discovery.unseen import rows_unseen
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery
 from sdv_privpgd.report.column_advice import on_wide_cells
-from sdv_privpgd.report.known_facts import SURE, Facts, lacks_range
+from sdv_privpgd.report.known_facts import SURE, Facts
 from sdv_privpgd.words import in_rows, listed, share
 
 _LOUD, _FINE = 0.1, 0.05
@@ -84,8 +85,8 @@ def _of_tails(fitted: Facts) -> Iterator[str]:
     found = [
         column.name
         for column in fitted.columns
-        if column.sdtype in ("numerical", "datetime")
-        and lacks_range(fitted.declared.get(column.name, {}))
+        if isinstance(facts := fitted.declared.get(column.name), NumberFacts | DateFacts)
+        and facts.lacks_domain
     ]
     if hidden > (_MANY_HIDDEN if found else _MANY_IN_DECLARED) * total.value:
         looked = f"the ranges of {listed(found)} were found" if found else "ranges were looked into"
@@ -164,8 +165,8 @@ def _of_missing(fitted: Facts) -> Iterator[str]:
     """A sentence on columns in which many cells may be missing without being seen."""
     found, most, tables, total = [], 0.0, fitted.tables, fitted.total
     for column in fitted.columns:
-        declared = fitted.declared.get(column.name, {})
-        if not column.nullable or column.name not in tables or "range_is_nullable" in declared:
+        declared = getattr(fitted.declared.get(column.name), "nullable", None)
+        if not column.nullable or column.name not in tables or declared is not None:
             continue
         table = tables[column.name]
         hidden = SURE * math.sqrt(table.variance)

@@ -385,9 +385,9 @@ class TestLeaks:
         def asked(self, table, *rest, **more):
             ages = [cell for cell in table._source.columns["age"] if isinstance(cell, int)]
             last = min(max(ages, default=110), 110) % 1_000
-            domain = {**self.description.public_domain}
-            domain["age"] = {**domain["age"], "range_max": max(last, 50)}
-            self.description = replace(self.description, public_domain=domain)
+            facts = {**self.description.facts}
+            facts["age"] = replace(facts["age"], high=max(last, 50))
+            self.description = replace(self.description, facts=facts)
             ask(self, table, *rest, **more)
 
         plant(Fit, "ask", asked)
@@ -564,7 +564,7 @@ def test_frozen_answers_are_for_made_up_tables_alone():
     from sdv_privpgd.audit.recording import AuditedTable, Tape, watched
     from sdv_privpgd.audit.tables import made_up
 
-    made = made_up({"ill": {"sdtype": "boolean"}}, {}, num_rows=10)
+    made = made_up({"ill": {"sdtype": "boolean"}}, num_rows=10)
     own = PrivateTable({"ill": pd.Series([True] * 10, dtype=object)})
     with pytest.raises(TypeError, match="made up"):
         AuditedTable(own, made, Tape(answers=Tape()))
@@ -581,7 +581,7 @@ def test_a_made_up_table_without_rows_vouches_for_none():
     from sdv_privpgd.audit.recording import AuditedTable, Tape
     from sdv_privpgd.audit.tables import made_up
 
-    none = made_up({"ill": {"sdtype": "boolean"}}, {}, num_rows=0)
+    none = made_up({"ill": {"sdtype": "boolean"}}, num_rows=0)
     with pytest.raises(TypeError, match="made up"):
         AuditedTable(PrivateTable({"ill": pd.Series([True], dtype=object)}), none, Tape())
     AuditedTable(PrivateTable({"ill": none.frame["ill"]}), none, Tape())

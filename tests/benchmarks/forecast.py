@@ -61,7 +61,7 @@ def compared(frame, facts, epsilon, fits, *, with_rows=False):
     """The forecast over what fits to a table found. Not private."""
     settings = Settings(epsilon=epsilon, method=PrivPGD(engine=ParticleGradientDescent()))
     columns, domain = parts_of(facts)
-    description = Description(columns=columns, public_domain=domain)
+    description = Description.of(columns, domain)
     plan = _planned(settings, description, len(frame)).here
     table = columns_of(frame.loc[:, list(facts)])
     found, exact, rows = [], [], []

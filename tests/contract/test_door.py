@@ -105,12 +105,17 @@ def test_nothing_declared_is_found_privately():
     assert found.sample(500)["age"].between(10, 100).mean() > 0.95
 
 
+def test_a_declaration_that_contradicts_itself_is_not_made():
+    with pytest.raises(ValueError, match="range_min of 'Numerical' must not exceed"):
+        Numerical(9, 0)
+
+
 @pytest.mark.parametrize(
     ("columns", "settings", "words"),
     [
         ({"ward": 3}, {}, "must be a declaration"),
         ({"name": {"sdtype": "id"}}, {}, "Leave out keys"),
-        ({"age": Numerical(9, 0)}, {}, "range_min"),
+        ({"age": {"sdtype": "numerical", "range_min": 9, "range_max": 0}}, {}, "range_min"),
         ({"weight": Numerical(0, 9)}, {}, "missing in the data"),
         ({"age": Numerical()}, {"discovery_share": 0.0}, "need a public domain"),
         (DECLARED, {"delta": 2.0}, "delta"),

@@ -22,9 +22,7 @@ MAY_MISS = {"range_is_nullable": True}
     [(MAY_MISS, 60, True), (MAY_MISS, 30, False), ({}, 60, False), ({}, 90, True)],
 )
 def test_missing_takes_less_evidence_where_it_is_declared(declared, missing, is_kept):
-    description = Description(
-        columns={"ill": {"sdtype": "boolean"}}, public_domain={"ill": declared}
-    )
+    description = Description.of({"ill": {"sdtype": "boolean"}}, {"ill": declared})
     schema = description.attributes
     counts = np.array([500, 500 - missing, missing])
     measured = [

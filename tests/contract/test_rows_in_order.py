@@ -323,7 +323,7 @@ def test_all_sources_tell_rows_the_same(library, tmp_path):
     _, description = asked(COLUMNS, 1.0, method="privpgd+pgm", **in_order(max_rows=9))
     for each in (table, given):
         private, errors = PrivateTable.opened(
-            each, description.columns, description.facts, has_others=True,
+            each, description.words, description.facts, has_others=True,
             people=("patient", 9), visits=description.ordered,
         )  # fmt: skip
         assert not errors

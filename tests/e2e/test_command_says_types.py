@@ -102,8 +102,8 @@ class TestDeclaredTypes:
         assert "'stufe' in --domain has the keys 'range_max', 'range_min', which say" in first
         assert "about an ordinal column." in first
         assert first.endswith("or say its sdtype with --metadata.")
-        assert "decimal_places of 'code' must be" in second
-        assert "range_max of 'code' must be" in third
+        assert "range_max of 'code' must be" in second
+        assert "decimal_places of 'code' must be" in third
 
     def test_a_draft_that_was_not_filled_in_says_nothing(self, table, capsys):
         draft, out = table.parent / "draft.json", table.parent / "out.csv"

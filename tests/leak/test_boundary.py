@@ -25,6 +25,7 @@ from sdv_privpgd import (
     fit_table,
     pipeline,
 )
+from sdv_privpgd.columns.facts import CategoryFacts, NumberFacts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.methods import MST, PrivatePGM
@@ -308,11 +309,14 @@ class TestCuratorsOfATable:
         assert PrivateTable({}).known_rows(Adjacency.REPLACE_ONE) == 0
 
 
+FACTS = {"a": CategoryFacts(values=("B",)), "b": NumberFacts()}
+
+
 class TestOpening:
     COLUMNS: ClassVar = {"a": {"sdtype": "categorical"}, "b": {"sdtype": "numerical"}}
 
     def test_columns_are_taken_by_their_described_names_and_order(self):
-        table, errors = PrivateTable.opened(CANARY[["b", "a"]], self.COLUMNS, self.COLUMNS)
+        table, errors = PrivateTable.opened(CANARY[["b", "a"]], self.COLUMNS, FACTS)
         assert errors == []
         assert sorted(table._source.names) == ["a", "b"]
 
@@ -329,7 +333,7 @@ class TestOpening:
         ],
     )
     def test_what_does_not_fit_is_said_without_a_value_and_nothing_is_kept(self, table, said):
-        opened, (error,) = PrivateTable.opened(table, self.COLUMNS, self.COLUMNS)
+        opened, (error,) = PrivateTable.opened(table, self.COLUMNS, FACTS)
         assert re.search(said, error)
         assert "98765" not in error
         assert "CANARY" not in error
@@ -360,14 +364,12 @@ class TestOpening:
         for name in ("open_source", "of_people", "of_visits"):
             noted = lambda *args, name=name, **rest: asked.append((name, *args, rest)) or source
             monkeypatch.setattr(boundary, name, noted)
-        opened, errors = PrivateTable.opened(
-            CANARY, self.COLUMNS, {"a": known["a"]}, has_others=True, **settings
-        )
+        opened, errors = PrivateTable.opened(CANARY, known, FACTS, has_others=True, **settings)
         person = "who" if "people" in settings else None
         assert (opened._source is source, len(errors)) == (person is None, int(person is not None))
         assert asked == [
             ("open_source", CANARY, known, person, {}),
-            *((f"of_{each}", source, *rest, {"columns": self.COLUMNS})
+            *((f"of_{each}", source, *rest, {"columns": known})
               for each, rest in settings.items()),
         ]  # fmt: skip
 

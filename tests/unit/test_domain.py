@@ -65,9 +65,9 @@ FIELDS_ALONE = [
     Interval(0.0, 9.0, 3),
     SignedPowers(),
     Ticks(0, 9, 1, (0, 5)),
-    Description(
-        columns={"a": {"sdtype": "numerical"}, "b": {"sdtype": "categorical"}},
-        public_domain={"a": {"range_min": 0, "range_max": 9}, "b": {"range_values": ["x", "y"]}},
+    Description.of(
+        {"a": {"sdtype": "numerical"}, "b": {"sdtype": "categorical"}},
+        {"a": {"range_min": 0, "range_max": 9}, "b": {"range_values": ["x", "y"]}},
     ),
 ]
 

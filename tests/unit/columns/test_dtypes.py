@@ -21,6 +21,7 @@ from sdv_privpgd.columns.dtypes import (
     key_dtype,
 )
 from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.schema import Schema
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -107,10 +108,14 @@ def test_no_category_is_kept(ordered):
 
 
 def test_a_dtype_of_whole_numbers_says_so_and_one_without_a_missing_value_that():
-    assert facts_of_dtype(np.dtype("int8")) == {"decimal_places": 0, "range_is_nullable": False}
-    assert facts_of_dtype(pd.Int64Dtype()) == {"decimal_places": 0}
-    assert facts_of_dtype(arrow(pa.decimal128(9, 0))) == {"decimal_places": 0}
-    assert facts_of_dtype(arrow(pa.decimal128(9, 2))) == facts_of_dtype(np.dtype("float32")) == {}
+    assert facts_of_dtype(np.dtype("int8")) == NumberFacts(decimal_places=0, nullable=False)
+    assert facts_of_dtype(pd.Int64Dtype()) == NumberFacts(decimal_places=0)
+    assert facts_of_dtype(arrow(pa.decimal128(9, 0))) == NumberFacts(decimal_places=0)
+    assert (
+        facts_of_dtype(arrow(pa.decimal128(9, 2)))
+        == facts_of_dtype(np.dtype("float32"))
+        == NumberFacts()
+    )
 
 
 @pytest.mark.parametrize("places", [0, 2, None])

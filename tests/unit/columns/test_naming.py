@@ -2,7 +2,9 @@
 
 import pytest
 
+from sdv_privpgd.columns.facts import CategoryFacts, DateFacts
 from sdv_privpgd.columns.naming import on_names
+from sdv_privpgd.columns.parsing import read_facts
 
 IDS = ["id", "ID", "patient_id", "PatientID", "patientId", "Kunden-Nr", "patient_nbr", "row key"]
 IDS += ["Patient", "MRN", "Name", "last_name", "Nachname", "Patientennummer", "SSN", "e_mail"]
@@ -17,23 +19,23 @@ ORDINARY = [
 @pytest.mark.parametrize("name", IDS)
 @pytest.mark.parametrize("sdtype", ["categorical", "numerical", "ordinal"])
 def test_ids_that_would_be_modelled_are_named(name, sdtype):
-    (said,) = on_names({name: {"sdtype": sdtype}})
+    (said,) = on_names({name: read_facts(name, {"sdtype": sdtype})})
     assert repr(name) in said
     assert "ids" in said
 
 
 @pytest.mark.parametrize("name", DATES)
 def test_dates_that_would_be_categories_are_named(name):
-    (said,) = on_names({name: {"sdtype": "categorical"}})
+    (said,) = on_names({name: CategoryFacts()})
     assert repr(name) in said
     assert "datetime_format" in said
-    assert on_names({name: {"sdtype": "datetime"}}) == []
+    assert on_names({name: DateFacts()}) == []
 
 
 @pytest.mark.parametrize("name", ORDINARY)
 @pytest.mark.parametrize("sdtype", ["categorical", "numerical", "boolean", "datetime"])
 def test_ordinary_names_are_not(name, sdtype):
-    assert on_names({name: {"sdtype": sdtype}}) == []
+    assert on_names({name: read_facts(name, {"sdtype": sdtype})}) == []
 
 
 @pytest.mark.parametrize(
@@ -46,4 +48,5 @@ def test_ordinary_names_are_not(name, sdtype):
     ],
 )
 def test_what_is_declared_is_meant(facts):
-    assert on_names({"patient_id": facts, "birth_date": facts}) == []
+    read = read_facts("x", facts)
+    assert on_names({"patient_id": read, "birth_date": read}) == []

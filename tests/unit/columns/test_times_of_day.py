@@ -9,6 +9,8 @@ import pytest
 import sdv_tables
 
 from sdv_privpgd import Datetime, MSTSynthesizer, fit_table, measure
+from sdv_privpgd.columns.facts import DateFacts
+from sdv_privpgd.columns.parsing import read_facts, read_words
 from sdv_privpgd.columns.times_of_day import on_days
 
 DAYS = {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2024-12-31"}
@@ -26,13 +28,13 @@ DAYS = {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2024-12-3
     ids=["a time", "a format", "dates", "no end", "no date"],
 )
 def test_nothing_is_said_where_somebody_says_it(facts):
-    assert on_days({"came": {**DAYS, **facts}}) == []
+    assert on_days({"came": read_words("came", {**DAYS, **facts})[0]}) == []
 
 
 @pytest.mark.parametrize("kind", [str, pd.Timestamp, datetime.datetime.fromisoformat])
 def test_ends_that_are_days_are_named(kind):
     ends = {key: kind(DAYS[key]) for key in ("range_min", "range_max")}
-    (said,) = on_days({"came": {**DAYS, **ends}, "born": {"sdtype": "datetime"}})
+    (said,) = on_days({"came": read_facts("came", {**DAYS, **ends}), "born": DateFacts()})
     assert "['came'] are counted in days" in said
 
 
@@ -47,28 +49,10 @@ def test_it_is_said_before_a_fit_and_an_end_with_a_time_keeps_the_times():
     assert (fitted.sample(50)["came"].dropna().dt.hour != 0).any()
 
 
-WRITTEN = "%Y-%m-%d %H:%M"
-COLUMNS = {
-    "moments": lambda came: came,
-    "text": lambda came: came.dt.strftime(WRITTEN),
-    "strings": lambda came: came.dt.strftime(WRITTEN).astype("string"),
-    "days in text": lambda came: came.dt.strftime("%Y-%m-%d"),
-}
-
-
-@pytest.mark.parametrize("column", COLUMNS)
-def test_a_fit_says_it_of_every_column_that_may_have_times(column):
-    """What the cells hold is private: text with and without times is told the same."""
-    came = pd.Series(pd.date_range("2024-01-01 08:30", periods=500, freq="h"))
-    table = pd.DataFrame({"came": COLUMNS[column](came)})
+def test_a_holder_is_told_as_well():
+    came = pd.DataFrame({"came": pd.date_range("2024-01-01 08:30", periods=500, freq="h")})
     with pytest.warns(UserWarning, match="counted in days"):
-        fit_table(table, {"came": Datetime("2024-01-01", "2024-01-25")}, 5.0, method="privpgd+pgm")
-    with pytest.warns(UserWarning, match="counted in days"):
-        measure(table, {"came": Datetime("2024-01-01", "2024-01-25")}, 5.0, holder="North")
-    metadata = sdv_tables.metadata_of({"came": {"sdtype": "datetime"}})
-    ends = {"range_min": "2024-01-01", "range_max": "2024-01-25"}
-    with pytest.warns(UserWarning, match="counted in days"):
-        MSTSynthesizer(metadata, 5.0, public_domain={"came": ends}).fit(table)
+        measure(came, {"came": Datetime("2024-01-01", "2024-01-25")}, 5.0, holder="North")
 
 
 def test_a_dtype_of_days_or_a_format_says_that_there_are_none():
@@ -76,26 +60,11 @@ def test_a_dtype_of_days_or_a_format_says_that_there_are_none():
     days = pd.DataFrame({"came": came.astype(pd.ArrowDtype(pyarrow.date32()))})
     ends = Datetime("2024-01-01", "2025-12-31")
     for table in (days, pyarrow.Table.from_pandas(days)):
-        fit_table(table, {"came": ends}, 5.0, method="privpgd+pgm")
+        fitted = fit_table(table, {"came": ends}, 5.0, method="privpgd+pgm")
+        assert not any("counted in days" in each for each in fitted.warnings)
     text = pd.DataFrame({"came": came.astype(str)})
     ends = Datetime("2024-01-01", "2025-12-31", datetime_format="%Y-%m-%d")
     fit_table(text, {"came": ends}, 5.0, method="privpgd+pgm")
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("is_text", [True, False])
-def test_what_to_read_after_a_fit_names_them_too(is_text):
-    came = pd.Series(pd.date_range("2024-01-01 08:30", periods=500, freq="h"))
-    table = pd.DataFrame({"came": came.astype(str) if is_text else came})
-    how = {
-        "epsilon": 1.0,
-        "method": "independent+pgm",
-    }
-    fitted = fit_table(table, {"came": Datetime("2024-01-01", "2024-01-25")}, **how)
-    assert "['came'] are counted in days" in fitted.warnings[0]
-    days = table.assign(came=came.dt.date).astype({"came": pd.ArrowDtype(pyarrow.date32())})
-    fitted = fit_table(days, {"came": Datetime("2024-01-01", "2024-01-25")}, **how)
-    assert not any("counted in days" in each for each in fitted.warnings)
 
 
 @pytest.mark.parametrize("with_sdv", [False, True])

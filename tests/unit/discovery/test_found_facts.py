@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd.columns.facts import NumberFacts
+from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.drafting.files import plain_domain
 from sdv_privpgd.fitting.description import Description
@@ -22,8 +23,8 @@ ROWS = 2_000
 def described(column, sdtype="numerical", domain=None, *, epsilon=5.0, rounding=True, **facts):
     """The description of a column after discovery, under noise that is always the same."""
     settings = Settings(epsilon=epsilon, method="independent+pgm")
-    known = {"columns": {"x": {"sdtype": sdtype, **facts}}, "public_domain": {"x": domain or {}}}
-    fit = Fit(settings, Description(**known, enforce_rounding=rounding))
+    known = {"x": {"sdtype": sdtype, **facts}}, {"x": domain or {}}
+    fit = Fit(settings, Description.of(*known, enforce_rounding=rounding))
     fit.books = Books(fit.books.ledger, words=np.random.default_rng(0).bytes)
     fit.discover(PrivateTable({"x": pd.Series(column)}))
     return fit.description
@@ -81,20 +82,23 @@ def test_the_words_of_what_was_found_make_the_same_columns(kind, domain, epsilon
     description = found_of(kind, domain, epsilon=epsilon, rounding=rounding)
     assert description.discovered.keys() == {"x"}
     words = plain_domain(description.in_words)
-    read = Schema.from_sdv(description._columns, public_domain=words)
+    read = Schema.from_sdv(description.columns, public_domain=words)
     assert read == description.schema
     assert repr(read) == repr(description.schema)
-    again = Description(columns=description.columns, public_domain=words, enforce_rounding=rounding)
+    again = Description.of(description.columns, words, enforce_rounding=rounding)
     assert again.schema == description.schema
     assert not again.undeclared, "it would be looked into once more"
 
 
 @pytest.mark.parametrize(("kind", "domain"), CASES)
-def test_what_was_declared_is_written_as_it_was(kind, domain):
-    words = found_of(kind, domain).in_words["x"]
-    moved = {"steps": {"range_min"}, "short": {"range_max"}}  # to multiples; a format given up
-    fixed = domain.keys() - moved.get(kind, set())
-    assert {key: words[key] for key in fixed} == {key: domain[key] for key in fixed}
+def test_what_was_declared_stays(kind, domain):
+    description = found_of(kind, domain)
+    stated, words = description.facts["x"], description.in_words["x"]
+    moved = {"steps": {"low"}, "short": {"high"}}.get(kind, set())  # to multiples; no format
+    again = read_facts("x", {"sdtype": stated.sdtype, **words})
+    kept = {"low", "high", "num_bins", "decimal_places", "increment", "nullable", "values"} - moved
+    known = {key: getattr(stated, key) for key in kept if getattr(stated, key, None) is not None}
+    assert {key: getattr(again, key) for key in known} == known
 
 
 class TestNothingFailsAfterItWasPaid:

@@ -49,7 +49,7 @@ def categories(sizes):
 def described(facts, **given):
     columns = {name: {"sdtype": own["sdtype"]} for name, own in facts.items()}
     domain = {name: {k: v for k, v in own.items() if k != "sdtype"} for name, own in facts.items()}
-    return Description(columns=columns, public_domain=domain, **given)
+    return Description.of(columns, domain, **given)
 
 
 def settings_of(epsilon=1.0, method="privpgd", **given):
@@ -224,7 +224,7 @@ def test_where_noisy_answers_choose_the_pairs_a_plan_says_so():
 
 def test_a_table_without_rows_or_columns_has_a_plan():
     assert "What to expect" in planned(settings_of(), described(categories(SIZES)), 0).text
-    keys = Description(columns={"id": {"sdtype": "id"}}, keys=["id"])
+    keys = Description.of({"id": {"sdtype": "id"}}, keys=["id"])
     assert planned(settings_of(), keys, 10).to_dict()["expected"] is None
 
 
@@ -281,7 +281,7 @@ def test_a_plan_speaks_of_a_delta_that_promises_nothing(delta, said):
         delta=delta,
         method=Independent(engine=PrivatePGM()),
     )
-    text = str(planned(settings, Description(columns=columns), num_rows=3_000))
+    text = str(planned(settings, Description.of(columns), num_rows=3_000))
     assert ("is not below 1 in 3,000 rows" in " ".join(text.split())) == said
 
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.facts import CategoryFacts, NumberFacts, TruthFacts
+from sdv_privpgd.columns.parsing import describe, read_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.plan import FINE_GRIDS
 from sdv_privpgd.pipeline import Release
@@ -45,7 +46,7 @@ def fitted(facts, shares, *, num_rows=10_000, seed=0, delta=1e-6, doubts=None, *
         schema=schema,
         release=release,
         ledger=ledger,
-        declared={"x": facts},
+        declared={"x": read_facts("x", facts)},
         doubts=doubts or {},
         repeated_ids=settings.get("ids", ()),
     )
@@ -166,7 +167,7 @@ def test_values_that_discovery_did_not_find_are_not_said_to_be_missing():
     """Times and bytes have no category for others."""
     hours = {"sdtype": "categorical", "range_values": [datetime.time(hour) for hour in range(8)]}
     facts = fitted(hours, [*[1] * 8, 9])
-    found = Facts(**{**vars(facts), "declared": {"x": {"sdtype": "categorical"}}})
+    found = Facts(**{**vars(facts), "declared": {"x": CategoryFacts()}})
     (said,) = advice(found)
     assert "what discovery did not find among values of its type counts as missing" in said
     assert "Declare its range_values" in said
@@ -175,7 +176,7 @@ def test_values_that_discovery_did_not_find_are_not_said_to_be_missing():
 def test_dates_that_discovery_did_not_find_are_advised_to_be_dates():
     days = [datetime.date(2024, 1, day) for day in range(1, 9)]
     facts = fitted({"sdtype": "categorical", "range_values": days}, [*[1] * 8, 9])
-    found = Facts(**{**vars(facts), "declared": {"x": {"sdtype": "categorical"}}})
+    found = Facts(**{**vars(facts), "declared": {"x": CategoryFacts()}})
     (said,) = advice(found)
     assert "Its values are dates: give it the sdtype datetime" in said
 
@@ -184,7 +185,7 @@ def test_dates_that_discovery_did_not_find_are_advised_to_be_dates():
 @pytest.mark.parametrize("part", [0.45, 0.02])
 def test_columns_with_many_rare_values_are_named_with_their_shares(part, seed):
     facts = fitted(WARD, [*[(1 - part) / 3] * 3, part], seed=seed)
-    found = replace(facts, declared={"x": {"sdtype": "categorical"}})
+    found = replace(facts, declared={"x": CategoryFacts()})
     assert advice(facts) == ()  # somebody named that value
     said = advice(found)
     if part < 0.1:
@@ -203,7 +204,7 @@ def test_a_column_that_is_other_throughout_may_be_an_id_or_name_people():
 
 def test_nothing_is_said_to_be_declared_of_a_column_of_which_nothing_is():
     facts = fitted(AGE, [*np.ones(12), 6.0])
-    found = Facts(**{**vars(facts), "declared": {"x": {"sdtype": "numerical"}}})
+    found = Facts(**{**vars(facts), "declared": {"x": NumberFacts()}})
     for each, told in ((facts, "as what is declared"), (found, "as a numerical value")):
         (said,) = advice(each)
         assert told in said
@@ -211,7 +212,7 @@ def test_nothing_is_said_to_be_declared_of_a_column_of_which_nothing_is():
 
 def test_a_found_range_is_not_said_to_be_declared_wrongly():
     facts = fitted(AGE, [*bell(11), 2])
-    found = Facts(**{**vars(facts), "declared": {"x": {"sdtype": "numerical"}}})
+    found = Facts(**{**vars(facts), "declared": {"x": NumberFacts()}})
     assert advice(facts) != ()
     assert advice(found) == ()
 
@@ -304,7 +305,7 @@ def test_tails_that_discovery_cannot_have_seen_are_told(is_found, quiet_at, loud
         replace(each, ledger=replace(ledger, charges=(charge,))) for each in (quiet, loud)
     )
     if is_found:
-        known = {"x": {"sdtype": "numerical", "range_min": 18}}
+        known = {"x": NumberFacts(low=18)}
         quiet, loud = (replace(each, declared=known) for each in (quiet, loud))
     assert advice(quiet) == ()
     (said,) = advice(loud)
@@ -315,18 +316,18 @@ def test_tails_that_discovery_cannot_have_seen_are_told(is_found, quiet_at, loud
 
 @pytest.mark.parametrize(
     ("declared", "told"),
-    [({}, True), ({"range_min": 0}, True), ({"range_min": 0, "range_max": 0}, False)],
+    [({}, True), ({"low": 0}, True), ({"low": 0, "high": 0}, False)],
 )
 def test_a_column_that_was_found_to_be_constant_is_told(declared, told):
     constant = {"sdtype": "numerical", "range_min": 0, "range_max": 0, "decimal_places": 0}
-    facts = replace(fitted(constant, [1.0]), declared={"x": declared})
+    facts = replace(fitted(constant, [1.0]), declared={"x": NumberFacts(**declared)})
     assert any("was found to be 0 in all rows" in each for each in advice(facts)) == told
 
 
-@pytest.mark.parametrize(("declared", "told"), [({}, True), ({"other_value": 9}, False)])
+@pytest.mark.parametrize(("declared", "told"), [({}, True), ({"other": 9}, False)])
 def test_a_number_that_stands_for_others_is_told(declared, told):
     returned = {"sdtype": "categorical", "range_values": [0], "other_value": 9}
-    facts = replace(fitted(returned, [93, 7]), declared={"x": declared})
+    facts = replace(fitted(returned, [93, 7]), declared={"x": CategoryFacts(**declared)})
     said = [each for each in advice(facts) if "stands for values" in each]
     assert bool(said) == told
     assert all("is 9 in more than 6" in each for each in said)
@@ -409,7 +410,7 @@ def test_noise_that_hides_relations_is_told(stddev, told):
         schema=schema,
         release=release,
         ledger=ledger,
-        declared={"a": {"range_is_nullable": True}, "b": {"range_is_nullable": True}},
+        declared=dict.fromkeys("ab", TruthFacts(nullable=True)),
         doubts={},
         repeated_ids=(),
     )

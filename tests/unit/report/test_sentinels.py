@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd.cli.saying import in_options
-from sdv_privpgd.columns.parsing import describe
+from sdv_privpgd.columns.parsing import describe, read_facts
 from sdv_privpgd.report.column_advice import far_away
 
 AGE = {"range_min": -99, "range_max": 90, "cut_points": [-98, 18, 30, 42, 54, 66, 78]}
@@ -17,9 +17,10 @@ BELL = [0, 2, 3, 4, 3, 2, 1]
 
 def said(facts, parts, seed=0, error=0.01, declared=None):
     column = describe("x", {"sdtype": "numerical", "decimal_places": 0, **facts})
+    declared = read_facts("x", {"sdtype": "numerical", **(declared or {})})
     shares = np.append(parts, 0.0) / np.sum(parts)
     noise = np.random.default_rng(seed).normal(0, error / 3, len(shares))
-    return far_away(column, shares + noise, error, declared or {})
+    return far_away(column, shares + noise, error, declared)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -118,7 +119,7 @@ def test_a_wide_cell_beside_a_single_number_is_no_code():
 def test_a_column_of_one_number_is_met_with_silence():
     column = describe("x", {"sdtype": "numerical", "decimal_places": 0, **AGE})
     below_none = np.array([1.0, *[-0.001] * 8])  # noise: the other shares add up to less than 0
-    assert far_away(column, below_none, 0.01, {}) is None
+    assert far_away(column, below_none, 0.01, None) is None
 
 
 def days(*dates):
@@ -147,9 +148,10 @@ BORN = {
 
 def said_of_dates(facts, parts, seed=0, error=0.01, declared=None):
     column = describe("x", facts)
+    declared = read_facts("x", {"sdtype": "datetime", **(declared or {})})
     shares = np.append(parts, 0.0) / np.sum(parts)
     noise = np.random.default_rng(seed).normal(0, error / 3, len(shares))
-    return far_away(column, shares + noise, error, declared or {})
+    return far_away(column, shares + noise, error, declared)
 
 
 @pytest.mark.parametrize("seed", range(5))
