@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from sdv_privpgd.columns.keys import keys_of
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.columns.vocabulary import MODELLED
+from sdv_privpgd.constraints.kinds import Constraint
+from sdv_privpgd.constraints.limits import Constraints
 from sdv_privpgd.fitting.checks import check
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import Settings
@@ -30,6 +33,7 @@ def asked(
     sequence_by: str | None = None,
     previous: Sequence[str] | str = (),
     per_person: Sequence[str] | str = (),
+    constraints: Sequence[Constraint] = (),
 ) -> tuple[Settings, Description]:
     """The settings and the description that these arguments make, as ``fit_table`` takes them.
 
@@ -45,7 +49,17 @@ def asked(
             "columns names no column: declare those that are to be modelled, as in "
             "columns={'age': Numerical(0, 120)}."
         )
-    described = {str(name): require_sdtype(str(name), facts) for name, facts in columns.items()}
+    described = {
+        str(name): require_sdtype(str(name), facts, (*MODELLED, "id"))
+        for name, facts in columns.items()
+    }
+    patterns = _patterns(described, sequence_by and person_column)
+    for each in constraints:
+        if not isinstance(each, Constraint):
+            raise ValueError(
+                "constraints takes those of sdv_privpgd.constraints, such as Inequality('low', "
+                f"'high'), got {each!r}."
+            )
     settings = Settings(
         epsilon=epsilon,
         delta=delta,
@@ -59,9 +73,13 @@ def asked(
     )
     description = Description(
         columns={name: {"sdtype": facts["sdtype"]} for name, facts in described.items()},
+        keys=tuple(patterns),
+        patterns=patterns,
+        constraints=Constraints(tuple(constraints)),
         public_domain={
             name: {key: fact for key, fact in facts.items() if key != "sdtype"}
             for name, facts in described.items()
+            if name not in patterns
         },
         num_bins=settings.method.num_bins if num_bins is None else num_bins,
         discovers=bool(settings.discovery_share),
@@ -75,7 +93,23 @@ def asked(
     return settings, description
 
 
-def require_sdtype(name: str, facts: Mapping) -> dict:
+def _patterns(described: Mapping[str, Mapping], person: str | None) -> dict[str, str | None]:
+    """Returns the patterns of the keys. Raises ``ValueError`` for one that cannot be counted up.
+
+    The ``person`` is the column of those whose rows are in order, which are numbered.
+    """
+    found = {name: facts for name, facts in described.items() if facts["sdtype"] == "id"}
+    for name, facts in found.items():
+        if facts.keys() - {"sdtype", "regex_format"} or name == person:
+            raise ValueError(
+                f"columns[{name!r}] is a key, got {facts!r}: it has a regex_format alone. It is not "
+                "the person_column of rows in order (sequence_by), which has the persons' numbers."
+            )
+        _ = keys_of(name, facts.get("regex_format"))
+    return {name: facts.get("regex_format") for name, facts in found.items()}
+
+
+def require_sdtype(name: str, facts: Mapping, sdtypes: Sequence[str] = MODELLED) -> dict:
     """The facts on a column with its sdtype. Raises ``ValueError`` where it is not declared."""
     if not isinstance(facts, Mapping):
         raise ValueError(
@@ -83,9 +117,9 @@ def require_sdtype(name: str, facts: Mapping) -> dict:
             f"with an sdtype, got {facts!r}."
         )
     found = {"sdtype": getattr(facts, "sdtype", None), **facts}
-    if found["sdtype"] not in MODELLED:
+    if found["sdtype"] not in sdtypes:
         raise ValueError(
-            f"columns[{name!r}] needs one of the sdtypes {list(MODELLED)!r}, got "
-            f"{found['sdtype']!r}. Leave out keys, ids and personal data: they are not modelled."
+            f"columns[{name!r}] needs one of the sdtypes {list(sdtypes)!r}, got "
+            f"{found['sdtype']!r}. Leave out what is not modelled, such as personal data."
         )
     return found

@@ -20,11 +20,11 @@ from sdv_privpgd.columns.times_of_day import on_days
 from sdv_privpgd.columns.visits import Ordered, Visits
 from sdv_privpgd.columns.vocabulary import check_facts, modelled
 from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.constraints.limits import Constraints, Limits
 from sdv_privpgd.constraints.visits import visit_rules
 from sdv_privpgd.discovery.bounds import inside
 from sdv_privpgd.discovery.looks import worth_a_look
 from sdv_privpgd.domain import FieldsAlone
-from sdv_privpgd.fitting.constraining import Constraints, Limits, Unconstrained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,7 @@ class Description(FieldsAlone):
     Attributes:
         columns: Facts on each column in SDV's words, in order; at least its sdtype.
         keys: Columns that are keys. They are not modelled.
+        patterns: Of the keys that are made with the rows; ``None`` for whole numbers.
         public_domain: Facts in the same words that go before those.
         constraints: What is declared of several columns together.
         num_bins: Cells of a number or date that does not name its own; ``None`` for at most 32,
@@ -50,8 +51,9 @@ class Description(FieldsAlone):
 
     columns: Mapping[str, Mapping]
     keys: Collection[str] = ()
+    patterns: Mapping[str, str | None] = field(default_factory=dict)
     public_domain: Mapping[str, Mapping] = field(default_factory=dict)
-    constraints: Constraints = field(default_factory=Unconstrained)
+    constraints: Constraints = field(default_factory=Constraints)
     num_bins: int | None = None
     discovers: bool = True
     enforce_rounding: bool = True

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.checks import check_match
 from sdv_privpgd.fitting.description import Description
@@ -122,6 +123,7 @@ def fit_table(
     sequence_by: str | None = None,
     previous: Sequence[str] | str = (),
     per_person: Sequence[str] | str = (),
+    constraints: Sequence[Constraint] = (),
     after: PrivacyLedger | None = None,
     progress: Progress = silent,
 ) -> FittedTable:
@@ -139,7 +141,8 @@ def fit_table(
             stay as it is.
         columns: What is public of each column to model, in order: ``Numerical(0, 120)``,
             ``Categorical(["A", "B"])``, ``Ordinal``, ``Datetime``, ``Boolean``, or a dictionary of
-            the same facts with its ``sdtype``. What is left out is found privately.
+            the same facts with its ``sdtype``. What is left out is found privately. A ``Key`` is
+            not modelled: it is made anew for each row.
         epsilon: What the fit may spend. 1 is usual; below 0.2 only large tables have much to show.
         delta: Choose it well below 1 / (number of rows).
         adjacency: ``"replace_one"``, where the number of rows is public, or ``"add_remove"``.
@@ -169,6 +172,10 @@ def fit_table(
             ``person_column`` and at least 2 ``rows_per_person``: so many that follow each other.
         previous: The columns of which each row is told what the row before had.
         per_person: The columns in which all rows of a person have the same.
+        constraints: What all sampled rows will meet: ``Inequality``, ``Range``,
+            ``FixedIncrements``, ``OneHotEncoding``, ``FixedCombinations`` and
+            ``ProgrammableConstraint`` of ``sdv_privpgd.constraints``. They are public, and the
+            table is not checked against them.
         after: The ledger of an earlier release of a table with some of the same people, such as
             last year's. The ledger that is returned holds both, and the report says what people in
             both, and in this one alone, are promised.
@@ -213,6 +220,7 @@ def fit_table(
         sequence_by=sequence_by,
         previous=previous,
         per_person=per_person,
+        constraints=constraints,
     )
     for sentence in on_large_delta(settings.delta):
         warnings.warn(sentence, stacklevel=2)
@@ -286,7 +294,7 @@ def fit_opened(
     What it spends is composed with the ledger that it comes ``after``. If it ``stops``, it raises
     ``MisfitError``, as ``fit_table`` does.
     """
-    dtypes = private.dtypes_kept(description.columns, description.modelled)
+    dtypes = private.dtypes_kept(description.columns, description.modelled, description.keys)
     fit = Fit(settings, replace(description, dtypes=dtypes))
     return _done(fit, private, progress, after, stops=stops)
 

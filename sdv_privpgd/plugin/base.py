@@ -20,6 +20,7 @@ from sdv.metadata import Metadata
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.columns.vocabulary import modelled
+from sdv_privpgd.constraints.limits import Constraints
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.drafting.template import named_by_text
 from sdv_privpgd.fitting.account import Account
@@ -32,8 +33,7 @@ from sdv_privpgd.methods.names import method_of
 from sdv_privpgd.plugin.answers import AnsweredQuestions
 from sdv_privpgd.plugin.arguments import public_copy, python_s, refuse_several_tables
 from sdv_privpgd.plugin.auditing import AuditedFit
-from sdv_privpgd.plugin.constrained import ConstrainedRows
-from sdv_privpgd.plugin.constraints import SdvConstraints
+from sdv_privpgd.plugin.constrained import ConstrainedRows, translated
 from sdv_privpgd.plugin.pages import ShownFit
 from sdv_privpgd.plugin.refining import RefinedFits
 from sdv_privpgd.plugin.rows import SampledRows
@@ -43,7 +43,7 @@ from sdv_privpgd.report.noise_advice import on_large_delta
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
 
-_STATE_VERSION = 10
+_STATE_VERSION = 11
 
 
 class PrivateSynthesizer(
@@ -193,7 +193,7 @@ class PrivateSynthesizer(
             columns=deepcopy(dict(self._described)),
             keys=tuple(keys),
             public_domain={} if self.public_domain is None else deepcopy(self.public_domain),
-            constraints=SdvConstraints(tuple(self._reject_sampling_constraints)),
+            constraints=Constraints(tuple(map(translated, self._reject_sampling_constraints))),
             num_bins=self._settings().method.num_bins if self.num_bins is None else self.num_bins,
             discovers=bool(self.discovery_share),
             enforce_rounding=self.enforce_rounding,
