@@ -56,8 +56,9 @@ class Constraint(abc.ABC):
         unknown = [name for name in names if name not in sdtypes]
         if unknown or len(set(names)) < len(names):
             raise ConstraintError(
-                f"{self!r} names {unknown or list(names)!r}: it takes different columns, which are "
-                f"modelled. Choose from {list(sdtypes)!r}."
+                f"{self!r} names {unknown or list(names)!r}: it takes different columns that are "
+                "modelled, and no keys, ids or personal data, which are generated. Choose from "
+                f"{list(sdtypes)!r}."
             )
         own = {name: sdtypes[name] for name in names}
         if names and not any(set(own.values()) <= set(group) for group in self.sdtypes):

@@ -13,7 +13,6 @@ from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, single
 from sdv_privpgd.columns.ordered import OrderedPair
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.columns.vocabulary import modelled
 from sdv_privpgd.constraints.kinds import Constraint, Decides, InOrder
 from sdv_privpgd.constraints.repair import ConstraintError, Predicate
 from sdv_privpgd.constraints.rules import Rule
@@ -43,9 +42,9 @@ class Constraints:
     declared: tuple[Constraint, ...] = ()
 
     def facts(self, columns: Mapping[str, Mapping], domain: Mapping) -> dict[str, dict]:
-        """Returns the public domain, with what the constraints declare of single columns."""
+        """Returns the public domain, with what the constraints declare of modelled columns."""
         found = {name: dict(facts) for name, facts in domain.items()}
-        sdtypes = {name: columns[name]["sdtype"] for name in modelled(columns, ())}
+        sdtypes = {name: facts["sdtype"] for name, facts in columns.items()}
         for constraint in self.declared:
             constraint.require(sdtypes)
             for name in constraint.columns:

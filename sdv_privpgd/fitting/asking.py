@@ -102,8 +102,8 @@ def _patterns(described: Mapping[str, Mapping], person: str | None) -> dict[str,
     for name, facts in found.items():
         if facts.keys() - {"sdtype", "regex_format"} or name == person:
             raise ValueError(
-                f"columns[{name!r}] is a key, got {facts!r}: it has a regex_format alone. It is not "
-                "the person_column of rows in order (sequence_by), which has the persons' numbers."
+                f"columns[{name!r}] is a key, got {facts!r}: it has a regex_format alone, and is "
+                "no person_column beside sequence_by, which numbers the persons."
             )
         _ = keys_of(name, facts.get("regex_format"))
     return {name: facts.get("regex_format") for name, facts in found.items()}

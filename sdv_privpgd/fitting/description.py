@@ -166,7 +166,8 @@ class Description(FieldsAlone):
     def domain(self) -> dict[str, dict]:
         """The public domain in SDV's words, with what constraints declare of single columns."""
         check_facts(self.public_domain)
-        domain = self.constraints.facts(self._columns, self.public_domain)
+        columns = {name: self._columns[name] for name in self.modelled}
+        domain = self.constraints.facts(columns, self.public_domain)
         return domain if self.enforce_rounding else _without_rounding(domain)
 
     @cached_property

@@ -1,7 +1,6 @@
 """SDV's methods about constraints: declared, so public; no private row is checked against them."""
 
 import warnings
-from collections.abc import Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import fields
@@ -51,9 +50,8 @@ class ConstrainedRows(FittedState):
                 that names generated columns, or that the declared values cannot meet.
             ConstraintNotMetError: SDV's, for one that does not fit the metadata.
         """
-        modelled = self._description().modelled
         added = [
-            _taken(constraint, self.metadata, modelled)
+            _taken(constraint, self.metadata)
             for constraint in _validate_constraints(constraints, False)
         ]
         if self._fitted:
@@ -111,12 +109,12 @@ def translated(constraint: Any) -> kinds.Constraint:
     return constraint
 
 
-def _taken(constraint: Any, metadata: Metadata, modelled: Sequence[str]) -> Any:
+def _taken(constraint: Any, metadata: Metadata) -> Any:
     """Returns the constraint as it is kept: SDV's own, or our ``FixedCombinations``.
 
     Raises:
-        SynthesizerInputError: For one that would have to be learned from the table, that is about
-            columns which are not modelled, or that is none of these.
+        SynthesizerInputError: For one that would have to be learned from the table, or that is
+            none of these.
         ConstraintNotMetError: SDV's, for one that does not fit the metadata.
     """
     if isinstance(constraint, cag.ProgrammableConstraint):
@@ -135,12 +133,6 @@ def _taken(constraint: Any, metadata: Metadata, modelled: Sequence[str]) -> Any:
         )
     if isinstance(constraint, BaseConstraint):
         constraint.validate(metadata=metadata)
-    generated = [name for name in translated(constraint).columns if name not in modelled]
-    if generated:
-        raise SynthesizerInputError(
-            f"{type(constraint).__name__} is about {generated!r}, which are not modelled but "
-            "generated: they are keys, ids or personal data."
-        )
     return constraint
 
 
@@ -148,11 +140,8 @@ def valid_rows(constraint: Any, table: pd.DataFrame, metadata: Metadata) -> np.n
     """Returns which rows of a table meet a constraint, bool. For synthetic rows."""
     if isinstance(constraint, cag.Range):
         # Unfitted, SDV's compares dates that are written as text letter by letter.
-        pairs, strict = (
-            combinations(translated(constraint).columns, 2),
-            constraint.strict_boundaries,
-        )
-        parts = [cag.Inequality(*pair, strict_boundaries=strict) for pair in pairs]
+        pairs = combinations(translated(constraint).columns, 2)
+        parts = [cag.Inequality(*pair, constraint.strict_boundaries) for pair in pairs]
         return np.all([valid_rows(part, table, metadata) for part in parts], axis=0)
     if isinstance(constraint, cag.ProgrammableConstraint):
         constraint = ProgrammableConstraintHarness(constraint)
