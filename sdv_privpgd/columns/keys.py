@@ -28,12 +28,14 @@ def keys_of(name: str, regex_format: str | None) -> Iterator[Any]:
     if regex_format is None:
         return count()
     try:
-        places = _places(parser.parse(regex_format))
+        parsed = parser.parse(regex_format)
+        if parsed.getwidth()[1] > 200:
+            raise ValueError("it may have more than 200 characters")
+        places = _places(parsed)
     except (re.error, TypeError, ValueError) as error:
         raise ValueError(
             f"The key {name!r} has the regex_format {regex_format!r}, which cannot be counted up: "
-            f"{error}. Use characters, classes, groups, alternatives and repeats of at most 200, "
-            "such as [0-9]{1,8}."
+            f"{error}. Use characters, classes, groups, alternatives and repeats as [0-9]{{1,8}}."
         ) from None
     texts = _texts(places)
     return texts if all(isinstance(place, str) for place in places) else _distinct(texts)
@@ -96,9 +98,7 @@ def on_patterns(patterns: Mapping[str, str | None], dtypes: Mapping[str, Any]) -
         "without zeros in front, such as '[1-9][0-9]{0,3}', or of one length, or read the column "
         "as text."
         for name, pattern in patterns.items()
-        if pattern is not None
-        and is_whole(dtypes.get(name))
-        and _writes_twice(parser.parse(pattern))
+        if pattern and is_whole(dtypes.get(name)) and _writes_twice(parser.parse(pattern))
     ]
 
 

@@ -7,7 +7,7 @@ decided of whole rows. None is fitted, and none sees the private table.
 import abc
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -67,8 +67,7 @@ class Constraint(abc.ABC):
 
     def get_constraint_dict(self) -> dict[str, Any]:
         """Returns its name and its arguments, as SDV writes them to a file."""
-        arguments = {own.name: getattr(self, own.name) for own in fields(self)}  # pyright: ignore
-        return {"class_name": type(self).__name__, "parameters": arguments}
+        return {"class_name": type(self).__name__, "parameters": dict(vars(self))}
 
 
 class InOrder(Constraint):
