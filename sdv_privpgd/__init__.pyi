@@ -6,9 +6,11 @@ from .audit.releases import audit_measure as audit_measure
 from .columns.declared import Boolean as Boolean
 from .columns.declared import Categorical as Categorical
 from .columns.declared import Datetime as Datetime
+from .columns.declared import Key as Key
 from .columns.declared import Numerical as Numerical
 from .columns.declared import Ordinal as Ordinal
 from .columns.schema import PublicDomainError as PublicDomainError
+from .constraints.kinds import FixedCombinations as FixedCombinations
 from .drafting.checking import check_domain as check_domain
 from .drafting.files import read_domain as read_domain
 from .drafting.files import write_domain as write_domain
@@ -38,7 +40,6 @@ from .report.evaluation import evaluate as evaluate
 from .report.page import Report as Report
 from .sampling.between import Between as Between
 from .synthesizer import AIMSynthesizer as AIMSynthesizer
-from .synthesizer import FixedCombinations as FixedCombinations
 from .synthesizer import MSTSynthesizer as MSTSynthesizer
 from .synthesizer import PrivPGDSynthesizer as PrivPGDSynthesizer
 

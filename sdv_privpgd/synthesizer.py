@@ -10,9 +10,8 @@ except ImportError:
 
 from sdv_privpgd.plugin.synthesizers import (
     AIMSynthesizer,
-    FixedCombinations,
     MSTSynthesizer,
     PrivPGDSynthesizer,
 )
 
-__all__ = ["AIMSynthesizer", "FixedCombinations", "MSTSynthesizer", "PrivPGDSynthesizer"]
+__all__ = ["AIMSynthesizer", "MSTSynthesizer", "PrivPGDSynthesizer"]

@@ -169,6 +169,26 @@ class Ordinal(Categorical):
     sdtype = "ordinal"
 
 
+class Key(_Declared):
+    """A column of keys, for ``fit_table``: made anew for each row that is sampled, all different.
+
+    The keys of the table are not read and cost nothing.
+
+    Args:
+        regex_format: The pattern that they are written in, a regular expression of characters,
+            classes, groups, alternatives and bounded repeats; by default they are 0, 1, 2 and so
+            on.
+
+    >>> Key("[A-Z]{2}[0-9]{4}")
+    {'regex_format': '[A-Z]{2}[0-9]{4}'}
+    """
+
+    sdtype = "id"
+
+    def __init__(self, regex_format: str | None = None) -> None:
+        super().__init__(regex_format=regex_format)
+
+
 class Boolean(_Declared):
     """A column of true and false.
 

@@ -57,11 +57,9 @@ def read_table(
     public_domain = {} if public_domain is None else public_domain
     for problem in problems(columns, keys, public_domain):
         raise ValueError(problem)
-    domain = more(columns, public_domain)
-    return {
-        name: read_facts(name, {**columns[name], **domain.get(name, {})})
-        for name in modelled(columns, keys)
-    }
+    own = {name: columns[name] for name in modelled(columns, keys)}
+    domain = more(own, public_domain)
+    return {name: read_facts(name, {**own[name], **domain.get(name, {})}) for name in own}
 
 
 def describe(name: str, words: Mapping) -> Column:

@@ -1,6 +1,12 @@
-"""Constraints between columns: the cells they rule out, and rows repaired to obey them. Public.
+"""Constraints between columns: what is declared of rows, and rows repaired to obey it. Public.
 
-``rules`` says which cells of a few columns may hold rows, ``orders`` does so for columns in order,
-``moving`` moves codes to the nearest ones that may, and ``repair`` makes all rows obey. Public:
-``rules.Combinations``, ``rules.OneHot``, ``orders.Order`` and ``repair.Repair``.
+``kinds`` has the constraints, ``limits`` what those of a table say together. ``rules`` says which
+cells of a few columns may hold rows, ``orders`` does so for columns in order, ``moving`` moves
+codes to the nearest ones that may, and ``repair`` makes all rows obey.
+
+``__init__.pyi`` lists the public names. They go to ``fit_table(constraints=[...])``.
 """
+
+from sdv_privpgd._lazy import attach_stub
+
+__getattr__, __all__ = attach_stub(__name__, __file__)

@@ -19,11 +19,11 @@ from sdv_privpgd.columns.schema import PublicDomainError, Schema
 from sdv_privpgd.columns.times_of_day import on_days
 from sdv_privpgd.columns.visits import Ordered, Visits
 from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.constraints.limits import Constraints, Limits
 from sdv_privpgd.constraints.visits import visit_rules
 from sdv_privpgd.discovery.bounds import inside
 from sdv_privpgd.discovery.looks import worth_a_look
 from sdv_privpgd.domain import FieldsAlone
-from sdv_privpgd.fitting.constraining import Constraints, Limits, Unconstrained
 
 Known = TypeVar("Known", bound=ColumnFacts)
 
@@ -36,6 +36,7 @@ class Description(FieldsAlone):
         columns: SDV's description of each column, in order; at least its sdtype.
         facts: What is declared of each modelled column, also by constraints.
         keys: Columns that are keys. They are not modelled.
+        patterns: Of the keys that are made with the rows; ``None`` for whole numbers.
         constraints: What is declared of several columns together.
         num_bins: Cells of a number or date that does not name its own; ``None`` for at most 32,
             and no more than the noise can pay for where a fit looks where rows lie.
@@ -52,7 +53,8 @@ class Description(FieldsAlone):
     columns: Mapping[str, Mapping]
     facts: Mapping[str, ColumnFacts]
     keys: Collection[str] = ()
-    constraints: Constraints = field(default_factory=Unconstrained)
+    patterns: Mapping[str, str | None] = field(default_factory=dict)
+    constraints: Constraints = field(default_factory=Constraints)
     num_bins: int | None = None
     discovers: bool = True
     enforce_rounding: bool = True
@@ -80,7 +82,7 @@ class Description(FieldsAlone):
         Raises:
             ValueError: For words that name no column, mean nothing or contradict each other.
         """
-        constraints = Unconstrained() if constraints is None else constraints
+        constraints = Constraints() if constraints is None else constraints
         facts = read_table(columns, keys, public_domain, constraints.facts)
         if not others.get("enforce_rounding", True):
             facts = {name: _unrounded(each) for name, each in facts.items()}

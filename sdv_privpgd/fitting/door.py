@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.checks import check_match
 from sdv_privpgd.fitting.description import Description
@@ -116,6 +117,7 @@ def fit_table(
     method: Method | str = "privpgd",
     target: Target = None,
     seed: int = 0,
+    constraints: Sequence[Constraint] = (),
     after: PrivacyLedger | None = None,
     progress: Progress = silent,
 ) -> FittedTable:
@@ -133,7 +135,8 @@ def fit_table(
             stay as it is.
         columns: What is public of each column to model, in order: ``Numerical(0, 120)``,
             ``Categorical(["A", "B"])``, ``Ordinal``, ``Datetime``, ``Boolean``, or a dictionary of
-            the same facts with its ``sdtype``. What is left out is found privately.
+            the same facts with its ``sdtype``. What is left out is found privately. A ``Key`` is
+            not modelled: it is made anew for each row.
         epsilon: What the fit may spend. 1 is usual; below 0.2 only large tables have much to show.
         delta: Choose it well below 1 / (number of rows).
         adjacency: ``"replace_one"``, where the number of rows is public, or ``"add_remove"``.
@@ -150,6 +153,10 @@ def fit_table(
             are measured more precisely, others less: with 6 times the budget of another pair, or
             as many times as a dictionary says, such as ``{"income": 10}``.
         seed: Of an engine that is named and of the rows, never of the noise.
+        constraints: What all sampled rows will meet: ``Inequality``, ``Range``,
+            ``FixedIncrements``, ``OneHotEncoding``, ``FixedCombinations`` and
+            ``ProgrammableConstraint`` of ``sdv_privpgd.constraints``. They are public, and the
+            table is not checked against them.
         after: The ledger of an earlier release of a table with some of the same people, such as
             last year's. The ledger that is returned holds both, and the report says what people in
             both, and in this one alone, are promised.
@@ -187,6 +194,7 @@ def fit_table(
         method=method,
         target=target,
         seed=seed,
+        constraints=constraints,
     )
     for sentence in on_large_delta(settings.delta):
         warnings.warn(sentence, stacklevel=2)
@@ -263,7 +271,7 @@ def fit_opened(
     What it spends is composed with the ledger that it comes ``after``. If it ``stops``, it raises
     ``MisfitError``, as ``fit_table`` does.
     """
-    dtypes = private.dtypes_kept(description.columns, description.modelled)
+    dtypes = private.dtypes_kept(description.columns, description.modelled, description.keys)
     fit = Fit(settings, replace(description, dtypes=dtypes))
     return _done(fit, private, progress, after, stops=stops)
 

@@ -34,6 +34,7 @@ from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.report.advice import advice
 from sdv_privpgd.report.known_facts import Facts
+from sdv_privpgd.sampling.keys import KeyStream
 from sdv_privpgd.sampling.visits import RowMaker
 from sdv_privpgd.synthesize.engine import Model
 
@@ -47,6 +48,7 @@ class Fitted:
         schema: All that has codes.
         release: The answers and the model; ``None`` where no column is modelled.
         sampler: Makes rows, where there is a model.
+        keys: Makes the keys of rows, where some are declared.
         doubts: For columns whose range did not stand out from the noise, or beyond whose declared
             range many rows lie, what is to be said of it.
         refusals: Sentences on constraints that the found columns cannot meet.
@@ -60,6 +62,7 @@ class Fitted:
     schema: Schema
     release: Release | None = None
     sampler: RowMaker | None = None
+    keys: KeyStream = field(default_factory=KeyStream)
     doubts: Mapping[str, str] = field(default_factory=dict)
     refusals: Sequence[str] = ()
     settings: Settings | None = None
@@ -246,6 +249,7 @@ class Fit:
         fitted = Fitted(
             description=self.description,
             schema=schema,
+            keys=KeyStream(patterns=self.description.patterns, dtypes=self.description.dtypes),
             doubts=self.doubts,
             refusals=limits.refusals,
             settings=self.settings,

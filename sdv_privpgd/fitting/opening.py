@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from sdv_privpgd.columns.keys import on_patterns
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.privacy.boundary import PrivateTable
 
@@ -27,6 +28,9 @@ def opened(
         people=people,
         visits=description.ordered,
     )
+    if description.patterns and not errors:
+        kept = private.dtypes_kept(description.columns, description.modelled, description.keys)
+        errors = on_patterns(description.patterns, kept)
     if objections is not None:
         errors = errors or objections(private)
     if errors:

@@ -75,9 +75,9 @@ class SampledTable(Concluding):
             for name, value in where.items():
                 rows[name] = pd.Series([value] * num_rows, dtype=object)
             return self.complete(rows)
-        sampler = self.fitted.sampler
-        columns = {} if sampler is None else sampler.take(num_rows)
-        return pd.DataFrame(columns, index=None if columns else range(num_rows))
+        keys, sampler = self.fitted.keys.take(num_rows), self.fitted.sampler
+        columns = {**keys, **({} if sampler is None else sampler.take(num_rows))}
+        return self._framed(columns, num_rows)
 
     def complete(self, known_columns: pd.DataFrame) -> pd.DataFrame:
         """Returns the given rows with synthetic values in the other columns.
@@ -92,16 +92,22 @@ class SampledTable(Concluding):
             ValueError: For columns that are not modelled, and if no row can be completed.
         """
         schema, sampler = self.fitted.schema, self.fitted.sampler
-        names = [column.name for column in schema.columns]
+        names = [*(column.name for column in schema.columns), *self.fitted.keys.patterns]
         unknown = [name for name in known_columns if name not in names]
         if unknown or sampler is None:
-            raise ValueError(f"{unknown!r} are no modelled columns: choose from {names!r}.")
+            raise ValueError(
+                f"{unknown!r} are no modelled columns and no keys: choose from {names!r}."
+            )
         check_conditions(known_columns, schema)
         columns, met = sampler.meeting(known_columns)
         unmet = require_some(known_columns, met, schema)
         if unmet is not None:
             warnings.warn(unmet, stacklevel=2)
-        return pd.DataFrame(columns).set_axis(known_columns.index[met], axis=0)
+        keys = self.fitted.keys.take(int(met.sum()))
+        given = known_columns.loc[met, [name for name in known_columns if name in keys]]
+        own = {name: pd.Series(given[name]).reset_index(drop=True) for name in given}
+        rows = self._framed({**keys, **own, **columns}, int(met.sum()))
+        return rows.set_axis(known_columns.index[met], axis=0)
 
     def evaluate(
         self,
@@ -167,8 +173,15 @@ class SampledTable(Concluding):
 
     def reset_sampling(self) -> None:
         """Starts the sequence of rows again."""
+        self.fitted.keys.restart()
         if self.fitted.sampler is not None:
             self.fitted.sampler.restart()
+
+    def _framed(self, columns: Mapping[str, pd.Series], num_rows: int) -> pd.DataFrame:
+        """Returns rows with their columns in the order in which they were declared."""
+        places = {name: place for place, name in enumerate(self.fitted.description.columns)}
+        names = sorted(columns, key=lambda name: places.get(name, -1))
+        return pd.DataFrame({name: columns[name] for name in names}, index=range(num_rows))
 
     def _released(self) -> tuple[Release | None, Schema]:
         return self.fitted.release, self.fitted.schema

@@ -19,6 +19,7 @@ from sdv.metadata import Metadata
 
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.columns.vocabulary import modelled
+from sdv_privpgd.constraints.limits import Constraints
 from sdv_privpgd.domain import Domain
 from sdv_privpgd.drafting.template import named_by_text
 from sdv_privpgd.fitting.account import Account
@@ -36,8 +37,7 @@ from sdv_privpgd.plugin.arguments import (
     with_sequences,
 )
 from sdv_privpgd.plugin.auditing import AuditedFit
-from sdv_privpgd.plugin.constrained import ConstrainedRows
-from sdv_privpgd.plugin.constraints import SdvConstraints
+from sdv_privpgd.plugin.constrained import ConstrainedRows, translated
 from sdv_privpgd.plugin.pages import ShownFit
 from sdv_privpgd.plugin.refining import RefinedFits
 from sdv_privpgd.plugin.rows import SampledRows
@@ -178,7 +178,7 @@ class PrivateSynthesizer(
             deepcopy(dict(self._described)),
             self.public_domain,
             keys=tuple(keys),
-            constraints=SdvConstraints(tuple(self._reject_sampling_constraints)),
+            constraints=Constraints(tuple(map(translated, self._reject_sampling_constraints))),
             num_bins=settings.method.num_bins,
             discovers=bool(self.discovery_share),
             enforce_rounding=self.enforce_rounding,

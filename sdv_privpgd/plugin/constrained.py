@@ -3,16 +3,32 @@
 import warnings
 from contextlib import suppress
 from copy import deepcopy
+from dataclasses import fields
+from itertools import combinations
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from sdv import cag
 from sdv.cag._errors import ConstraintNotMetError
-from sdv.cag._utils import _validate_constraints_single_table
+from sdv.cag._utils import _validate_constraints
+from sdv.cag.base import BaseConstraint
+from sdv.cag.programmable_constraint import ProgrammableConstraintHarness
 from sdv.errors import RefitWarning, SynthesizerInputError
+from sdv.metadata import Metadata
 
 from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.plugin.constraint_kinds import taken
-from sdv_privpgd.plugin.constraints import valid_rows
+from sdv_privpgd.constraints import kinds
+from sdv_privpgd.constraints.repair import ConstraintError
 from sdv_privpgd.plugin.state import FittedState
+
+_KINDS = (
+    (cag.Inequality, kinds.Inequality),
+    (cag.Range, kinds.Range),
+    (cag.FixedIncrements, kinds.FixedIncrements),
+    (cag.OneHotEncoding, kinds.OneHotEncoding),
+)
+"""SDV's classes, and ours that say the same."""
 
 
 class ConstrainedRows(FittedState):
@@ -34,10 +50,9 @@ class ConstrainedRows(FittedState):
                 that names generated columns, or that the declared values cannot meet.
             ConstraintNotMetError: SDV's, for one that does not fit the metadata.
         """
-        modelled = self._description().modelled
         added = [
-            taken(constraint, self.metadata, modelled)
-            for constraint in _validate_constraints_single_table(constraints, False)
+            _taken(constraint, self.metadata)
+            for constraint in _validate_constraints(constraints, False)
         ]
         if self._fitted:
             self._warn_of_cost("For these constraints to take effect the synthesizer has to be")
@@ -50,9 +65,11 @@ class ConstrainedRows(FittedState):
             with suppress(PublicDomainError):
                 refusals = description.constraints.limits(description.schema).refusals
                 if refusals:
-                    raise SynthesizerInputError(refusals[0])
-        except BaseException:
+                    raise ConstraintError(refusals[0])
+        except BaseException as error:
             self._reject_sampling_constraints = before
+            if isinstance(error, ConstraintError):
+                raise SynthesizerInputError(str(error)) from error
             raise
 
     def _warn_of_cost(self, why: str) -> None:
@@ -78,3 +95,55 @@ class ConstrainedRows(FittedState):
         """The table as it is: SDV would fit the constraints on it."""
         del enforce_constraint_fitting
         return table_data
+
+
+def translated(constraint: Any) -> kinds.Constraint:
+    """Returns our constraint that says what one of SDV's does, or ours itself."""
+    if isinstance(constraint, ProgrammableConstraintHarness):
+        own = constraint.programmable_constraint
+        return kinds.ProgrammableConstraint(own.is_valid, f"{type(own).__name__}.is_valid")
+    for theirs, ours in _KINDS:
+        if isinstance(constraint, theirs):
+            said, names = vars(constraint), [each.name for each in fields(ours)]
+            return ours(*(said.get(f"_{name}", said.get(name)) for name in names))  # pyright: ignore
+    return constraint
+
+
+def _taken(constraint: Any, metadata: Metadata) -> Any:
+    """Returns the constraint as it is kept: SDV's own, or our ``FixedCombinations``.
+
+    Raises:
+        SynthesizerInputError: For one that would have to be learned from the table, or that is
+            none of these.
+        ConstraintNotMetError: SDV's, for one that does not fit the metadata.
+    """
+    if isinstance(constraint, cag.ProgrammableConstraint):
+        constraint = ProgrammableConstraintHarness(constraint)
+    elif type(constraint) is cag.FixedCombinations:
+        raise SynthesizerInputError(
+            "sdv.cag.FixedCombinations learns the combinations from the private table, outside the "
+            "privacy budget. Declare them with sdv_privpgd.FixedCombinations(column_names, "
+            "combinations)."
+        )
+    elif not isinstance(constraint, (kinds.FixedCombinations, *(theirs for theirs, _ in _KINDS))):
+        raise SynthesizerInputError(
+            f"{type(constraint).__name__} is not supported: it may have to learn from the private "
+            f"table. Supported are {[kind.__name__ for kind, _ in _KINDS]} of sdv.cag, subclasses "
+            "of its SingleTableProgrammableConstraint, and sdv_privpgd.FixedCombinations."
+        )
+    if isinstance(constraint, BaseConstraint):
+        constraint.validate(metadata=metadata)
+    return constraint
+
+
+def valid_rows(constraint: Any, table: pd.DataFrame, metadata: Metadata) -> np.ndarray:
+    """Returns which rows of a table meet a constraint, bool. For synthetic rows."""
+    if isinstance(constraint, cag.Range):
+        # Unfitted, SDV's compares dates that are written as text letter by letter.
+        pairs = combinations(translated(constraint).columns, 2)
+        parts = [cag.Inequality(*pair, constraint.strict_boundaries) for pair in pairs]
+        return np.all([valid_rows(part, table, metadata) for part in parts], axis=0)
+    if isinstance(constraint, cag.ProgrammableConstraint):
+        constraint = ProgrammableConstraintHarness(constraint)
+    told = () if isinstance(constraint, kinds.FixedCombinations) else (metadata,)
+    return pd.Series(constraint.is_valid(table, *told)).to_numpy(dtype=bool)

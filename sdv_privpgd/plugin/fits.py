@@ -18,6 +18,7 @@ from sdv.errors import (
 )
 
 from sdv_privpgd.columns.facts import without_domain
+from sdv_privpgd.columns.keys import on_patterns
 from sdv_privpgd.damage import seal
 from sdv_privpgd.fitting.checks import check, check_match
 from sdv_privpgd.fitting.description import Description
@@ -76,7 +77,7 @@ class FitsOfTables(FittedState):
         except SourceError as error:
             raise InvalidDataError([str(error)]) from None
         patterns = generators.patterns_of(self._data_processor, self._described)
-        errors = errors or generators.on_patterns(patterns, self._kept(opened, description))
+        errors = errors or on_patterns(patterns, self._kept(opened, description))
         if errors:
             raise InvalidDataError(errors)
         return opened

@@ -4,11 +4,8 @@ SDV fits it on the private table, where RDT hashes the first five cells of each 
 seeds that it keeps. Here it sees a public frame of two rows instead, made from the schema.
 """
 
-import re
-import sys
 import warnings
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -18,16 +15,12 @@ from rdt.transformers import BaseTransformer, IndexGenerator, PseudoAnonymizedFa
 from sdv.data_processing import DataProcessor
 from sdv.errors import SynthesizerInputError
 
-from sdv_privpgd.columns.dtypes import cast, categories_in, is_decimal, is_whole
+from sdv_privpgd.columns.dtypes import is_whole
 from sdv_privpgd.columns.encoders import encoder_for
+from sdv_privpgd.columns.keys import in_dtype
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.plugin.transformers import ColumnTransformer, transformer_for
 from sdv_privpgd.sampling.stream import MOVING
-
-if sys.version_info >= (3, 11):
-    from re import _parser as parser  # pyright: ignore[reportAttributeAccessIssue]
-else:
-    import sre_parse as parser
 
 _STAND_INS = {
     "numerical": {"range_min": 0, "range_max": 1},
@@ -128,7 +121,7 @@ def generate(
             num_rows=num_rows, column_names=names
         )
         made = {name: pd.Series(table[name]) for name in names}
-    return {name: _in_dtype(values, dtypes.get(name)) for name, values in made.items()}
+    return {name: in_dtype(values, dtypes.get(name)) for name, values in made.items()}
 
 
 def patterns_of(processor: DataProcessor, described: Mapping[str, Mapping]) -> dict[str, str]:
@@ -137,67 +130,6 @@ def patterns_of(processor: DataProcessor, described: Mapping[str, Mapping]) -> d
     for name, transformer in processor._hyper_transformer.field_transformers.items():
         found[name] = getattr(transformer, "regex_format", found.get(name))
     return {name: pattern for name, pattern in found.items() if pattern}
-
-
-def on_patterns(patterns: Mapping[str, str], dtypes: Mapping[str, Any]) -> list[str]:
-    """Sentences on ids of whole numbers whose patterns write a number in several ways. Public."""
-    return [
-        f"The column {name!r} has whole numbers, and its regex_format {pattern!r} writes some of "
-        "them in several ways, such as 7 and 07: ids would come out twice. Give it a pattern "
-        "without zeros in front, such as '[1-9][0-9]{0,3}', or of one length, or read the column "
-        "as text."
-        for name, pattern in patterns.items()
-        if is_whole(dtypes.get(name)) and _writes_twice(parser.parse(pattern))
-    ]
-
-
-def _writes_twice(pattern: Any) -> bool:
-    """Whether numbers may be written with and without zeros in front; letters make no number."""
-    least, most = pattern.getwidth()
-    return least != most and _is_led_by_zero(pattern)
-
-
-def _is_led_by_zero(pattern: Any) -> bool:
-    """Whether what a pattern matches may be more than a zero and begin with one."""
-    return pattern.getwidth() != (1, 1) and len(pattern) > 0 and _begins_with_zero(pattern)
-
-
-def _begins_with_zero(pattern: Any) -> bool:
-    """Whether what a pattern matches may begin with a zero, as far as that is plain."""
-    kind, given = str(pattern[0][0]), pattern[0][1]
-    if kind == "LITERAL":
-        return given == ord("0")
-    if kind == "IN":
-        ends = {"LITERAL": lambda own: (own, own), "RANGE": lambda own: own}
-        every = lambda _: (0, sys.maxunicode)
-        found = [ends.get(str(name), every)(own) for name, own in given]
-        return any(low <= ord("0") <= high for low, high in found)
-    if kind == "SUBPATTERN":
-        return _begins_with_zero(given[-1])
-    if kind != "MAX_REPEAT":
-        return True
-    return _begins_with_zero(given[2]) or (not given[0] and _is_led_by_zero(pattern[1:]))
-
-
-def _in_dtype(values: pd.Series, dtype: Any) -> pd.Series:
-    if dtype is None or _would_merge(values, dtype):
-        return values
-    with suppress(ValueError, TypeError, ArithmeticError, NotImplementedError):
-        natural = pd.Series(pd.to_numeric(values)) if is_whole(dtype) else values
-        written = cast(natural, categories_in(dtype, natural.dropna().unique().tolist()))
-        # More keys than the dtype can count are not clipped: they would be the same.
-        return natural if is_whole(dtype) and natural.ne(written).any() else written
-    return values
-
-
-def _would_merge(values: pd.Series, dtype: Any) -> bool:
-    """Whether text that is made up may become fewer different numbers, truths or dates."""
-    texts = [each for each in values if isinstance(each, str)]
-    if not texts or isinstance(dtype, pd.CategoricalDtype | pd.StringDtype):
-        return False
-    if is_whole(dtype):
-        return not all(re.fullmatch("[0-9]+", text) for text in texts)
-    return dtype.kind in "fcbmM" or is_decimal(dtype)
 
 
 def check_generator(name: str, transformer: BaseTransformer | None) -> None:

@@ -6,7 +6,6 @@ With ``base.py`` they are all that a user of SDV needs to know.
 from importlib import import_module
 
 from sdv_privpgd.plugin.base import PrivateSynthesizer
-from sdv_privpgd.plugin.constraint_kinds import FixedCombinations
 
 
 class PrivPGDSynthesizer(PrivateSynthesizer, method="privpgd"):
@@ -123,6 +122,6 @@ class AIMSynthesizer(PrivateSynthesizer, method="aim"):
 
 # Pickles name a class by the module that makes sure of SDV, and look it up there: were that
 # module not imported, cloudpickle would write the class itself into the file.
-for _class in (PrivPGDSynthesizer, MSTSynthesizer, AIMSynthesizer, FixedCombinations):
+for _class in (PrivPGDSynthesizer, MSTSynthesizer, AIMSynthesizer):
     _class.__module__ = "sdv_privpgd.synthesizer"
 import_module("sdv_privpgd.synthesizer")

@@ -21,9 +21,9 @@ from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.ordered import differences_of
 from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.constraints.limits import Constraints
 from sdv_privpgd.metrics.pairs import mean_l1
-from sdv_privpgd.plugin.constraint_facts import ordered_pairs
-from sdv_privpgd.plugin.constraints import valid_rows
+from sdv_privpgd.plugin.constrained import translated, valid_rows
 
 _NAMES = (
     "Inequality: bedrooms, rooms", "Inequality: z, x", "Range: three dates",
@@ -78,7 +78,7 @@ def _measured(table, columns, constraint, method, given):
 
 def _differences(constraint, schema, rows):
     """The differences between columns in order, in their own steps, for each pair."""
-    pairs, found = ordered_pairs([constraint]), []
+    pairs, found = Constraints((translated(constraint),)).pairs(), []
     for each in differences_of(pairs, schema.columns, num_bins=32, shapes={}):
         (low, no_low), (high, no_high) = (
             encoder_for(column).read(rows.loc[:, column.name]) for column in (each.low, each.high)

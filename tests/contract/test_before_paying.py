@@ -14,6 +14,7 @@ from sdv.cag import Inequality, Range, SingleTableProgrammableConstraint
 from sdv.errors import InvalidDataError, SynthesizerInputError
 
 from sdv_privpgd import AIMSynthesizer, MSTSynthesizer, PrivacyBudgetError, PrivPGDSynthesizer
+from sdv_privpgd.constraints.repair import ConstraintError
 from sdv_privpgd.fitting.unfinished import booked
 from sdv_privpgd.methods import AIM, ParticleGradientDescent, PrivPGD, ProtectedThreshold
 
@@ -206,7 +207,7 @@ class TestConstraints:
         if not isinstance(constraint, Never):
             synthesizer.add_constraints([constraint])
             synthesizer.public_domain = domain  # after: the constraint is looked at again
-            with pytest.raises(SynthesizerInputError, match="cannot be met by the declared bounds"):
+            with pytest.raises(ConstraintError, match="cannot be met by the declared bounds"):
                 synthesizer.fit(table())
         else:
             with pytest.raises(SynthesizerInputError, match="must decide each row"):

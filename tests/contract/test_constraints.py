@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 import sdv_tables
-from constrained import COLUMNS, CONSTRAINTS, broken, new, table
+from constrained import COLUMNS, CONSTRAINTS, broken, new, table, through_the_door
 from sdv import cag
 from sdv.cag._errors import ConstraintNotMetError
 from sdv.errors import RefitWarning
@@ -23,6 +23,21 @@ def test_no_row_breaks_a_constraint(kind, method):
     rows = synthesizer.sample(5_000)
     assert broken(kind, rows) == 0
     synthesizer.validate_constraints(rows)
+
+
+@pytest.mark.parametrize("kind", CONSTRAINTS)
+def test_the_door_without_sdv_asks_the_same_and_no_row_breaks_it(kind, monkeypatch):
+    monkeypatch.setattr("sdv_privpgd.privacy.curator._noisy", lambda answer, *noise: answer)
+    synthesizer, door = new([kind]), through_the_door([kind])
+    synthesizer.fit(table())
+    assert synthesizer.ledger.charges == door.ledger.charges
+    rows = door.sample(1_000)
+    assert list(rows.columns) == list(COLUMNS)
+    assert broken(kind, rows) == 0
+    pd.testing.assert_frame_equal(
+        rows.drop(columns="id"), synthesizer.sample(1_000).drop(columns="id")
+    )
+    assert broken(kind, door.sample(50, where={"low": 40, "city": "p", "green": True})) == 0
 
 
 def test_constraints_hold_together():

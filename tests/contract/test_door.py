@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from processes import python
 
-from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, Ordinal, fit_table
+from sdv_privpgd import Boolean, Categorical, Datetime, Key, Numerical, Ordinal, fit_table
+from sdv_privpgd.constraints import Inequality
 from sdv_privpgd.methods import AIM, MST, PrivatePGM
 
 DECLARED = {
@@ -114,7 +115,18 @@ def test_a_declaration_that_contradicts_itself_is_not_made():
     ("columns", "settings", "words"),
     [
         ({"ward": 3}, {}, "must be a declaration"),
-        ({"name": {"sdtype": "id"}}, {}, "Leave out keys"),
+        ({"name": {"sdtype": "email"}}, {}, "personal data"),
+        ({"name": Key("[0-9]+")}, {}, "cannot be counted up"),
+        ({"age": Key("[0-9]{1,3}")}, {}, "several ways"),
+        ({"name": {**Key(), "sdtype": "id", "range_min": 0}}, {}, "regex_format alone"),
+        (DECLARED, {"constraints": [Inequality("age", "seen")]}, "takes columns of the sdtypes"),
+        (DECLARED, {"constraints": [Inequality("age", "name")]}, "names .'name'."),
+        (DECLARED, {"constraints": ["age"]}, "such as Inequality"),
+        (
+            {"age": Numerical(50, 99, nullable=False), "old": Numerical(0, 9, nullable=False)},
+            {"constraints": [Inequality("age", "old")]},
+            "cannot be met by the declared values",
+        ),
         ({"age": {"sdtype": "numerical", "range_min": 9, "range_max": 0}}, {}, "range_min"),
         ({"weight": Numerical(0, 9)}, {}, "missing in the data"),
         ({"age": Numerical()}, {"discovery_share": 0.0}, "need a public domain"),

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 from canaries import NUMBER, TEXT, WHOLE, traces
 
-from sdv_privpgd import Boolean, Categorical, Datetime, Numerical, People, fit_table
+from sdv_privpgd import Boolean, Categorical, Datetime, Key, Numerical, People, fit_table
+from sdv_privpgd.constraints import FixedCombinations, Inequality, ProgrammableConstraint
 from sdv_privpgd.privacy import curator
 
 COLUMNS = {
@@ -21,7 +22,19 @@ COLUMNS = {
     "ill": Boolean(),
     "weight": Numerical(),
     "town": Categorical(),
+    "patient": Key("P[0-9]{4}"),
 }
+
+
+def light(rows):
+    return ~(rows["weight"] > 1e6)
+
+
+CONSTRAINTS = [
+    Inequality("age", "weight"),
+    FixedCombinations(["ward", "ill"], [("A", True), ("B", False), (None, False)]),
+    ProgrammableConstraint(light),
+]
 
 
 def table(num_rows, seed):
@@ -89,6 +102,7 @@ def observed(private, tmp_path, **settings):
         "domain": json.dumps(fitted.discovered_domain(), default=str),
         "ledger": fitted.ledger.to_json(),
         "report": fitted.privacy_report(),
+        "keys": fitted.complete(pd.DataFrame({"ill": [True, False]})).to_csv(),
         "numbers": report.to_dict() | {"date": "a day"},
         "page": re.sub(r"\d{4}-\d\d-\d\d", "a day", page),
         "warnings": [str(each.message) for each in said],
@@ -106,7 +120,12 @@ def observed(private, tmp_path, **settings):
 
 @pytest.mark.parametrize(
     ("settings", "given"),
-    [({}, in_memory), ({"target": {"ill": 6, "town": 2}}, in_memory), ({}, in_files)],
+    [
+        ({}, in_memory),
+        ({"target": {"ill": 6, "town": 2}}, in_memory),
+        ({"constraints": CONSTRAINTS}, in_memory),
+        ({"constraints": CONSTRAINTS}, in_files),
+    ],
 )
 def test_nothing_depends_on_the_values(settings, given, fixed_answers, tmp_path):
     one, two = (
@@ -159,6 +178,7 @@ def test_no_canary_is_in_its_file():
     private.loc[0, ["ward", "town"]] = TEXT
     private.loc[1, ["age", "weight"]] = NUMBER
     private.loc[2, ["age", "weight"]] = WHOLE
+    private["patient"] = TEXT
     fitted = fit_table(private, COLUMNS, 5.0)
     file = pickle.dumps(fitted)
     assert set(traces(pickle.dumps(private))) >= {TEXT, str(NUMBER), str(WHOLE)}

@@ -11,11 +11,12 @@ import pytest
 import sdmetrics  # noqa: F401 - it has to load our classes itself, before an example does
 
 import sdv_privpgd
-from sdv_privpgd import methods, metrics
+from sdv_privpgd import constraints, methods, metrics
 
 ROOT = Path(sdv_privpgd.__file__).parent
 EXPORTED = {
     **{name: getattr(sdv_privpgd, name) for name in sdv_privpgd.__all__},
+    **{name: getattr(constraints, name) for name in constraints.__all__},
     **{name: getattr(methods, name) for name in methods.__all__},
     **{name: getattr(metrics, name) for name in metrics.__all__},
 }
