@@ -1,8 +1,5 @@
 """The public names and where they live, which ``__init__`` reads."""
 
-from .audit.door import audit_fit as audit_fit
-from .audit.door import audit_fitted as audit_fitted
-from .audit.releases import audit_measure as audit_measure
 from .columns.declared import Boolean as Boolean
 from .columns.declared import Categorical as Categorical
 from .columns.declared import Datetime as Datetime
@@ -10,7 +7,6 @@ from .columns.declared import Key as Key
 from .columns.declared import Numerical as Numerical
 from .columns.declared import Ordinal as Ordinal
 from .columns.schema import PublicDomainError as PublicDomainError
-from .constraints.kinds import FixedCombinations as FixedCombinations
 from .drafting.checking import check_domain as check_domain
 from .drafting.files import read_domain as read_domain
 from .drafting.files import write_domain as write_domain
@@ -21,12 +17,7 @@ from .fitting.door import fit_table as fit_table
 from .fitting.door import plan_table as plan_table
 from .fitting.halting import MisfitError as MisfitError
 from .fitting.settings import People as People
-from .inference.answers import Answer as Answer
-from .inference.answers import TableAnswer as TableAnswer
-from .inference.coefficients import Regression as Regression
-from .inference.imputation import Rubin as Rubin
 from .inference.imputation import rubin as rubin
-from .inference.replicates import Bootstrap as Bootstrap
 from .methods.method import MatchError as MatchError
 from .privacy.ledger import PrivacyBudgetError as PrivacyBudgetError
 from .privacy.ledger import PrivacyLedger as PrivacyLedger

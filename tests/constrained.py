@@ -6,7 +6,8 @@ import sdv_tables
 from sdv import cag
 from sdv.metadata import Metadata
 
-from sdv_privpgd import FixedCombinations, PrivPGDSynthesizer, constraints, fit_table
+from sdv_privpgd import PrivPGDSynthesizer, constraints, fit_table
+from sdv_privpgd.constraints import FixedCombinations
 
 DATE = {"sdtype": "datetime", "datetime_format": "%d/%m/%Y"}
 COLUMNS = {

@@ -8,9 +8,14 @@ rows without the others), ``noise`` and ``freshness``, ``attack`` and ``bounds``
 gains who knows everything but one person), ``thresholds`` (what nobody declared), ``training``,
 ``accountant`` (a second one), ``kept_file`` and ``leaves``. Each gives ``Check``s of ``checks``;
 ``page`` shows them.
-``door`` is the whole for users: ``audit_fit``.
+``door`` and ``releases`` are the doors for users: ``audit_fit``, ``audit_fitted`` and
+``audit_measure``, which ``__init__.pyi`` lists.
 
 Frozen answers cannot reach a real fit. They are given by ``recording.AuditedTable`` alone, which
 holds a table that ``tables`` made up and takes no other; a fit opens its table as a
 ``PrivateTable``, whose curators know nothing of it. Nothing global is replaced.
 """
+
+from sdv_privpgd._lazy import attach_stub
+
+__getattr__, __all__ = attach_stub(__name__, __file__)

@@ -71,7 +71,8 @@ def audit_fit(
     Raises:
         ValueError: As ``fit_table``, and if no fit to such columns is possible at all.
 
-    >>> from sdv_privpgd import Boolean, audit_fit
+    >>> from sdv_privpgd import Boolean
+    >>> from sdv_privpgd.audit import audit_fit
     >>> report = audit_fit({"ill": Boolean()}, epsilon=1.0, method="mst", runs=200)
     >>> report.to_dict()["passed"]
     True

@@ -50,7 +50,8 @@ def audit_measure(
     Raises:
         ValueError: As ``measure``.
 
-    >>> from sdv_privpgd import Boolean, audit_measure
+    >>> from sdv_privpgd import Boolean
+    >>> from sdv_privpgd.audit import audit_measure
     >>> audit_measure({"ill": Boolean()}, epsilon=1.0, runs=200).to_dict()["passed"]
     True
     """

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
-from math import inf
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -253,13 +252,6 @@ def check_count(name: str, value: object, *, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
     return int(value)
-
-
-def check_positive(name: str, value: object) -> float:
-    """The same number as a float. Raises ``ValueError`` unless it is positive and finite."""
-    if not _is_number(value) or not 0 < value < inf:
-        raise ValueError(f"{name} must be a positive number, got {value!r}.")
-    return float(value)
 
 
 def check_share(name: str, value: object) -> float:

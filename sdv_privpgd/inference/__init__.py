@@ -5,7 +5,11 @@
 that tables over groups tell of. ``tables`` writes the noisy tables themselves. ``bootstrap``
 repeats a fit on answers to rows of its own model (``simulating``, ``refits``), ``imputation`` draws
 tables for Rubin's rules, and ``regression`` fits linear and logistic models to the noisy pairs.
-``answering`` and ``concluding`` are the doors.
+``answering`` and ``concluding`` are the doors, whose answers are of the types in ``__init__.pyi``.
 
 All of this is post-processing of noisy answers: free, and as public as they are.
 """
+
+from sdv_privpgd._lazy import attach_stub
+
+__getattr__, __all__ = attach_stub(__name__, __file__)

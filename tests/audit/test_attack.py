@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from sdv_privpgd import Categorical, People, audit_fit
+from sdv_privpgd import Categorical, People
+from sdv_privpgd.audit import audit_fit
 from sdv_privpgd.audit.attack import attacked
 from sdv_privpgd.audit.bounds import Attack
 from sdv_privpgd.audit.noise import moments

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from no_processes import NoProcesses
 
-from sdv_privpgd import Boolean, Categorical, Numerical, People, audit_fit, audit_measure
-from sdv_privpgd.audit import door
+from sdv_privpgd import Boolean, Categorical, Numerical, People
+from sdv_privpgd.audit import audit_fit, audit_measure, door
 from sdv_privpgd.audit.alone import alone_checks
 from sdv_privpgd.audit.checks import failed as failed_of
 from sdv_privpgd.audit.recording import Tape

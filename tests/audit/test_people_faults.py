@@ -7,16 +7,8 @@ import pytest
 import sdv_tables
 from no_processes import NoProcesses
 
-from sdv_privpgd import (
-    Boolean,
-    Categorical,
-    MSTSynthesizer,
-    Numerical,
-    People,
-    audit_fit,
-    audit_measure,
-)
-from sdv_privpgd.audit import door
+from sdv_privpgd import Boolean, Categorical, MSTSynthesizer, Numerical, People
+from sdv_privpgd.audit import audit_fit, audit_measure, door
 from sdv_privpgd.privacy import boundary, weighing
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.units import units_of

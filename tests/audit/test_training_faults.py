@@ -5,8 +5,8 @@ import pytest
 import torch
 from no_processes import NoProcesses
 
-from sdv_privpgd import Boolean, Categorical, People, audit_fit
-from sdv_privpgd.audit import door
+from sdv_privpgd import Boolean, Categorical, People
+from sdv_privpgd.audit import audit_fit, door
 from sdv_privpgd.audit.checks import failed
 from sdv_privpgd.audit.recording import Event
 from sdv_privpgd.audit.training import training_checks

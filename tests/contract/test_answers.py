@@ -12,16 +12,8 @@ from sdv.cag import Inequality
 from sdv.errors import NotFittedError
 from small_synthesizers import new
 
-from sdv_privpgd import (
-    Answer,
-    Between,
-    Boolean,
-    Categorical,
-    MSTSynthesizer,
-    Numerical,
-    TableAnswer,
-    fit_table,
-)
+from sdv_privpgd import Between, Boolean, Categorical, MSTSynthesizer, Numerical, fit_table
+from sdv_privpgd.inference import Answer, TableAnswer
 from sdv_privpgd.methods import AIM, ParticleGradientDescent, PrivPGD, ProtectedThreshold
 
 TABLE = sdv_tables.table(1_500)

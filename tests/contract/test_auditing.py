@@ -10,8 +10,8 @@ from no_processes import NoProcesses
 from sdv.cag import Inequality
 from small_synthesizers import new
 
-from sdv_privpgd import MSTSynthesizer, People, audit_fitted, fit_table
-from sdv_privpgd.audit import door
+from sdv_privpgd import MSTSynthesizer, People, fit_table
+from sdv_privpgd.audit import audit_fitted, door
 from sdv_privpgd.audit.recording import by_cell
 from sdv_privpgd.plugin.auditing import KeptFile, SynthesizerFit
 

@@ -11,7 +11,8 @@ from sdv import cag
 from sdv.cag._errors import ConstraintNotMetError
 from sdv.errors import SynthesizerInputError
 
-from sdv_privpgd import FixedCombinations, PrivPGDSynthesizer
+from sdv_privpgd import PrivPGDSynthesizer
+from sdv_privpgd.constraints import FixedCombinations
 from sdv_privpgd.constraints.repair import ConstraintError
 
 

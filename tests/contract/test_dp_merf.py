@@ -5,7 +5,8 @@ import pickle
 import pandas as pd
 import pytest
 
-from sdv_privpgd import Boolean, Categorical, Numerical, audit_fit, fit_table, measure
+from sdv_privpgd import Boolean, Categorical, Numerical, fit_table, measure
+from sdv_privpgd.audit import audit_fit
 from sdv_privpgd.methods import DPMERF, MST, GeneratorNetwork, PrivatePGM
 from sdv_privpgd.privacy.ledger_file import read_ledger
 

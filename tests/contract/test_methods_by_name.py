@@ -17,10 +17,10 @@ from sdv_privpgd import (
     Categorical,
     MSTSynthesizer,
     PrivPGDSynthesizer,
-    audit_fit,
     fit_table,
     methods,
 )
+from sdv_privpgd.audit import audit_fit
 from sdv_privpgd.cli.program import main
 from sdv_privpgd.methods import AIM, MST, MWEM, Independent, ParticleGradientDescent, PrivatePGM
 from sdv_privpgd.methods.method import ENGINES

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd import Boolean, Categorical, Numerical, Ordinal, audit_fit, fit_table, measure
+from sdv_privpgd import Boolean, Categorical, Numerical, Ordinal, fit_table, measure
+from sdv_privpgd.audit import audit_fit
 from sdv_privpgd.methods import AnnealedProjection, PrivatePGM, RAPPlusPlus
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.queries import CutMarginalQuery

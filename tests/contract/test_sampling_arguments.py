@@ -11,7 +11,8 @@ from sdv.errors import SynthesizerInputError
 from sdv.sampling import Condition, DataFrameCondition
 from sdv.utils import load_synthesizer
 
-from sdv_privpgd import Boolean, FixedCombinations, MSTSynthesizer, PrivPGDSynthesizer, fit_table
+from sdv_privpgd import Boolean, MSTSynthesizer, PrivPGDSynthesizer, fit_table
+from sdv_privpgd.constraints import FixedCombinations
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 
 METADATA = sdv_tables.metadata_of(

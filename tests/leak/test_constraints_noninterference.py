@@ -7,7 +7,8 @@ import sdv_tables
 from interference import KNOWN, OTHER_TABLES, nasty, observe, other_values, settings
 from sdv.cag import FixedIncrements, Inequality, SingleTableProgrammableConstraint
 
-from sdv_privpgd import FixedCombinations, MSTSynthesizer, PrivPGDSynthesizer
+from sdv_privpgd import MSTSynthesizer, PrivPGDSynthesizer
+from sdv_privpgd.constraints import FixedCombinations
 
 
 class Young(SingleTableProgrammableConstraint):

@@ -11,14 +11,13 @@ import pytest
 import sdmetrics  # noqa: F401 - it has to load our classes itself, before an example does
 
 import sdv_privpgd
-from sdv_privpgd import constraints, methods, metrics
+from sdv_privpgd import audit, constraints, inference, methods, metrics
 
 ROOT = Path(sdv_privpgd.__file__).parent
 EXPORTED = {
-    **{name: getattr(sdv_privpgd, name) for name in sdv_privpgd.__all__},
-    **{name: getattr(constraints, name) for name in constraints.__all__},
-    **{name: getattr(methods, name) for name in methods.__all__},
-    **{name: getattr(metrics, name) for name in metrics.__all__},
+    name: getattr(package, name)
+    for package in (sdv_privpgd, audit, constraints, inference, methods, metrics)
+    for name in package.__all__
 }
 WITHOUT = {
     "CategoricalMarginalError", "CountingQueryError", "CovarianceError", "DownstreamError",
