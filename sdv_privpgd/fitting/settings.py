@@ -1,7 +1,7 @@
 """How much a fit may spend, and by which method. Public."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeGuard
 
@@ -144,7 +144,7 @@ class Settings:
     method: Method
     delta: float = 1e-5
     adjacency: Adjacency = Adjacency.REPLACE_ONE
-    people: People = People()
+    people: People = field(default_factory=People)
     discovery_share: float = 0.2
     seed: int = 0
 

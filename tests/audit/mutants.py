@@ -75,6 +75,7 @@ CELLS = (
     "tests/property/test_transformer_laws.py",
 )
 TESTS = {
+    "accounting": (*units("accounting", "training_door", "composition", "choosing"), DETAILS),
     "splitting": ("tests/property/test_privtree.py", DETAILS),
     "half_spaces": (*units("half_spaces"), NEIGHBORS),
     "queries": (*units("queries", "embedding", "dependence", "half_spaces"), NEIGHBORS, DETAILS),
@@ -87,7 +88,7 @@ TESTS = {
     "value_counts": (*units("value_counts"), TALLIES, NEIGHBORS, DETAILS),
     "embedding": (*units("embedding"), NEIGHBORS),
     "ledger": (
-        *units("ledger", "ledger_words", "ledger_file", "composition", "choosing", "curator"),
+        *units("training_door", "ledger", "ledger_words", "ledger_file", "composition", "choosing", "curator"),
         DETAILS,
     ),
     "composition": units("composition"),

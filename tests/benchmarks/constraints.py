@@ -160,7 +160,7 @@ def _case(name, folder):
         schools = TABLES["adult"].facts["education"]["range_values"]
         pairs = [(school, str(number)) for number, school in enumerate(schools, start=1)]
         names = ["education", "education-num"]
-        return adult, _ADULT, sdv_privpgd.FixedCombinations(names, pairs)
+        return adult, _ADULT, FixedCombinations(names, pairs)
     # Adult's six relationships in six columns.
     hot = pd.get_dummies(adult.pop("relationship"), prefix="is", dtype=int)
     table = adult.drop(columns="education-num").join(hot)
