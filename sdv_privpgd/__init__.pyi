@@ -7,6 +7,7 @@ from .columns.declared import Key as Key
 from .columns.declared import Numerical as Numerical
 from .columns.declared import Ordinal as Ordinal
 from .columns.schema import PublicDomainError as PublicDomainError
+from .constraints.kinds import FixedCombinations as FixedCombinations
 from .drafting.checking import check_domain as check_domain
 from .drafting.files import read_domain as read_domain
 from .drafting.files import write_domain as write_domain

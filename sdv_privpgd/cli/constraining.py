@@ -34,7 +34,7 @@ def add_constraints(synthesizer: "PrivateSynthesizer", path: Path) -> None:
 def _constraint(written: Any, path: Path, place: int) -> Any:
     from sdv import cag
 
-    from sdv_privpgd.constraints import FixedCombinations
+    from sdv_privpgd import FixedCombinations
 
     where = f"--constraints {path}, number {place}"
     if not isinstance(written, Mapping) or set(written) != {"class_name", "parameters"}:

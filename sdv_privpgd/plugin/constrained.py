@@ -42,7 +42,7 @@ class ConstrainedRows(FittedState):
 
         ``Inequality``, ``Range``, ``FixedIncrements``, ``OneHotEncoding``, subclasses of
         ``SingleTableProgrammableConstraint`` whose ``is_valid`` decides row by row, and
-        ``sdv_privpgd.constraints.FixedCombinations``. They are never fitted: rows of the private
+        ``sdv_privpgd.FixedCombinations``. They are never fitted: rows of the private
         table that break them are neither found nor reported.
 
         Raises:
@@ -123,14 +123,14 @@ def _taken(constraint: Any, metadata: Metadata) -> Any:
         raise SynthesizerInputError(
             "sdv.cag.FixedCombinations learns the combinations from the private table, outside the "
             "privacy budget. Declare them with "
-            "sdv_privpgd.constraints.FixedCombinations(column_names, combinations)."
+            "sdv_privpgd.FixedCombinations(column_names, combinations)."
         )
     elif not isinstance(constraint, (kinds.FixedCombinations, *(theirs for theirs, _ in _KINDS))):
         raise SynthesizerInputError(
             f"{type(constraint).__name__} is not supported: it may have to learn from the private "
             f"table. Supported are {[kind.__name__ for kind, _ in _KINDS]} of sdv.cag, subclasses "
-            "of its SingleTableProgrammableConstraint, and FixedCombinations of "
-            "sdv_privpgd.constraints."
+            "of its SingleTableProgrammableConstraint, and "
+            "sdv_privpgd.FixedCombinations."
         )
     if isinstance(constraint, BaseConstraint):
         constraint.validate(metadata=metadata)

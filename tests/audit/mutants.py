@@ -88,7 +88,15 @@ TESTS = {
     "value_counts": (*units("value_counts"), TALLIES, NEIGHBORS, DETAILS),
     "embedding": (*units("embedding"), NEIGHBORS),
     "ledger": (
-        *units("training_door", "ledger", "ledger_words", "ledger_file", "composition", "choosing", "curator"),
+        *units(
+            "training_door",
+            "ledger",
+            "ledger_words",
+            "ledger_file",
+            "composition",
+            "choosing",
+            "curator",
+        ),
         DETAILS,
     ),
     "composition": units("composition"),

@@ -12,9 +12,10 @@ import time
 
 import numpy as np
 import pandas as pd
+import sdv  # noqa: F401 - first: it loads the classes
 
-import sdv_privpgd
 from benchmarks.experiment import metadata_of, options
+from sdv_privpgd import FixedCombinations
 from sdv_privpgd.benchmark.declarations import TABLES
 from sdv_privpgd.benchmark.fits import columns_of
 from sdv_privpgd.columns.encoders import encoder_for

@@ -145,7 +145,7 @@ def test_weighed_people_are_refused():
         units = ledger.units
 
     held = Curator(Weighed(DOMAIN, CODES[:9]), Books(ledger))
-    with pytest.raises(ValueError, match="leave out weigh_people"):
+    with pytest.raises(ValueError, match="leave out weighed=True"):
         train(held, Toy())
     assert not held.ledger.charges
 
