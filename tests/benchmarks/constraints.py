@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import sdv  # noqa: F401 - first: it loads the classes
 
+import sdv_privpgd
 from benchmarks.experiment import metadata_of, options
-from sdv_privpgd import FixedCombinations
 from sdv_privpgd.benchmark.declarations import TABLES
 from sdv_privpgd.benchmark.fits import columns_of
 from sdv_privpgd.columns.encoders import encoder_for
@@ -161,7 +161,7 @@ def _case(name, folder):
         schools = TABLES["adult"].facts["education"]["range_values"]
         pairs = [(school, str(number)) for number, school in enumerate(schools, start=1)]
         names = ["education", "education-num"]
-        return adult, _ADULT, FixedCombinations(names, pairs)
+        return adult, _ADULT, sdv_privpgd.FixedCombinations(names, pairs)
     # Adult's six relationships in six columns.
     hot = pd.get_dummies(adult.pop("relationship"), prefix="is", dtype=int)
     table = adult.drop(columns="education-num").join(hot)
