@@ -24,7 +24,7 @@ if find_spec("hypothesis"):  # a machine with a GPU may have torch and triton al
 
 
 # What is promised must hold in every run. How good rows are is up to noise that nobody can seed.
-_PROMISES = {"audit", "leak", "property", "test_workers.py"}
+_PROMISES = {"audit", "leak", "privacy", "property", "test_workers.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,5 +6,6 @@ is the module that pickles name: it loads SDV, which finds the classes.)
 
 ``synthesizers`` are what users see and ``base`` is what they share: its settings, and methods that
 fit (``fits``), make rows (``rows``), show (``pages``) and name transformers (``transforming``).
-``constrained``, ``generators`` and ``transformers`` translate. SDV's own pipeline never sees the private table.
+``constrained``, ``generators`` and ``transformers`` translate. SDV's own pipeline
+never sees the private table.
 """
