@@ -14,6 +14,8 @@ from sdv_privpgd.privacy import accounting
 from sdv_privpgd.privacy.accounting import (
     check_delta,
     check_epsilon,
+    delta_of_one,
+    delta_of_rows,
     epsilon_of,
     log_delta,
     mu_squared_of,
@@ -250,3 +252,16 @@ def test_a_root_that_overshoots_is_lowered_until_it_fits(epsilon, monkeypatch):
 def test_a_small_root_is_found_to_its_digits_by_halving_alone():
     found = accounting._root(lambda x: math.copysign(1.0, x - 1e-9), 0.0, 1.0)
     assert abs(found - 1e-9) < 1e-14
+
+
+class TestRowsOfOnePerson:
+    """What one row may have of delta, where a person has several."""
+
+    @pytest.mark.parametrize(("mu", "delta", "rows"), [(2.0, 0.4, 3), (1.0, 0.5, 2)])
+    def test_a_delta_of_a_half_is_no_promise_any_more(self, mu, delta, rows):
+        assert delta_of_rows(mu, delta, rows) == 1.0
+
+    @pytest.mark.parametrize("rows", [1, 2, 4])
+    def test_the_largest_is_found_to_a_percent(self, rows):
+        own = delta_of_one(0.3, 1e-5, rows)
+        assert delta_of_rows(0.3, own, rows) <= 1e-5 < delta_of_rows(0.3, own * 1.01, rows)
