@@ -15,7 +15,6 @@ from sdv_privpgd.cli.reading import open_table, tables_in
 from sdv_privpgd.cli.saying import CommandError, in_options, reason, report_in_options, say
 from sdv_privpgd.cli.synthesizing import (
     check_rows,
-    method_from,
     own_errors,
     people_of,
     planned_ledger,
@@ -152,7 +151,8 @@ def _prepared(arguments: Namespace, columns: Mapping[str, Mapping], table: "Sour
             holder=arguments.holder,
             adjacency=arguments.adjacency,
             people=people_of(arguments),
-            method=method_from(arguments),
+            method=arguments.method,
+            num_bins=arguments.num_bins,
             target=arguments.target,
         )
     except ValueError as error:

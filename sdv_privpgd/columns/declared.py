@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from sdv_privpgd.columns.keys import keys_of
 from sdv_privpgd.columns.parsing import read_facts
 
 
@@ -179,6 +180,9 @@ class Key(_Declared):
             classes, groups, alternatives and bounded repeats; by default they are 0, 1, 2 and so
             on.
 
+    Raises:
+        ValueError: For a pattern that cannot be counted up.
+
     >>> Key("[A-Z]{2}[0-9]{4}")
     {'regex_format': '[A-Z]{2}[0-9]{4}'}
     """
@@ -186,7 +190,9 @@ class Key(_Declared):
     sdtype = "id"
 
     def __init__(self, regex_format: str | None = None) -> None:
-        super().__init__(regex_format=regex_format)
+        _ = keys_of("Key", regex_format)
+        words = {} if regex_format is None else {"regex_format": regex_format}
+        object.__setattr__(self, "words", words)
 
 
 class Boolean(_Declared):

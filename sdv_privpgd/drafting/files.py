@@ -136,7 +136,7 @@ def _plain(what: str, fact: Any, datetime_format: str | None, keeps: bool) -> An
     if isinstance(fact, datetime.date | np.datetime64):
         moment = pd.Timestamp(fact)
         if datetime_format is None or isinstance(moment, NaTType):
-            return None if isinstance(moment, NaTType) else str(moment)
+            return None if isinstance(moment, NaTType) else str(moment).removesuffix(" 00:00:00")
         return moment.strftime(datetime_format)
     read = plain(fact)  # NumPy's scalars and enumerations become built-in types
     if isinstance(read, Decimal | Fraction):

@@ -16,11 +16,10 @@ from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.halting import CAN_GO_ON, MisfitError
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.refining import gone
-from sdv_privpgd.fitting.settings import People, Settings
+from sdv_privpgd.fitting.settings import People, Settings, with_bins
 from sdv_privpgd.fitting.unfinished import Unfinished, note_on
 from sdv_privpgd.methods.importance import Target
 from sdv_privpgd.methods.method import EngineMethod, Method
-from sdv_privpgd.methods.names import method_of
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -214,12 +213,11 @@ def questions(
     delta: float = 1e-5,
     *,
     method: Method | str = "privpgd",
+    num_bins: int | None = None,
     **settings: Any,
 ) -> tuple[Settings, Description, Mapping[str, Mapping]]:
     """Returns what ``measure`` would ask, and the columns in words that files can hold. Public."""
-    own = method_of(method)
-    if isinstance(own, PrivPGD):
-        own = replace(own, triples=Fraction(0))
+    own = with_bins(PrivPGD(triples=Fraction(0)) if method == "privpgd" else method, num_bins)
     if own.needs_table:
         raise ValueError(
             f"{type(own).__name__} is for a table of its own: {own.needs_table}, and a release "

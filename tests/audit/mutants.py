@@ -75,7 +75,7 @@ CELLS = (
     "tests/property/test_transformer_laws.py",
 )
 TESTS = {
-    "accounting": (*units("accounting", "training_door", "composition", "choosing"), DETAILS),
+    "accounting": (*units("accounting", "training_door", "selection", "choosing"), DETAILS),
     "splitting": ("tests/property/test_privtree.py", DETAILS),
     "half_spaces": (*units("half_spaces"), NEIGHBORS),
     "queries": (*units("queries", "embedding", "dependence", "half_spaces"), NEIGHBORS, DETAILS),

@@ -32,7 +32,13 @@ def test_numpy_s_numbers_and_truths_are_taken_and_kept_as_python_s():
     kept = PrivPGDSynthesizer(sdv_tables.metadata(), **NUMPY).get_parameters()
     for name, value in NUMPY.items():
         assert kept[name] == value
-        assert type(kept[name]) in (int, float, bool), name
+        assert type(kept[name]) in (int, float, bool, People), name
+    assert type(kept["people"].max_rows) is int
+
+
+def test_no_rows_of_a_person_are_refused():
+    with pytest.raises(ValueError, match="max_rows must be a whole number"):
+        People(max_rows=np.int64(0))
 
 
 def test_other_numbers_of_numpy_s_are_taken():
@@ -69,7 +75,6 @@ def test_a_domain_may_hold_numpy_s_numbers():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"people": People(max_rows=np.int64(0))},
         {"verbose": np.int64(1)},
         {"epsilon": np.bool_(True)},
         {"epsilon": np.float64("nan")},

@@ -116,7 +116,7 @@ def test_a_declaration_that_contradicts_itself_is_not_made():
     [
         ({"ward": 3}, {}, "must be a declaration"),
         ({"name": {"sdtype": "email"}}, {}, "personal data"),
-        ({"name": Key("[0-9]+")}, {}, "cannot be counted up"),
+        ({"name": {"sdtype": "id", "regex_format": "[0-9]+"}}, {}, "cannot be counted up"),
         ({"age": Key("[0-9]{1,3}")}, {}, "several ways"),
         ({"name": {**Key(), "sdtype": "id", "range_min": 0}}, {}, "regex_format alone"),
         (DECLARED, {"constraints": [Inequality("age", "seen")]}, "takes columns of the sdtypes"),

@@ -38,7 +38,7 @@ def test_types_and_repeated_ids_are_said_before_anything_is_spent(
     assert ["ill", "boolean", "--metadata", "declared"] in lines
     assert ["patient", "id", "--metadata", "made", "up"] in lines
     assert "The ids ['patient'] are no keys of the table." in said.err
-    assert "set --person-column, or --rows-per-person if you know it" in said.err
+    assert "name it in --person-column and --rows-per-person" in said.err
     assert "Nothing was spent." in said.err
     assert declared(csv, "--quiet") == 130
     assert capsys.readouterr().out == ""

@@ -131,11 +131,11 @@ class TestWords:
         assert run("synthesize", tmp_path / "table.csv", *asked, *kept) == 0
         said = capsys.readouterr().out
         told = " ".join(said.split())
-        assert told.count("set --person-column, or --rows-per-person if you know it") == 2
+        assert told.count("name it in --person-column and --rows-per-person") == 2
         assert "In Python, answer() of the model gives intervals" in told
         assert max(map(len, said.splitlines())) <= 100
         assert run("describe", model) == 0
-        assert "set --person-column, or" in " ".join(capsys.readouterr().out.split())
+        assert "name it in --person-column and" in " ".join(capsys.readouterr().out.split())
 
     def test_num_bins_is_an_option(self, csv, tmp_path, capsys):
         model = tmp_path / "model.pkl"

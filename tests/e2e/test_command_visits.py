@@ -7,6 +7,8 @@ import pytest
 from commands import run
 from visiting import COLUMNS, visits
 
+from sdv_privpgd import write_domain
+
 ORDER = (
     "--adjacency", "add_remove", "--person-column", "patient", "--rows-per-person", 3,
     "--sequence-index", "admitted", "--previous", "ward", "--context-column", "sex",
@@ -22,7 +24,7 @@ def folder(tmp_path):
     (tmp_path / "metadata.json").write_text(
         json.dumps({"tables": {"visits": {"columns": columns}}, "METADATA_SPEC_VERSION": "V1"})
     )
-    (tmp_path / "domain.json").write_text(json.dumps(COLUMNS, default=str))
+    write_domain(COLUMNS, tmp_path / "domain.json")
     return tmp_path
 
 
@@ -60,9 +62,9 @@ def test_a_holder_measures_visits_in_order(folder, capsys):
     ("more", "said"),
     [
         (ORDER[:4], "--previous need --sequence-index"),
-        (("--adjacency", "add_remove"), "--sequence-by needs --person-column"),
-        (ORDER[:4], "--sequence-by needs --rows-per-person of at least 2"),
-        ((*ORDER[:6], "--context-column", "wrd"), "--per-person names ['wrd']"),
+        (("--adjacency", "add_remove"), "--sequence-index needs --person-column"),
+        (ORDER[:4], "--sequence-index needs --rows-per-person of at least 2"),
+        ((*ORDER[:6], "--context-column", "wrd"), "--context-column names ['wrd']"),
     ],
 )
 def test_what_cannot_be_meant_is_said_in_options(folder, more, said, capsys):

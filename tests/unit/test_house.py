@@ -4,10 +4,10 @@ import pytest
 from house import circles, floors, lines_of_code, measured
 
 MOST = {
-    "package lines": 57_190,
+    "package lines": 57_200,
     "package lines of code": 37_720,
     "package files": 387,
-    "test lines": 49_060,
+    "test lines": 49_080,
     "constants": 488,
     "floors": 15,
     "circles": 0,

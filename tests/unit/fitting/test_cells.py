@@ -53,7 +53,9 @@ def fit(table, adjacency="add_remove", *, facts=None, **settings):
         name: {"sdtype": "numerical", "range_min": 0, "range_max": high, **(facts or {})}
         for name, high in (("pay", 10**6), ("age", 99))
     }
-    return fit_table(table, columns, 0.2, adjacency=adjacency, method="mst", **settings).fitted
+    return fit_table(
+        table, columns, 0.2, adjacency=adjacency, **{"method": "mst", **settings}
+    ).fitted
 
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -66,7 +68,7 @@ def test_a_fit_follows_the_rule(table, adjacency):
 
 
 def test_what_is_asked_for_is_had(table):
-    for fitted in (fit(table, num_bins=5), fit(table, facts={"num_bins": 5})):
+    for fitted in (fit(table, method=MST(num_bins=5)), fit(table, facts={"num_bins": 5})):
         assert all(column.num_values <= 10 for column in fitted.schema.columns)
 
 
