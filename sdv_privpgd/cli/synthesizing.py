@@ -276,7 +276,9 @@ def synthesizer_of(arguments: Namespace, metadata: "Metadata") -> "PrivateSynthe
             public_domain=read_facts(arguments.domain),
             public_metadata=arguments.public_metadata,
             discovery_share=arguments.discovery_share,
-            method=method_from(arguments),
+            method=with_bins(
+                arguments.method, getattr(arguments, "num_bins", None), seed=arguments.seed
+            ),
             target=arguments.target,
             seed=arguments.seed,
             verbose=not getattr(arguments, "quiet", True),
@@ -301,11 +303,6 @@ def people_of(arguments: Namespace) -> People:
         )
     except ValueError as error:
         raise CommandError(in_options(error)) from None
-
-
-def method_from(arguments: Namespace) -> Any:
-    """The method, with as many cells as ``--num-bins`` says."""
-    return with_bins(arguments.method, getattr(arguments, "num_bins", None))
 
 
 def _last_of_all(arguments: Namespace, metadata: "Metadata", first: str) -> str:

@@ -3,6 +3,7 @@
 They follow from what is declared alone.
 """
 
+import math
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,18 +28,39 @@ def keys_of(name: str, regex_format: str | None) -> Iterator[Any]:
     """
     if regex_format is None:
         return count()
+    places = _read(name, regex_format)
+    texts = _texts(places)
+    return texts if all(isinstance(place, str) for place in places) else _distinct(texts)
+
+
+def too_few(patterns: Mapping[str, str | None], num_rows: int) -> list[str]:
+    """Sentences on keys whose patterns write fewer values than a table has rows. Public."""
+    return [
+        f"The key {name!r} has fewer values in its pattern {pattern!r} than the table has rows, "
+        f"which are {num_rows:,}, each with a key of its own. Declare a longer pattern."
+        for name, pattern in patterns.items()
+        if pattern and _number(_read(name, pattern)) < num_rows
+    ]
+
+
+def _read(name: str, regex_format: str) -> list[Any]:
     try:
         parsed = parser.parse(regex_format)
         if parsed.getwidth()[1] > 200:
             raise ValueError("it may have more than 200 characters")
-        places = _places(parsed)
+        return _places(parsed)
     except (re.error, TypeError, ValueError) as error:
         raise ValueError(
             f"The key {name!r} has the regex_format {regex_format!r}, which cannot be counted up: "
             f"{error}. Use characters, classes, groups, alternatives and repeats as [0-9]{{1,8}}."
         ) from None
-    texts = _texts(places)
-    return texts if all(isinstance(place, str) for place in places) else _distinct(texts)
+
+
+def _number(places: Sequence[Any]) -> int:
+    """Returns how many texts there are, those that can be written in several ways several times."""
+    return math.prod(
+        len(place) if isinstance(place, str) else sum(map(_number, place)) for place in places
+    )
 
 
 def _places(pattern: Any) -> list[Any]:

@@ -211,7 +211,7 @@ class Decides(Constraint):
         """Returns which rows meet it, bool."""
         valid = pd.Series(self.is_valid(pd.DataFrame(dict(columns))))
         if len(valid) != len(next(iter(columns.values()))):
-            raise ValueError(f"{self.name} gave {len(valid)} answers, not one a row")
+            raise ValueError(f"{self.name} gave {len(valid)} answers, not one for each row")
         return valid.eq(True).to_numpy(dtype=bool, na_value=False)
 
 
@@ -224,8 +224,8 @@ class FixedCombinations(Decides):
 
     Args:
         column_names: At least two categorical, ordinal or boolean columns.
-        combinations: A DataFrame with these columns, or a list of one tuple a combination. Public:
-            write it from documentation. A column whose categories are not declared has those that
+        combinations: A DataFrame with these columns, or a list of tuples. Public: write it from
+            documentation. A column whose categories are not declared has those that
             occur here.
 
     >>> import pandas as pd
@@ -260,7 +260,7 @@ class FixedCombinations(Decides):
         return tuple(self.column_names)
 
     def values(self) -> dict[str, pd.Series]:
-        """Returns the listed values of each column, one entry a combination."""
+        """Returns the listed values of each column, an entry for each combination."""
         listed = zip(*self.combinations, strict=True)
         pairs = zip(self.columns, listed, strict=True)
         return {name: pd.Series(own, dtype=object) for name, own in pairs}

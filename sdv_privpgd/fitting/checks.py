@@ -19,7 +19,7 @@ def check(settings: Settings, description: Description) -> None:
     settings.method.require_settings(codes)
     if settings.people.column in names:
         raise ValueError(
-            f"People's column {settings.people.column!r} is a modelled column: rows would name "
+            f"people.column={settings.people.column!r} is a modelled column: rows would name "
             "people. Make it an id in the metadata, or leave it out of the columns."
         )
     unknown = [name for name in getattr(settings.method, "importance", ()) if name not in names]

@@ -206,12 +206,7 @@ def fit_table(
                 f"{type(after).__name__}."
             )
         after.followed_by(settings.ledger())  # refuses, if it does, before a row is read
-    private = opened(
-        table,
-        description,
-        settings.people.limit,
-        settings.objections if description.columns else None,
-    )
+    private = opened(table, description, settings.people.limit, settings.objections)
     timeless = frozenset(name for name in description.modelled if private.has_days(name))
     description = replace(description, timeless=timeless)
     for sentence in description.on_days:

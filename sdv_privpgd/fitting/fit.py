@@ -34,7 +34,7 @@ from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
 from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.report.advice import advice
 from sdv_privpgd.report.known_facts import Facts
-from sdv_privpgd.sampling.keys import KeyStream
+from sdv_privpgd.sampling.stream import KeyStream
 from sdv_privpgd.sampling.visits import RowMaker
 from sdv_privpgd.synthesize.engine import Model
 

@@ -1,6 +1,6 @@
 """How a table is opened that a description without SDV's metadata says all of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sdv_privpgd.columns.keys import on_patterns
@@ -12,7 +12,7 @@ def opened(
     table: Any,
     description: Description,
     people: tuple[str, int, bool] | None,
-    objections: Callable[[PrivateTable], list[str]] | None = None,
+    objections: Callable[[PrivateTable, Mapping[str, str | None]], list[str]] | None = None,
 ) -> PrivateTable:
     """The described columns of a table, with ``Settings.people.limit``. No cell is looked at.
 
@@ -32,7 +32,7 @@ def opened(
         kept = private.dtypes_kept(description.columns, description.modelled, description.keys)
         errors = on_patterns(description.patterns, kept)
     if objections is not None:
-        errors = errors or objections(private)
+        errors = errors or objections(private, description.patterns)
     if errors:
         raise ValueError(" ".join(errors))
     return private

@@ -16,6 +16,7 @@ from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.settings import check_count
 from sdv_privpgd.inference.concluding import Concluding
 from sdv_privpgd.pipeline import Release
+from sdv_privpgd.sampling.stream import MOVING
 from sdv_privpgd.sampling.unmet import check_conditions, require_some
 
 if TYPE_CHECKING:
@@ -75,8 +76,10 @@ class SampledTable(Concluding):
             for name, value in where.items():
                 rows[name] = pd.Series([value] * num_rows, dtype=object)
             return self.complete(rows)
-        keys, sampler = self.fitted.keys.take(num_rows), self.fitted.sampler
-        columns = {**keys, **({} if sampler is None else sampler.take(num_rows))}
+        sampler = self.fitted.sampler
+        with MOVING:  # a key stays with its row
+            keys = self.fitted.keys.take(num_rows)
+            columns = {**keys, **({} if sampler is None else sampler.take(num_rows))}
         return self._framed(columns, num_rows)
 
     def complete(self, known_columns: pd.DataFrame) -> pd.DataFrame:
@@ -99,11 +102,12 @@ class SampledTable(Concluding):
                 f"{unknown!r} are no modelled columns and no keys: choose from {names!r}."
             )
         check_conditions(known_columns, schema)
-        columns, met = sampler.meeting(known_columns)
-        unmet = require_some(known_columns, met, schema)
+        with MOVING:
+            columns, met = sampler.meeting(known_columns)
+            unmet = require_some(known_columns, met, schema)
+            keys = self.fitted.keys.take(int(met.sum()))
         if unmet is not None:
             warnings.warn(unmet, stacklevel=2)
-        keys = self.fitted.keys.take(int(met.sum()))
         given = known_columns.loc[met, [name for name in known_columns if name in keys]]
         own = {name: pd.Series(given[name]).reset_index(drop=True) for name in given}
         rows = self._framed({**keys, **own, **columns}, int(met.sum()))

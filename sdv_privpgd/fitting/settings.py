@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
+from sdv_privpgd.columns.keys import too_few
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.names import method_of
@@ -60,9 +61,8 @@ class People:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        reason = next(self._contradictions(), None)
-        if reason is not None:
-            raise ValueError(f"People: {reason}")
+        for reason in self._contradictions():
+            raise ValueError(reason)
 
     def _contradictions(self) -> Iterator[str]:
         for name in ("column", "sequence_index"):
@@ -70,7 +70,7 @@ class People:
                 yield f"{name} must be the name of a column, got {getattr(self, name)!r}."
         if self.weighed and self.column is None:
             yield (
-                "weighed=True needs the column that says whose a row is: without it nobody knows "
+                "weighed=True needs column=..., which says whose a row is: without it nobody knows "
                 "how many rows a person has, and no row can count as 1 / their number."
             )
         if self.weighed and self.max_rows > MOST:
@@ -84,7 +84,7 @@ class People:
                 yield f"{' and '.join(named)} need sequence_index, the order of the rows."
             return
         if self.column is None:
-            yield "sequence_index needs the column that says whose rows are in order."
+            yield "sequence_index needs column=..., which says whose rows are in order."
         if self.max_rows < 2:
             yield "sequence_index needs max_rows of at least 2: of one row there is none before."
         if self.weighed:
@@ -161,9 +161,8 @@ class Settings:
             object.__setattr__(self, name, value)
         if self.people.column is not None and self.adjacency is not Adjacency.ADD_REMOVE:
             raise ValueError(
-                f"people of the column {self.people.column!r} need adjacency='add_remove': who is "
-                "another person may have another number of rows, so that their number cannot be "
-                "public."
+                f"people.column={self.people.column!r} needs adjacency='add_remove': another "
+                "person may have another number of rows, so that their number cannot be public."
             )
         object.__setattr__(self, "method", method_of(self.method, seed=self.seed))
         if self.people.weighed and not self.method.weighs_rows:
@@ -172,10 +171,16 @@ class Settings:
                 "not, and none of them in part. Leave weighed=True out."
             )
 
-    def objections(self, table: PrivateTable | EncodedTable) -> list[str]:
-        """A sentence if the table has no rows, and that is public. Ask before anything is spent."""
-        if table.known_rows(self.adjacency) != 0:
-            return []
+    def objections(
+        self, table: PrivateTable | EncodedTable, keys: Mapping[str, str | None] | None = None
+    ) -> list[str]:
+        """Sentences if the table has no rows, or more than its keys' patterns write values.
+
+        There are none where the number of rows is private. Ask before anything is spent.
+        """
+        rows = table.known_rows(self.adjacency)
+        if rows != 0:
+            return [] if rows is None else too_few(keys or {}, rows)
         return [
             "The table has no rows. A fit would spend its whole budget on nothing, so none is made."
         ]
@@ -202,7 +207,7 @@ class Settings:
         was = books.adjacency.value, books.rows_per_person, books.people, books.weighed
         own = self.people
         now = self.adjacency.value, own.max_rows, own.column, own.weighed
-        names = "adjacency", "max_rows of people", "column of people", "weighed of people"
+        names = "adjacency", "people.max_rows", "people.column", "people.weighed"
         changed = [
             f"{name} was {before!r} and is {after!r}"
             for name, before, after in zip(names, was, now, strict=True)
@@ -215,10 +220,11 @@ class Settings:
             )
 
 
-def with_bins(method: Method | str, num_bins: int | None) -> Method:
-    """Returns the method, with this number of cells where one is named."""
-    found: Any = method_of(method)
-    return found if num_bins is None else replace(found, num_bins=num_bins)
+def with_bins(method: Method | str, num_bins: int | None, *, seed: int = 0) -> Method | str:
+    """Returns the same method; where a number of cells is named, with that and with the seed."""
+    if num_bins is None:
+        return method
+    return replace(cast(Any, method_of(method, seed=seed)), num_bins=num_bins)
 
 
 def check_people(people: People | None) -> People:

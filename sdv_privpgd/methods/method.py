@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
 from itertools import pairwise
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from sdv_privpgd.columns.parsing import check_num_bins
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.methods.importance import checked_importance
@@ -147,7 +148,8 @@ class EngineMethod(Method):
 
     def __post_init__(self) -> None:
         _require_engine(self.engine)
-        require_bins(self.num_bins)
+        if self.num_bins is not None:
+            check_num_bins("num_bins", self.num_bins)
         if hasattr(self, "importance"):
             importance = checked_importance(getattr(self, "importance"))  # noqa: B009 - not of all
             object.__setattr__(self, "importance", importance)
@@ -264,14 +266,6 @@ def engine_of(engine: Any, *, seed: int = 0) -> Engine:
         return engine
     module, name = ENGINES[engine].split(":")
     return getattr(import_module(f"{_SYNTHESIZE}.{module}"), name)().seeded(seed)
-
-
-def require_bins(num_bins: int | None) -> None:
-    """Raises ``ValueError`` for a number of cells that no column can have."""
-    if num_bins is not None and (
-        isinstance(num_bins, bool) or not isinstance(num_bins, Integral) or num_bins < 1
-    ):
-        raise ValueError(f"num_bins must be a whole number of at least 1, got {num_bins!r}.")
 
 
 def _require_engine(engine: Any) -> None:

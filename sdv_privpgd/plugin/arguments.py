@@ -31,11 +31,17 @@ Types, keys and datetime formats, which it chooses by looking as well, are taken
 """
 
 
-def public_copy(metadata: Metadata, *, keep_ranges: bool) -> Metadata:
-    """A copy of one table's metadata, without what detection reads off the values unless asked.
+def public_copy(
+    metadata: Metadata, people: People, *, keep_ranges: bool
+) -> tuple[Metadata, People]:
+    """One table's metadata without what detection reads off the values, and whose the rows are.
+
+    A sequence key and index leave the metadata, and are the people's. Ranges stay if asked for.
 
     Raises:
-        SynthesizerInputError: For several tables, whose unit of privacy is not a row.
+        SynthesizerInputError: For several tables, whose unit of privacy is not a row; for a
+            sequence where nobody says how many of its rows are protected; and for people of another
+            column, or in another order.
     """
     if not isinstance(metadata, Metadata):
         raise SynthesizerInputError(
@@ -49,42 +55,30 @@ def public_copy(metadata: Metadata, *, keep_ranges: bool) -> Metadata:
         )
     facts = deepcopy(metadata.to_dict())
     for table in facts.get("tables", {}).values():
+        people = _of_sequence(table, people)
         if not keep_ranges:
             for column in table["columns"].values():
                 for key in RANGE_KEYS:
                     column.pop(key, None)
-    return Metadata.load_from_dict(facts)
+    return Metadata.load_from_dict(facts), people
 
 
-def with_sequences(metadata: Any, people: People) -> tuple[Any, People]:
-    """The metadata without its sequences, and people with what it says of them.
-
-    Raises:
-        SynthesizerInputError: Where nobody says how many rows of a sequence are protected.
-        ValueError: For people of another column, or in another order.
-    """
-    if not isinstance(metadata, Metadata):
-        return metadata, people
-    facts, kinds = metadata.to_dict(), ("sequence_key", "sequence_index")
-    said = {}
-    for table in facts.get("tables", {}).values():
-        said |= {kind: table.pop(kind) for kind in kinds if table.get(kind)}
-    if not said:
-        return metadata, people
-    if people == People():
+def _of_sequence(table: dict[str, Any], people: People) -> People:
+    """The same people, with what the facts on a table said of their column and order until now."""
+    own = {"sequence_key": "column", "sequence_index": "sequence_index"}
+    said = {name: table.pop(key) for key, name in own.items() if table.get(key)}
+    if said and people == People():
         raise SynthesizerInputError(
-            f"The metadata has a {' and a '.join(said)}: a person is a sequence of rows, which a "
-            "guarantee for single rows does not protect. Say how many rows one person may have: "
-            "people=People(max_rows=...), with adjacency='add_remove'."
+            "The metadata has a sequence_key or a sequence_index: a person is a sequence of rows, "
+            "which a guarantee for single rows does not protect. Say how many rows one person may "
+            "have: people=People(max_rows=...), with adjacency='add_remove'."
         )
-    own = {"column": said.get("sequence_key"), "sequence_index": said.get("sequence_index")}
-    for name, value in own.items():
-        if value is not None and getattr(people, name) not in (None, value):
+    for name, value in said.items():
+        if getattr(people, name) not in (None, value):
             raise SynthesizerInputError(
-                f"people has {name}={getattr(people, name)!r}, and the metadata says {value!r}."
+                f"people.{name} is {getattr(people, name)!r}, and the metadata says {value!r}."
             )
-    told = {name: value for name, value in own.items() if value is not None}
-    return Metadata.load_from_dict(facts), replace(people, **told)
+    return replace(people, **said)
 
 
 def column_names(table: pd.DataFrame) -> list[str]:

@@ -30,12 +30,7 @@ from sdv_privpgd.methods.importance import Target, importance_of, weighed
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.names import method_of
 from sdv_privpgd.plugin.answers import AnsweredQuestions
-from sdv_privpgd.plugin.arguments import (
-    public_copy,
-    python_s,
-    refuse_several_tables,
-    with_sequences,
-)
+from sdv_privpgd.plugin.arguments import public_copy, python_s, refuse_several_tables
 from sdv_privpgd.plugin.auditing import AuditedFit
 from sdv_privpgd.plugin.constrained import ConstrainedRows, translated
 from sdv_privpgd.plugin.pages import ShownFit
@@ -110,7 +105,9 @@ class PrivateSynthesizer(
         self.epsilon = epsilon
         self.delta = delta
         self.adjacency = adjacency
-        metadata, self.people = with_sequences(metadata, check_people(people))
+        metadata, self.people = public_copy(
+            metadata, check_people(people), keep_ranges=public_metadata is True
+        )
         self.public_domain = deepcopy(public_domain)
         self.public_metadata = public_metadata
         self.discovery_share = discovery_share
@@ -119,7 +116,7 @@ class PrivateSynthesizer(
         self.seed = seed
         self.verbose = verbose
         super().__init__(
-            metadata=public_copy(metadata, keep_ranges=public_metadata is True),
+            metadata=metadata,
             enforce_min_max_values=python_s(enforce_min_max_values),
             enforce_rounding=python_s(enforce_rounding),
             locales=["en_US"] if locales is None else locales,

@@ -42,8 +42,8 @@ class ConstrainedRows(FittedState):
 
         ``Inequality``, ``Range``, ``FixedIncrements``, ``OneHotEncoding``, subclasses of
         ``SingleTableProgrammableConstraint`` whose ``is_valid`` decides row by row, and
-        ``sdv_privpgd.FixedCombinations``. They are never fitted: rows of the private
-        table that break them are neither found nor reported.
+        ``sdv_privpgd.FixedCombinations``. They are never fitted: rows of the private table that
+        break them are neither found nor reported.
 
         Raises:
             SynthesizerInputError: For a constraint that would have to be learned from the table,
@@ -122,15 +122,13 @@ def _taken(constraint: Any, metadata: Metadata) -> Any:
     elif type(constraint) is cag.FixedCombinations:
         raise SynthesizerInputError(
             "sdv.cag.FixedCombinations learns the combinations from the private table, outside the "
-            "privacy budget. Declare them with "
-            "sdv_privpgd.FixedCombinations(column_names, combinations)."
+            "privacy budget. Use sdv_privpgd.FixedCombinations(column_names, combinations)."
         )
     elif not isinstance(constraint, (kinds.FixedCombinations, *(theirs for theirs, _ in _KINDS))):
         raise SynthesizerInputError(
             f"{type(constraint).__name__} is not supported: it may have to learn from the private "
             f"table. Supported are {[kind.__name__ for kind, _ in _KINDS]} of sdv.cag, subclasses "
-            "of its SingleTableProgrammableConstraint, and "
-            "sdv_privpgd.FixedCombinations."
+            "of its SingleTableProgrammableConstraint, and sdv_privpgd.FixedCombinations."
         )
     if isinstance(constraint, BaseConstraint):
         constraint.validate(metadata=metadata)

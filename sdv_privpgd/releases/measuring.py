@@ -20,6 +20,7 @@ from sdv_privpgd.fitting.settings import People, Settings, with_bins
 from sdv_privpgd.fitting.unfinished import Unfinished, note_on
 from sdv_privpgd.methods.importance import Target
 from sdv_privpgd.methods.method import EngineMethod, Method
+from sdv_privpgd.methods.names import method_of
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
@@ -217,7 +218,8 @@ def questions(
     **settings: Any,
 ) -> tuple[Settings, Description, Mapping[str, Mapping]]:
     """Returns what ``measure`` would ask, and the columns in words that files can hold. Public."""
-    own = with_bins(PrivPGD(triples=Fraction(0)) if method == "privpgd" else method, num_bins)
+    plain = PrivPGD(triples=Fraction(0)) if method == "privpgd" else method
+    own = method_of(with_bins(plain, num_bins))
     if own.needs_table:
         raise ValueError(
             f"{type(own).__name__} is for a table of its own: {own.needs_table}, and a release "

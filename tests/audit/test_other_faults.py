@@ -61,9 +61,7 @@ def failed(columns=DECLARED, **settings):
     return set(report.to_dict()["failed"])
 
 
-WEIGHED = {
-    "adjacency": "add_remove", "people": People("who", max_rows=3, weighed=True),
-}  # fmt: skip
+WEIGHED = {"adjacency": "add_remove", "people": People("who", max_rows=3, weighed=True)}
 
 
 class TestDiscovery:
@@ -146,7 +144,7 @@ class TestDiscovery:
             return real(cls, epsilon, delta, adjacency, 1, **more)
 
         plant(PrivacyLedger, "open", classmethod(opened))
-        with pytest.raises(ValueError, match="max_rows of people was 1 and is 3"):
+        with pytest.raises(ValueError, match=r"people\.max_rows was 1 and is 3"):
             self.planted(people=People(max_rows=3))
 
     def test_a_threshold_for_one_column_of_several(self, plant):

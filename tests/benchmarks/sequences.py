@@ -14,6 +14,7 @@ of all real visits, ``days`` that of the time between, in eight spans. ``pairs``
 over pairs of the table's own columns within a row, where the real rows are all visits. Not private.
 """
 
+from dataclasses import replace
 from datetime import date
 from itertools import combinations
 
@@ -94,16 +95,11 @@ def _rows(name, rows, columns, most, given, seed):
     """Rows of one arm, as many as the table has."""
     if name == "real, bounded":
         return _bounded(rows, most, seed)
-    more = {
-        "adjacency": "add_remove",
-        "people": People(_PERSON, max_rows=most),
-    }
+    people = People(_PERSON, max_rows=most)
     if name == "in order":
-        more |= {
-            "people": People(
-                sequence_index=_TIME, previous=list(_PREVIOUS), context_columns=list(_CONSTANT)
-            ),
-        }
+        order = {"previous": list(_PREVIOUS), "context_columns": list(_CONSTANT)}
+        people = replace(people, sequence_index=_TIME, **order)
+    more = {"adjacency": "add_remove", "people": people}
     engine = particles(given.num_particles, seed=seed)
     with quiet():
         fitted = fit_table(

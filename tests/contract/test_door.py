@@ -128,6 +128,7 @@ def test_a_declaration_that_contradicts_itself_is_not_made():
             "cannot be met by the declared values",
         ),
         ({"age": {"sdtype": "numerical", "range_min": 9, "range_max": 0}}, {}, "range_min"),
+        ({"age": Key("[0-8]")}, {}, "fewer values in its pattern .* which are 10"),
         ({"weight": Numerical(0, 9)}, {}, "missing in the data"),
         ({"age": Numerical()}, {"discovery_share": 0.0}, "need a public domain"),
         (DECLARED, {"delta": 2.0}, "delta"),

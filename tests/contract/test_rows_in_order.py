@@ -227,7 +227,7 @@ class TestRefusals:
         ("changes", "said"),
         [
             ({"sequence_index": None}, "previous and context_columns need sequence_index"),
-            ({"column": None}, "sequence_index needs the column that says whose"),
+            ({"column": None}, "sequence_index needs column="),
             ({"max_rows": 1}, "max_rows of at least 2"),
             ({"sequence_index": "ward", "previous": []}, "no modelled column of numbers or dates"),
             ({"sequence_index": 3}, "must be the name of a column"),

@@ -256,10 +256,7 @@ class TestTypesThatNoColumnReads:
         pa = pytest.importorskip("pyarrow")
         table = pa.table({"odd": nested()[kind], "ill": pa.array([True, False] * 4)})
         columns = {"ill": Boolean(), **({"odd": Categorical(["a"])} if role == "declared" else {})}
-        people = {
-            "adjacency": "add_remove",
-            "people": People("odd", max_rows=2),
-        }
+        people = {"adjacency": "add_remove", "people": People("odd", max_rows=2)}
         people = people if role == "person" else {}
         told = rf"No type of column reads {{'odd': '{kind}.*to a column for each part"
         if (kind, role) == ("duration", "person"):

@@ -155,6 +155,20 @@ class TestRefusals:
         metadata = sdv_tables.metadata_of(columns, sequence_key="who")
         with pytest.raises(SynthesizerInputError, match=r"sequence_key.*max_rows"):
             PrivPGDSynthesizer(metadata, 1.0)
+        with pytest.raises(SynthesizerInputError, match="'other', and the metadata says 'who'"):
+            PrivPGDSynthesizer(metadata, 1.0, people=People("other", max_rows=3))
+
+    def test_metadata_says_whose_rows_are_and_in_which_order(self):
+        columns = {"who": {"sdtype": "id"}, "day": {"sdtype": "numerical"}}
+        told = {"sequence_key": "who", "sequence_index": "day"}
+        metadata = sdv_tables.metadata_of(columns, **told)
+        made = PrivPGDSynthesizer(
+            metadata, 1.0, adjacency="add_remove", people=People(max_rows=3),
+            public_domain={"day": {"range_min": 0, "range_max": 9}},
+        )  # fmt: skip
+        assert made.people == People("who", max_rows=3, sequence_index="day")
+        (kept,) = metadata.to_dict()["tables"].values()
+        assert told.items() <= kept.items()  # the caller's is as it was
 
     def test_metadata_of_another_kind_is_refused(self):
         with pytest.raises(SynthesizerInputError, match="dict"):

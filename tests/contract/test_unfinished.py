@@ -245,13 +245,13 @@ class TestOtherPeople:
     changed = pytest.mark.parametrize(
         ("changes", "said"),
         [
-            ({"people": People("who", max_rows=10)}, "max_rows of people was 3 and is 10"),
-            ({"people": People(max_rows=3)}, "column of people was 'who' and is None"),
-            ({"people": People("other", 3)}, "column of people was 'who' and is 'other'"),
-            ({"people": People("who", 3, weighed=True)}, "weighed of people was False and is True"),
+            ({"people": People("who", max_rows=10)}, "people.max_rows was 3 and is 10"),
+            ({"people": People(max_rows=3)}, "people.column was 'who' and is None"),
+            ({"people": People("other", 3)}, "people.column was 'who' and is 'other'"),
+            ({"people": People("who", 3, weighed=True)}, "people.weighed was False and is True"),
             (
                 {"adjacency": "replace_one", "people": None},
-                "adjacency was 'add_remove' and is 'replace_one'; max_rows of people was",
+                "adjacency was 'add_remove' and is 'replace_one'; people.max_rows was",
             ),
             ({"people": People("who", 3, sequence_index="day")}, "constraints or people"),
         ],
@@ -297,7 +297,7 @@ class TestOtherPeople:
         told = {name: self.told[name] for name in self.told if name != "public_domain"}
         fitted = fit_table(self.table, columns, 2.0, method="privpgd+pgm", **told)
         other = replace(fitted.fitted.settings, people=People("who", max_rows=10))
-        with pytest.raises(ValueError, match="max_rows of people was 3 and is 10"):
+        with pytest.raises(ValueError, match=r"people\.max_rows was 3 and is 10"):
             replace(fitted, fitted=replace(fitted.fitted, settings=other)).refine(self.table, 1.0)
 
 

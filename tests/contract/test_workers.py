@@ -14,7 +14,7 @@ from processes import python_says
 from sdv.sampling import Condition
 from visiting import COLUMNS, ORDER, visits
 
-from sdv_privpgd import Categorical, MSTSynthesizer, Numerical, fit_table
+from sdv_privpgd import Categorical, Key, MSTSynthesizer, Numerical, fit_table
 from sdv_privpgd.methods import PrivPGD
 from sdv_privpgd.sampling.stream import MOVING
 
@@ -131,9 +131,10 @@ class TestThreadsThatSample:
     @pytest.mark.parametrize("engine", ["pgm", "particles"])
     def test_a_fitted_table(self, engine):
         columns = {"x": Numerical(0, 6, decimal_places=0), "g": Categorical(["a", "b", "c"])}
-        table = pd.DataFrame({"x": [*range(7)] * 90, "g": ["a", "b", "c"] * 210})
-        fitted = fit_table(table, columns, epsilon=1.0, method=PrivPGD(engine=engine))
-        twin = copy.deepcopy(fitted)
+        table = pd.DataFrame({"x": [*range(7)] * 90, "g": ["a", "b", "c"] * 210, "id": range(630)})
+        columns["id"] = Key()
+        made = fit_table(table, columns, epsilon=1.0, method=PrivPGD(engine=engine))
+        fitted, twin = copy.deepcopy(made), copy.deepcopy(made)
         found = at_once(lambda _: fitted.sample(200), 100)
         assert found == one_by_one(lambda _: twin.sample(200), 100)
         assert pickle.dumps(fitted) == pickle.dumps(twin)

@@ -139,8 +139,11 @@ class TestWords:
 
     def test_num_bins_is_an_option(self, csv, tmp_path, capsys):
         model = tmp_path / "model.pkl"
-        assert declared(csv, "--num-bins", 3, "--model", model, "--quiet") == 0
-        assert models.fitted(model).method.num_bins == 3
+        for number, bins in ((None, ()), (3, ("--num-bins", 3, "--force"))):
+            seeded = (*bins, "--method", "mst+particles", "--seed", 5, "--model", model, "--quiet")
+            assert declared(csv, *seeded) == 0
+            method = models.fitted(model).fitted_table.settings.method
+            assert (method.num_bins, method.engine.seed) == (number, 5)
         ages = ("--metadata", tmp_path / "metadata.json", "--domain", tmp_path / "domain.json")
         asked = ("--epsilon", 1, "--rows", 99, *ages, "--method", "independent")
         plans = set()
@@ -149,7 +152,7 @@ class TestWords:
             plans.add(capsys.readouterr().out)
         assert len(plans) == 2
         assert run("plan", *asked, "--num-bins", 0) == 1
-        assert "--num-bins must be a whole number of at least 1" in capsys.readouterr().err
+        assert "--num-bins must be an integer of at least 1" in capsys.readouterr().err
 
 
 class TestInterrupts:

@@ -344,7 +344,7 @@ class TestFits:
         assert "told apart by" in fitted.report().html()
 
     def test_it_needs_a_private_number_of_rows(self):
-        with pytest.raises(ValueError, match="need adjacency='add_remove'"):
+        with pytest.raises(ValueError, match="needs adjacency='add_remove'"):
             fit_table(self.table(), COLUMNS, 1.0, people=People("patient"))
 
     def test_a_column_that_is_not_there_or_is_modelled_is_refused(self):

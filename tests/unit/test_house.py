@@ -6,8 +6,8 @@ from house import circles, floors, lines_of_code, measured
 MOST = {
     "package lines": 57_200,
     "package lines of code": 37_720,
-    "package files": 387,
-    "test lines": 49_080,
+    "package files": 386,
+    "test lines": 49_090,
     "constants": 488,
     "floors": 15,
     "circles": 0,

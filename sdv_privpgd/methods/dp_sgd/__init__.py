@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from sdv_privpgd.columns.parsing import check_num_bins
 from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.methods.method import Method, require_bins
+from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.accounting import delta_of_one
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
@@ -109,7 +110,8 @@ class _Trained(Method):
     quick = {"num_particles": 300, "width": 8}  # noqa: RUF012
 
     def __post_init__(self) -> None:
-        require_bins(self.num_bins)
+        if self.num_bins is not None:
+            check_num_bins("num_bins", self.num_bins)
         for name in ("steps", "batch", "width"):
             value = getattr(self, name)
             if type(value) is not int or value < 1:

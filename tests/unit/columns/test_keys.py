@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_privpgd.columns.keys import keys_of
-from sdv_privpgd.sampling.keys import KeyStream
+from sdv_privpgd.columns.keys import keys_of, too_few
+from sdv_privpgd.sampling.stream import KeyStream
 
 PATTERNS = ["a{2}[ab]", "a|b|a", "(a?b?){2}", "[a-c]{0,2}c?", "b(aa|a(b|c)){1,2}", "", "[aa]"]
 
@@ -18,6 +18,7 @@ PATTERNS = ["a{2}[ab]", "a|b|a", "(a?b?){2}", "[a-c]{0,2}c?", "b(aa|a(b|c)){1,2}
 def test_all_texts_that_match_are_written_once(pattern):
     texts = ("".join(each) for size in range(7) for each in product("abc", repeat=size))
     keys = list(keys_of("id", pattern))
+    assert too_few({"id": pattern}, len(keys)) == []
     assert len(set(keys)) == len(keys)
     assert set(keys) == {text for text in texts if re.fullmatch(pattern, text)}
 
