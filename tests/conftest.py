@@ -9,7 +9,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by torch: one worker of py
 import numpy as np
 import pytest
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.dataset import Dataset
 
 if find_spec("hypothesis"):  # a machine with a GPU may have torch and triton alone

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 from small_engine import MaximumEntropy
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.adaptive import Adaptive
 from sdv_privpgd.methods.aim import AIM
 from sdv_privpgd.methods.dp_merf import DPMERF

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total, noisy_tables
 from sdv_privpgd.estimate.support import simplex_projection
 from sdv_privpgd.synthesize.engine import Engine

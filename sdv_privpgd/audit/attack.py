@@ -20,6 +20,7 @@ import pandas as pd
 from sdv_privpgd import pipeline
 from sdv_privpgd.audit.bounds import Attack
 from sdv_privpgd.audit.recording import Event, Tape, in_units, watched
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.fixed import Independent
@@ -27,7 +28,6 @@ from sdv_privpgd.privacy.boundary import EncodedTable
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.progress import Progress, silent
 
 _USUAL_SIZE = 12
 """Codes of a column that leave room for several people and are quick to count."""

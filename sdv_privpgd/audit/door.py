@@ -24,10 +24,10 @@ from sdv_privpgd.audit.replaying import recorded
 from sdv_privpgd.audit.subjects import KeptTable, Subject, TableFit
 from sdv_privpgd.audit.thresholds import threshold_checks
 from sdv_privpgd.audit.training import training_checks
+from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.door import FittedTable
-from sdv_privpgd.fitting.settings import check_count
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.report.page import Report
 
@@ -140,7 +140,7 @@ def audited(
         seed: Of the made-up rows.
         more: Checks of a fitted object.
     """
-    runs = check_count("runs", runs, least=_FEWEST)
+    runs = check_integer("runs", runs, least=_FEWEST)
     if not 0 < false_alarms < 1:
         raise ValueError(f"false_alarms must lie between 0 and 1, got {false_alarms!r}.")
     settings, description = subject.settings, subject.description

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from sdv_privpgd.progress import Item
+from sdv_privpgd.base.progress import Item
 
 _CLOCK = "TIMESTAMP"
 """What SDV's log records have that no two runs share."""

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from sdv_privpgd.audit.tables import MadeUp
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.privacy.boundary import PrivateTable
@@ -35,7 +36,6 @@ from sdv_privpgd.privacy.queries import (
     ValueCountsQuery,
     answers,
 )
-from sdv_privpgd.progress import Progress, silent
 
 _KEY = b"of no private table"
 """By which rows of people are chosen: neighbors are compared under the same key."""

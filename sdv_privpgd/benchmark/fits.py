@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.pipeline import Release, run
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.progress import Progress, silent
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data"
 """The default folder of the real tables, beside a checkout."""

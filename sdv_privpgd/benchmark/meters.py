@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from sdv_privpgd.progress import Item
+from sdv_privpgd.base.progress import Item
 
 _BEFORE = {"project": "consistency", "descend": "start"}
 """Names of the work between the stage before and this one."""

@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.benchmark import reference_codes
 from sdv_privpgd.benchmark.compare import add_table_arguments, name_of
 from sdv_privpgd.benchmark.meters import PeakMemory, print_table
 from sdv_privpgd.benchmark.methods import Compared
 from sdv_privpgd.benchmark.records import Run, append, canonical, held, read
 from sdv_privpgd.benchmark.reference_codes import REFERENCES
-from sdv_privpgd.domain import Domain
 from sdv_privpgd.metrics.pairs import mean_l1, mean_sw1
 from sdv_privpgd.metrics.rows import columns, differences
 from sdv_privpgd.pipeline import run

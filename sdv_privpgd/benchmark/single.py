@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.benchmark.compare import REAL, method_of
 from sdv_privpgd.benchmark.fits import columns_of, fit_dataset
 from sdv_privpgd.benchmark.meters import PeakMemory, Stopwatch
@@ -19,7 +20,6 @@ from sdv_privpgd.benchmark.preprocessing import decode
 from sdv_privpgd.benchmark.tables import SPLIT_SEED, Table, load, load_own
 from sdv_privpgd.benchmark.values import decoded_scores
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import Domain
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.metrics.learning import downstream_error
 from sdv_privpgd.metrics.overview import scores

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.benchmark.declarations import TABLES, Declaration, check_names
 from sdv_privpgd.benchmark.fits import columns_of
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import Domain
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli.dialect import reading, told
 from sdv_privpgd.cli.documents import columns_of, described_in, metadata_of_types
 from sdv_privpgd.cli.files import Kind, check_report, kind_written
@@ -20,7 +21,6 @@ from sdv_privpgd.cli.saying import CommandError, in_options, report_in_options, 
 from sdv_privpgd.cli.synthesizing import facts_of, sampled, write_as_asked
 from sdv_privpgd.cli.writing import Output, Outputs
 from sdv_privpgd.sources import texts
-from sdv_privpgd.words import listed
 
 if TYPE_CHECKING:
     from sdv_privpgd.plugin.base import PrivateSynthesizer

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdv_privpgd._lazy import is_there
+from sdv_privpgd.base.damage import DamagedFileError, undamaged
 from sdv_privpgd.cli.saying import CommandError, reason, say
-from sdv_privpgd.damage import DamagedFileError, undamaged
 
 if TYPE_CHECKING:
     import pandas as pd

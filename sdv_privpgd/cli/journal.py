@@ -11,10 +11,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sdv_privpgd.base.damage import DamagedFileError, undamaged
 from sdv_privpgd.cli.interrupts import undisturbed
 from sdv_privpgd.cli.saying import CommandError, in_options, reason, say
 from sdv_privpgd.cli.writing import Outputs
-from sdv_privpgd.damage import DamagedFileError, undamaged
 from sdv_privpgd.privacy import ledger_file
 from sdv_privpgd.privacy.accounting import check_epsilon, epsilon_of
 from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger

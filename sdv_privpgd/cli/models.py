@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sdv_privpgd.base.damage import DamagedFileError, require_sealed, undamaged
 from sdv_privpgd.cli.saying import PROGRAM, CommandError, in_options
-from sdv_privpgd.damage import DamagedFileError, require_sealed, undamaged
 
 if TYPE_CHECKING:
     from sdv_privpgd.plugin.base import PrivateSynthesizer

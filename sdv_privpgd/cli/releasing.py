@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sdv_privpgd.base.words import listed
 from sdv_privpgd.cli.dialect import reading
 from sdv_privpgd.cli.documents import described_in, read_facts
 from sdv_privpgd.cli.files import kind_written
@@ -21,7 +22,6 @@ from sdv_privpgd.cli.synthesizing import (
     write_as_asked,
 )
 from sdv_privpgd.cli.writing import Outputs
-from sdv_privpgd.words import listed
 
 if TYPE_CHECKING:
     from sdv_privpgd.releases.measured import Measured

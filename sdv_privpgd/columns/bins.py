@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sdv_privpgd.domain import FieldsAlone
+from sdv_privpgd.base.domain import FieldsAlone
 
 BELOW_ONE = np.nextafter(1.0, 0.0)
 """The largest position."""

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from sdv_privpgd.base.domain import Clique, FieldsAlone
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.merging import Merging, merged_neighbors
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
-from sdv_privpgd.domain import Clique, FieldsAlone
 
 _SMALL = 1e-6
 """Real differences below this part of the largest share the first cell with zero."""

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.domain import code_type
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.encoders import encoder_for, located
 from sdv_privpgd.columns.scalars import quiet
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import code_type
-from sdv_privpgd.progress import Progress, silent
 
 _BLOCK = 1 << 18
 """Cells of a column that are read at a time, so that intermediate results take little memory."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sdv_privpgd.base.words import dates, number, short_number
 from sdv_privpgd.columns.bins import Categories, Interval, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.dates import write_dates
-from sdv_privpgd.words import dates, number, short_number
 
 MISSING = "(missing)"
 

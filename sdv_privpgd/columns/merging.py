@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
+from sdv_privpgd.base.domain import FieldsAlone
 from sdv_privpgd.columns.bins import BELOW_ONE
-from sdv_privpgd.domain import FieldsAlone
 
 _LIGHT = 1e-5
 """Codes with less than this part of the mass stay whole: the noise of another code would cost more

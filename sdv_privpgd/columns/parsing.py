@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.arguments import check_flag, check_integer
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.cutting import can_write, column_of, tick_of
 from sdv_privpgd.columns.dates import EARLIEST, LATEST, instants
@@ -93,7 +94,7 @@ def read_words(name: str, words: Mapping) -> tuple[ColumnFacts, list[str]]:
         f"{' and '.join(needed(words['sdtype']))} as well, or leave {key} out."
         for key in lost
     ]
-    nullable = own.read("range_is_nullable", _truth)
+    nullable = own.read("range_is_nullable", check_flag)
     if words["sdtype"] == "boolean":
         return TruthFacts(nullable=nullable), own.wrong
     kinds = {"numerical": own.numbers, "datetime": own.dates}
@@ -135,11 +136,6 @@ def checked(name: str, facts: NumberFacts) -> NumberFacts:
     return facts
 
 
-def check_num_bins(what: str, num_bins: Any) -> int:
-    """The same number as an int. Raises ``ValueError`` unless it is an integer of at least 1."""
-    return _whole(1, what, num_bins)
-
-
 class _Words:
     """SDV's words on one column, and sentences on those that were read and are wrong."""
 
@@ -165,9 +161,9 @@ class _Words:
         facts = NumberFacts(
             low=self.read("range_min", _number),
             high=self.read("range_max", _number),
-            decimal_places=self.read("decimal_places", partial(_whole, 0)),
+            decimal_places=self.read("decimal_places", partial(check_integer, least=0)),
             increment=self.read("increment", _increment),
-            num_bins=self.read("num_bins", check_num_bins),
+            num_bins=self.read("num_bins", check_integer),
         )
         self.found(self._check_order, facts)
         self.found(checked, self.name, facts)
@@ -186,7 +182,7 @@ class _Words:
             datetime_format=written,
             aware=is_aware or too,
             of_days=all(_is_day(self.words.get(key)) for key in _RANGE) or None,
-            num_bins=self.read("num_bins", check_num_bins),
+            num_bins=self.read("num_bins", check_integer),
         )
         self.found(self._check_order, facts)
         facts = self._with_cells(facts, partial(_moments, written))
@@ -243,19 +239,6 @@ class _Words:
         if is_beyond or any(a >= b for a, b in pairwise([low, *exact])):
             raise ValueError(f"{what} must ascend from above {self._range}, got {list(values)!r}.")
         return cuts
-
-
-def _truth(what: str, value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{what} must be True or False, got {value!r}.")
-    return bool(value)
-
-
-def _whole(least: int, what: str, value: Any) -> int:
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_whole or value < least:
-        raise ValueError(f"{what} must be an integer of at least {least}, got {value!r}.")
-    return int(value)
 
 
 def _number(what: str, value: Any) -> Number:

@@ -4,13 +4,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
+from sdv_privpgd.base.arguments import check_integer
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.facts import ColumnFacts, without_domain
-from sdv_privpgd.columns.parsing import check_num_bins, read_table
+from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.vocabulary import needed
-from sdv_privpgd.domain import Domain
 
 
 class PublicDomainError(ValueError):
@@ -49,7 +50,7 @@ class Schema:
             PublicDomainError: If columns lack their range or categories.
             ValueError: Unless ``num_bins`` is an integer of at least 1.
         """
-        check_num_bins("num_bins", num_bins)
+        check_integer("num_bins", num_bins)
         lacking = without_domain(known)
         if lacking:
             _raise_undeclared({name: known[name] for name in lacking})

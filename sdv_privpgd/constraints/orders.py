@@ -11,12 +11,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.dates import survive_writing
 from sdv_privpgd.columns.differences import UNITS
 from sdv_privpgd.columns.scalars import LARGEST_WHOLE
-from sdv_privpgd.domain import Clique
 
 _SWEEPS = 4
 """The largest number of moves of each column of rows in the wrong order; one order needs one."""

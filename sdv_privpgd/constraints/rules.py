@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
 
 _LARGEST = 1 << 22
 """A table of several columns with more cells than this is represented by its pairs."""

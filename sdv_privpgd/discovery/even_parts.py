@@ -11,8 +11,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from sdv_privpgd.base.domain import Grouping
 from sdv_privpgd.discovery.outside import Fenced
-from sdv_privpgd.domain import Grouping
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.columns.facts import DateFacts, NumberFacts
 from sdv_privpgd.columns.readings import Reading, attribute_of
 from sdv_privpgd.columns.values import Value
@@ -15,7 +16,6 @@ from sdv_privpgd.discovery.transcript import Asker
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
-from sdv_privpgd.progress import Progress
 
 _PARTS = {"categories": 4, "coarse": 2, "grid": 2, "numbers": 2, "precision": 1, "rows": 1}
 """How the look's budget is divided. A precision and the number of rows are hard to miss."""

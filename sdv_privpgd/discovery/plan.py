@@ -18,6 +18,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import NamedTuple
 
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.cutting import can_write, column_of
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
@@ -35,10 +36,9 @@ from sdv_privpgd.discovery.ranges import Rough, categories, frequencies, looked_
 from sdv_privpgd.discovery.transcript import Asker, Transcript
 from sdv_privpgd.estimate.noisy_tables import Total, estimate_total
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.privacy.ledger import Books
+from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery
-from sdv_privpgd.progress import Progress, silent
 
 _DELTA_SHARE = Fraction(1, 30)
 """Part of delta that is kept for each question with a threshold; three cost less than 1 % of
@@ -334,3 +334,18 @@ def _fine(name: str, known: ColumnFacts) -> Column:
     if isinstance(known, DateFacts) and not can_write(column):
         column = column_of(name, replace(known, datetime_format=None, aware=known.utc))
     return replace(column, merging=None)
+
+
+_UNSEEN = 3.0
+"""Standard deviations of noise below which rows at the end of a range may be missed."""
+
+
+SPREAD = 2.0
+"""About so many times as many rows may be missed if they are of very different sizes: they are
+counted in several cells, each with its own noise."""
+
+
+def rows_unseen(ledger: PrivacyLedger) -> float:
+    """The number of rows that may lie beyond a found range unseen; 0 where none was looked for."""
+    asked = (each.stddev for each in ledger.charges if each.what in (SIZES, FINE_GRIDS))
+    return _UNSEEN * max(asked, default=0.0) / ledger.units

@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.merging import Merging
 from sdv_privpgd.privacy.curator import Curator
-from sdv_privpgd.progress import Progress, silent
 
 FINEST = 512
 """Cells of the grid that is cut: nine halvings of a range. Our own discovery has as many."""

@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.merging import Merging
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.queries import MarginalQuery
-from sdv_privpgd.progress import Progress, silent
 
 MANY = 100
 """Attributes with fewer categories keep them all (benchmark paper, appendix A.4.1)."""

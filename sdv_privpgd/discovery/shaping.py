@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.differences import Difference
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.bounds import numbers_at
@@ -18,7 +19,6 @@ from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import MarginalQuery
-from sdv_privpgd.progress import Progress, silent
 
 _PARTS = 2
 """Parts of discovery's budget for a difference, of which a column has one: a tail is thin."""

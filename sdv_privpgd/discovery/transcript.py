@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Adjacency, Query
-from sdv_privpgd.progress import Progress, silent
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from pandas.api.typing import NaTType
 
+from sdv_privpgd.base.damage import undamaged
 from sdv_privpgd.columns.scalars import plain
-from sdv_privpgd.damage import undamaged
 
 _VALUES = "range_values", "other_value"
 

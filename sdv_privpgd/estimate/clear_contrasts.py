@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy.stats import norm
 
-from sdv_privpgd.domain import Clique
+from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.estimate.effects import Residual
 
 _FALSE_ALARMS = 0.01

@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     averaged,

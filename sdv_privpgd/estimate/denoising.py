@@ -26,7 +26,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Grouping
+from sdv_privpgd.base.domain import Clique, Grouping
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.clear_contrasts import ClearContrasts
 from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.effects import (
@@ -36,9 +37,8 @@ from sdv_privpgd.estimate.effects import (
     residuals_of,
     unseen_residuals,
 )
-from sdv_privpgd.estimate.equal_groups import equal_groups
+from sdv_privpgd.estimate.groups import equal_groups
 from sdv_privpgd.estimate.signals import signals_of
-from sdv_privpgd.progress import Progress, silent
 
 FINER = 16
 """Groups of each attribute in a completed pair. In a fit to 100,000 simulated rows of 100 columns

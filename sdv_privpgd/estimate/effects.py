@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique
+from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.noisy_tables import margin_estimates
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import margin_estimates, noisy_tables
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CutMarginalQuery

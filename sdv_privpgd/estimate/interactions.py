@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Grouping
+from sdv_privpgd.base.domain import Clique, Grouping
 from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.estimate.signal_shares import signal_shares

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import (
     CountQuery,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique
+from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.estimate.consistency import ConsistentTables, reconciled
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.estimate.structural_zeros import Possible, possible_cells

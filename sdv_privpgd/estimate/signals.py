@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh  # pyright: ignore[reportMissingTypeStubs]
 
-from sdv_privpgd.domain import Clique
+from sdv_privpgd.base.domain import Clique
+from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.estimate.clear_contrasts import ClearContrasts
 from sdv_privpgd.estimate.consistency import ConsistentTables
 from sdv_privpgd.estimate.effects import GroupSums, Residual
 from sdv_privpgd.estimate.signal_shares import shared_chances
-from sdv_privpgd.progress import Progress
 
 _STEPS = 10
 """Steps of the EM algorithm. Ten to thirty give errors within 3 % of each other on Adult and

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique
+from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.estimate.consistency import ConsistentTables
 
 Possible = Mapping[Clique, np.ndarray]

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.cutting import USUAL_BINS
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
-from sdv_privpgd.domain import Domain
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.ledger import PrivacyLedger

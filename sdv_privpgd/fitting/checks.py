@@ -1,7 +1,7 @@
 """What settings and columns must have in common, checked before a row is read. Public."""
 
 from sdv_privpgd import pipeline
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import Settings
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeVar
 
+from sdv_privpgd.base.domain import FieldsAlone
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT
 from sdv_privpgd.columns.cutting import USUAL_BINS, column_of
 from sdv_privpgd.columns.dtypes import facts_of_dtype, is_whole, unordered
@@ -23,7 +24,6 @@ from sdv_privpgd.constraints.limits import Constraints, Limits
 from sdv_privpgd.constraints.visits import visit_rules
 from sdv_privpgd.discovery.bounds import inside
 from sdv_privpgd.discovery.looks import worth_a_look
-from sdv_privpgd.domain import FieldsAlone
 
 Known = TypeVar("Known", bound=ColumnFacts)
 

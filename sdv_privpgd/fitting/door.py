@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.constraints.kinds import Constraint
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.checks import check_match
@@ -27,7 +28,6 @@ from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.noise_advice import on_large_delta
 from sdv_privpgd.report.page import Report

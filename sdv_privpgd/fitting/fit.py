@@ -10,13 +10,13 @@ from fractions import Fraction
 from typing import Any
 
 from sdv_privpgd import pipeline
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.outside import Beyond
-from sdv_privpgd.discovery.plan import Discovery, discover, reserved_delta
+from sdv_privpgd.discovery.plan import SPREAD, Discovery, discover, reserved_delta, rows_unseen
 from sdv_privpgd.discovery.shaping import find_shapes, part_for_shapes
 from sdv_privpgd.discovery.transcript import Answered, Transcript
-from sdv_privpgd.discovery.unseen import SPREAD, rows_unseen
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.fitting.description import Description
@@ -31,7 +31,6 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.report.advice import advice
 from sdv_privpgd.report.known_facts import Facts
 from sdv_privpgd.sampling.stream import KeyStream

@@ -21,6 +21,7 @@ import pandas as pd
 from scipy.special import ndtr  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd import pipeline
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
@@ -30,7 +31,6 @@ from sdv_privpgd.columns.facts import (
     without_domain,
 )
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import Domain
 from sdv_privpgd.fitting.cells import codes_paid_for
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.settings import Settings

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from sdv_privpgd.base.words import share
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.facts import ColumnFacts
@@ -38,7 +39,6 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import Books, Charge, PrivacyLedger
 from sdv_privpgd.report.advice import NATURAL_ENDS, OPENING, to_check
 from sdv_privpgd.report.known_facts import SURE
-from sdv_privpgd.words import share
 
 _AT_AN_END, _MOST, _SEVERAL = 0.95, 0.5, 5
 """The share of values, and of all rows, that surely are one end of a declared range, from which on

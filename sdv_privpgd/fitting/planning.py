@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pandas as pd
 
+from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.foreseeing import outlook
-from sdv_privpgd.fitting.settings import Settings, check_count
+from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.noise_advice import on_delta
@@ -31,7 +32,7 @@ _OF_PEOPLE = (
 
 def planned(settings: Settings, description: Description, num_rows: int) -> Report:
     """What a fit to so many rows would ask, and how large its errors are to be expected."""
-    num_rows = check_count("num_rows", num_rows, least=0)
+    num_rows = check_integer("num_rows", num_rows, least=0)
     missing = pd.Series([None] * num_rows, dtype=object)
     columns = dict.fromkeys([*description.columns, *description.measured], missing)
     table = PrivateTable(columns, bound=settings.people.limit)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, TypeVar
 
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.settings import Settings
@@ -13,7 +14,6 @@ from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.composition import raised
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.progress import Progress, silent
 
 Again = TypeVar("Again", bound="Refinable")
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
+from sdv_privpgd.base.arguments import check_integer
+from sdv_privpgd.base.damage import require_sealed, seal, undamaged
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.damage import require_sealed, seal, undamaged
 from sdv_privpgd.drafting.files import plain_domain, shortly
 from sdv_privpgd.fitting.fit import Fitted
-from sdv_privpgd.fitting.settings import check_count
 from sdv_privpgd.inference.concluding import Concluding
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.sampling.stream import MOVING
@@ -70,7 +70,7 @@ class SampledTable(Concluding):
             if self.num_rows is None:
                 raise ValueError("Nothing was measured: say how many rows, with num_rows.")
             num_rows = max(self.num_rows, 0)
-        num_rows = check_count("num_rows", num_rows, least=0)
+        num_rows = check_integer("num_rows", num_rows, least=0)
         if where:
             rows = pd.DataFrame(index=range(num_rows))
             for name, value in where.items():

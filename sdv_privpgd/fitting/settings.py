@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
-import numpy as np
-
+from sdv_privpgd.base.arguments import check_flag, check_integer, check_names, check_share
 from sdv_privpgd.columns.keys import too_few
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.methods.method import Method
@@ -54,7 +53,7 @@ class People:
 
     def __post_init__(self) -> None:
         checked: Mapping[str, Any] = {
-            "max_rows": check_count("max_rows", self.max_rows),
+            "max_rows": check_integer("max_rows", self.max_rows),
             "weighed": check_flag("weighed", self.weighed),
             "previous": check_names("previous", self.previous),
             "context_columns": check_names("context_columns", self.context_columns),
@@ -155,7 +154,7 @@ class Settings:
             "adjacency": Adjacency.parse(self.adjacency),
             "people": check_people(self.people),
             "discovery_share": check_share("discovery_share", self.discovery_share),
-            "seed": check_count("seed", self.seed, least=0),
+            "seed": check_integer("seed", self.seed, least=0),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -234,39 +233,3 @@ def check_people(people: People | None) -> People:
             f"people must be a People, such as People('patient', max_rows=4), got {people!r}."
         )
     return People() if people is None else people
-
-
-def check_names(name: str, names: object) -> tuple[str, ...]:
-    """The names of columns as a tuple. Raises ``ValueError`` for anything else, and for doubles."""
-    found = (names,) if isinstance(names, str) else names
-    if not isinstance(found, list | tuple) or not all(isinstance(each, str) for each in found):
-        raise ValueError(f"{name} must name columns, got {names!r}.")
-    if len(set(found)) < len(found):
-        raise ValueError(f"{name} names a column twice: {list(found)!r}.")
-    return tuple(found)
-
-
-def check_flag(name: str, value: object) -> bool:
-    """The same truth as a bool. Raises ``ValueError`` for anything else."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}.")
-    return bool(value)
-
-
-def check_count(name: str, value: object, *, least: int = 1) -> int:
-    """The same whole number as an int. Raises ``ValueError`` unless it is at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
-    return int(value)
-
-
-def check_share(name: str, value: object) -> float:
-    """The same number as a float. Raises ``ValueError`` unless it lies in [0, 1)."""
-    if not _is_number(value) or not 0 <= value < 1:
-        raise ValueError(f"{name} must be a number of at least 0 and below 1, got {value!r}.")
-    return float(value)
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    kinds = int | float | np.integer | np.floating
-    return isinstance(value, kinds) and not isinstance(value, bool)

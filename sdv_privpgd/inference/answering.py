@@ -8,6 +8,7 @@ from typing import Any, Literal, overload
 
 import pandas as pd
 
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.answers import Answer, TableAnswer
 from sdv_privpgd.inference.model_answers import with_bootstrap
@@ -15,7 +16,6 @@ from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.inference.tables import noisy_tables
 from sdv_privpgd.pipeline import Release
-from sdv_privpgd.progress import Progress, silent
 
 
 class Answering(ABC):

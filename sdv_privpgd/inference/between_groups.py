@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.linalg import SuperLU, splu
 
-from sdv_privpgd.domain import Clique
+from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 
 _FIXED, _UNKNOWN = -2, -1

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.inference.answers import on_people
 from sdv_privpgd.inference.intervals import KINDS
 from sdv_privpgd.inference.refits import Refit, Refits, Rows, numbers_of
 from sdv_privpgd.inference.repeating import repeated
 from sdv_privpgd.inference.replicates import Bootstrap
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Model
 
 Statistic = Callable[[pd.DataFrame], Any]

@@ -5,13 +5,13 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.inference.answering import Answering
 from sdv_privpgd.inference.bootstrap import bootstrap
 from sdv_privpgd.inference.coefficients import Regression
 from sdv_privpgd.inference.imputation import imputations
 from sdv_privpgd.inference.regression import regression
 from sdv_privpgd.inference.replicates import Bootstrap
-from sdv_privpgd.progress import Progress
 
 
 class Concluding(Answering):

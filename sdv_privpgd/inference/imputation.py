@@ -9,11 +9,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.inference.intervals import Interval, deviations
 from sdv_privpgd.inference.refits import Refit, Refits, numbers_of
 from sdv_privpgd.inference.repeating import repeated
 from sdv_privpgd.inference.simulating import Population
-from sdv_privpgd.progress import Progress, silent
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from itertools import combinations
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged, fresh_tables, grouped_tables
 from sdv_privpgd.inference.between_groups import ROUNDING, BetweenGroups, Groups
 from sdv_privpgd.inference.rounding import own_variance

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.inference.answers import TABLES, Answer
 from sdv_privpgd.inference.intervals import Interval, deviations
 from sdv_privpgd.inference.questions import Questions
 from sdv_privpgd.inference.refits import Refit, Refits, Rows, numbers_of
 from sdv_privpgd.inference.repeating import repeated
 from sdv_privpgd.inference.replicates import MODEL_BASED, Replicates
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Model
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.domain import Clique
 from sdv_privpgd.columns.bins import BELOW_ONE
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import Clique
 from sdv_privpgd.estimate.noisy_tables import made_once
 from sdv_privpgd.inference.answers import MODEL, TABLES, Answer, TableAnswer, on_people
 from sdv_privpgd.inference.asking import Asked, asked_of

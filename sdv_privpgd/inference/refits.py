@@ -15,7 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.arguments import check_integer
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.inference.simulating import independent_rows, simulated_answers
 from sdv_privpgd.pipeline import Release
@@ -114,10 +115,4 @@ Evaluate = Callable[[Refit], Any]
 
 def numbers_of(num_repetitions: int) -> Sequence[int]:
     """The numbers of so many refits. Raises ``ValueError`` for fewer than 2."""
-    if isinstance(num_repetitions, bool) or not isinstance(num_repetitions, int | np.integer):
-        raise ValueError(f"num_repetitions must be an integer, got {num_repetitions!r}.")
-    if num_repetitions < 2:
-        raise ValueError(
-            f"num_repetitions must be at least 2, for a standard deviation, got {num_repetitions}."
-        )
-    return range(int(num_repetitions))
+    return range(check_integer("num_repetitions", num_repetitions, least=2))

@@ -9,8 +9,8 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.inference.refits import Refit, Refits
-from sdv_privpgd.progress import Progress, silent
 
 _WORTH_PROCESSES = 20.0
 """Seconds of work from which on other processes are started: each takes a few seconds to start."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.approximation import (
     affordable,
@@ -22,7 +23,6 @@ from sdv_privpgd.methods.workload import checked_workload
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Engine
 
 _SELECTING = Fraction(1, 10)

@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique
+from sdv_privpgd.base.domain import Clique
+from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.approximation import (
     affordable,
@@ -20,7 +21,6 @@ from sdv_privpgd.methods.workload import checked_workload, downward_closure
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery
-from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.synthesize.engine import Engine
 
 _MEASURING = Fraction(9, 10)

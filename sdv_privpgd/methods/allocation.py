@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique
+from sdv_privpgd.base.domain import Clique
 
 
 def most_helpful(

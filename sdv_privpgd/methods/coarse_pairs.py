@@ -12,20 +12,19 @@ from statistics import fmean
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Grouping, in_words
+from sdv_privpgd.base.domain import Clique, Grouping, in_words
+from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
 from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.effects import independent
-from sdv_privpgd.estimate.equal_groups import equal_groups
+from sdv_privpgd.estimate.groups import equal_groups, over_groups
 from sdv_privpgd.estimate.noisy_tables import estimate_total
-from sdv_privpgd.estimate.over_groups import over_groups
 from sdv_privpgd.methods.importance import Importance, clique_weights
 from sdv_privpgd.methods.triples import FINE_GROUPS, GROUPS
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.progress import Progress
 
 COARSE_SHARE = Fraction(3, 10)
 """The part of the pairs' mu^2 for tables over groups. On 100,000 simulated rows of 100 columns at

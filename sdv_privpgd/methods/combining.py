@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
 
 _VISITS = 20_000
 """Cliques that are looked at in one search; among more, the largest found by then is taken."""

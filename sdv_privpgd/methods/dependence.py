@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique
+from sdv_privpgd.base.domain import Clique
+from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, averaged
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import DependenceQuery
-from sdv_privpgd.progress import Progress
 
 
 def measure_dependences(

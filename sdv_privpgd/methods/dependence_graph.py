@@ -6,7 +6,7 @@ Public: it is computed from noisy answers.
 from collections.abc import Mapping
 from itertools import combinations
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.synthesize.junction_tree import JunctionTree
 
 _PENALTY = 1e-8

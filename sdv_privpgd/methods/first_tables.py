@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
 
 
 def first_tables(

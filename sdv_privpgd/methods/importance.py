@@ -6,7 +6,7 @@ from dataclasses import is_dataclass, replace
 from numbers import Real
 from typing import Any
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
 
 Importance = Mapping[str, float]
 """By attribute, how many times the budget of another pair a pair with it gets."""

@@ -6,18 +6,17 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
 from itertools import pairwise
-from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from sdv_privpgd.columns.parsing import check_num_bins
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive
+from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.methods.importance import checked_importance
 from sdv_privpgd.methods.workload import checked_workload
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Query
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import TABLES, Engine, Model
 
 if TYPE_CHECKING:
@@ -148,14 +147,12 @@ class EngineMethod(Method):
 
     def __post_init__(self) -> None:
         _require_engine(self.engine)
-        if self.num_bins is not None:
-            check_num_bins("num_bins", self.num_bins)
+        check_fields(self, check_integer, "num_bins")
         if hasattr(self, "importance"):
             importance = checked_importance(getattr(self, "importance"))  # noqa: B009 - not of all
             object.__setattr__(self, "importance", importance)
-        most = getattr(self, "max_megabytes", 1.0)
-        if isinstance(most, bool) or not isinstance(most, Real) or not float(most) > 0:
-            raise ValueError(f"max_megabytes must be a positive number, got {most!r}.")
+        if hasattr(self, "max_megabytes"):
+            check_fields(self, check_positive, "max_megabytes")
 
     @abstractmethod
     def run(

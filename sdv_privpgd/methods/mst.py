@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain, in_words
+from sdv_privpgd.base.domain import Clique, Domain, in_words
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.methods.approximation import whole_counts
 from sdv_privpgd.methods.fixed import Independent
@@ -14,7 +15,6 @@ from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery, ModelErrorQuery
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Engine
 
 

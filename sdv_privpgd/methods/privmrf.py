@@ -6,7 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, in_words
+from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive
+from sdv_privpgd.base.domain import Clique, in_words
+from sdv_privpgd.base.progress import Progress, one_step, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.approximation import count_rows, expected_noise, whole_counts
 from sdv_privpgd.methods.dependence import dependences, measure_dependences
@@ -22,7 +24,6 @@ from sdv_privpgd.methods.method import EngineMethod
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery, ModelErrorQuery
-from sdv_privpgd.progress import Progress, one_step, silent
 from sdv_privpgd.synthesize.engine import Engine, Model
 
 _GRAPH, _CHOICES = Fraction(1, 10), Fraction(1, 10)
@@ -101,13 +102,8 @@ class PrivMRF(EngineMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("max_megabytes", "usefulness"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}.")
-        for name in ("max_attributes", "candidates"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
+        check_fields(self, check_positive, "usefulness")
+        check_fields(self, check_integer, "max_attributes", "candidates")
 
     def run(
         self, curator: Curator, engine: Engine, *, progress: Progress = silent

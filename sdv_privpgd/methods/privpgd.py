@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain, in_words
+from sdv_privpgd.base.arguments import check_fields, check_integer, check_share
+from sdv_privpgd.base.domain import Clique, Domain, in_words
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import signal_variances
 from sdv_privpgd.estimate.noisy_tables import estimate_total
@@ -34,7 +36,6 @@ from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Engine
 
 if TYPE_CHECKING:
@@ -135,15 +136,11 @@ class PrivPGD(EngineMethod):
             raise ValueError(
                 f"first_share must be above 0 and at most 1, got {self.first_share!r}."
             )
-        if not 0 <= self.triples < 1:
-            raise ValueError(f"triples must be at least 0 and below 1, got {self.triples!r}.")
+        check_fields(self, check_share, "triples")
+        check_fields(self, check_integer, "most_pairs")
         wrong = [pair for pair in self.pairs if isinstance(pair, str) or len(set(pair)) != 2]
         if wrong:
             raise ValueError(f"pairs must be pairs of attributes, got {wrong[0]!r}.")
-        if not isinstance(self.most_pairs, int) or self.most_pairs < 1:
-            raise ValueError(
-                f"most_pairs must be an integer of at least 1, got {self.most_pairs!r}."
-            )
 
     def cliques(self, domain: Domain) -> Sequence[Clique]:
         pairs = domain.cliques(min(2, len(domain)))

@@ -7,7 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain, in_words
+from sdv_privpgd.base.arguments import check_fields, check_integer
+from sdv_privpgd.base.domain import Clique, Domain, in_words
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.methods.approximation import modelled_together
 from sdv_privpgd.methods.combining import combined
 from sdv_privpgd.methods.dependence import dependences, measure_dependences
@@ -19,7 +21,6 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Engine
 
 _DEPENDENCES, _ONE_WAY = Fraction(1, 10), Fraction(1, 10)
@@ -82,8 +83,7 @@ class PrivSyn(EngineMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.max_cells, int) or self.max_cells < 0:
-            raise ValueError(f"max_cells must be an integer of at least 0, got {self.max_cells!r}.")
+        check_fields(self, check_integer, "max_cells", least=0)
 
     def run(
         self, curator: Curator, engine: Engine, *, progress: Progress = silent

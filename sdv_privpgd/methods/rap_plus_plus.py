@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.arguments import check_fields, check_integer
+from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.methods.approximation import whole_counts
@@ -28,7 +30,6 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.half_spaces import Line
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CutMarginalQuery, ModelErrorQuery, answers_of_codes
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Engine, Model
 
 if TYPE_CHECKING:
@@ -126,13 +127,9 @@ class RAPPlusPlus(EngineMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        least = {"rounds": 1, "queries": 1, "directions": 0, "num_bins": 2, "seed": 0}
-        for name, smallest in least.items():
-            value = getattr(self, name)
-            if type(value) is not int or value < smallest:
-                raise ValueError(
-                    f"{name} must be an integer of at least {smallest}, got {value!r}."
-                )
+        check_fields(self, check_integer, "rounds", "queries")
+        check_fields(self, check_integer, "directions", "seed", least=0)
+        check_fields(self, check_integer, "num_bins", least=2)
 
     def for_table(self, columns: "Sequence[Column]", possible: Possible) -> "RAPPlusPlus":
         """Returns the method that knows where the codes of numbers lie: in the middle of bins.

@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.queries import CutMarginalQuery, MarginalQuery
 

@@ -12,16 +12,16 @@ from statistics import fmean
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.estimate.consistency import ConsistentTables, consistent_tables
 from sdv_privpgd.estimate.denoising import signal_variances
-from sdv_privpgd.estimate.equal_groups import equal_groups
+from sdv_privpgd.estimate.groups import equal_groups
 from sdv_privpgd.methods.importance import Importance, clique_weights, is_for_important
 from sdv_privpgd.privacy.accounting import stddev_for
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.progress import Progress
 
 GROUPS = 4
 """Groups of each attribute. On Adult and ACS Income four are better than six or eight, whose tables

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from itertools import combinations
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
 
 
 def checked_workload(domain: Domain, workload: Iterable[Clique] | None) -> tuple[Clique, ...]:

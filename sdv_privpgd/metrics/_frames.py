@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from sdmetrics.utils import get_alternate_keys, get_primary_key_from_metadata
 
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.dates import instants
 from sdv_privpgd.columns.scalars import real_numbers
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import Domain
 
 _NUMERIC = ("numerical", "datetime")
 _CATEGORICAL = ("categorical", "ordinal", "boolean")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.metrics.rows import centers, columns, differences, embedded
 
 _BLOCK = 1 << 13
@@ -39,7 +39,7 @@ def categorical_marginal_errors(
 
     Each cell of each 3-way table is a query. The paper's features are its categorical columns.
 
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
     >>> rng = np.random.default_rng(0)
     >>> real = rng.integers(0, domain.sizes, (500, 3))
@@ -78,7 +78,7 @@ def mixed_marginal_errors(
     distinct numerical features, a label and its value uniform, both τ uniform in [0, 1]. That is
     definition 3; the paper's script asks for x > τ. The maximum is that of the queries drawn.
 
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
     >>> rng = np.random.default_rng(0)
     >>> real = rng.integers(0, domain.sizes, (500, 3))
@@ -130,7 +130,7 @@ def linear_threshold_errors(
     value uniform. The paper draws 200,000; the work grows with the rows times the queries, and the
     mean over 2,000 has a standard error of some 4 % of itself. The maximum is that of those drawn.
 
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
     >>> rng = np.random.default_rng(0)
     >>> real = rng.integers(0, domain.sizes, (500, 3))

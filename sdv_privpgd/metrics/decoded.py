@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.metrics.pairs import l1_by_pair
 from sdv_privpgd.metrics.queries import IntervalQuery
 from sdv_privpgd.metrics.rows import Columns

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from sdv_privpgd._lazy import need
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.metrics.rows import Columns, centers, columns
 
 Task = Literal["classification", "regression"]
@@ -35,7 +35,7 @@ def downstream_error(
     defaults, on the codes of all other attributes (Donhauser et al. 2024, section 4.1, which names
     no library). Compare it with the error of the same model trained on real rows.
 
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ill"), (8, 2))
     >>> ages = np.arange(200) % 8
     >>> test = np.stack([ages, ages > 3], axis=1)
@@ -76,7 +76,7 @@ def ml_efficiency(
     random forest, histogram gradient boosting, perceptron and logistic regression, untuned. So do
     not compare its values with the paper's.
 
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ill"), (8, 2))
     >>> ages = np.arange(200) % 8
     >>> test = np.stack([ages, ages > 3], axis=1)
@@ -103,7 +103,7 @@ def f1_by_model(
     The two models of trees get codes. The other two get a column for each code of a nominal
     attribute, and the standardized position in [0, 1] of other attributes.
 
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ill"), (8, 2))
     >>> ages = np.arange(200) % 8
     >>> test = np.stack([ages, ages > 3], axis=1)

@@ -6,7 +6,7 @@ from contextlib import suppress
 import numpy as np
 import pandas as pd
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.metrics.conditional import (
     Errors,
     categorical_marginal_errors,
@@ -56,7 +56,7 @@ def scores(
         seed: The seed of queries, slices and models.
         models: Whether models are trained, which takes most of the time.
 
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
     >>> rng = np.random.default_rng(0)
     >>> real = rng.integers(0, domain.sizes, (500, 3))

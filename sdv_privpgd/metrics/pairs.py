@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.metrics.rows import centers, columns, differences, embedded, ratio
 
 
@@ -20,7 +20,7 @@ def mean_l1(domain: Domain, real: np.ndarray, synthetic: np.ndarray) -> float:
     The paper prints it as "total variation". Its text has no formula, and its code sums absolute
     differences without the usual factor of one half.
 
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ill"), (3, 2))
     >>> real = np.array([[0, 0], [1, 0], [2, 1], [2, 1]])
     >>> synthetic = np.array([[0, 0], [1, 1], [2, 1], [2, 0]])
@@ -33,7 +33,7 @@ def mean_l1(domain: Domain, real: np.ndarray, synthetic: np.ndarray) -> float:
 def l1_by_pair(domain: Domain, real: np.ndarray, synthetic: np.ndarray) -> dict[Clique, float]:
     """The L1 distance of each pair's tables of shares: 0 to 2. Not private.
 
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ill"), (3, 2))
     >>> real = np.array([[0, 0], [1, 0], [2, 1], [2, 1]])
     >>> synthetic = np.array([[0, 0], [1, 1], [2, 1], [2, 0]])
@@ -61,7 +61,7 @@ def mean_sw1(
     ACS Income the standard deviation between seeds is 0.01 to 0.03 % of the value, instead of 2 to
     7 %.
 
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ill"), (3, 2))
     >>> real = np.array([[0, 0], [1, 0], [2, 1], [2, 1]])
     >>> synthetic = np.array([[0, 0], [1, 1], [2, 1], [2, 0]])
@@ -82,7 +82,7 @@ def sw1_by_pair(
 ) -> dict[Clique, float]:
     """The sliced W1 distance of each pair's embedded tables, exact on each slice. Not private.
 
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ill"), (3, 2))
     >>> real = np.array([[0, 0], [1, 0], [2, 1], [2, 1]])
     >>> synthetic = np.array([[0, 0], [1, 1], [2, 1], [2, 0]])
@@ -113,7 +113,7 @@ def covariance_error(
     synthetic rows' (``relative_to="synthetic"``). Covariances are divided by the number of rows.
     If the norm is 0, any error is infinite.
 
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ill"), (3, 2))
     >>> real = np.array([[0, 0], [1, 0], [2, 1], [2, 1]])
     >>> synthetic = np.array([[0, 0], [1, 1], [2, 1], [2, 0]])

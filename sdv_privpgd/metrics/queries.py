@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.metrics.rows import Columns, centers, columns, ratio
 
 _SPARSITY = 3
@@ -97,7 +97,7 @@ def counting_query_error(
     Σ |q(synthetic) − q(real)| / Σ q(real), equation (9) of the paper; infinite if only its
     denominator is 0.
 
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
     >>> rng = np.random.default_rng(0)
     >>> real = rng.integers(0, domain.sizes, (500, 3))
@@ -121,7 +121,7 @@ def counting_errors(
 ) -> dict[str, float]:
     """Each counting query's error over the mean answer; they average to the error. Not private.
 
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
     >>> rng = np.random.default_rng(0)
     >>> real = rng.integers(0, domain.sizes, (500, 3))
@@ -147,7 +147,7 @@ def threshold_query_error(
     Σ |q(synthetic) − q(real)| / Σ q(real), equation (9) of the paper; infinite if only its
     denominator is 0.
 
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
     >>> rng = np.random.default_rng(0)
     >>> real = rng.integers(0, domain.sizes, (500, 3))
@@ -171,7 +171,7 @@ def threshold_errors(
 ) -> dict[str, float]:
     """Each threshold query's error over the mean answer; they average to the error. Not private.
 
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> domain = Domain(("age", "ward", "ill"), (8, 3, 2))
     >>> rng = np.random.default_rng(0)
     >>> real = rng.integers(0, domain.sizes, (500, 3))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
 
 Columns = Mapping[str, np.ndarray]
 """One array for each attribute, all of the same length."""

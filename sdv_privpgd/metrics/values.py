@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.scalars import quiet
-from sdv_privpgd.domain import Domain
 from sdv_privpgd.metrics.reading import (
     EMPTY,
     READ,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.inference.concluding import Concluding
 from sdv_privpgd.inference.refits import Refits
@@ -10,7 +11,6 @@ from sdv_privpgd.inference.repeating import STAGE
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.plugin.bar import Bar
 from sdv_privpgd.plugin.state import FittedState
-from sdv_privpgd.progress import Progress, silent
 
 
 class AnsweredQuestions(FittedState, Concluding):

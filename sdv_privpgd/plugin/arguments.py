@@ -12,7 +12,8 @@ from sdv.errors import SynthesizerInputError
 from sdv.metadata import Metadata
 from sdv.single_table.base import SYNTHESIZER_LOGGER
 
-from sdv_privpgd.fitting.settings import People, check_count
+from sdv_privpgd.base.arguments import check_integer
+from sdv_privpgd.fitting.settings import People
 from sdv_privpgd.sampling.conditions import ANYTHING, is_wanted
 
 _SDV_S_TRIES = 100
@@ -144,7 +145,7 @@ def refuse_retries(max_tries_per_batch: Any) -> None:
 
 def batches(num_rows: int, batch_size: Any) -> list[int]:
     """How many rows are made at a time. Raises ``ValueError`` for a size that is none."""
-    most = max(num_rows, 1) if batch_size is None else check_count("batch_size", batch_size)
+    most = max(num_rows, 1) if batch_size is None else check_integer("batch_size", batch_size)
     return [min(most, num_rows - start) for start in range(0, num_rows, most)] or [0]
 
 

@@ -16,6 +16,7 @@ from sdv_privpgd.audit.leaves import Leaf, leaves
 from sdv_privpgd.audit.observing import Steps, listening
 from sdv_privpgd.audit.subjects import ROWS, Outcome, Through, finished, of_answers, of_rows
 from sdv_privpgd.audit.tables import MadeUp
+from sdv_privpgd.base.progress import Progress
 from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
@@ -23,7 +24,6 @@ from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.methods.names import method_of
 from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.privacy.boundary import PrivateTable
-from sdv_privpgd.progress import Progress
 from sdv_privpgd.report.page import Report
 
 if TYPE_CHECKING:

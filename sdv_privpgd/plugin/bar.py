@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 
-from sdv_privpgd.progress import Item
+from sdv_privpgd.base.progress import Item
 
 _TOLD = {
     "compile": "compiling, once, about 20 seconds",

@@ -17,15 +17,16 @@ import pandas as pd
 from sdv.errors import SynthesizerInputError, VersionError
 from sdv.metadata import Metadata
 
+from sdv_privpgd.base.arguments import check_flag, check_integer
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.columns.vocabulary import modelled
 from sdv_privpgd.constraints.limits import Constraints
-from sdv_privpgd.domain import Domain
 from sdv_privpgd.drafting.template import named_by_text
 from sdv_privpgd.fitting.account import Account
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import FittedTable
-from sdv_privpgd.fitting.settings import People, Settings, check_count, check_flag, check_people
+from sdv_privpgd.fitting.settings import People, Settings, check_people
 from sdv_privpgd.methods.importance import Target, importance_of, weighed
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.methods.names import method_of
@@ -150,7 +151,7 @@ class PrivateSynthesizer(
                 "enforce_min_max_values=False has no meaning here: values never leave the range "
                 "that is declared or found. Declare a wider one with public_domain."
             )
-        self.seed = check_count("seed", self.seed, least=0)
+        self.seed = check_integer("seed", self.seed, least=0)
         self.public_domain = named_by_text(self.public_domain)
         settings = self._settings()
         for name in ("epsilon", "delta", "people", "discovery_share"):

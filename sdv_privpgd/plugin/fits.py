@@ -17,9 +17,10 @@ from sdv.errors import (
     SynthesizerInputError,
 )
 
+from sdv_privpgd.base.damage import seal
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.columns.keys import on_patterns
-from sdv_privpgd.damage import seal
 from sdv_privpgd.fitting.checks import check, check_match
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import FittedTable
@@ -35,7 +36,6 @@ from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.sources.opening import UnknownKindError

@@ -14,8 +14,8 @@ import pandas as pd
 from sdv.single_table.utils import validate_folder_path_with_table_names
 from tqdm.auto import tqdm
 
+from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.columns.dtypes import is_whole
-from sdv_privpgd.fitting.settings import check_count
 from sdv_privpgd.fitting.unfinished import note_on
 from sdv_privpgd.plugin import generators
 from sdv_privpgd.plugin.arguments import (
@@ -74,7 +74,7 @@ class SampledRows(FittedState):
             self._validate_table_name(main_table_name)
         self._validate_fit_before_sample()
         self._check_input_metadata_updated()
-        num_rows = check_count("num_rows, the number of rows to sample,", num_rows, least=0)
+        num_rows = check_integer("num_rows, the number of rows to sample,", num_rows, least=0)
         refuse_retries(max_tries_per_batch)
         sizes = batches(num_rows, batch_size)
         parts = []

@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.dates import is_aware
 from sdv_privpgd.columns.dtypes import chosen, is_of_days, key_dtype, on_unread
 from sdv_privpgd.columns.encoding import encode_table
@@ -21,7 +23,6 @@ from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Ordered
 from sdv_privpgd.columns.vocabulary import MODELLED
-from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset, Records
 from sdv_privpgd.privacy.ledger import Books
@@ -32,7 +33,6 @@ from sdv_privpgd.privacy.streams import ClusterRecords, MarginRecords, StoredRec
 from sdv_privpgd.privacy.units import units_of, weights_of
 from sdv_privpgd.privacy.value_counts import ValueCounts
 from sdv_privpgd.privacy.weighing import ColumnsByNumber, Encoding, WeighedRecords, records_of
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.opening import of_people, of_visits, open_source
 from sdv_privpgd.sources.source import (

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.domain import Clique, Domain, Grouping
 
 Tables = list[np.ndarray]
 """Int64 sums over records."""

@@ -8,8 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
+from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.values import Value
-from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.accounting import (
     delta_of_one,
     delta_of_rows,
@@ -38,7 +39,6 @@ from sdv_privpgd.privacy.selection import exponential_choice
 from sdv_privpgd.privacy.splitting import COST, decay_of, halved
 from sdv_privpgd.privacy.thresholding import threshold_for, thresholded_delta
 from sdv_privpgd.privacy.value_counts import ValueCounts
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.sources.withheld import sealed
 
 _BLOCK, _CELLS, _MOST = 32, 1 << 15, 1 << 10

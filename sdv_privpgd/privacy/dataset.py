@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain, Grouping, code_type
+from sdv_privpgd.base.domain import Clique, Domain, Grouping, code_type
 from sdv_privpgd.privacy.counting import CliqueCounts, LookupSum, RecordNumber, Tables
 from sdv_privpgd.sources.source import Tally
 

@@ -13,7 +13,8 @@ from functools import cache
 import numpy as np
 from scipy.special import ndtri  # pyright: ignore[reportMissingTypeStubs]
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.counting import FeatureSums
 from sdv_privpgd.privacy.dataset import Records
 from sdv_privpgd.privacy.queries import Adjacency
@@ -58,12 +59,9 @@ class EmbeddingQuery:
         names = [self.label, *(name for name, _ in self.coordinates)]
         if len(set(names)) < len(names):
             raise ValueError(f"Each attribute must be named once, got {names!r}.")
-        if not 0 < self.bandwidth < math.inf:
-            raise ValueError(f"bandwidth must be a positive number, got {self.bandwidth!r}.")
-        for name, least in (("num_features", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if type(value) is not int or value < least:
-                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+        check_fields(self, check_positive, "bandwidth")
+        check_fields(self, check_integer, "num_features")
+        check_fields(self, check_integer, "seed", least=0)
 
     def describe(self) -> str:
         by = "" if self.label is None else f" by {self.label}"

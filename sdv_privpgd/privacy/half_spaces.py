@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sdv_privpgd.domain import Domain, FieldsAlone
+from sdv_privpgd.base.domain import Domain, FieldsAlone
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.privacy.counting import CutCounts
 from sdv_privpgd.privacy.dataset import Dataset, Records
 from sdv_privpgd.privacy.half_spaces import Cut

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from sdv_privpgd.domain import Domain, code_type
+from sdv_privpgd.base.domain import Domain, code_type
 from sdv_privpgd.privacy.counting import CliqueCounts, RecordNumber, Tables
 from sdv_privpgd.privacy.dataset import BLOCK, Records
 from sdv_privpgd.privacy.weighing import Encoding

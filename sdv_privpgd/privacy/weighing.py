@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.counting import CliqueCounts, CutCounts, RecordNumber, Tables
 from sdv_privpgd.privacy.dataset import Dataset, Records
 from sdv_privpgd.privacy.units import units_of, weights_of

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from sdv_privpgd.base.domain import in_words
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import in_words
 from sdv_privpgd.privacy.composition import epsilon_in_all
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.releases.holders import Holder
 from sdv_privpgd.releases.measured import Measured
 from sdv_privpgd.releases.modelling import ModelledTables, modelled

@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from sdv_privpgd.base.domain import Domain, FieldsAlone
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
-from sdv_privpgd.domain import Domain, FieldsAlone
 from sdv_privpgd.drafting.files import plain_domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.fitting.asking import require_sdtypes

@@ -9,6 +9,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any
 
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.schema import PublicDomainError
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.description import Description
@@ -25,7 +26,6 @@ from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.releases.measured import Measured, described, plain_words
 from sdv_privpgd.releases.unchosen import Unchosen
 from sdv_privpgd.report.advice import OPENING

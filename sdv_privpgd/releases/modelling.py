@@ -4,19 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sdv_privpgd import pipeline
+from sdv_privpgd.base.arguments import check_integer
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.evidence import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.fitting.making import SamplerMaker
 from sdv_privpgd.fitting.sampled import SampledTable
-from sdv_privpgd.fitting.settings import check_count
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.methods.method import engine_of, require_model
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.report.assumed import About
 from sdv_privpgd.synthesize.engine import Engine
 
@@ -83,7 +83,7 @@ def modelled(
         progress: Told of the steps.
         said: The same answers with the noise that intervals are made of, if it is another.
     """
-    seed = check_count("seed", seed, least=0)
+    seed = check_integer("seed", seed, least=0)
     own, schema = engine_of(engine, seed=seed), description.attributes
     if own.statistics(schema.domain()):
         raise ValueError(

@@ -7,8 +7,9 @@ from importlib.metadata import version
 from textwrap import fill
 from typing import Any
 
+from sdv_privpgd.base.domain import Clique
+from sdv_privpgd.base.words import listed
 from sdv_privpgd.columns.wording import words_of
-from sdv_privpgd.domain import Clique
 from sdv_privpgd.fitting.fit import Fitted
 from sdv_privpgd.privacy.composition import epsilon_in_all
 from sdv_privpgd.privacy.queries import Adjacency
@@ -34,7 +35,6 @@ from sdv_privpgd.report.page import (
 )
 from sdv_privpgd.report.privacy import WIDTH, events, ledger_table, privacy_report, worth_a_look
 from sdv_privpgd.report.release import model_sections, visits_sections
-from sdv_privpgd.words import listed
 
 _NEIGHBORS = {
     Adjacency.REPLACE_ONE: "replaced by any other values; each holder's number of rows is public",

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, grouped_tables, noisy_tables
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.privacy.measurement import Measurement

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.base.words import listed
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Adjacency, CountQuery
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.releases.measured import described, plain_words
 from sdv_privpgd.releases.modelling import ModelledTables, modelled
 from sdv_privpgd.releases.pages import (
@@ -31,7 +32,6 @@ from sdv_privpgd.releases.tidy_tables import (
 )
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.synthesize.engine import Engine
-from sdv_privpgd.words import listed
 
 _NO_LEDGER = PrivacyLedger(
     adjacency=Adjacency.REPLACE_ONE, epsilon=0.0, delta=1e-5, budget=Fraction(0)

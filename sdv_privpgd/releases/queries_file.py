@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.privacy.queries import (
     CountQuery,
     DependenceQuery,

@@ -31,10 +31,10 @@ from typing import Any
 
 import numpy as np
 
+from sdv_privpgd.base.damage import undamaged
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.visits import Visits
-from sdv_privpgd.damage import undamaged
-from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.ledger_file import read_ledger
 from sdv_privpgd.privacy.measurement import Measurement

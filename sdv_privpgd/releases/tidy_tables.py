@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.domain import Clique, Grouping
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import Clique, Grouping
 from sdv_privpgd.inference.tables import MEASURED
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery, Query

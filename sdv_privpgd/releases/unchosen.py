@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.pgm import PrivatePGM
 

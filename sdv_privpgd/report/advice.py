@@ -10,13 +10,14 @@ from collections.abc import Iterator, Set
 
 import numpy as np
 
+from sdv_privpgd.base.words import share
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.labels import code_labels
 from sdv_privpgd.columns.wording import words_of
-from sdv_privpgd.discovery.unseen import SPREAD, rows_unseen
+from sdv_privpgd.discovery.plan import SPREAD, rows_unseen
 from sdv_privpgd.report.column_advice import (
     far_away,
     has_values_alone,
@@ -26,7 +27,6 @@ from sdv_privpgd.report.column_advice import (
 )
 from sdv_privpgd.report.known_facts import SURE, Facts
 from sdv_privpgd.report.noise_advice import on_noise
-from sdv_privpgd.words import share
 
 OPENING = "Worth a look before the rows are used:"
 """The first words of the warning at the end of a fit, and of such sentences in a report."""

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
+from sdv_privpgd.base.words import listed, number
 from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.visits import Visits
 from sdv_privpgd.columns.wording import words_of
@@ -13,7 +14,6 @@ from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.queries import Adjacency
 from sdv_privpgd.report.page import Details, Facts, Items, Part, Section, Text, long_table
 from sdv_privpgd.synthesize.engine import Engine
-from sdv_privpgd.words import listed, number
 
 CONFIDENT = 1.96
 """The truth lies within so many standard deviations of an answer in 95 of 100 cases."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.words import listed, number, share
 from sdv_privpgd.columns.bins import Categories
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.facts import ColumnFacts
@@ -21,7 +22,6 @@ from sdv_privpgd.columns.wording import words_of
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.inference.values import HEAVIEST, CodeValues, code_values
 from sdv_privpgd.report.known_facts import SURE, Facts
-from sdv_privpgd.words import listed, number, share
 
 _CLEARLY, _SOME_UNREAD = 4.0, 0.01
 """So many standard deviations of the noise, and this share of the rows, are worth a word."""

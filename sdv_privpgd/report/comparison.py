@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.words import dates, listed, number, share, short_number
 from sdv_privpgd.columns.labels import Names
-from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.metrics.outside import Outside
 from sdv_privpgd.metrics.reading import Described
 from sdv_privpgd.metrics.usefulness import usefulness
@@ -32,7 +33,6 @@ from sdv_privpgd.report.page import (
     long_grid,
     long_table,
 )
-from sdv_privpgd.words import dates, listed, number, share, short_number
 
 if TYPE_CHECKING:
     import pandas as pd

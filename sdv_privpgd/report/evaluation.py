@@ -14,10 +14,11 @@ from typing import Any
 import pandas as pd
 
 from sdv_privpgd._lazy import need
+from sdv_privpgd.base.domain import Clique
+from sdv_privpgd.base.words import share
 from sdv_privpgd.columns.facts import without_domain
 from sdv_privpgd.columns.parsing import read_table
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import Clique
 from sdv_privpgd.metrics import l1_by_pair, scores
 from sdv_privpgd.metrics.outside import outside
 from sdv_privpgd.metrics.reading import Described
@@ -30,7 +31,6 @@ from sdv_privpgd.report.comparison import (
     useful_scores,
 )
 from sdv_privpgd.report.page import Report, checked_ending
-from sdv_privpgd.words import share
 
 _WORST = 12
 """Columns and pairs that the text names."""

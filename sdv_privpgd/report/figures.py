@@ -14,9 +14,9 @@ from xml.etree import ElementTree
 import numpy as np
 
 from sdv_privpgd._lazy import need
+from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.words import share
 from sdv_privpgd.columns.labels import Names
-from sdv_privpgd.domain import Clique, Domain
-from sdv_privpgd.words import share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.words import in_rows, share
 from sdv_privpgd.columns.labels import Names, code_names
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     Total,
@@ -22,7 +23,6 @@ from sdv_privpgd.pipeline import Release
 from sdv_privpgd.report.assumed import CONFIDENT
 from sdv_privpgd.report.figures import Bars, Heat, pair_heat
 from sdv_privpgd.report.page import Figure, Grid, Part, Section, Table, Text, long_grid, long_table
-from sdv_privpgd.words import in_rows, share
 
 _MOST_PAIRS = 6
 """Number of pairs that are drawn cell by cell."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.facts import ColumnFacts
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import Clique, Domain
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     Total,

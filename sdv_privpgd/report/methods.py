@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from importlib.metadata import version
 
+from sdv_privpgd.base.words import in_rows
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.pipeline import Release
@@ -11,7 +12,6 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
 from sdv_privpgd.report.assumed import CONFIDENT, About
 from sdv_privpgd.report.page import Items, Section, Text
-from sdv_privpgd.words import in_rows
 
 _GAUSSIAN = (
     "Dong, J., Roth, A. & Su, W. J. (2022). Gaussian differential privacy. Journal of the Royal "

@@ -10,12 +10,12 @@ from statistics import fmean, median
 
 import numpy as np
 
+from sdv_privpgd.base.words import in_rows, listed, share
 from sdv_privpgd.columns.facts import DateFacts, NumberFacts
-from sdv_privpgd.discovery.unseen import rows_unseen
+from sdv_privpgd.discovery.plan import rows_unseen
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery
 from sdv_privpgd.report.column_advice import on_wide_cells
 from sdv_privpgd.report.known_facts import SURE, Facts
-from sdv_privpgd.words import in_rows, listed, share
 
 _LOUD, _FINE = 0.1, 0.05
 """Shares of rows that the noise moves in a column's counts: a share that is too large, and a small

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique
+from sdv_privpgd.base.domain import Clique
+from sdv_privpgd.base.words import in_rows, listed
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.report.figures import Curves
 from sdv_privpgd.report.page import (
@@ -24,7 +25,6 @@ from sdv_privpgd.report.page import (
     long_table,
 )
 from sdv_privpgd.report.privacy import WIDTH, events, ledger_table
-from sdv_privpgd.words import in_rows, listed
 
 _FEWER_THAN_NOISE = 1 / math.sqrt(2 * math.pi)
 """The displaced part of the rows where a pair's cells hold, on average, as many rows as their

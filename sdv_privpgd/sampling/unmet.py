@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.words import in_rows
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories
 from sdv_privpgd.columns.column import Column
 from sdv_privpgd.columns.encoders import encoder_for
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.sampling.between import Between, span
 from sdv_privpgd.sampling.conditions import Wanted, is_range
-from sdv_privpgd.words import in_rows
 
 _SHOWN = 8
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_privpgd.base.words import listed
 from sdv_privpgd.sources.source import SourceError
 from sdv_privpgd.sources.texts import Signs, declared_values, is_number
-from sdv_privpgd.words import listed
 
 Facts = Mapping[str, Mapping]
 """The public facts on each column, in SDV's words, from the metadata and the domain."""

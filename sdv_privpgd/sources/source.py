@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from sdv_privpgd.progress import Progress, Shares, silent
+from sdv_privpgd.base.progress import Progress, Shares, silent
 
 Columns: TypeAlias = Mapping[str, Any]
 """Private columns of the same rows, by name: Series of pandas."""

@@ -7,12 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive, check_share
+from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.synthesize.engine import TABLES, Engine, Model
-from sdv_privpgd.synthesize.goals import require_integer, too_many_components
+from sdv_privpgd.synthesize.goals import too_many_components
 from sdv_privpgd.synthesize.half_space_loss import HalfSpaceLoss
 from sdv_privpgd.synthesize.mixed_rows import MixedRows
 from sdv_privpgd.synthesize.ranks import Ranks, ranks_of
@@ -101,13 +102,9 @@ class AnnealedProjection(Engine):
     takes_groups = False
 
     def __post_init__(self) -> None:
-        for name in ("num_components", "steps", "slopes"):
-            require_integer(name, getattr(self, name), 1)
-        for name in ("learning_rate", "first_slope"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}.")
-        if not 0 <= self.tolerance < 1:
-            raise ValueError(f"tolerance must lie in [0, 1), got {self.tolerance!r}.")
+        check_fields(self, check_integer, "num_components", "steps", "slopes")
+        check_fields(self, check_positive, "learning_rate", "first_slope")
+        check_fields(self, check_share, "tolerance")
 
     def refusal(self, domain: Domain, cliques: Sequence[Clique]) -> str | None:
         """Why the rows cannot be held, ``None`` where they can. Any cliques can be fitted."""

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Query
-from sdv_privpgd.progress import Progress, silent
 
 TABLES = "tables"
 """The kind of answers that most engines fit: noisy tables of counts."""

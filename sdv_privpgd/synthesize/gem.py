@@ -7,11 +7,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.arguments import check_fields, check_integer
+from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.synthesize.engine import Model
-from sdv_privpgd.synthesize.goals import Goals, require_integer
+from sdv_privpgd.synthesize.goals import Goals
 from sdv_privpgd.synthesize.mixture import Mixture
 from sdv_privpgd.synthesize.relaxed import RelaxedLoss, descend, device_of, softmaxes
 from sdv_privpgd.synthesize.table_engine import MixtureEngine
@@ -52,7 +53,7 @@ class GenerativeNetwork(MixtureEngine):
         enable_gpu: Whether to use CUDA where there is a device.
 
     >>> import numpy as np
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> from sdv_privpgd.privacy.measurement import Measurement
     >>> from sdv_privpgd.privacy.queries import MarginalQuery
     >>> noisy = Measurement(
@@ -80,9 +81,9 @@ class GenerativeNetwork(MixtureEngine):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_integer("latent", self.latent, 1)
+        check_fields(self, check_integer, "latent")
         for width in self.widths:
-            require_integer("widths", width, 1)
+            check_integer("widths", width)
 
     def fit(
         self,

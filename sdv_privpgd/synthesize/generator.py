@@ -10,12 +10,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive
+from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total, margin_estimates, noisy_tables
 from sdv_privpgd.estimate.support import supported_one_way
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.generator_loss import EmbeddingLoss, TableLoss
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
@@ -92,13 +93,8 @@ class GeneratorNetwork(Engine):
     takes_groups = False
 
     def __post_init__(self) -> None:
-        for name in ("steps", "num_inputs", "num_features", "num_particles"):
-            value = getattr(self, name)
-            is_whole = isinstance(value, int) and not isinstance(value, bool)
-            if not (is_whole and value >= 1) and not (name == "num_particles" and value is None):
-                raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
-        if not 0 < self.learning_rate < math.inf:
-            raise ValueError(f"learning_rate must be positive, got {self.learning_rate!r}.")
+        check_fields(self, check_integer, "steps", "num_inputs", "num_features", "num_particles")
+        check_fields(self, check_positive, "learning_rate")
 
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
         """The size of the tables and the network in MiB of float64. Any tables may overlap."""

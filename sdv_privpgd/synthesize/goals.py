@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain, Grouping
+from sdv_privpgd.base.domain import Clique, Domain, Grouping
 from sdv_privpgd.estimate.noisy_tables import (
     NoisyTable,
     estimate_total,
@@ -108,9 +108,3 @@ def too_many_components(domain: Domain, components: int) -> str | None:
         f"above {_LARGEST:g}. Ask for fewer components, or for fewer codes of the columns with "
         "most of them."
     )
-
-
-def require_integer(name: str, value: int, least: int) -> None:
-    """Raises ``ValueError`` unless a setting is an integer of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.arguments import check_fields, check_integer
+from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.possible_tables import possible_tables
 from sdv_privpgd.estimate.structural_zeros import Possible, emptied
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 
@@ -73,10 +74,8 @@ class GUM(Engine):
     takes_groups = False
 
     def __post_init__(self) -> None:
-        if self.num_rows is not None and (not isinstance(self.num_rows, int) or self.num_rows < 1):
-            raise ValueError(f"num_rows must be an integer of at least 1, got {self.num_rows!r}.")
-        if not isinstance(self.sweeps, int) or self.sweeps < 0:
-            raise ValueError(f"sweeps must be an integer of at least 0, got {self.sweeps!r}.")
+        check_fields(self, check_integer, "num_rows")
+        check_fields(self, check_integer, "sweeps", least=0)
 
     def fit(
         self,

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.privacy.half_spaces import Cut
 from sdv_privpgd.synthesize.ranks import Ranks
 from sdv_privpgd.synthesize.wanted import Wanted

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import combinations
 from math import prod
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.synthesize.junction_tree import JunctionTree
 
 

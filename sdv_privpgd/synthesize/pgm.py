@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive, check_share
+from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, estimate_total, noisy_tables
 from sdv_privpgd.estimate.structural_zeros import Possible, possible_cells
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.graphical import GraphicalModel
 from sdv_privpgd.synthesize.junction_tree import JunctionTree
@@ -58,7 +59,7 @@ class PrivatePGM(Engine):
             estimation takes several times as much.
 
     >>> import numpy as np
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> from sdv_privpgd.privacy.measurement import Measurement
     >>> from sdv_privpgd.privacy.queries import MarginalQuery
     >>> noisy = Measurement(
@@ -85,12 +86,9 @@ class PrivatePGM(Engine):
     takes_groups = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.steps, int) or self.steps < 1:
-            raise ValueError(f"steps must be an integer of at least 1, got {self.steps!r}.")
-        if not 0 <= self.tolerance < 1:
-            raise ValueError(f"tolerance must lie in [0, 1), got {self.tolerance!r}.")
-        if not self.largest_megabytes > 0:
-            raise ValueError(f"largest_megabytes must be positive, got {self.largest_megabytes!r}.")
+        check_fields(self, check_integer, "steps")
+        check_fields(self, check_share, "tolerance")
+        check_fields(self, check_positive, "largest_megabytes")
 
     def megabytes(self, domain: Domain, cliques: Sequence[Clique]) -> float:
         """The size of the junction tree of these cliques, in MiB of float64."""

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.arguments import check_fields, check_integer, check_share
+from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.synthesize.engine import Engine, Model
 from sdv_privpgd.synthesize.generations import PackedGoals, evolve
 from sdv_privpgd.synthesize.goals import (
     Goals,
-    require_integer,
 )
 from sdv_privpgd.synthesize.particles.particles import Particles
 from sdv_privpgd.synthesize.recounting import Asked, evolve_by_recounts
@@ -52,7 +52,7 @@ class PrivateGSD(Engine):
         seed: The seed of all random choices here. No private noise depends on it.
 
     >>> import numpy as np
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> from sdv_privpgd.privacy.measurement import Measurement
     >>> from sdv_privpgd.privacy.queries import MarginalQuery
     >>> noisy = Measurement(
@@ -83,12 +83,9 @@ class PrivateGSD(Engine):
     quick = {"num_rows": 50, "generations": 50}  # noqa: RUF012
 
     def __post_init__(self) -> None:
-        for name in ("num_rows", "generations", "mutations", "elite"):
-            require_integer(name, getattr(self, name), 1)
-        for name in ("crossovers", "recounts"):
-            require_integer(name, getattr(self, name), 0)
-        if not 0 <= self.tolerance < 1:
-            raise ValueError(f"tolerance must lie in [0, 1), got {self.tolerance!r}.")
+        check_fields(self, check_integer, "num_rows", "generations", "mutations", "elite")
+        check_fields(self, check_integer, "crossovers", "recounts", least=0)
+        check_fields(self, check_share, "tolerance")
 
     def fit(
         self,

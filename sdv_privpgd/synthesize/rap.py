@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import torch
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.goals import Goals
 from sdv_privpgd.synthesize.mixture import Mixture
@@ -43,7 +43,7 @@ class RelaxedProjection(MixtureEngine):
         enable_gpu: Whether to use CUDA where there is a device.
 
     >>> import numpy as np
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> from sdv_privpgd.privacy.measurement import Measurement
     >>> from sdv_privpgd.privacy.queries import MarginalQuery
     >>> noisy = Measurement(

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.progress import Shares
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.progress import Shares
 from sdv_privpgd.synthesize.generations import PackedGoals, change, replace
 
 

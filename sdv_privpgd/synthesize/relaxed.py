@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.domain import Domain
-from sdv_privpgd.progress import Shares
+from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.progress import Shares
 from sdv_privpgd.synthesize.goals import Goals
 
 _STEPS_AT_ONCE = 25

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive, check_share
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.synthesize.engine import Engine
-from sdv_privpgd.synthesize.goals import require_integer, too_many_components
+from sdv_privpgd.synthesize.goals import too_many_components
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,12 +35,9 @@ class MixtureEngine(Engine):
     enable_gpu: bool = False
 
     def __post_init__(self) -> None:
-        require_integer("num_components", self.num_components, 1)
-        require_integer("steps", self.steps, 1)
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate must be positive, got {self.learning_rate!r}.")
-        if not 0 <= self.tolerance < 1:
-            raise ValueError(f"tolerance must lie in [0, 1), got {self.tolerance!r}.")
+        check_fields(self, check_integer, "num_components", "steps")
+        check_fields(self, check_positive, "learning_rate")
+        check_fields(self, check_share, "tolerance")
 
     def refusal(self, domain: Domain, cliques: Sequence[Clique]) -> str | None:
         """Why the mixture cannot be held, ``None`` where it can. Any cliques can be fitted."""

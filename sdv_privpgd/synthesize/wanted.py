@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.estimate.noisy_tables import noisy_tables
 from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.measurement import Measurement

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy.accounting import range_epsilon_of
 from sdv_privpgd.privacy.curator import Curator

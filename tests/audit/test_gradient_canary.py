@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from sdv_privpgd.audit.bounds import Attack
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.dp_sgd import DPCTGAN, DPDiffusion, TrainingQuery, networks, training
 from sdv_privpgd.methods.dp_sgd.networks import Adversarial, Codes, Diffusion
 from sdv_privpgd.methods.dp_sgd.training import Optimizer, Samples, Trainer

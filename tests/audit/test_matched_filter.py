@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy import curator as curator_module
 from sdv_privpgd.privacy import embedding
 from sdv_privpgd.privacy.accounting import epsilon_of, stddev_for

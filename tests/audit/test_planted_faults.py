@@ -14,7 +14,7 @@ from no_processes import NoProcesses
 
 from sdv_privpgd import Boolean, Categorical, Numerical, People
 from sdv_privpgd.audit import audit_fit, door
-from sdv_privpgd.domain import Grouping
+from sdv_privpgd.base.domain import Grouping
 from sdv_privpgd.fitting import door as fitting_door
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.methods import (

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.pipeline import ask
 from sdv_privpgd.privacy import curator as curator_module

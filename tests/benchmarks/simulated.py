@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr
 
-from sdv_privpgd.domain import Domain, code_type
+from sdv_privpgd.base.domain import Domain, code_type
 
 if TYPE_CHECKING:
     import pandas as pd

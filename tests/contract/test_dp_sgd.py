@@ -17,7 +17,7 @@ from sdv_privpgd import (
     fit_table,
     measure,
 )
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import DPCTGAN, DPDiffusion, dp_sgd
 from sdv_privpgd.privacy.composition import raised
 from sdv_privpgd.privacy.curator import Curator

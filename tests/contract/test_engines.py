@@ -12,7 +12,7 @@ from engines import ENGINES
 from protocols import classes_with, differences
 
 from sdv_privpgd import synthesize
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.queries import Query
 from sdv_privpgd.synthesize.engine import Engine, Model
 

@@ -163,8 +163,9 @@ assert check_domain({"columns": {"ill": {"sdtype": "boolean"}}}, {"ill": Boolean
         ),
         ("from sdv_privpgd.metrics import FidelityError", "FidelityError needs sdmetrics"),
         (
-            "import numpy as np; from sdv_privpgd.metrics import f1_by_model; t = np.zeros((9, 1));"
-            "from sdv_privpgd.domain import Domain; f1_by_model(Domain(('a',), (2,)), t, t, 'a')",
+            "import numpy as np; from sdv_privpgd.metrics import f1_by_model; "
+            "t = np.zeros((9, 1)); from sdv_privpgd.base.domain import Domain; "
+            "f1_by_model(Domain(('a',), (2,)), t, t, 'a')",
             "f1_by_model needs sklearn",
         ),
     ],

@@ -161,7 +161,7 @@ TOY = '''
     from sdv_privpgd.inference.refits import Rows
     from sdv_privpgd.methods.method import Method
     from sdv_privpgd.privacy.queries import MarginalQuery
-    from sdv_privpgd.progress import silent
+    from sdv_privpgd.base.progress import silent
 
 
     @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd import Boolean, Numerical, fit_table
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.evidence import surely_held
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.making import SamplerMaker

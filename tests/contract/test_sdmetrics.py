@@ -11,8 +11,8 @@ from sdmetrics.goal import Goal
 from sdmetrics.single_table import SingleTableMetric
 
 from sdv_privpgd import metrics
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.schema import PublicDomainError
-from sdv_privpgd.domain import Domain
 
 CLASSES = {name: getattr(metrics, name) for name in metrics.__all__ if name[0].isupper()}
 ORDERS = {

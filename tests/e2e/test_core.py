@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sdv_privpgd import PrivacyLedger, pipeline
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import ParticleGradientDescent
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.privacy.curator import Curator

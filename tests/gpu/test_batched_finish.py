@@ -7,7 +7,7 @@ import pytest
 import torch
 from devices import DEVICES, skip_without
 
-from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.interactions import GroupedTarget
 from sdv_privpgd.synthesize.particles import batched_finish
 from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish

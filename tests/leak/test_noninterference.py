@@ -17,7 +17,7 @@ from answers import open_curator
 from interference import OTHER_TABLES, nasty, observe, other_values, settings
 
 from sdv_privpgd import MisfitError, MSTSynthesizer, PrivPGDSynthesizer, fit_table, pipeline
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.methods import (
     AIM,

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.columns.differences import difference_of
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.columns.parsing import describe, read_facts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.outside import fenced_whole
-from sdv_privpgd.domain import Domain, Grouping
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.half_spaces import Cut, Line

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from selecting import STRATEGIES
 
 from sdv_privpgd import pipeline
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import Engine
 from sdv_privpgd.methods.adaptive import Adaptive
 from sdv_privpgd.methods.aim import AIM

@@ -8,7 +8,7 @@ import torch
 from answers import margin, noisy_answers, number_of_rows
 from references.wasserstein import sliced_w1
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent
 from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.embedding import cell_centers

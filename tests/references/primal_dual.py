@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.directions import stratified_directions
 from sdv_privpgd.synthesize.particles.projection import (
     CHECK_EVERY,

@@ -11,12 +11,12 @@ import sdv  # noqa: F401  (before a module of ours is named: it loads them at it
 from sdv.metadata import Metadata
 
 from sdv_privpgd import Boolean, Categorical, Measured, MSTSynthesizer, measure, read_domain
+from sdv_privpgd.base.damage import DamagedFileError
 from sdv_privpgd.cli.documents import read_json
 from sdv_privpgd.cli.journal import Journal
 from sdv_privpgd.cli.models import fitted
 from sdv_privpgd.cli.saying import CommandError
 from sdv_privpgd.cli.writing import Outputs
-from sdv_privpgd.damage import DamagedFileError
 from sdv_privpgd.synthesize.particles.compiler import is_compiled
 
 FLIPS = 300

@@ -6,8 +6,8 @@ from itertools import combinations
 
 import pytest
 
+from sdv_privpgd.base.domain import Domain, FieldsAlone, Grouping
 from sdv_privpgd.columns.bins import Interval, SignedPowers, Ticks
-from sdv_privpgd.domain import Domain, FieldsAlone, Grouping
 from sdv_privpgd.fitting.description import Description
 
 

@@ -4,14 +4,14 @@ import pytest
 from house import circles, floors, lines_of_code, measured
 
 MOST = {
-    "package lines": 57_200,
-    "package lines of code": 37_720,
+    "package lines": 57_160,
+    "package lines of code": 37_680,
     "package files": 386,
     "test lines": 49_090,
     "constants": 488,
     "floors": 15,
     "circles": 0,
-    "arrows": 143,
+    "arrows": 120,
     "README lines": 200,
 }
 """A number here only falls, or rises in a commit that says what for."""

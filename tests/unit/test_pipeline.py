@@ -11,7 +11,7 @@ import pytest
 from answers import open_curator
 
 from sdv_privpgd import pipeline
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.pipeline import COUNT_SHARE, STATISTIC_SHARE, Release

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 
 from sdv_privpgd import PrivacyLedger, pipeline, synthesizer  # noqa: F401
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.progress import Shares, one_step
 from sdv_privpgd.methods import ParticleGradientDescent
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.ledger import Books
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.progress import Shares, one_step
 from sdv_privpgd.sources import frames
 from sdv_privpgd.sources.frames import FrameSource
 from sdv_privpgd.sources.source import Batch, Numbered, in_batches, total_of

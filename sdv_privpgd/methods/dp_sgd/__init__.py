@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from sdv_privpgd.columns.parsing import check_num_bins
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.arguments import check_fields, check_integer, check_positive
+from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.accounting import delta_of_one
@@ -27,7 +28,6 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyBudgetError, PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery
-from sdv_privpgd.progress import Progress, silent
 from sdv_privpgd.synthesize.engine import Model
 from sdv_privpgd.synthesize.particles.particles import Particles, default_number
 
@@ -110,16 +110,8 @@ class _Trained(Method):
     quick = {"num_particles": 300, "width": 8}  # noqa: RUF012
 
     def __post_init__(self) -> None:
-        if self.num_bins is not None:
-            check_num_bins("num_bins", self.num_bins)
-        for name in ("steps", "batch", "width"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
-        for name in ("clip", "learning_rate"):
-            value = getattr(self, name)
-            if not 0 < value < math.inf:
-                raise ValueError(f"{name} must be a positive number, got {value!r}.")
+        check_fields(self, check_integer, "num_bins", "steps", "batch", "width")
+        check_fields(self, check_positive, "clip", "learning_rate")
 
     @abstractmethod
     def begun(self, domain: Domain, measurements: Sequence[Measurement]) -> "Network":

@@ -21,7 +21,7 @@ from torch.nn.functional import one_hot, softplus
 from torch.nn.utils import clip_grad_norm_, parameters_to_vector, vector_to_parameters
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import estimate_total, margin_estimates, noisy_tables
 from sdv_privpgd.estimate.support import supported_one_way
 from sdv_privpgd.privacy.measurement import Measurement

@@ -18,9 +18,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.estimate.interactions import GroupedTargets
-from sdv_privpgd.progress import Progress, Shares, silent
 from sdv_privpgd.synthesize.particles.finish import (
     codes_in_groups,
     nearest,

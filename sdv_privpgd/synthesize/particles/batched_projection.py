@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.projection import (
     CHECK_EVERY,
     MOST_WORK,

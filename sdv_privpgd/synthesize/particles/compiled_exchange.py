@@ -6,7 +6,7 @@ from typing import NamedTuple, no_type_check
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.estimate.interactions import GroupedTargets
 from sdv_privpgd.synthesize.particles.compiler import Threads, njit, num_threads
 from sdv_privpgd.synthesize.particles.layouts import Levels, Table, tables_of

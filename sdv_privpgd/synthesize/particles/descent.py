@@ -10,14 +10,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.arguments import check_fields, check_integer, check_share
+from sdv_privpgd.base.domain import Domain
+from sdv_privpgd.base.progress import Progress, one_step, silent
 from sdv_privpgd.estimate.interactions import grouped_targets
 from sdv_privpgd.estimate.structural_zeros import Possible
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import Query
-from sdv_privpgd.progress import Progress, one_step, silent
 from sdv_privpgd.synthesize.engine import Engine, Model
-from sdv_privpgd.synthesize.goals import require_integer
 from sdv_privpgd.synthesize.particles.back_end import back_end_of, default_projection
 from sdv_privpgd.synthesize.particles.batched_finish import BatchedFinish
 from sdv_privpgd.synthesize.particles.embedding import draw_codes, nearest_codes
@@ -95,7 +95,7 @@ class ParticleGradientDescent(Engine):
             machine; "torch" and "numba" name one.
 
     >>> import numpy as np
-    >>> from sdv_privpgd.domain import Domain
+    >>> from sdv_privpgd.base.domain import Domain
     >>> from sdv_privpgd.privacy.measurement import Measurement
     >>> from sdv_privpgd.privacy.queries import MarginalQuery
     >>> noisy = Measurement(
@@ -138,13 +138,9 @@ class ParticleGradientDescent(Engine):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "penalties", tuple(self.penalties))
-        for name, least in (("num_particles", 1), ("epochs", 0)):
-            if (value := getattr(self, name)) is not None:
-                require_integer(name, value, least)
-        for name in ("num_slices", "batch_size"):
-            require_integer(name, getattr(self, name), 1)
-        if not 0 <= self.mask_probability < 1:
-            raise ValueError(f"mask_probability must lie in [0, 1), got {self.mask_probability!r}.")
+        check_fields(self, check_integer, "num_particles", "num_slices", "batch_size")
+        check_fields(self, check_integer, "epochs", least=0)
+        check_fields(self, check_share, "mask_probability")
         for name, choices in (
             ("start", ("marginals", "uniform")),
             ("targets", TARGETS),

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.arguments import check_fields, check_integer
+from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.estimate.interactions import GroupedTargets
 from sdv_privpgd.estimate.structural_zeros import Possible, few_choices
-from sdv_privpgd.progress import Progress, Shares, silent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +44,7 @@ class ExchangeFinish:
     sweeps: int = 3
 
     def __post_init__(self) -> None:
-        if not isinstance(self.sweeps, int) or self.sweeps < 0:
-            raise ValueError(f"sweeps must be an integer of at least 0, got {self.sweeps!r}.")
+        check_fields(self, check_integer, "sweeps", least=0)
 
     def __call__(
         self,

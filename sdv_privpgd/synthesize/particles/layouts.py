@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
 from sdv_privpgd.estimate.interactions import GroupedTargets
 
 

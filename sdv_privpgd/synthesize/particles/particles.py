@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdv_privpgd.domain import Clique, Domain
+from sdv_privpgd.base.domain import Clique, Domain
 
 _LEAST, _FEW, _MOST = 5_000, 20_000, 100_000
 

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.compiler import njit
 from sdv_privpgd.synthesize.particles.projection import (
     CHECK_EVERY,

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.progress import Progress, Shares, silent
+from sdv_privpgd.base.progress import Progress, Shares, silent
 from sdv_privpgd.synthesize.particles.directions import stratified_directions
 
 Drawn = TypeVar("Drawn")

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.synthesize.particles.descent import ParticleGradientDescent

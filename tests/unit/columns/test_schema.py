@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from columns_of_words import column, dates
 
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.bins import Categories, Ticks
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.columns.schema import PublicDomainError, Schema
-from sdv_privpgd.domain import Domain
 
 COLUMNS = {
     "id": {"sdtype": "id"},

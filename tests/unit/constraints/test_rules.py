@@ -7,11 +7,11 @@ import pytest
 from answers import noisy_answers, number_of_rows
 from columns_of_words import numbers
 
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.parsing import describe
 from sdv_privpgd.constraints.orders import Order, settle
 from sdv_privpgd.constraints.repair import Repair
 from sdv_privpgd.constraints.rules import Combinations, OneHot, groups, possible_of
-from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.structural_zeros import emptied, few_choices, possible_cells
 from sdv_privpgd.privacy.dataset import Dataset

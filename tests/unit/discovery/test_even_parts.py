@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd import Categorical, Datetime, Numerical, fit_table
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.cutting import column_of
 from sdv_privpgd.columns.facts import NumberFacts
 from sdv_privpgd.discovery.even_parts import EvenParts, has_even_parts
 from sdv_privpgd.discovery.outside import fenced
 from sdv_privpgd.discovery.searching import Blocks
 from sdv_privpgd.discovery.tails import with_light_ends
-from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.privacy.measurement import Measurement
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from answers import open_curator
 
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.discovery.privtree import cut_by_privtree
 from sdv_privpgd.discovery.rare import MANY, RARE, merge_rare
-from sdv_privpgd.domain import Domain
 from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency

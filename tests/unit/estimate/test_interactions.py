@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from answers import margin, noisy_answers, number_of_rows
 
-from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.denoising import denoised
 from sdv_privpgd.estimate.interactions import grouped_targets

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from answers import margin, noisy_answers, number_of_rows
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.estimate.consistency import consistent_tables
 from sdv_privpgd.estimate.possible_tables import possible_tables
 

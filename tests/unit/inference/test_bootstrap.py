@@ -8,7 +8,7 @@ import pytest
 import toy
 
 from sdv_privpgd import rubin
-from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.inference import Bootstrap
 from sdv_privpgd.inference.bootstrap import bootstrap
 from sdv_privpgd.inference.imputation import imputations

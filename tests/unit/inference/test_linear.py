@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.inference.rounding import rounded_variance
 from sdv_privpgd.privacy.measurement import Measurement

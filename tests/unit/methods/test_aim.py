@@ -9,7 +9,7 @@ from answers import open_curator
 from selecting import HUGE, Limited, chain, cliques_of, dependence, maximum_spanning_tree, rounds_of
 from small_engine import MaximumEntropy
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.aim import AIM
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency, MarginalQuery

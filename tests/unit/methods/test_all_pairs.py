@@ -8,7 +8,7 @@ from answers import open_curator
 from selecting import ADD, REPLACE, chain, cliques_of
 from small_engine import MaximumEntropy
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import triples
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.accounting import stddev_for
@@ -93,7 +93,7 @@ class TestAllPairs:
 
     @pytest.mark.parametrize("share", [1, -0.1])
     def test_a_share_of_the_triples_outside_its_range_is_refused(self, share):
-        with pytest.raises(ValueError, match="triples must be at least 0 and below 1, got"):
+        with pytest.raises(ValueError, match="triples must be a number of at least 0 and below 1"):
             PrivPGD(triples=share)
 
     @pytest.mark.parametrize("adjacency", [REPLACE, ADD])

@@ -9,7 +9,7 @@ from answers import open_curator
 from selecting import ADD, REPLACE, chain, cliques_of
 from small_engine import MaximumEntropy
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import CountQuery, GroupedMarginalQuery

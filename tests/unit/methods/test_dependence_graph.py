@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.dependence_graph import dependence_graph, edges_of
 from sdv_privpgd.methods.first_tables import first_tables
 from sdv_privpgd.synthesize.junction_tree import JunctionTree

@@ -9,7 +9,7 @@ import pytest
 from small_engine import MaximumEntropy
 
 from sdv_privpgd import Categorical, fit_table
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import AIM, MST, Independent
 from sdv_privpgd.methods.importance import TARGET, importance_of, weighed
 from sdv_privpgd.methods.mwem import MWEM

@@ -9,7 +9,7 @@ from answers import open_curator
 from small_engine import MaximumEntropy
 
 from sdv_privpgd import Categorical, Numerical, fit_table
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods import DPMERF, GeneratorNetwork
 from sdv_privpgd.methods.dp_merf import TABLES
 from sdv_privpgd.privacy.dataset import Dataset

@@ -8,7 +8,7 @@ from answers import open_curator
 from selecting import HUGE, chain, cliques_of
 from small_engine import MaximumEntropy
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.dependence import dependences
 from sdv_privpgd.methods.dependence_graph import dependence_graph
 from sdv_privpgd.methods.privmrf import PrivMRF

@@ -10,7 +10,7 @@ from answers import open_curator
 from selecting import HUGE, chain, cliques_of, dependence
 from small_engine import MaximumEntropy
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.privsyn import PrivSyn, dense_pairs
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.queries import Adjacency, DependenceQuery, MarginalQuery

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.dp_sgd import DPCTGAN, DPDiffusion, TrainingQuery, training
 from sdv_privpgd.methods.dp_sgd.networks import Adversarial, Codes, Diffusion
 from sdv_privpgd.methods.dp_sgd.training import (

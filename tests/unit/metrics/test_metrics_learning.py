@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.metrics import downstream_error, f1_by_model, learning, ml_efficiency
 from sdv_privpgd.metrics.rows import columns
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sdv_privpgd import metrics
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 
 DOMAIN = Domain(("a", "b", "c", "d", "y"), (4, 3, 7, 5, 2))
 NOMINAL = ["b", "d"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.metrics import (
     categorical_marginal_errors,
     conditional,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy import accounting
 from sdv_privpgd.privacy.accounting import (
     check_delta,

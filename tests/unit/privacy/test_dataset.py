@@ -7,7 +7,7 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from sdv_privpgd.domain import Domain, code_type
+from sdv_privpgd.base.domain import Domain, code_type
 from sdv_privpgd.privacy import dataset as dataset_module
 from sdv_privpgd.privacy.dataset import Dataset
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.embedding import EmbeddingQuery, bounded, waves
 from sdv_privpgd.privacy.queries import Adjacency, Query

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from answers import open_curator
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy import curator as curating
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.half_spaces import Cut, Line

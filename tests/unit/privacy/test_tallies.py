@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.columns.bins import Interval, SignedPowers, Ticks
 from sdv_privpgd.columns.readings import Reading
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import Domain, Grouping
 from sdv_privpgd.privacy.counting import (
     CliqueCounts,
     CutCounts,

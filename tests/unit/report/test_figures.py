@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from sdv_privpgd.base.words import number, share, short_number
 from sdv_privpgd.columns.labels import Names, code_names
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.report.figures import Bars, Curves, Heat
-from sdv_privpgd.words import number, share, short_number
 
 NASTY = ["<b>x</b>", "$\\frac{1}{$", "日本\n語", "\x00\ud800", "", " ", "a" * 99, "#p&quot;"]
 

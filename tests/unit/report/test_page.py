@@ -10,8 +10,8 @@ import pytest
 from pages import ABOUT, COLUMNS, EVIL, Reader, fitted, page_of, public_schema
 from small_engine import MaximumEntropy
 
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import Domain
 from sdv_privpgd.methods.privpgd import PrivPGD
 from sdv_privpgd.pipeline import Release
 from sdv_privpgd.privacy.curator import Curator

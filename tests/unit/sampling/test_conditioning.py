@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.sampling.conditioning import ConditionalRows
 from sdv_privpgd.synthesize.particles.particles import Particles
 

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.dtypes import chosen
 from sdv_privpgd.columns.schema import Schema
-from sdv_privpgd.domain import Domain
 from sdv_privpgd.estimate.evidence import surely_held
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CutMarginalQuery, MarginalQuery, answers_of_codes

@@ -13,7 +13,7 @@ import numpy as np, torch
 from sdv_privpgd.methods import ParticleGradientDescent
 from sdv_privpgd.benchmark.fits import fit_dataset
 from sdv_privpgd.privacy.dataset import Dataset
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.methods.fixed import AllKWay
 from sdv_privpgd.synthesize.particles.embedding import cell_centers
 from sdv_privpgd.synthesize.particles.projection import SignedTable

@@ -7,7 +7,7 @@ from answers import margin, noisy_answers, number_of_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery
 from sdv_privpgd.synthesize.engine import Engine, Model
@@ -300,7 +300,7 @@ def test_a_negative_number_of_rows_is_refused():
         ({"num_particles": 0}, "num_particles must be an integer of at least 1, got 0"),
         ({"epochs": -1}, "epochs must be an integer of at least 0, got -1"),
         ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0"),
-        ({"mask_probability": 1.0}, r"mask_probability must lie in \[0, 1\), got 1.0"),
+        ({"mask_probability": 1.0}, "must be a number of at least 0 and below 1, got 1.0"),
         ({"start": "random"}, "start must be one of"),
         ({"targets": "smooth"}, "targets must be one of"),
         ({"kernel": "cuda"}, "kernel must be one of"),

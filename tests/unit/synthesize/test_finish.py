@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from answers import margin
 
-from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.interactions import GroupedTarget
 from sdv_privpgd.synthesize.particles import compiled_exchange, compiler
 from sdv_privpgd.synthesize.particles.compiled_exchange import Residuals

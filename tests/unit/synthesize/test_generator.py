@@ -8,7 +8,7 @@ import pytest
 import torch
 from answers import margin, noisy_answers, number_of_rows
 
-from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 from sdv_privpgd.privacy.embedding import EmbeddingQuery
 from sdv_privpgd.privacy.measurement import Measurement
@@ -151,5 +151,5 @@ def test_numbers_that_make_no_fit_are_refused(name, value):
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_learning_rate_is_positive(rate):
-    with pytest.raises(ValueError, match="learning_rate must be positive"):
+    with pytest.raises(ValueError, match="learning_rate must be a positive number"):
         GeneratorNetwork(learning_rate=rate)

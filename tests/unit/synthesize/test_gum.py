@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from answers import margin, noisy_answers, number_of_rows
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.synthesize.gum import (
     GUM,
     _Table,

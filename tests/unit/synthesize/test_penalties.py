@@ -7,7 +7,7 @@ import torch
 from answers import number_of_rows
 from jaxtyping import TypeCheckError
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import SigmoidSumQuery
 from sdv_privpgd.synthesize.particles.penalties import (

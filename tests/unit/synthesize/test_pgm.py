@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import CountQuery, MarginalQuery
 from sdv_privpgd.synthesize.engine import Engine, Model
@@ -199,7 +199,7 @@ class TestTheFit:
         code = """
 import sys, pickle, hashlib, numpy as np
 from sdv_privpgd.methods import PrivatePGM
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import MarginalQuery
 domain = Domain(("a", "b", "c", "d"), (2, 3, 4, 5))

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from answers import margin, noisy_answers, number_of_rows
 
-from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.base.domain import Domain, Grouping
+from sdv_privpgd.base.progress import Shares, silent
 from sdv_privpgd.privacy.dataset import Dataset
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, SigmoidSumQuery
-from sdv_privpgd.progress import Shares, silent
 from sdv_privpgd.synthesize.generations import PackedGoals, change, evolve, replace
 from sdv_privpgd.synthesize.goals import Goals
 from sdv_privpgd.synthesize.private_gsd import PrivateGSD
@@ -144,7 +144,7 @@ def test_another_seed_gives_other_rows():
         ({"num_rows": 0}, "num_rows must be an integer of at least 1, got 0"),
         ({"elite": 0}, "elite must be an integer"),
         ({"crossovers": -1}, "crossovers must be an integer of at least 0"),
-        ({"tolerance": 1.0}, "tolerance must lie in"),
+        ({"tolerance": 1.0}, "tolerance must be a number of at least 0"),
     ],
 )
 def test_settings_that_cannot_be_meant_are_refused(wrong, message):

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_privpgd.domain import Domain
+from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.privacy.half_spaces import Cut, Line
 from sdv_privpgd.synthesize.half_space_loss import HalfSpaceLoss
 from sdv_privpgd.synthesize.ranks import Ranks

@@ -6,7 +6,7 @@ import torch
 from answers import margin, noisy_answers, number_of_rows
 
 from sdv_privpgd import MatchError
-from sdv_privpgd.domain import Domain, Grouping
+from sdv_privpgd.base.domain import Domain, Grouping
 from sdv_privpgd.methods.fixed import Independent
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery
@@ -145,12 +145,12 @@ def test_a_domain_that_memory_cannot_hold_is_refused_before_anything_is_spent(en
     [
         (RelaxedProjection, {"num_components": 0}, "num_components must be an integer"),
         (RelaxedProjection, {"steps": True}, "steps must be an integer"),
-        (RelaxedProjection, {"learning_rate": 0.0}, "learning_rate must be positive"),
-        (RelaxedProjection, {"tolerance": 1.0}, "tolerance must lie in"),
+        (RelaxedProjection, {"learning_rate": 0.0}, "learning_rate must be a positive number"),
+        (RelaxedProjection, {"tolerance": 1.0}, "tolerance must be a number of at least 0"),
         (GenerativeNetwork, {"latent": 0}, "latent must be an integer"),
         (GenerativeNetwork, {"widths": (8, 0)}, "widths must be an integer"),
-        (GenerativeNetwork, {"learning_rate": -1.0}, "learning_rate must be positive"),
-        (GenerativeNetwork, {"tolerance": -0.1}, "tolerance must lie in"),
+        (GenerativeNetwork, {"learning_rate": -1.0}, "learning_rate must be a positive number"),
+        (GenerativeNetwork, {"tolerance": -0.1}, "tolerance must be a number of at least 0"),
     ],
 )
 def test_settings_that_cannot_be_meant_are_refused(engine, wrong, message):

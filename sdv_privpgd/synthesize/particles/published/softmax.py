@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sdv_privpgd.progress import Progress, silent
+from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.synthesize.particles.projection import SignedTable, balanced, solved_in_threads
 from sdv_privpgd.synthesize.particles.published.directions import independent_directions
 

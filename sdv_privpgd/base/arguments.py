@@ -1,0 +1,64 @@
+"""Checks of what callers give: each returns the value in Python's own type, or says what is wrong.
+
+Public: a setting is never private.
+"""
+
+import math
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, TypeGuard
+
+import numpy as np
+
+
+def check_fields(settings: Any, check: Callable[..., Any], *names: str, **more: Any) -> None:
+    """Puts what a check returns in the place of a frozen dataclass's fields.
+
+    A field whose default is ``None`` may be ``None``.
+    """
+    for name in names:
+        value = getattr(settings, name)
+        if value is not None or getattr(type(settings), name, ...) is not None:
+            object.__setattr__(settings, name, check(name, value, **more))
+
+
+def check_integer(name: str, value: object, least: int = 1) -> int:
+    """The same integer as an int. Raises ``ValueError`` unless it is at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+    return int(value)
+
+
+def check_positive(name: str, value: object) -> Any:
+    """The same number, not NumPy's. Raises ``ValueError`` unless it is above 0 and finite."""
+    if not _is_number(value) or not 0 < value < math.inf:
+        raise ValueError(f"{name} must be a positive number, got {value!r}.")
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def check_share(name: str, value: object) -> Any:
+    """The same number, not NumPy's. Raises ``ValueError`` unless it lies in [0, 1)."""
+    if not _is_number(value) or not 0 <= value < 1:
+        raise ValueError(f"{name} must be a number of at least 0 and below 1, got {value!r}.")
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def check_flag(name: str, value: object) -> bool:
+    """The same truth as a bool. Raises ``ValueError`` for anything else."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def check_names(name: str, names: object) -> tuple[str, ...]:
+    """The names of columns as a tuple. Raises ``ValueError`` for anything else, and for doubles."""
+    found = (names,) if isinstance(names, str) else names
+    if not isinstance(found, list | tuple) or not all(isinstance(each, str) for each in found):
+        raise ValueError(f"{name} must name columns, got {names!r}.")
+    if len(set(found)) < len(found):
+        raise ValueError(f"{name} names a column twice: {list(found)!r}.")
+    return tuple(found)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
