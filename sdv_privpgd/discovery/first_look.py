@@ -125,10 +125,10 @@ def has_others(
     return rest > _SURE * math.hypot(rows.stddev, stddev * math.sqrt(len(found)))
 
 
-def _most_frequent(found: list[tuple[Value | None, int]]) -> list[float]:
-    """The numbers, those with the largest noisy counts first."""
+def _most_frequent(found: list[tuple[Value | None, int]]) -> dict[float, float]:
+    """The numbers and their noisy counts, the largest first."""
     numbers = [(number, float(key)) for key, number in found if isinstance(key, int | float)]
-    return [key for _, key in sorted(numbers, reverse=True)]
+    return {key: float(number) for number, key in sorted(numbers, reverse=True)}
 
 
 def _asked(looks: Mapping[str, Look], kind: str) -> list[str]:

@@ -12,11 +12,14 @@ the ledger has it; what is made of the noisy answers is post-processing. The tab
 unseen.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
+
+import numpy as np
 
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.column import Column
@@ -24,11 +27,7 @@ from sdv_privpgd.columns.cutting import can_write, column_of
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.columns.wording import words_of
-from sdv_privpgd.discovery.even_parts import (
-    PARTS_SHARE,
-    EvenParts,
-    has_even_parts,
-)
+from sdv_privpgd.discovery.bounds import inside
 from sdv_privpgd.discovery.first_look import FirstLook, has_others
 from sdv_privpgd.discovery.looks import SINGLE, Look, look_into
 from sdv_privpgd.discovery.outside import Beyond, Fenced, fenced, fenced_whole, part_for_short
@@ -47,8 +46,17 @@ noise."""
 SIZES, FINE_GRIDS = "sizes of numbers and dates", "values of columns on fine grids"
 """What the ledger says of the measurements of where numbers lie: of the first and second look."""
 
-EVEN_PARTS = "even parts of declared ranges"
-"""And of those that go with the second look."""
+CLOSER = "where rows lie, more closely"
+"""And of the looks between them."""
+
+_LOOK_SHARE = Fraction(1, 8)
+"""Part of what is left for the columns of a closer look that it takes."""
+
+_MOST_LOOKS = 12
+"""So many looks find days among all nanoseconds."""
+
+_FIRST_CELLS = 16
+"""A declared range without a first look is cut into so many cells for the first closer one."""
 
 BEYOND = "rows beyond short declared ranges"
 """And of the small question about those that are not looked into."""
@@ -137,6 +145,7 @@ def discover(
     }
     doubts = {name: _doubt(name, each.known) for name, each in rough.items() if not each.is_clear}
     rough = {name: rough.get(name, Rough(look.known)) for name, look in measured.items()}
+    rough, left = _closer(table, rough, measured, books, left, known, progress)
     second = _SecondLook.at(rough, measured, short)
     if not second.columns:
         return Discovery(facts, doubts)
@@ -154,7 +163,6 @@ def discover(
             doubts[name] = " ".join([*([doubts[name]] if name in doubts else []), *said])
     for name, look in measured.items():
         answer, fence = answers.fine[name], second.fences[name]
-        parts = answers.parts.get(name)
         facts[name] = (
             frequencies(look.known, answer)
             if isinstance(look.known, CategoryFacts)
@@ -163,7 +171,6 @@ def discover(
                 fence.counted(answer, clear[name]),
                 look,
                 rough[name],
-                None if parts is None else second.parts[name].within(parts, clear[name]),
                 groups[name].held(total) if look.has_range else None,
             )
         )
@@ -223,37 +230,81 @@ def _first(
     return look.rough(answers, rows, numbers), found, others, budget - part
 
 
+def _closer(
+    table: PrivateTable,
+    rough: dict[str, Rough],
+    looks: Mapping[str, Look],
+    books: Books,
+    budget: Fraction,
+    known: Transcript,
+    progress: Progress,
+) -> tuple[dict[str, Rough], Fraction]:
+    """What is known of where rows lie after closer looks, and what is left of the budget.
+
+    A column is looked at again as long as some of its cells surely have many rows.
+    """
+    rough, rows = dict(rough), table.known_rows(books.ledger.adjacency)
+    for _ in range(_MOST_LOOKS):
+        asked = {
+            name: column
+            for name, each in rough.items()
+            if isinstance(each.known, NumberFacts | DateFacts)
+            and (column := _next_look(name, each, looks[name].known, rows)) is not None
+        }
+        if not asked:
+            break
+        part = budget * _LOOK_SHARE * Fraction(len(asked), len(looks))
+        budget -= part
+        schema = Schema(tuple(each.column for each in asked.values()))
+        asker = known.asking(partial(table.curator, schema, books), books)
+        queries = [MarginalQuery((name,)) for name in asked]
+        answers = asker.measure(queries, part, what=CLOSER, progress=progress)
+        for name, answer in zip(asked, answers, strict=True):
+            rough[name] = rough[name].seen(asked[name].picture(answer))
+    return rough, budget
+
+
+def _next_look(name: str, rough: Rough, known: ColumnFacts, rows: int | None) -> Fenced | None:
+    """The column in the cells of its next closer look; ``None`` if it needs none."""
+    facts, picture = rough.known, rough.picture
+    assert isinstance(facts, NumberFacts | DateFacts)
+    if picture is None:
+        low, high = facts.ends
+        edges = np.linspace(float(low), float(high), _FIRST_CELLS + 1)
+    else:
+        whole = rows if rough.total is None else rough.total.value
+        edges = picture.closer(float(picture.counts.sum() if whole is None else whole), rough.alone)
+    if edges is None:
+        return None
+    numbers = edges[1:-1].tolist()
+    cuts = [round(each) for each in numbers] if isinstance(facts, DateFacts) else numbers
+    found = fenced(_fine(name, replace(facts, cuts=inside(cuts, facts))), known, facts)
+    has_more = found.inner.num_values > (1 if picture is None else len(picture.counts))
+    return found if cuts and has_more else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class _SecondLook:
-    """What is counted of columns on fine cells, in even parts, and beyond short ranges.
+    """What is counted of columns on fine cells, and beyond short ranges.
 
     Attributes:
         fine: The columns on their fine cells, with what lies beyond.
-        parts: The even parts of those that have any.
         short: The columns with a short range, in three groups.
     """
 
     fine: Mapping[str, Fenced]
-    parts: Mapping[str, EvenParts]
     short: Mapping[str, Fenced]
 
     @classmethod
     def at(
         cls, rough: Mapping[str, Rough], looks: Mapping[str, Look], short: Mapping[str, ColumnFacts]
     ) -> "_SecondLook":
-        fine = {
-            name: fenced(_fine(name, each.known), looks[name].known, each.known)
-            for name, each in rough.items()
-        }
-        parts = {
-            name: EvenParts.of(each)
-            for name, each in fine.items()
-            if rough[name].counts is None and has_even_parts(each)
-        }
         whole = {name: fenced_whole(name, facts) for name, facts in short.items()}
         return cls(
-            fine=fine,
-            parts=parts,
+            fine={
+                name: fenced(_fine(name, each.cut()), looks[name].known, each.known)
+                for name, each in rough.items()
+            },
             # One number without a precision has no room beyond it.
             short={name: each for name, each in whole.items() if each.declared},
         )
@@ -270,10 +321,9 @@ class _SecondLook:
 
 
 class _SecondAnswers(NamedTuple):
-    """The counts of the second look, by column: of fine cells, even parts and three groups."""
+    """The counts of the second look, by column: of fine cells and three groups."""
 
     fine: dict[str, Measurement]
-    parts: dict[str, Measurement]
     short: dict[str, Measurement]
 
     @property
@@ -293,27 +343,17 @@ def _fine_answers(
     Each column that is looked into has the same part of the budget. What lies beyond short ranges
     is paid from the ``whole`` one.
     """
-    each, parts, short = budget / max(len(second.fine), 1), second.parts, list(second.short)
-    plain = [name for name in second.fine if name not in parts]
 
-    def counted(names: list[str], paid: Fraction, what: str) -> dict[str, Measurement]:
-        if not names:
+    def counted(names: Iterable[str], paid: Fraction, what: str) -> dict[str, Measurement]:
+        queries = [MarginalQuery((name,)) for name in names]
+        if not queries:
             return {}
-        asked = [
-            parts[name].query if what == EVEN_PARTS else MarginalQuery((name,)) for name in names
-        ]
-        found = asker.measure(asked, paid, what=what, progress=progress)
+        found = asker.measure(queries, paid, what=what, progress=progress)
         return dict(zip(names, found, strict=True))
 
-    in_parts = each * len(parts)
-    fine = {
-        **counted(plain, each * len(plain), FINE_GRIDS),
-        **counted(list(parts), in_parts * (1 - PARTS_SHARE), FINE_GRIDS),
-    }
     return _SecondAnswers(
-        {name: fine[name] for name in second.fine},
-        counted(list(parts), in_parts * PARTS_SHARE, EVEN_PARTS),
-        counted(short, whole * part_for_short(len(short)), BEYOND),
+        counted(second.fine, budget, FINE_GRIDS),
+        counted(second.short, whole * part_for_short(len(second.short)), BEYOND),
     )
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,12 +13,18 @@ from sdv_privpgd.columns.cutting import MOST_CATEGORIES
 from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.values import Value, in_order
 from sdv_privpgd.discovery.bounds import inside, numbers_at, range_of, starts_of, within
-from sdv_privpgd.discovery.even_parts import Counted
 from sdv_privpgd.discovery.grids import DAY, POWERS, YEARS
 from sdv_privpgd.discovery.looks import Look
-from sdv_privpgd.discovery.rough_ranges import Precision, rough_dates, rough_numbers
+from sdv_privpgd.discovery.rough_ranges import (
+    Precision,
+    finely_cut,
+    first_picture,
+    rough_dates,
+    rough_numbers,
+)
 from sdv_privpgd.discovery.searching import Blocks, likeliest_end, searched, trimmed
 from sdv_privpgd.discovery.tails import with_light_ends
+from sdv_privpgd.discovery.zoom import Picture
 from sdv_privpgd.estimate.noisy_tables import NoisyTable, Total
 from sdv_privpgd.estimate.support import pooled
 from sdv_privpgd.privacy.measurement import Measurement
@@ -29,23 +36,37 @@ class Rough(NamedTuple):
     Attributes:
         known: What is known of the column now.
         is_clear: Whether its range was more than noise.
-        counts: The counts of numbers between powers of two, or of dates in decades and longer
-            times, if they were asked for.
+        picture: The counts of the cells of the first grid in the range, and of later looks.
+        blocks: The cells whose counts are known better than those of fine cells.
         total: The number of rows that have a value, if it was asked for and no bound is declared:
             beyond one there may be rows.
+        alone: Numbers that many rows share, the most frequent first, and their noisy counts.
     """
 
     known: ColumnFacts
     is_clear: bool = True
-    counts: NoisyTable | None = None
+    picture: Picture | None = None
+    blocks: Picture | None = None
     total: Total | None = None
+    alone: Mapping[float, float] = MappingProxyType({})
+
+    def cut(self) -> ColumnFacts:
+        """What is known of the column, in fine cells."""
+        if self.picture is None or not isinstance(self.known, NumberFacts | DateFacts):
+            return self.known
+        return finely_cut(self.known, self.picture, self.alone)
+
+    def seen(self, picture: Picture) -> "Rough":
+        """The same after another look."""
+        whole = picture if self.picture is None else self.picture.averaged(picture)
+        return self._replace(picture=whole, blocks=whole)
 
 
 def roughly(
     look: Look,
     answers: Mapping[str, Measurement],
     rows: Measurement | None,
-    alone: Sequence[float],
+    alone: Mapping[float, float],
     *,
     utc: bool = False,
 ) -> Rough:
@@ -55,7 +76,7 @@ def roughly(
         look: The column, and what was known of it.
         answers: The answers on the first grids, by kind, as far as they were asked for.
         rows: The number of rows; ``None`` if no answer needs it.
-        alone: Numbers that many rows share, the most frequent first.
+        alone: Numbers that many rows share, the most frequent first, and their noisy counts.
         utc: Whether dates without a format have a time zone.
     """
     tables = {kind: _of_values(answer) for kind, answer in answers.items()}
@@ -78,10 +99,21 @@ def roughly(
     assert isinstance(look.known, NumberFacts | DateFacts)
     is_open = look.known.low is None and look.known.high is None
     if isinstance(look.known, DateFacts):
-        found = rough_dates(look.known, stretch, counts, precision, utc)
-        return Rough(found, is_clear, tables.get("coarse") if is_open else None)
-    known = rough_numbers(look.known, stretch, counts, precision, alone)
-    return Rough(known, is_clear, counts, total if is_open else None)
+        known: NumberFacts | DateFacts = rough_dates(look.known, stretch, precision, utc)
+    else:
+        known = rough_numbers(look.known, stretch, counts, precision)
+    picture = None if counts is None else first_picture(known, counts)
+    blocks = picture
+    if isinstance(known, DateFacts):
+        blocks = _decades(tables["coarse"]) if is_open and "coarse" in tables else None
+    return Rough(known, is_clear, picture, blocks, total if is_open else None, alone)
+
+
+def _decades(coarse: NoisyTable) -> Picture:
+    """The groups of the grid of dates, of which single years are hardly known."""
+    begins = np.flatnonzero(np.diff(YEARS.groups, prepend=-1))
+    edges = np.append(YEARS.cells.starts[begins], YEARS.cells.last + 1) * float(DAY)
+    return Picture.of(edges, coarse)
 
 
 def looked_into(
@@ -89,18 +121,17 @@ def looked_into(
     answer: Measurement,
     look: Look,
     rough: Rough,
-    parts: Counted | None = None,
     total: Total | None = None,
 ) -> NumberFacts | DateFacts:
     """What the fine cells say of a column: its precision, its range and where to cut that.
 
-    And whether values are missing. A precision that was declared is not found. ``parts`` are its
-    even parts, if they were counted, and ``total`` is the number of rows in a declared range.
+    And whether values are missing. A precision that was declared is not found. ``total`` is the
+    number of rows in a declared range.
     """
     known, has_range = look.known, look.has_range
     assert isinstance(known, NumberFacts | DateFacts)
     table, missing = _of_values(answer), float(answer.answer[column.num_values])
-    blocks = _blocks(column, table, rough, parts)
+    blocks = _blocks(column, table, rough)
     if total is not None:
         blocks = blocks.summing_up_to(total)
     if isinstance(known, DateFacts) and column.datetime_format != known.datetime_format:
@@ -134,21 +165,16 @@ def looked_into(
     return NumberFacts(low=held.low, high=held.high, decimal_places=places, **shape)
 
 
-def _blocks(column: Column, table: NoisyTable, rough: Rough, parts: Counted | None) -> Blocks:
-    """The fine cells, in blocks: even parts, or the first look's powers of two or decades."""
-    if parts is not None:
-        return Blocks.combined(table, parts.counts, parts.of_cell, is_even=True)
-    if rough.counts is None:
+def _blocks(column: Column, table: NoisyTable, rough: Rough) -> Blocks:
+    """The fine cells in the blocks of which more is known."""
+    if rough.blocks is None:
         return Blocks.alone(table)
-    starts = np.array(starts_of(column))
-    if column.unit is None:
-        own, _ = POWERS.cells.locate(starts.astype(np.float64))
-    else:
-        years, _ = YEARS.cells.locate(starts // DAY)
-        own = np.array(YEARS.groups)[years]
-    held, of_cell = np.unique(own, return_inverse=True)
-    known = NoisyTable(rough.counts.counts[held], rough.counts.variance)
-    blocks = Blocks.combined(table, known, of_cell)
+    starts = np.array(starts_of(column), dtype=np.float64)
+    own = np.searchsorted(rough.blocks.edges, starts, side="right") - 1
+    held, of_cell = np.unique(np.clip(own, 0, rough.blocks.counts.size - 1), return_inverse=True)
+    blocks = Blocks.combined(
+        table, rough.blocks.counts[held], rough.blocks.variances[held], of_cell
+    )
     return blocks if rough.total is None else blocks.summing_up_to(rough.total)
 
 

@@ -1,7 +1,7 @@
 """A rough range of numbers or dates from the first look, and where to cut it finely. Public."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,13 +19,11 @@ from sdv_privpgd.discovery.bounds import counted_in, inside, within
 from sdv_privpgd.discovery.grids import DAY, POWERS, YEARS
 from sdv_privpgd.discovery.looks import SINGLE
 from sdv_privpgd.discovery.searching import Stretch
+from sdv_privpgd.discovery.zoom import ABOUT_ZERO, Picture
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 
 _NEAR = 16
 """A range begins with zero if it would begin nearer to zero than this part of its end."""
-
-_ABOUT_ZERO = 2.0**-19
-"""The width of the cell about zero of ``SignedPowers``."""
 
 _FINE_CELLS = 256
 """The approximate number of cells of the second grid."""
@@ -60,61 +58,80 @@ def rough_numbers(
     stretch: Stretch | None,
     noisy: NoisyTable | None,
     precision: Precision | None,
-    alone: Sequence[float],
 ) -> NumberFacts:
-    """What is known of numbers with their range, its cuts and their precision.
+    """What is known of numbers with their range and their precision.
 
     The range is the declared one, or one of powers of two that reaches one further at each end.
     """
     places = known.decimal_places
     if precision is not None:
         places = None if precision.code > MOST_PLACES else precision.code
-    is_tiny = places is None and noisy is not None and _is_tiny(noisy)
+    is_tiny = (
+        places is None
+        and noisy is not None
+        and _is_tiny(
+            Picture(POWERS.cells.edges, noisy.counts, np.full(noisy.counts.size, noisy.variance))
+        )
+    )
     ranged = known if stretch is None else within(known, *_ends_of_powers(stretch, places, is_tiny))
     low, high = (float(end) if end.denominator > 1 else int(end) for end in ranged.ends)
     if precision is not None and not precision.is_clear:
         places = _places_of_width(float(high) - float(low))
     if places is not None and not _has_number(ranged, places):
         places = None
-    found = replace(ranged, decimal_places=places, cuts=None, frequencies=None)
-    scale = math.inf if places is None else 10**places
-    if noisy is None or low == high or (high - low) * scale < SINGLE:  # each number has a cell
-        return found
-    edges = POWERS.cells.edges
-    held = np.flatnonzero((edges[1:] > float(low)) & (edges[:-1] <= float(high)))
-    parts = np.clip(edges[[*held, held[-1] + 1]], float(low), float(high))
-    parts[[0, -1]] = float(low), float(high)
-    usual = [] if math.isinf(scale) else sorted(USUAL_NUMBERS)
-    single = [*alone[:_MOST_ALONE], *usual]
-    cuts = {*_fine_cuts(parts, _part(noisy, held), scale), *_around(single, scale)}
-    if math.isinf(scale) and _is_tiny(noisy):
-        cuts |= {*_TINY.tolist(), *(-_TINY).tolist()}
-    return replace(found, cuts=inside(sorted(cuts), found) or None)
+    return replace(ranged, decimal_places=places, cuts=None, frequencies=None)
 
 
 def rough_dates(
-    known: DateFacts,
-    stretch: Stretch | None,
-    noisy: NoisyTable | None,
-    precision: Precision | None,
-    utc: bool,
+    known: DateFacts, stretch: Stretch | None, precision: Precision | None, utc: bool
 ) -> DateFacts:
-    """What is known of dates with their range, declared or of the first grid's cells, and its cuts.
+    """What is known of dates with their range, declared or of the first grid's cells.
 
     The format is left out if it cannot write the ends of the range.
     """
     found = known if stretch is None else _found_dates(known, stretch, precision, utc)
-    found = replace(found, cuts=None, frequencies=None)
-    if noisy is None:
-        return found
-    column = column_of("", found)
-    assert isinstance(column.cells, Ticks)
-    assert column.unit is not None
-    ends = column.cells.first, column.cells.last + 1
-    days = np.append(YEARS.cells.starts, YEARS.cells.last + 1)
-    edges = np.clip(to_ticks(days * DAY, column.unit), *ends)
-    cuts = _cut_ticks(edges, noisy, column.unit)
-    return replace(found, cuts=inside(cuts, found) or None)
+    return replace(found, cuts=None, frequencies=None)
+
+
+def first_picture(facts: NumberFacts | DateFacts, noisy: NoisyTable) -> Picture:
+    """The cells of the first grid that lie in a range."""
+    if isinstance(facts, NumberFacts):
+        edges = POWERS.cells.edges
+    else:
+        edges = np.append(YEARS.cells.starts, YEARS.cells.last + 1) * float(DAY)
+    low, high = map(float, facts.ends)
+    held = np.flatnonzero((edges[1:] > low) & (edges[:-1] <= high))
+    inner = np.clip(edges[[*held, held[-1] + 1]], low, high)
+    inner[[0, -1]] = low, high
+    return Picture.of(inner, NoisyTable(noisy.counts[held], noisy.variance))
+
+
+def finely_cut(
+    facts: NumberFacts | DateFacts, picture: Picture, alone: Collection[float]
+) -> NumberFacts | DateFacts:
+    """The facts with cuts of fine cells: more of them where many rows are.
+
+    Single numbers that many rows share, and those that codebooks use, have a cell of their own.
+    Where there are few numbers in the range, each of them has one.
+    """
+    column = column_of("", facts)
+    if isinstance(facts, DateFacts):
+        assert isinstance(column.cells, Ticks)
+        assert column.unit is not None
+        edges = to_ticks(picture.edges.astype(np.int64), column.unit)
+        edges[[0, -1]] = column.cells.first, column.cells.last + 1
+        cuts: Sequence = _cut_ticks(replace(picture, edges=edges), column.unit)
+        return replace(facts, cuts=inside(cuts, facts) or None)
+    low, high = facts.ends
+    scale = math.inf if facts.decimal_places is None else 10**facts.decimal_places
+    if low == high or (high - low) * scale < SINGLE:
+        return facts
+    usual = [] if math.isinf(scale) else sorted(USUAL_NUMBERS)
+    single = [*list(alone)[:_MOST_ALONE], *usual]
+    found = {*_fine_cuts(picture, scale), *_around(single, scale)}
+    if math.isinf(scale) and _is_tiny(picture):
+        found |= {*_TINY.tolist(), *(-_TINY).tolist()}
+    return replace(facts, cuts=inside(sorted(found), facts) or None)
 
 
 def _ends_of_powers(
@@ -171,37 +188,35 @@ def _around(alone: Sequence[float], scale: float) -> list[float]:
     return [cut / scale for tick in ticks for cut in (tick, tick + 1)]
 
 
-def _part(noisy: NoisyTable, cells: np.ndarray) -> NoisyTable:
-    return NoisyTable(noisy.counts[cells], noisy.variance)
-
-
-def _fine_cuts(edges: np.ndarray, noisy: NoisyTable, scale: float) -> list[float]:
+def _fine_cuts(picture: Picture, scale: float) -> list[float]:
     """Cuts of cells into finer ones: more where there are many rows, much width or many powers.
 
     They are not finer than ticks of 1 / scale. A cell that seems empty beside others that are not
     stays whole: the noise of its parts would spread rows over it.
     """
+    edges, held = picture.edges.astype(np.float64), np.maximum(picture.counts, 0.0)
     if scale < math.inf:
         edges = np.ceil(edges * scale) / scale
-    widths, held = np.diff(edges), np.maximum(noisy.counts, 0.0)
+    widths = np.diff(edges)
     cells = np.flatnonzero(widths)
-    full = held > _SURE * math.sqrt(noisy.variance)
+    full = held > _SURE * np.sqrt(picture.variances)
     full |= not full[cells].any()
     shares = held / max(held.sum(), 1.0)
     shares += widths * full / max((widths * full).sum(), 1e-300) + full / full.sum()
     numbers = np.where(full, np.ceil(_FINE_CELLS / 3 * shares), 1.0)
     # The cell about zero stays whole: beside others, numbers so small are as good as zero.
-    numbers[(edges[:-1] <= 0) & (edges[1:] > 0) & (widths <= _ABOUT_ZERO)] = 1
+    numbers[(edges[:-1] <= 0) & (edges[1:] > 0) & (widths <= 2 * ABOUT_ZERO)] = 1
     numbers = np.minimum(numbers[cells], np.rint(widths[cells] * scale)).astype(int)
     ends = zip(edges[cells], edges[cells + 1], numbers, strict=True)
     cuts = [np.linspace(low, high, number, endpoint=False) for low, high, number in ends]
     return [float(cut) for cut in np.concatenate(cuts)[1:]]
 
 
-def _is_tiny(noisy: NoisyTable) -> bool:
+def _is_tiny(picture: Picture) -> bool:
     """Whether most rows lie about zero, as amounts of substance in moles do."""
-    held = np.where(noisy.counts > _SURE * math.sqrt(noisy.variance), noisy.counts, 0.0)
-    return bool(2 * held[_ZERO] > held.sum())
+    held = np.where(picture.counts > _SURE * np.sqrt(picture.variances), picture.counts, 0.0)
+    about = (picture.edges[:-1] >= -ABOUT_ZERO) & (picture.edges[1:] <= ABOUT_ZERO)
+    return bool(2 * held[about].sum() > held.sum())
 
 
 def _exactly(edge: float) -> float | int:
@@ -229,14 +244,15 @@ def _found_dates(
     return replace(within(known, *counted_in(low, high, unit, written)), aware=aware)
 
 
-def _cut_ticks(edges: np.ndarray, noisy: NoisyTable, unit: str) -> list[int]:
+def _cut_ticks(picture: Picture, unit: str) -> list[int]:
     """Cuts of times between edges into cells of whole units, which are not below seconds.
 
     There are none if there are so few dates that each has a cell. They are in nanoseconds.
     """
+    edges = picture.edges
     if edges[-1] - edges[0] < SINGLE:
         return []
-    cuts = np.ceil(_fine_cuts(edges.astype(np.float64), noisy, 1.0)).astype(np.int64)
+    cuts = np.ceil(_fine_cuts(picture, 1.0)).astype(np.int64)
     # Days that stand for unknown or never have cells of their own, which cost next to nothing.
     days = (int(day.astype(np.int64)) for day in USUAL_DATES)
     told = [day * DAY for day in days if EARLIEST < day * DAY <= LATEST - DAY]

@@ -58,8 +58,6 @@ class Blocks:
         of_cell: The block of each cell, ascending without gaps.
         cell: The variance of a cell's noise.
         sums: The variance of each block's sum.
-        is_even: Whether the blocks are about equally wide, so that none lies much farther away
-            than the others.
         whole: The variance of what the sum of all blocks missed the number of rows by, if it was
             made up for; infinite otherwise.
     """
@@ -68,7 +66,6 @@ class Blocks:
     of_cell: np.ndarray
     cell: float
     sums: np.ndarray
-    is_even: bool = False
     whole: float = math.inf
 
     @classmethod
@@ -80,16 +77,19 @@ class Blocks:
 
     @classmethod
     def combined(
-        cls, fine: NoisyTable, coarse: NoisyTable, of_cell: np.ndarray, *, is_even: bool = False
+        cls, fine: NoisyTable, coarse: np.ndarray, noise: np.ndarray | float, of_cell: np.ndarray
     ) -> "Blocks":
-        """Cells and blocks that were counted separately, with independent noise."""
+        """Cells and blocks that were counted separately, with independent noise.
+
+        ``coarse`` are the blocks' counts, and ``noise`` is their variance.
+        """
         sizes = np.bincount(of_cell)
         variances = fine.variance * sizes
-        missed = coarse.counts - np.bincount(of_cell, weights=fine.counts)
+        missed = coarse - np.bincount(of_cell, weights=fine.counts)
         # By inverse variance; a block's gain or loss is spread evenly over its cells.
-        weights = variances / (variances + coarse.variance)
+        weights = variances / (variances + noise)
         counts = fine.counts + (weights * missed / sizes)[of_cell]
-        return cls(counts, of_cell, fine.variance, weights * coarse.variance, is_even)
+        return cls(counts, of_cell, fine.variance, weights * noise)
 
     def summing_up_to(self, total: Total) -> "Blocks":
         """The same cells, which together hold about all rows; what they miss, all make up for.
@@ -137,7 +137,7 @@ def searched(
     of_cell = np.asarray(groups)
     ends = _credible(coarse, total, np.asarray(dearness))
     inside = np.flatnonzero((of_cell >= ends[0]) & (of_cell <= ends[1]))
-    counts = Blocks.combined(fine, coarse, of_cell).counts[inside]
+    counts = Blocks.combined(fine, coarse.counts, coarse.variance, of_cell).counts[inside]
     first, last = trimmed(Blocks.alone(NoisyTable(counts, fine.variance)), total)
     held = coarse.counts[ends[0] : ends[1] + 1]
     is_clear = held.sum() > _CLEAR * math.sqrt(coarse.variance * held.size)

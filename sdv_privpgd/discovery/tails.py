@@ -19,10 +19,6 @@ from sdv_privpgd.estimate.support import outstanding, pooled
 _FALSE_ALARMS = 1e-3
 """Neighboring cells, one or many, hold rows if sums as large are so rare where all is noise."""
 
-_EVEN_FALSE_ALARMS = 0.05
-"""The same for even parts of a declared range. Noise that is taken for rows lies within the range,
-and is measured again; rows that are taken for noise would be drawn far from where they are."""
-
 _LOOKS = 4
 """So many independent sums a cell has, nearly: those of many lengths that end with it overlap."""
 
@@ -167,8 +163,7 @@ def _last_held(blocks: Blocks) -> tuple[int, float]:
     starts, ends = np.triu_indices(sizes.size + 1, k=1)
     sums, variances, numbers = (each[ends] - each[starts] for each in before)
     scores = sums / np.sqrt(np.maximum(blocks.variance_of(variances), 1e-300))
-    alarms = _EVEN_FALSE_ALARMS if blocks.is_even else _FALSE_ALARMS
-    clear = np.flatnonzero(scores > norm.isf(alarms / (_LOOKS * sizes.size)))
+    clear = np.flatnonzero(scores > norm.isf(_FALSE_ALARMS / (_LOOKS * sizes.size)))
     if clear.size:
         chosen = clear[np.lexsort((ends[clear], -starts[clear]))[0]]
     elif beside:
@@ -176,9 +171,7 @@ def _last_held(blocks: Blocks) -> tuple[int, float]:
     else:
         chosen = scores.argmax()
     end = int(before[2][ends[chosen]]) - 1
-    # Within an even part its cells say best where rows end.
-    is_within = blocks.is_even and blocks.of_cell[last] >= starts[chosen]
-    if beside and (end <= last or is_within):
+    if beside and end <= last:
         return last, beside
     return end, max(float(sums[chosen] / numbers[chosen]), 0.0)
 

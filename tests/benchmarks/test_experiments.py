@@ -36,7 +36,7 @@ RUNS = {  # options that make it small, and how many lines it has at least
     "scale --from-frame": (["--rows", "300", "--columns", "2", "--num-particles", "100"], 1),
     "scale --from-files .": (["--rows", "2000", "--sources", "parquet", "tuples"], 2),
     "sequences": ([*FEW, "--bounds", "2", "--epsilon", "9"], 3),
-    "shapes": (["--shapes", "far", "--fits", "1", "--rows", "300", "--method", "mst"], 1),
+    "shapes": (["--shapes", "age", "--fits", "1", "--rows", "300", "--epsilon", "1"], 2),
     "stages": (["--share", "0.0001", "--repetitions", "1"], 7),
     "undeclared": (["--tables", "mixed", "--rows", "300", "--num-particles", "100"], 1),
 }  # fmt: skip

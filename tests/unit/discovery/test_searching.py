@@ -107,7 +107,8 @@ def test_blocks_that_were_counted_twice_have_the_noise_of_the_best_estimate():
     found = [
         Blocks.combined(
             NoisyTable(truth + rng.normal(0, 3, 6), 9.0),
-            NoisyTable(sums + rng.normal(0, 2, 3), 4.0),
+            sums + rng.normal(0, 2, 3),
+            4.0,
             of_cell,
         )
         for _ in range(20_000)

@@ -112,9 +112,9 @@ def test_blocks_say_where_rows_lie_that_no_cell_shows(seed):
     rng, of_cell = np.random.default_rng(seed), np.repeat(np.arange(16), 16)
     fine = NoisyTable(counts + rng.normal(0, 150, 256), 150.0**2)
     sums = np.bincount(of_cell, weights=counts)
-    coarse = NoisyTable(sums + rng.normal(0, 80, 16), 80.0**2)
+    coarse = sums + rng.normal(0, 80, 16)
     starts = 2.0 ** (np.arange(256) / 16)
-    found = tails.with_light_ends(Blocks.combined(fine, coarse, of_cell), starts)
+    found = tails.with_light_ends(Blocks.combined(fine, coarse, 80.0**2, of_cell), starts)
     assert found[128:192].sum() == pytest.approx(3_200, rel=0.2)
     assert found[1:128].sum() < 700
     assert found[0] == pytest.approx(4_800, rel=0.15)

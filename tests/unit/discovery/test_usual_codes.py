@@ -7,21 +7,23 @@ from discovering import drawn
 
 from sdv_privpgd.columns.facts import DateFacts, NumberFacts
 from sdv_privpgd.discovery.grids import POWERS, YEARS
-from sdv_privpgd.discovery.rough_ranges import rough_dates, rough_numbers
+from sdv_privpgd.discovery.rough_ranges import finely_cut, first_picture
 from sdv_privpgd.estimate.noisy_tables import NoisyTable
 
 ROWS = 5_000
 RNG = np.random.default_rng(0)
 
 
+def cut(facts, noisy):
+    return finely_cut(facts, first_picture(facts, noisy), []).cuts
+
+
 def test_usual_codes_within_a_range_of_whole_numbers_are_cut_out():
     noisy = NoisyTable(np.full(len(POWERS.cells), 9.0), 1.0)
-    known = NumberFacts(low=-200, high=20_000, decimal_places=0)
-    cuts = rough_numbers(known, None, noisy, None, []).cuts
+    cuts = cut(NumberFacts(low=-200, high=20_000, decimal_places=0), noisy)
     assert {-99, -98, 999, 1_000, 9_999, 10_000, 8_888, 8_889} <= set(cuts)
     assert max(cuts) <= 20_000
-    real = rough_numbers(NumberFacts(low=-200, high=20_000), None, noisy, None, []).cuts
-    assert 9_999 not in real
+    assert 9_999 not in cut(NumberFacts(low=-200, high=20_000), noisy)
 
 
 @pytest.mark.parametrize("unit", ["D", "s"])
@@ -30,12 +32,12 @@ def test_usual_days_within_a_range_are_cut_out(unit):
     last = np.datetime64("2262-04-10")
     ends = [np.datetime64("1850-03-01"), last]
     low, high = (int(end.astype("datetime64[ns]").astype(np.int64)) for end in ends)
-    found = rough_dates(DateFacts(low=low, high=high + (unit == "s")), None, noisy, None, utc=False)
-    days = {np.datetime64(cut, "ns").astype("datetime64[D]") for cut in found.cuts}
+    cuts = cut(DateFacts(low=low, high=high + (unit == "s")), noisy)
+    days = {np.datetime64(each, "ns").astype("datetime64[D]") for each in cuts}
     wanted = ["1900-01-01", "1900-01-02", "1970-01-01", "2099-12-31", "2262-04-10"]
     assert {np.datetime64(day) for day in wanted} <= days
-    assert low < min(found.cuts)
-    assert max(found.cuts) <= high
+    assert low < min(cuts)
+    assert max(cuts) <= high
 
 
 @pytest.mark.parametrize("seed", range(3))
