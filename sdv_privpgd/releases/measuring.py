@@ -1,5 +1,6 @@
 """The door of a holder: a table and its declarations go in, a release that may leave comes out."""
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,8 +10,14 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+
 from sdv_privpgd.base.progress import Progress, silent
+from sdv_privpgd.columns.cutting import USUAL_BINS, tick_of
+from sdv_privpgd.columns.facts import NumberFacts
+from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.columns.schema import PublicDomainError
+from sdv_privpgd.discovery.bounds import inside
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
@@ -30,6 +37,10 @@ from sdv_privpgd.releases.measured import Measured, described, plain_words
 from sdv_privpgd.releases.unchosen import Unchosen
 from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.noise_advice import on_large_delta
+
+_WIDE, _FINEST = 1e3, 1e6
+"""The cells of a range without negative numbers grow if its end is so many times its begin, which
+is at least this part of the end."""
 
 _WHY = (
     "Tables of several holders are added up cell by cell, so all holders must declare the same "
@@ -208,6 +219,39 @@ def prepared(
     return Measuring(holder=holder.strip(), columns=words, fit=fit, private=private)
 
 
+def with_cells(words: Mapping[str, Mapping], num_bins: int | None) -> dict[str, dict[str, Any]]:
+    """The same declarations, with ``cut_points`` of numbers whose equal cells would say nothing.
+
+    They follow from what is declared alone, so that all holders have the same cells: one for 0,
+    and for a range without negative numbers that covers more than three powers of ten cells that
+    grow with the numbers in them.
+    """
+    found = {}
+    for name, own in words.items():
+        facts = read_facts(name, own)
+        cuts: Sequence[float] = ()
+        if isinstance(facts, NumberFacts) and not facts.lacks_domain and facts.cuts is None:
+            cuts = _public_cuts(facts, facts.num_bins or num_bins or USUAL_BINS)
+        found[name] = {**own, "cut_points": list(cuts)} if cuts else dict(own)
+    return found
+
+
+def _public_cuts(facts: NumberFacts, number: int) -> Sequence[float]:
+    """Where cells begin, at most ``number`` and two more; none where equal ones do."""
+    low, high = map(float, facts.ends)
+    tick = tick_of(facts)
+    after_zero = math.ulp(0.0) if tick is None else float(tick)
+    least = max(low, high / _FINEST, 0.0 if tick is None else float(tick))
+    if low >= 0 and high > _WIDE * least:
+        cuts = np.geomspace(least, high, number)[low > 0 : -1].tolist()
+    elif low < 0 < high and (tick is None or high - low > number * tick):
+        cuts = np.linspace(low, high, number + 1)[1:-1].tolist()
+    else:
+        return ()
+    about_zero = {0.0, after_zero} if low < 0 else {after_zero} if low == 0 else set()
+    return inside(sorted({*cuts, *about_zero}), facts)
+
+
 def questions(
     columns: Mapping[str, Mapping],
     epsilon: float,
@@ -229,7 +273,7 @@ def questions(
         own = replace(own, engine=Unchosen())
     asks: dict[str, Any] = {"method": own, **settings}
     plan, whole = asked(columns, epsilon, delta, **asks)
-    words = plain_words(columns)
+    words = with_cells(plain_words(columns), whole.num_bins)
     try:
         description = described(words, whole.num_bins, whole.visits)
     except PublicDomainError as error:
