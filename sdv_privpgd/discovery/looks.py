@@ -88,8 +88,7 @@ def _of_declared(name: str, known: NumberFacts | DateFacts) -> set[str]:
     precision is not.
     """
     if isinstance(known, NumberFacts) and _lacks_precision(known):
-        low, high = map(float, known.ends)
-        return {"precision", "grid"} | ({"numbers"} if high - low >= SINGLE else set())
+        return {"precision", "grid", "numbers"}
     cells = column_of(name, known).cells
     is_wide = not isinstance(cells, Ticks) or cells.last - cells.first >= SINGLE
     return {"grid", "numbers"} if is_wide else set()
