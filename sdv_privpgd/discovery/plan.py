@@ -1,15 +1,14 @@
 """Private discovery of what nobody declared: ranges, precisions, categories, and shapes.
 
 It is paid from the same budget. Where nothing is declared, numbers and dates are counted on a grid
-that is fixed beforehand, coarsely and finely, then on a finer one over the part of it that holds
-rows. A declared range says where values may lie, not where they do: it gets the finer grid as well,
-so that its cells hold about equally many rows and values that many rows share are on their own, and
-rows beyond it are counted; where no first look was needed, a few even parts of it are counted too.
-Of short declared ranges, which have no finer grid, a small question counts the rows beyond.
-Categories are counted as they are and released above a threshold,
-then once more, with less noise, where many rows have others. All of it is asked of the curator, so
-the ledger has it; what is made of the noisy answers is post-processing. The table is passed on
-unseen.
+that is fixed beforehand, coarsely and finely. A declared range says where values may lie, not where
+they do. So both are looked at more closely where many rows share a cell, as often as the noise
+allows, and at last on a fine grid: its cells hold about equally many rows, values that many rows
+share are on their own, and rows beyond a declared range are counted. Of short declared ranges,
+which have no finer grid, a small question counts the rows beyond. Categories are counted as they
+are and released above a threshold, then once more, with less noise, where many rows have others.
+All of it is asked of the curator, so the ledger has it; what is made of the noisy answers is
+post-processing. The table is passed on unseen.
 """
 
 from collections.abc import Iterable, Mapping
@@ -49,7 +48,7 @@ SIZES, FINE_GRIDS = "sizes of numbers and dates", "values of columns on fine gri
 CLOSER = "where rows lie, more closely"
 """And of the looks between them."""
 
-_LOOK_SHARE = Fraction(1, 8)
+_LOOK_SHARE = Fraction(1, 4)
 """Part of what is left for the columns of a closer look that it takes."""
 
 _MOST_LOOKS = 12

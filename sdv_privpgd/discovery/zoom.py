@@ -23,7 +23,7 @@ _MANY = 1 / 8
 """A cell with more than this share of the rows is cut: a column is spread over eight cells, then,
 and where noise allows over 64."""
 
-_ROWS = 4.0
+_ROWS = 2.0
 """A part of a cell that is cut has at least so many standard deviations of rows, on average."""
 
 _LEAST = 4

@@ -1,10 +1,10 @@
 """How near synthetic columns of many shapes are to their own, declared and not.
 
 A simulated column and two of categories, of which one depends on it, go in; as many synthetic rows
-come out. ``KS`` is the Kolmogorov-Smirnov distance of the column from its own rows, ``width`` the
-distance of their 10 % and 90 % quantiles as a multiple of the true one, ``median`` and ``mean`` how far off the
-median and the mean are, in such widths. Medians over fits, for each shape, declared or not, number of rows and
-epsilon. Not private, and nobody's.
+come out. ``KS`` is the Kolmogorov-Smirnov distance of the column from its own rows. ``width`` is
+the distance of the 10 % and 90 % quantiles as a multiple of the true one; ``median`` and ``mean``
+are how far off these are, in true widths. Medians over fits, for each shape, declared or not,
+number of rows and epsilon. Not private, and nobody's.
 """
 
 from collections.abc import Callable
