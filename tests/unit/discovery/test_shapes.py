@@ -145,7 +145,7 @@ class TestLooks:
         assert self.asks(sdtype="numerical", **ends) == {"grid", "numbers", "precision"}
         assert self.asks(sdtype="numerical", **ends, decimal_places=0) == {"grid", "numbers"}
         narrow = {"range_min": 0, "range_max": 99}
-        assert self.asks(sdtype="numerical", **narrow) == {"grid", "precision"}
+        assert self.asks(sdtype="numerical", **narrow) == {"grid", "numbers", "precision"}
         assert self.asks(sdtype="numerical", **narrow, decimal_places=0) == set()
 
     def test_dates_and_categories(self):
