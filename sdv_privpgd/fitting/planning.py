@@ -14,9 +14,9 @@ from sdv_privpgd.fitting.foreseeing import outlook
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
-from sdv_privpgd.report.noise_advice import on_delta
 from sdv_privpgd.report.outlook import plan_report
 from sdv_privpgd.report.page import Report
+from sdv_privpgd.report.warnings import on_delta
 
 _OF_CHOICES = re.compile("(.* (?:promise most|depend most|spanning tree)): .*")
 """What is asked of cliques that answers have chosen, in the words of the strategies."""

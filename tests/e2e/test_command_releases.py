@@ -168,4 +168,4 @@ def test_a_measurement_stops_where_declared_values_are_not_there(csv, tmp_path, 
     assert 0 < spent < 2.7
     status, path = measured(csv, "North", "--epsilon", 3, "--no-stop")
     assert (status, path.exists()) == (0, True)
-    assert "Column 'ward' is missing in nearly all rows" in capsys.readouterr().err
+    assert "Nearly all values are missing: 'ward'" in capsys.readouterr().err
