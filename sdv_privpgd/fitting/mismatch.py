@@ -50,11 +50,10 @@ class DomainMismatchError(PublicDomainError):
     Public, as what it holds: noisy answers and books.
 
     Attributes:
-        ledger: What was spent, and before that, where ``fit_table`` or ``measure`` stopped. It can
-            be handed to a later ``fit_table(after=...)`` with other declarations. Else ``None``:
-            synthesizers have books of their own.
-        goes_on: Checks a table for a stopped ``fit_table`` or ``measure`` to go on with, and gives
-            what then does; ``None`` for synthesizers, and once it did.
+        ledger: What was spent so far, for a later ``fit_table(after=...)``; ``None`` for
+            synthesizers, which have books of their own.
+        goes_on: Checks a table to go on with, and gives what then does; ``None`` for synthesizers,
+            and once it did.
 
     >>> isinstance(DomainMismatchError("Column 'ward' is 'other'."), ValueError)
     True
@@ -64,12 +63,9 @@ class DomainMismatchError(PublicDomainError):
     goes_on: Callable[[Any], Callable[[], Any]] | None = None
 
     def finish(self, table: Any) -> Any:
-        """The ``FittedTable`` of a ``fit_table`` that stopped, if that is how the column is.
+        """Returns what ``fit_table`` or ``measure`` would have, if that is how the column is.
 
-        Of a ``measure`` that stopped it is the ``Measured``.
-
-        Spends what is left of the budget, on the questions that come next. What had been answered
-        is not paid for again.
+        Spends what is left of the budget. What had been answered is not paid for again.
 
         Args:
             table: The table of that fit.

@@ -193,9 +193,10 @@ class ColumnShares:
         """Whether one category stands for all that are not listed."""
         return isinstance(self.column.cells, Categories) and self.column.cells.has_other
 
-    def surely(self, part: float, words: str = "{}", remedy: str = "") -> Finding:
+    def surely(self, part: float, what: str = "", remedy: str = "") -> Finding:
         """A finding of a share of the rows, less what noise may add to it."""
-        return Finding(part - self.error, words.format(share(part)), remedy)
+        words = f"{what} in {share(part)}" if what else share(part)
+        return Finding(part - self.error, words, remedy)
 
     def ends(self) -> Iterator["End"]:
         """The declared ends of the range, but for those that many rows of good tables are at.
@@ -216,8 +217,7 @@ class ColumnShares:
                 is_single = isinstance(cells, Ticks) and last >= SEVERAL - 1 and widths[code] == 1
                 wider = widths[code] / widths[beside]
                 expected = wider * (max(float(self.shares[beside]), 0.0) + self.error)
-                words_of_it = f"{share(float(self.shares[code]))} at {key}={words[key]!r}"
-                yield End(code, words_of_it, float(expected), bool(is_single))
+                yield End(code, f"{key}={words[key]!r}", float(expected), bool(is_single))
 
 
 class End(NamedTuple):
@@ -286,7 +286,7 @@ def _on_parsing(seen: ColumnShares) -> str:
 def _other(seen: ColumnShares) -> Finding | None:
     if not (isinstance(seen.column.cells, Categories) and seen.column.cells.has_other):
         return None
-    words = f"{{}} {seen.column.cells.values[-1]!r}"
+    words = repr(seen.column.cells.values[-1])
     return seen.surely(float(seen.shares[seen.size - 1]), words)
 
 
@@ -303,7 +303,8 @@ def _at_one_end(seen: ColumnShares) -> Finding | None:
     for end in seen.ends():
         there = float(seen.shares[end.code]) - seen.error
         if end.is_single and there > MOST * rows:
-            return Finding(there / max(rows - missing, MOST), end.words)
+            words = seen.surely(float(seen.shares[end.code]), end.words).words
+            return Finding(there / max(rows - missing, MOST), words)
     return None
 
 
@@ -323,7 +324,7 @@ def _one_value(seen: ColumnShares) -> Finding | None:
     part = float(seen.shares[code])
     if seen.size < SEVERAL or part + seen.error < 1 - SOME:
         return None
-    return seen.surely(part, f"{{}} {code_labels(seen.column)[code]}")
+    return seen.surely(part, code_labels(seen.column)[code])
 
 
 def _found_constant(seen: ColumnShares) -> Finding | None:
@@ -363,7 +364,7 @@ def _code(seen: ColumnShares) -> Finding | None:
             and shares[others].sum() >= MOST * (shares.sum() - shares[at])
             and (_is_usual_date(column, low, high) if is_date else {low, high} & USUAL_NUMBERS)
         ):
-            return seen.surely(float(shares[at]), f"{{}} at {code_labels(column)[at]}")
+            return seen.surely(float(shares[at]), code_labels(column)[at])
     return None
 
 
@@ -375,23 +376,15 @@ def _is_usual_date(column: Column, *ends: int) -> bool:
     return bool(is_edge.any()) or any(day in USUAL_DATES for day in days)
 
 
-def _coarse(seen: ColumnShares) -> Finding | None:
-    """Whether many rows, or much of the sum, lie in wide cells that nobody looked into."""
-    values, shares = code_values(seen.column), seen.shares[: seen.size]
-    if seen.column.sdtype != "numerical" or values.is_shaped:
-        return None
-    is_crowded = values.crowded(shares, seen.error, CROWDED).any()
-    return Finding(float(is_crowded or values.heavy(shares, HEAVIEST).any()))
-
-
-def _tail(seen: ColumnShares) -> Finding | None:
-    """Whether the mean depends on how rows are spread in cells that reach far out."""
-    values, shares = code_values(seen.column), seen.shares[: seen.size]
+def _wide(seen: ColumnShares) -> Finding | None:
+    """Whether the mean depends on how rows are spread in wide cells, or many rows are in one."""
     if seen.column.sdtype != "numerical":
         return None
+    values, shares = code_values(seen.column), seen.shares[: seen.size]
     # By more than a mean distance from the median: that is all that spreads the values.
     is_far = values.far_reaching(shares, seen.error, 1.0).any()
-    return Finding(float(is_far or (values.is_shaped and values.heavy(shares, HEAVIEST).any())))
+    is_crowded = not values.is_shaped and values.crowded(shares, seen.error, CROWDED).any()
+    return Finding(float(is_far or is_crowded or values.heavy(shares, HEAVIEST).any()))
 
 
 def _rare(seen: ColumnShares) -> Finding | None:
@@ -521,13 +514,7 @@ COLUMN_RULES = (
     Rule(Rank.LOST, _at_one_end, ALMOST_ALL,
          "Nearly all rows lie at one end of the declared range, as those beyond it are moved "
          "there: {}. Check the unit, or the year of dates, or declare a wider range.", stops=True),
-    Rule(Rank.LOST, _one_value, NEARLY_ALL,
-         "Nearly all rows have one of several values: {}. The range may be far too wide or "
-         "elsewhere, or the categories written otherwise than in the table."),
     Rule(Rank.DOUBTFUL, _of_discovery, 0, ""),
-    Rule(Rank.DOUBTFUL, _missing, MOST, "Most values are missing: {}."),
-    Rule(Rank.DOUBTFUL, _unparsed, MANY, "Many values are missing: {}."),
-    Rule(Rank.DOUBTFUL, _other, MOST, _OTHERS),
     Rule(Rank.DOUBTFUL, _code, SOME,
          "Values far from all others may be codes for missing: {}. If so, make them missing "
          "before a fit, with CsvFiles(na=...) where the table is text, and leave them out of the "
@@ -535,18 +522,20 @@ COLUMN_RULES = (
     Rule(Rank.DOUBTFUL, _clipped, SOME,
          "Rows pile up at an end of the declared range, as if values beyond it were clipped: {}. "
          "Declare a wider range, unless that is how the column is."),
+    Rule(Rank.LOST, _one_value, NEARLY_ALL,
+         "Nearly all rows have one of several values: {}. The range may be far too wide or "
+         "elsewhere, or the categories written otherwise than in the table."),
+    Rule(Rank.DOUBTFUL, _missing, MOST, "Most values are missing: {}."),
+    Rule(Rank.DOUBTFUL, _unparsed, MANY, "Many values are missing: {}."),
+    Rule(Rank.DOUBTFUL, _other, MOST, _OTHERS),
     Rule(Rank.DOUBTFUL, _found_constant, 0,
          "One value was found in all rows: {}. If there are other values, declare the range."),
     Rule(Rank.DOUBTFUL, _other_unsaid, MANY, _OTHERS),
     Rule(Rank.DOUBTFUL, _unparsed, SOME, "Some values are missing: {}."),
-    Rule(Rank.DOUBTFUL, _coarse, 0,
-         "Many rows, or much of the sum, lie in wide cells: {}. Rows are drawn evenly in a cell: "
-         "values that many share, such as 0, are lost, and means may be far off. Declare "
-         "cut_points, narrow where rows are many (0.01 after 0 keeps the zeros of money), or a "
-         "smaller range."),
-    Rule(Rank.NOISE, _tail, 0,
-         "Noise hides how rows are spread at the ends of the range of {}: means, sums and the "
-         "highest quantiles may be far off. Declare a smaller range, or cut_points there. "
+    Rule(Rank.DOUBTFUL, _wide, 0,
+         "How rows are spread in wide cells is not known of {}: means, sums and high quantiles may "
+         "be far off, and values that many rows share, such as 0, lost. Declare a smaller range, "
+         "or cut_points, narrow where rows are many (0.01 after 0 keeps the zeros of money). "
          "answer() gives intervals that hold for any spread."),
     Rule(Rank.NOISE, _rare, MOST,
          "Most categories have too few rows to be told from none: {}. They may vanish or be far "
@@ -595,10 +584,7 @@ def warnings_of(facts: PublicFacts, *, but: Collection[Rank] = ()) -> tuple[str,
         if finding is not None and finding.value > rule.threshold:
             found.append((rule, finding))
     said = {rank: sentences([each for each in found if each[0].rank is rank]) for rank in Rank}
-    said[Rank.SETTINGS] = [
-        *facts.settings,
-        *on_delta(facts.ledger.delta, facts.total.value),
-    ]
+    said[Rank.SETTINGS] = [*facts.settings, *on_delta(facts.ledger.delta, facts.total.value)]
     summary = (
         f"{number - lost - doubtful} of {number} column{'s' * (number != 1)} usable, "
         f"{doubtful} doubtful, {lost} lost."

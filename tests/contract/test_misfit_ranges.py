@@ -64,13 +64,13 @@ WRONG = {
 }
 
 AT_AN_END = {
-    "few values": (YEARS, SCORE, "at range_max=10"),
+    "few values": (YEARS, SCORE, "range_max=10 in"),
     "few values, below": (
         YEARS,
         Numerical(2_001, 2_010, decimal_places=0),
-        "at range_min=2001",
+        "range_min=2001 in",
     ),
-    "few days": (DAYS, Datetime("2020-01-01", "2020-01-25"), "at range_max='2020-01-25'"),
+    "few days": (DAYS, Datetime("2020-01-01", "2020-01-25"), "range_max='2020-01-25' in"),
 }
 
 RIGHT = {
@@ -118,7 +118,7 @@ def test_nothing_stops_where_rows_may_belong_there(values, declared, share):
 def test_a_wide_cell_at_an_end_only_warns():
     done = fitted(YEARS, AGES, discovery_share=0)
     assert done.warnings[0] == "1 of 2 columns usable, 1 doubtful, 0 lost."
-    assert "at range_max=99)" in done.warnings[1]
+    assert "(range_max=99 in" in done.warnings[1]
 
 
 @pytest.mark.parametrize(
