@@ -16,7 +16,7 @@ from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, Fitted
 from sdv_privpgd.fitting.mismatch import CAN_GO_ON, DomainMismatchError
 from sdv_privpgd.fitting.opening import opened
-from sdv_privpgd.fitting.planning import planned
+from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.refining import Refinable, composed, gone
 from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.fitting.sampled import SampledTable

@@ -25,7 +25,7 @@ from sdv_privpgd.fitting.checks import check, check_match
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import FittedTable
 from sdv_privpgd.fitting.fit import Fit, Fitted
-from sdv_privpgd.fitting.planning import planned
+from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.refining import asked_again
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import Unfinished
