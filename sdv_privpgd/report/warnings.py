@@ -286,8 +286,7 @@ def _on_parsing(seen: ColumnShares) -> str:
 def _other(seen: ColumnShares) -> Finding | None:
     if not (isinstance(seen.column.cells, Categories) and seen.column.cells.has_other):
         return None
-    words = repr(seen.column.cells.values[-1])
-    return seen.surely(float(seen.shares[seen.size - 1]), words)
+    return seen.surely(float(seen.shares[seen.size - 1]), repr(seen.column.cells.values[-1]))
 
 
 def _other_unsaid(seen: ColumnShares) -> Finding | None:
@@ -329,8 +328,9 @@ def _one_value(seen: ColumnShares) -> Finding | None:
 
 def _found_constant(seen: ColumnShares) -> Finding | None:
     """Whether no range was declared, and one was found that holds one value."""
-    is_ranged = isinstance(seen.declared, NumberFacts | DateFacts)
-    if not is_ranged or seen.size > 1 or not seen.declared.lacks_domain:
+    declared = seen.declared
+    is_found = isinstance(declared, NumberFacts | DateFacts) and declared.lacks_domain
+    if seen.size > 1 or not is_found:
         return None
     rows = rows_unseen(seen.facts.ledger)
     return Finding(1.0, f"{code_labels(seen.column)[0]}; {rows:,.0f} others would not be seen")
@@ -625,7 +625,7 @@ def in_one(said: Sequence[str]) -> str:
 
 def on_delta(delta: float, num_rows: float | None = None) -> list[str]:
     """Returns a sentence on a delta that promises nothing for so many rows, or for any. Public."""
-    if delta < (LARGE_DELTA if num_rows is None else 1 / num_rows):
+    if delta < LARGE_DELTA if num_rows is None else delta * num_rows < 1:
         return []
     table = "a table of any size" if num_rows is None else f"a table of {num_rows:,.0f} rows"
     return [

@@ -281,7 +281,7 @@ def test_a_plan_speaks_of_a_delta_that_promises_nothing(delta, said):
         method=Independent(engine=PrivatePGM()),
     )
     text = str(planned(settings, Description.of(columns), num_rows=3_000))
-    assert ("is not below 1 in 3,000 rows" in " ".join(text.split())) == said
+    assert ("promises next to nothing in a table of 3,000 rows" in " ".join(text.split())) == said
 
 
 @pytest.mark.parametrize("facts", [{"range_values": list(range(300))}, {"num_bins": 300}])
