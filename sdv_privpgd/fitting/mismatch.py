@@ -165,7 +165,7 @@ class DomainCheck:
         self.beyond = ()
         new = {name: facts.columns[name] for name in sorted(self.left & facts.columns.keys())}
         self.left -= {name for name, seen in new.items() if _has_values(seen)}
-        doubtful = {name: new[name] for name in new.keys() & self.left - outside.keys()}
+        doubtful = {name: new[name] for name in new if name in self.left and name not in outside}
         found = findings(doubtful, [rule for rule in COLUMN_RULES if rule.stops])
         said = [*outside.values(), *sentences(found)]
         if said:

@@ -53,12 +53,12 @@ Adult (15 declared columns, epsilon 1) noise moves a tenth of the rows in a colu
 rows; at 8,000 the pairs of columns are as far from the true ones as if columns were independent."""
 
 ALMOST_ALL = 0.95
-"""The share of values at one end of a range that stops a fit. A wrong unit moves all of them; the
-most common answer of a questionnaire seldom has more than 90 %."""
+"""The share of values at one end of a range that stops a fit. A wrong unit or year moves all of
+them there; what is left is for a few codes and zeros."""
 
 SEVERAL = 5
-"""A column of fewer values may well be constant, and a cell of fewer times the rows of the one
-beside it is no pile of clipped values: few columns of 15 real tables look like that."""
+"""Fewer values are few: one of them may well be the only one, or an end of a range. And clipped
+values are so many times as dense as those beside them; with the right range few columns are."""
 
 NATURAL_ENDS = (-1, 0, 1)
 """Ends that hold many rows in many good tables: nothing, the first of a count, a code."""
