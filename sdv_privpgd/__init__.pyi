@@ -16,7 +16,7 @@ from .drafting.types import draft_metadata as draft_metadata
 from .fitting.door import FittedTable as FittedTable
 from .fitting.door import fit_table as fit_table
 from .fitting.door import plan_table as plan_table
-from .fitting.halting import MisfitError as MisfitError
+from .fitting.mismatch import DomainMismatchError as DomainMismatchError
 from .fitting.settings import People as People
 from .inference.imputation import rubin as rubin
 from .methods.method import MatchError as MatchError

@@ -79,7 +79,7 @@ def main(
                     "of a column": misplaced(real, made, 1),
                     "of a pair": misplaced(real, made, 2),
                     "of a pair, by chance": misplaced(real, others, 2),
-                    "warned": any("are few" in said for said in synthesizer.warnings_),
+                    "warned": any("rows are few" in said for said in synthesizer.warnings_),
                 }
             )
     table = pd.DataFrame(found)

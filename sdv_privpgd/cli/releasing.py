@@ -160,11 +160,11 @@ def _prepared(arguments: Namespace, columns: Mapping[str, Mapping], table: "Sour
 
 
 def _run(measuring: "Measuring", *, stops: bool) -> "Measured":
-    from sdv_privpgd import MisfitError
+    from sdv_privpgd import DomainMismatchError
 
     try:
         return measuring.run(stops=stops)
-    except MisfitError as error:
+    except DomainMismatchError as error:
         raise CommandError(f"{in_options(error)} {_AGAIN}") from None
 
 

@@ -58,7 +58,6 @@ _OPTIONS = (
         r"or --ledger on the command line",
         "synthesize with --ledger",
     ),
-    (r"constraint (Inequality\(.*?\)) in PrivPGDSynthesizer", r"constraint \1 in --constraints"),
     (r"num_rows", "--rows"),
     (r"(epsilon|delta|adjacency|seed|runs)(?= must )", r"--\1"),
     (r"(epsilon|delta)=([\d.e+-]*\d)", r"--\1 \2"),

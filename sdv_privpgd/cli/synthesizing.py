@@ -30,7 +30,7 @@ from sdv_privpgd.cli.writing import Output, Outputs, write_rows
 from sdv_privpgd.fitting.settings import People, with_bins
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.noise_advice import on_large_delta
+from sdv_privpgd.report.warnings import on_delta
 from sdv_privpgd.sources.dialect import Facts
 from sdv_privpgd.sources.source import Source
 
@@ -92,7 +92,7 @@ def synthesize(arguments: Namespace) -> None:
 
 def leave_to_report(arguments: Namespace) -> None:
     """Warns of nothing that is worth a look, where the report that is printed says it."""
-    from sdv_privpgd.report.advice import OPENING
+    from sdv_privpgd.report.warnings import OPENING
 
     if not arguments.quiet:
         warnings.filterwarnings("ignore", message=re.escape(OPENING))
@@ -240,7 +240,7 @@ def planned_ledger(arguments: Namespace) -> PrivacyLedger:
         )
     except ValueError as error:
         raise CommandError(in_options(error)) from None
-    for sentence in on_large_delta(ledger.delta):
+    for sentence in on_delta(ledger.delta):
         say(in_options(sentence))
         warnings.filterwarnings("ignore", message=re.escape(sentence))  # it is said once
     return ledger

@@ -2,6 +2,7 @@
 
 ``settings`` says how much may be spent and by which method, ``description`` what is public of the
 table, and ``fit`` asks and makes a model. ``methods`` knows methods by name,
-``account`` keeps the books of several fits, and ``planning`` and ``reporting`` say what is asked.
+``mismatch`` stops a fit of a table that is not as declared, ``account`` keeps the books of several
+fits, and ``plan`` and ``reporting`` say what is asked.
 ``door`` is the whole for users: ``fit_table``.
 """

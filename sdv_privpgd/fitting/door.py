@@ -14,9 +14,9 @@ from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.checks import check_match
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit, Fitted
-from sdv_privpgd.fitting.halting import CAN_GO_ON, MisfitError
+from sdv_privpgd.fitting.mismatch import CAN_GO_ON, DomainMismatchError
 from sdv_privpgd.fitting.opening import opened
-from sdv_privpgd.fitting.planning import planned
+from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.refining import Refinable, composed, gone
 from sdv_privpgd.fitting.reporting import report_of
 from sdv_privpgd.fitting.sampled import SampledTable
@@ -28,10 +28,9 @@ from sdv_privpgd.methods.method import Method
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.report.advice import OPENING
-from sdv_privpgd.report.noise_advice import on_large_delta
 from sdv_privpgd.report.page import Report
 from sdv_privpgd.report.privacy import privacy_report
+from sdv_privpgd.report.warnings import in_one, on_delta
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -169,8 +168,8 @@ def fit_table(
             what it would ask of such columns.
         PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
         SourceError: If rows cannot be read. A note says what was spent.
-        MisfitError: After the first noisy counts, if they have none of the values that are declared
-            of a column, or if nearly all rows lie beyond its declared range. The error's
+        DomainMismatchError: After the first noisy counts, if nearly no values of a column are
+            the declared ones, or if nearly all rows lie beyond its declared range. The error's
             ``finish(table)`` goes on all the same.
 
     >>> import pandas as pd
@@ -196,7 +195,7 @@ def fit_table(
         seed=seed,
         constraints=constraints,
     )
-    for sentence in on_large_delta(settings.delta):
+    for sentence in on_delta(settings.delta):
         warnings.warn(sentence, stacklevel=2)
     check_match(settings, description)
     if after is not None:
@@ -214,7 +213,7 @@ def fit_table(
     done = fit_opened(settings, description, private, progress, after=after, stops=True)
     said = [sentence for sentence in done.warnings if sentence not in description.on_days]
     if said:  # what was said before the fit is not said again
-        warnings.warn("\n- ".join((OPENING, *said)), stacklevel=2)
+        warnings.warn(in_one(said), stacklevel=2)
     return done
 
 
@@ -264,7 +263,7 @@ def fit_opened(
     """Fits a table that was opened as the description says, and warns of nothing.
 
     What it spends is composed with the ledger that it comes ``after``. If it ``stops``, it raises
-    ``MisfitError``, as ``fit_table`` does.
+    ``DomainMismatchError``, as ``fit_table`` does.
     """
     dtypes = private.dtypes_kept(description.columns, description.modelled, description.keys)
     fit = Fit(settings, replace(description, dtypes=dtypes))
@@ -283,7 +282,7 @@ def _done(
     """What comes of a fit, or of one that stopped, which goes on with the answers it had."""
     try:
         fitted = _fitted(fit, private, progress, known, stops=stops)
-    except MisfitError as error:
+    except DomainMismatchError as error:
         error.ledger = _together(after, fit.books.ledger)
         error.goes_on = partial(_gone_on, fit.settings, Unfinished.of(fit, (True, None)), after)
         note_on(error, CAN_GO_ON)

@@ -12,6 +12,7 @@ from typing import Any
 from sdv_privpgd import pipeline
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
+from sdv_privpgd.columns.ids import on_repeated_ids
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.outside import Beyond
 from sdv_privpgd.discovery.plan import SPREAD, Discovery, discover, reserved_delta, rows_unseen
@@ -20,8 +21,8 @@ from sdv_privpgd.discovery.transcript import Answered, Transcript
 from sdv_privpgd.estimate.noisy_tables import estimate_total
 from sdv_privpgd.fitting.cells import codes_paid_for, with_codes
 from sdv_privpgd.fitting.description import Description
-from sdv_privpgd.fitting.halting import Lookout, WatchedBooks
 from sdv_privpgd.fitting.making import SamplerMaker, method_for
+from sdv_privpgd.fitting.mismatch import DomainCheck, WatchedBooks
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.refits import Refits
 from sdv_privpgd.methods.method import Method
@@ -31,8 +32,7 @@ from sdv_privpgd.privacy.curator import Curator
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.privacy.queries import GroupedMarginalQuery, MarginalQuery
-from sdv_privpgd.report.advice import advice
-from sdv_privpgd.report.known_facts import Facts
+from sdv_privpgd.report.warnings import PublicFacts, warnings_of
 from sdv_privpgd.sampling.stream import KeyStream
 from sdv_privpgd.sampling.visits import RowMaker
 from sdv_privpgd.synthesize.engine import Model
@@ -105,19 +105,25 @@ class Fitted:
             if rows and isinstance(facts, ranged) and facts.lacks_domain
         }
 
-    def advice(self, ledger: PrivacyLedger) -> tuple[str, ...]:
+    def warnings(self, ledger: PrivacyLedger) -> tuple[str, ...]:
         """What is worth a look, a sentence each."""
-        facts = Facts(
+        description = self.description
+        ids = [name for name in description.repeated_ids if name != ledger.people]
+        facts = PublicFacts(
             schema=self.schema,
             release=self.release,
             ledger=ledger,
-            declared=self.description.facts,
+            declared=description.facts,
             doubts=self.doubts,
-            repeated_ids=self.description.repeated_ids,
-            added=() if self.description.visits is None else self.description.visits.added,
+            counted=self.doubts.keys() | description.undeclared.keys(),
+            added=() if description.visits is None else description.visits.added,
+            settings=(
+                *(f"Not enforced: {reason}" for reason in self.refusals),
+                *description.on_days,
+                *on_repeated_ids(ids, ledger.rows_per_person),
+            ),
         )
-        refused = (f"Not enforced: {reason}" for reason in self.refusals)
-        return (*refused, *self.description.on_days, *advice(facts))
+        return warnings_of(facts)
 
 
 class Fit:
@@ -206,7 +212,8 @@ class Fit:
         """Asks for all that is left of the budget; without a table nothing beyond what is known.
 
         What is known is not asked once more, unless it is to be asked ``again``. If it ``stops``,
-        it raises ``MisfitError`` where the first answers say that a declaration does not fit.
+        it raises ``DomainMismatchError`` where the first answers say that a declaration is
+        not of the table.
         """
         schema = self.description.attributes
         if not schema.columns:
@@ -217,17 +224,17 @@ class Fit:
             self.curator = table.curator(schema, self.books, known=known, progress=progress)
             if stops:
                 description = self.description
-                self.books.lookout = Lookout(
+                self.books.check = DomainCheck(
                     self.curator,
                     schema,
                     description.facts,
                     beyond=self._beyond,
-                    counted_beyond=frozenset(description.undeclared) | self._inside,
+                    counted=frozenset(description.undeclared) | self._inside,
                 )
             try:
                 pipeline.ask(self.curator, self._method, again=again, progress=progress)
             finally:
-                self.books.lookout = None
+                self.books.check = None
 
     def model(
         self,

@@ -182,7 +182,7 @@ def on_several_releases(books: PrivacyLedger, own: PrivacyLedger) -> tuple[str, 
 def composed(fitted: Fitted, ledger: PrivacyLedger) -> tuple[str, ...]:
     """What is worth a look after a fit, and what is said of earlier releases on its ledger."""
     own = own_ledger(fitted, ledger)
-    return (*fitted.advice(own), *on_several_releases(ledger, own))
+    return (*fitted.warnings(own), *on_several_releases(ledger, own))
 
 
 def gone(ledger: PrivacyLedger, settings: Settings) -> str:

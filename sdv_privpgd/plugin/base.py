@@ -38,7 +38,7 @@ from sdv_privpgd.plugin.pages import ShownFit
 from sdv_privpgd.plugin.refining import RefinedFits
 from sdv_privpgd.plugin.rows import SampledRows
 from sdv_privpgd.plugin.transforming import AssignedTransformers
-from sdv_privpgd.report.noise_advice import on_large_delta
+from sdv_privpgd.report.warnings import on_delta
 
 # SDV's methods have no types; ours give back the kind of table that was fitted.
 # pyright: reportIncompatibleMethodOverride=false
@@ -133,7 +133,7 @@ class PrivateSynthesizer(
         # A domain is asked for at fit: SDV builds synthesizers before it knows their domain.
         with suppress(PublicDomainError):
             _ = description.schema
-        absurd = on_large_delta(self.delta)
+        absurd = on_delta(self.delta)
         if self.epsilon > 20:
             absurd += [f"epsilon={self.epsilon:g} promises next to nothing; 0.1 to 10 is usual."]
         for sentence in absurd:

@@ -25,7 +25,7 @@ from sdv_privpgd.fitting.checks import check, check_match
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.door import FittedTable
 from sdv_privpgd.fitting.fit import Fit, Fitted
-from sdv_privpgd.fitting.planning import planned
+from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.fitting.refining import asked_again
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.fitting.unfinished import Unfinished
@@ -36,8 +36,8 @@ from sdv_privpgd.plugin.state import FittedState
 from sdv_privpgd.privacy.boundary import EncodedTable, PrivateTable
 from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
-from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.page import Report
+from sdv_privpgd.report.warnings import in_one
 from sdv_privpgd.sources.opening import UnknownKindError
 from sdv_privpgd.sources.source import SourceError
 
@@ -102,8 +102,8 @@ class FitsOfTables(FittedState):
             InvalidDataError: If column names do not match the metadata, for timedeltas and other
                 dtypes without an sdtype, or for a table without rows where their number is public.
             PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
-            MisfitError: After the first noisy counts, if they have none of the values that are
-                declared of a column, or if nearly all rows lie beyond its declared range. What they
+            DomainMismatchError: After the first noisy counts, if nearly no values of a column are
+                the declared ones, or if nearly all rows lie beyond its declared range. What they
                 cost is spent; ``finish(data)`` goes on all the same.
             SourceError: If rows cannot be read any more. What was spent is spent.
         """
@@ -311,7 +311,7 @@ class FitsOfTables(FittedState):
             fitted=fitted,
             settings=fit.settings,
             ledger=ledger,
-            warnings=fitted.advice(ledger),
+            warnings=fitted.warnings(ledger),
             date="",  # that of SDV
         )
         # What can fail has not failed: from here on the model is this fit's.
@@ -331,4 +331,4 @@ class FitsOfTables(FittedState):
         assert self._fitted_table is not None
         said = [sentence for sentence in self._fitted_table.warnings if sentence not in but]
         if said:
-            warnings.warn("\n- ".join((OPENING, *said)), stacklevel=3)
+            warnings.warn(in_one(said), stacklevel=3)

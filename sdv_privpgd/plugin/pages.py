@@ -101,9 +101,8 @@ class ShownFit(FittedState):
     def warnings_(self) -> tuple[str, ...]:
         """What is worth a look before the rows of the last fit are used, a sentence each. Public.
 
-        Columns that are all missing, all ``other``, constant or cut off at a bound, rows that are
-        too few, a delta that is too large: what noisy answers and settings say of it. Empty where
-        nothing was noticed, and before a fit.
+        The first says how many columns are usable; then come lost columns, doubtful ones, settings
+        and what noise hides. Empty where nothing was noticed, and before a fit.
         """
         return () if self._fitted_table is None else self._fitted_table.warnings
 

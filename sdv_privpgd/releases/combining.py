@@ -133,7 +133,7 @@ def combine(
         engine=own,
         seed=seed,
         holders=holders,
-        warnings=(*_on_tables(found), *fitted.advice(_worst(holders))),
+        warnings=(*_on_tables(found), *fitted.warnings(_worst(holders))),
         date=date.today().isoformat(),
     )
 

@@ -20,11 +20,8 @@ from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.releases.order_file import order_facts
 from sdv_privpgd.releases.queries_file import query_facts
 from sdv_privpgd.releases.release_file import read_release, write_release
-from sdv_privpgd.report.advice import on_columns
-from sdv_privpgd.report.column_advice import on_wide_cells
-from sdv_privpgd.report.known_facts import Answers, Facts
-from sdv_privpgd.report.noise_advice import on_delta
 from sdv_privpgd.report.privacy import privacy_report
+from sdv_privpgd.report.warnings import Answers, PublicFacts, Rank, warnings_of
 
 
 def described(
@@ -109,24 +106,18 @@ class Measured(FieldsAlone):
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What is worth a look before it is handed over, a sentence each: misfits of columns.
+        """What is worth a look before it is handed over, a sentence each, of columns and delta.
 
         How much the noise hides is said of all holders together, once they are combined.
         """
-        facts = Facts(
+        facts = PublicFacts(
             schema=self.schema,
             release=Answers(self.domain, self.answers),
             ledger=self.ledger,
             declared=self.description.facts,
-            doubts={},
-            repeated_ids=(),
             added=() if self.visits is None else self.visits.added,
         )
-        return (
-            *on_columns(facts),
-            *on_wide_cells(facts),
-            *on_delta(self.ledger.delta, self.num_rows),
-        )
+        return warnings_of(facts, but=[Rank.NOISE])
 
     @cached_property
     def digest(self) -> str:

@@ -21,7 +21,7 @@ from sdv_privpgd.discovery.bounds import inside
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.fitting.halting import CAN_GO_ON, MisfitError
+from sdv_privpgd.fitting.mismatch import CAN_GO_ON, DomainMismatchError
 from sdv_privpgd.fitting.opening import opened
 from sdv_privpgd.fitting.refining import gone
 from sdv_privpgd.fitting.settings import People, Settings, with_bins
@@ -35,8 +35,7 @@ from sdv_privpgd.privacy.ledger import PrivacyLedger
 from sdv_privpgd.privacy.measurement import Measurement
 from sdv_privpgd.releases.measured import Measured, described, plain_words
 from sdv_privpgd.releases.unchosen import Unchosen
-from sdv_privpgd.report.advice import OPENING
-from sdv_privpgd.report.noise_advice import on_large_delta
+from sdv_privpgd.report.warnings import in_one, on_delta
 
 _WIDE, _FINEST = 1e3, 1e6
 """The cells of a range without negative numbers grow if its end is so many times its begin, which
@@ -90,8 +89,8 @@ def measure(
         ValueError: For settings and declarations that cannot be meant, for columns that are
             missing, and for a table without rows if their number is public, before a row is read.
         PrivacyBudgetError: Before a row is read, if the plan does not fit the budget.
-        MisfitError: After the first noisy counts, if they have none of the values that are declared
-            of a column, or if nearly all rows are at one end of its range. The error's
+        DomainMismatchError: After the first noisy counts, if nearly no values of a column are
+            the declared ones, or if nearly all rows are at one end of its range. The error's
             ``finish(table)`` goes on all the same: some holder may lack what others have. Where the
             last cell of a range holds several values, ``warnings`` of the release says so instead.
 
@@ -118,11 +117,11 @@ def measure(
         method=method,
         target=target,
     )
-    for sentence in [*on_large_delta(measuring.ledger.delta), *measuring.fit.description.on_days]:
+    for sentence in [*on_delta(measuring.ledger.delta), *measuring.fit.description.on_days]:
         warnings.warn(sentence, stacklevel=2)
     measured = measuring.run(progress)
     if measured.warnings:
-        warnings.warn("\n- ".join((OPENING, *measured.warnings)), stacklevel=2)
+        warnings.warn(in_one(measured.warnings), stacklevel=2)
     return measured
 
 
@@ -156,11 +155,11 @@ class Measuring:
     ) -> Measured:
         """Asks the table for all that may be spent, but for what is known already.
 
-        If it ``stops``, it raises ``MisfitError``, as ``measure`` does.
+        If it ``stops``, it raises ``DomainMismatchError``, as ``measure`` does.
         """
         try:
             self.fit.ask(self.private, progress, known=known, stops=stops)
-        except MisfitError as error:
+        except DomainMismatchError as error:
             error.ledger = self.ledger
             kept = Unfinished.of(self.fit, (True, None))
             # It holds no table: an error may be kept, and printed, by anybody.

@@ -11,8 +11,8 @@ from scipy.special import ndtr, ndtri
 
 from sdv_privpgd.privacy.ledger import TRAINED, Charge, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency
-from sdv_privpgd.report.advice import OPENING
 from sdv_privpgd.report.page import Details, Facts, Items, Section, Table, Text
+from sdv_privpgd.report.warnings import OPENING
 
 _MEANING = {
     Adjacency.REPLACE_ONE: (

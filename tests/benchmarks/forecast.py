@@ -21,14 +21,14 @@ from sdv_privpgd.benchmark.tables import rows_and_facts
 from sdv_privpgd.columns.encoding import encode_table
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.fitting.foreseeing import outlook
+from sdv_privpgd.fitting.plan import expected_errors
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
 from sdv_privpgd.metrics.pairs import mean_l1
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.report.assumed import CONFIDENT
-from sdv_privpgd.report.outlook import of_rows
+from sdv_privpgd.report.plan import of_rows
 
 _WHOLE = {"acs_income_ne_2018": ("AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP",
                                  "SEX", "RAC1P")}  # fmt: skip
@@ -114,4 +114,4 @@ def _planned(settings, description, num_rows):
     fit = Fit(settings, description)
     missing = pd.Series([None] * num_rows, dtype=object)
     fit.discover(PrivateTable(dict.fromkeys(description.columns, missing)))
-    return outlook(settings, fit.description, fit.books.ledger, num_rows)
+    return expected_errors(settings, fit.description, fit.books.ledger, num_rows)

@@ -5,7 +5,7 @@ import pytest
 import sdv_tables
 
 from sdv_privpgd import Boolean, MSTSynthesizer, PrivPGDSynthesizer, fit_table, measure
-from sdv_privpgd.report.noise_advice import LARGE_DELTA, on_large_delta
+from sdv_privpgd.report.warnings import LARGE_DELTA, on_delta
 
 COLUMNS = {"ill": Boolean()}
 SAID = "promises next to nothing in a table of any size"
@@ -40,11 +40,11 @@ def test_a_function_says_it_before_a_row_is_read(spend, monkeypatch):
 
 
 def test_a_usual_delta_is_no_reason_to_speak():
-    assert on_large_delta(0.009) == on_large_delta(1e-9) == []
+    assert on_delta(0.009) == on_delta(1e-9) == []
     fit_table(pd.DataFrame({"ill": [True, False] * 50}), COLUMNS, 1.0, 0.009, method="privpgd+pgm")
 
 
 def test_the_sentence_follows_from_delta_alone():
-    assert on_large_delta(0.1) == on_large_delta(0.1)
-    assert "--" not in on_large_delta(0.1)[0]
-    assert "1 / (number of rows)" in on_large_delta(0.1)[0]
+    assert on_delta(0.1) == on_delta(0.1)
+    assert "--" not in on_delta(0.1)[0]
+    assert "1 / (number of rows)" in on_delta(0.1)[0]

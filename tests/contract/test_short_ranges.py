@@ -15,7 +15,7 @@ from sdv_privpgd.columns.parsing import read_facts
 from sdv_privpgd.discovery.plan import BEYOND, discover
 from sdv_privpgd.fitting.asking import asked
 from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.fitting.planning import planned
+from sdv_privpgd.fitting.plan import planned
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.privacy.queries import Adjacency

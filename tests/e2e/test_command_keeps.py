@@ -165,7 +165,7 @@ def test_a_wrong_codebook_stops_and_says_how_to_go_on(csv, tmp_path, capsys):
     model, out = tmp_path / "model.pkl", tmp_path / "out.csv"
     assert declared(csv, "--model", model, "--quiet") == 1
     said = capsys.readouterr().err
-    assert "none of the values that are declared of 'ward'" in said
+    assert "not among those that are declared or were found: 'ward' ('other' in" in said
     assert f"finish {model} --out FILE makes rows of them" in said
     assert "With --table TABLE" in said
     assert not out.exists()

@@ -18,7 +18,9 @@ def test_a_delta_that_is_too_large_for_any_table_is_said_once_and_first(csv, cap
     said = capsys.readouterr().err
     assert said.count("--delta 0.1 promises next to nothing in a table of any size") == 1
     assert said.index("promises next to nothing") < said.index("were detected from the table")
-    assert "is not below 1 in 2,000 rows" in said  # and after the fit, with the number of rows
+    assert (
+        "next to nothing in a table of 2,000 rows" in said
+    )  # and after the fit, with the number of rows
 
 
 @pytest.fixture

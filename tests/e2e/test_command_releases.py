@@ -160,7 +160,7 @@ def test_a_measurement_stops_where_declared_values_are_not_there(csv, tmp_path, 
     status, path = measured(csv, "North", "--epsilon", 3, "--ledger", ledger)
     assert status == 1
     said = capsys.readouterr().err
-    assert "It found none of the values that are declared of 'ward'" in said
+    assert "Nearly all values are missing: 'ward'" in said
     assert "--no-stop" in said
     assert "elsewhere" not in said
     assert not path.exists()
@@ -168,4 +168,4 @@ def test_a_measurement_stops_where_declared_values_are_not_there(csv, tmp_path, 
     assert 0 < spent < 2.7
     status, path = measured(csv, "North", "--epsilon", 3, "--no-stop")
     assert (status, path.exists()) == (0, True)
-    assert "Column 'ward' is missing in nearly all rows" in capsys.readouterr().err
+    assert "Nearly all values are missing: 'ward'" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from commands import declared, new_files, run
 
 from sdv_privpgd import combine
 from sdv_privpgd.cli.start import main
-from sdv_privpgd.report.advice import OPENING
+from sdv_privpgd.report.warnings import OPENING
 
 
 def test_the_package_runs_as_the_command_does_and_wrong_options_take_two_lines():

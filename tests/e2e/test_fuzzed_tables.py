@@ -27,7 +27,7 @@ from sdv.metadata import Metadata
 from sdv_privpgd import PrivPGDSynthesizer
 from sdv_privpgd.columns.dtypes import unread
 from sdv_privpgd.methods import Independent, ParticleGradientDescent
-from sdv_privpgd.report.advice import OPENING
+from sdv_privpgd.report.warnings import OPENING
 
 SDTYPES = ["numerical", "datetime", "categorical", "ordinal", "boolean", "id", "unknown", "email"]
 FORMATS = ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%y", "%H:%M", "%Y-%m-%dT%H:%M:%S%z", "%B %Y"]

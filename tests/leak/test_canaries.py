@@ -13,7 +13,7 @@ import sdv_tables
 from canaries import DAY, NUMBER, TEXT, WHOLE, traces
 from sdv.metadata import Metadata
 
-from sdv_privpgd import MisfitError, PrivPGDSynthesizer, PublicDomainError
+from sdv_privpgd import DomainMismatchError, PrivPGDSynthesizer, PublicDomainError
 from sdv_privpgd.methods import DPCTGAN, DPDiffusion
 from sdv_privpgd.methods.dp_sgd.networks import Adversarial, Diffusion
 from sdv_privpgd.privacy.curator import Curator
@@ -115,7 +115,7 @@ def test_no_canary_leaves_a_fit_that_discovers_the_domain(caplog, capsys, tmp_pa
         synthesizer = PrivPGDSynthesizer(
             sdv_tables.metadata(), 5.0, public_domain=domain, **sdv_tables.SMALL
         )
-        with pytest.raises(MisfitError, match="outside its declared") as stopped:
+        with pytest.raises(DomainMismatchError, match="outside its declared") as stopped:
             synthesizer.fit(canary_table(3_000))
         synthesizer.finish(canary_table(3_000))
         sample = synthesizer.sample(300)

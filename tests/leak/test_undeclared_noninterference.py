@@ -18,7 +18,7 @@ from interference import (
     settings,
 )
 
-from sdv_privpgd import MisfitError, MSTSynthesizer, PrivPGDSynthesizer
+from sdv_privpgd import DomainMismatchError, MSTSynthesizer, PrivPGDSynthesizer
 from sdv_privpgd.privacy import curator
 from sdv_privpgd.privacy.value_counts import Counted, ValueCounts
 
@@ -189,7 +189,7 @@ def test_what_is_said_of_rows_beyond_a_short_range_depends_on_the_answers_alone(
     if share > 0.5:
 
         def stopped(data):
-            with pytest.raises(MisfitError) as error:
+            with pytest.raises(DomainMismatchError) as error:
                 copy.deepcopy(synthesizer).fit(data)
             return str(error.value)
 

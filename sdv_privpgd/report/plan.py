@@ -130,7 +130,7 @@ class Curve:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outlook:
+class ExpectedErrors:
     """What is to be expected of a fit. Public.
 
     Attributes:
@@ -208,20 +208,20 @@ _SHARES = (
 )
 
 
-def outlook_lines(outlook: Outlook) -> list[str]:
+def expected_lines(expected: ExpectedErrors) -> list[str]:
     r"""The expectation as lines of text."""
-    lines = [*_wrapped(f"{heading(outlook)}.", f"{_SHARES}:")]
-    rows = _columns(outlook)
+    lines = [*_wrapped(f"{heading(expected)}.", f"{_SHARES}:")]
+    rows = _columns(expected)
     shown = rows if len(rows) <= _MOST_LINES + 3 else rows[:_MOST_LINES]
     lines.append(_line("column", "values", "points"))
     lines += [_line(*row) for row in shown]
     if len(shown) < len(rows):
         rest = rows[len(shown) :]
         lines.append(_line(f"the other {len(rest)}", "", f"{rest[-1][2]} to {rest[0][2]}"))
-    for sentences in _sentences(outlook):
+    for sentences in _sentences(expected):
         lines += ["", *wrap(sentences, WIDTH)]
-    for name, curve in _curves(outlook):
-        header, *body = _points(name, curve, outlook)
+    for name, curve in _curves(expected):
+        header, *body = _points(name, curve, expected)
         widths = [max(map(len, cells)) for cells in zip(header, *body, strict=True)]
         lines.append("")
         for row in (header, *body):
@@ -233,77 +233,77 @@ def outlook_lines(outlook: Outlook) -> list[str]:
     return lines
 
 
-def outlook_section(outlook: Outlook) -> Section:
+def expected_section(expected: ExpectedErrors) -> Section:
     """The expectation as a section of a page."""
     parts: list[Part] = [
         Text(f"{_SHARES}."),
         *long_table(
             "Columns, the least precise first",
             ("column", "values", "points, within"),
-            _columns(outlook),
+            _columns(expected),
         ),
-        *map(Text, _sentences(outlook)),
+        *map(Text, _sentences(expected)),
     ]
-    pairs = _pairs(outlook)
+    pairs = _pairs(expected)
     if pairs:
         parts += long_table(
             "Pairs of columns, the loudest first",
             ("pair", "cells", "% of rows, put elsewhere by noise"),
             pairs,
         )
-    curves = _curves(outlook)
-    figures = [figure for name, curve in curves for figure in _figures(name, curve, outlook)]
+    curves = _curves(expected)
+    figures = [figure for name, curve in curves for figure in _figures(name, curve, expected)]
     parts += [Grid("wide", figures)] if figures else []
-    return Section(heading(outlook), parts)
+    return Section(heading(expected), parts)
 
 
-def heading(outlook: Outlook) -> str:
+def heading(expected: ExpectedErrors) -> str:
     """What the numbers are of."""
-    return f"What to expect at epsilon {outlook.epsilon:g} and {in_rows(outlook.num_rows)}"
+    return f"What to expect at epsilon {expected.epsilon:g} and {in_rows(expected.num_rows)}"
 
 
-def _columns(outlook: Outlook) -> list[tuple[str, str, str]]:
+def _columns(expected: ExpectedErrors) -> list[tuple[str, str, str]]:
     """Each column, its number of values and the error of its shares; the largest first."""
-    errors = sorted(outlook.here.columns.items(), key=lambda each: -each[1])
-    return [(name, _size(outlook, [name]), _of_100(error)) for name, error in errors]
+    errors = sorted(expected.here.columns.items(), key=lambda each: -each[1])
+    return [(name, _size(expected, [name]), _of_100(error)) for name, error in errors]
 
 
-def _size(outlook: Outlook, names: Sequence[str]) -> str:
+def _size(expected: ExpectedErrors, names: Sequence[str]) -> str:
     """The number of cells of some columns together, with a mark if it is assumed."""
-    number = math.prod(outlook.here.sizes[name] for name in names)
-    return f"{'~' if set(names) & set(outlook.assumed) else ''}{number:,}"
+    number = math.prod(expected.here.sizes[name] for name in names)
+    return f"{'~' if set(names) & set(expected.assumed) else ''}{number:,}"
 
 
-def _pairs(outlook: Outlook) -> list[tuple[str, str, str]]:
+def _pairs(expected: ExpectedErrors) -> list[tuple[str, str, str]]:
     """Each pair, its number of cells and what noise displaces; the loudest first."""
-    if outlook.are_chosen:
+    if expected.are_chosen:
         return []
-    errors = sorted(outlook.here.pairs.items(), key=lambda each: -each[1])
-    return [(" × ".join(pair), _size(outlook, pair), _of_100(error)) for pair, error in errors]
+    errors = sorted(expected.here.pairs.items(), key=lambda each: -each[1])
+    return [(" × ".join(pair), _size(expected, pair), _of_100(error)) for pair, error in errors]
 
 
-def _sentences(outlook: Outlook) -> Iterator[str]:
+def _sentences(expected: ExpectedErrors) -> Iterator[str]:
     """On pairs, on columns that are too fine, and on what was assumed."""
-    noise = outlook.here.pair
+    noise = expected.here.pair
     if noise is not None:
-        yield _of_pairs(outlook, noise)
-    yield from _of_fine(outlook)
-    if outlook.assumed:
-        one = len(outlook.assumed) == 1
+        yield _of_pairs(expected, noise)
+    yield from _of_fine(expected)
+    if expected.assumed:
+        one = len(expected.assumed) == 1
         yield (
-            f"How many values {listed([*map(repr, outlook.assumed)], _MOST_NAMED)} "
+            f"How many values {listed([*map(repr, expected.assumed)], _MOST_NAMED)} "
             f"{'has' if one else 'have'} is not declared: {'a' if one else 'the'} usual "
             f"number{'' if one else 's'} of them (~) {'was' if one else 'were'} assumed."
         )
 
 
-def _of_pairs(outlook: Outlook, noise: float) -> str:
+def _of_pairs(expected: ExpectedErrors, noise: float) -> str:
     what = (
         f"in a pair's table noise puts {_of_100(noise)} % of the rows into another cell on average"
     )
-    if outlook.are_chosen:
+    if expected.are_chosen:
         return f"Pairs: {what}. Noisy answers choose the pairs that are asked for."
-    ranked = [each for each in _pairs(outlook) if not each[1].startswith("~")]
+    ranked = [each for each in _pairs(expected) if not each[1].startswith("~")]
     if len(ranked) > 2:
         (loudest, _, most_noise), (quietest, _, least_noise) = ranked[0], ranked[-1]
         what += f", from {least_noise} % ({quietest}) to {most_noise} % ({loudest})"
@@ -315,8 +315,8 @@ def _of_pairs(outlook: Outlook, noise: float) -> str:
     )
 
 
-def _of_fine(outlook: Outlook) -> Iterator[str]:
-    fine, most = outlook.too_fine, outlook.here.most_values
+def _of_fine(expected: ExpectedErrors) -> Iterator[str]:
+    fine, most = expected.too_fine, expected.here.most_values
     if most is not None and most < 2:
         yield (
             "The noise is louder than the rows in all pairs, even of two values each. Choose fewer "
@@ -324,7 +324,7 @@ def _of_fine(outlook: Outlook) -> Iterator[str]:
         )
     elif fine:
         named = listed(
-            [f"{name!r} ({outlook.here.sizes[name]:,} values)" for name in fine], _MOST_NAMED
+            [f"{name!r} ({expected.here.sizes[name]:,} values)" for name in fine], _MOST_NAMED
         )
         yield (
             f"Too fine for this budget: {named}. In a pair of two such columns a cell holds fewer "
@@ -333,12 +333,12 @@ def _of_fine(outlook: Outlook) -> Iterator[str]:
         )
 
 
-def _curves(outlook: Outlook) -> list[tuple[str, Curve]]:
-    named = [("epsilon", outlook.over_epsilon), ("rows", outlook.over_rows)]
+def _curves(expected: ExpectedErrors) -> list[tuple[str, Curve]]:
+    named = [("epsilon", expected.over_epsilon), ("rows", expected.over_rows)]
     return [(name, curve) for name, curve in named if curve is not None and curve.columns]
 
 
-def _points(name: str, curve: Curve, outlook: Outlook) -> list[Sequence[str]]:
+def _points(name: str, curve: Curve, expected: ExpectedErrors) -> list[Sequence[str]]:
     """The rows of a table: the points, the mean column, the mean pair, and the synthetic rows."""
     found: list[Sequence[str]] = [
         (name, *(f"{point:,.12g}" for point in curve.at)),
@@ -346,14 +346,14 @@ def _points(name: str, curve: Curve, outlook: Outlook) -> list[Sequence[str]]:
     ]
     if curve.pair:
         found.append(("noise in a pair, % of rows", *map(_of_100, curve.pair)))
-    if curve.pair and not outlook.are_chosen:
+    if curve.pair and not expected.are_chosen:
         least, most = zip(*map(of_rows, curve.pair), strict=True)
         found.append(("synthetic rows, % least", *map(_of_100, least)))
         found.append(("synthetic rows, % most", *map(_of_100, most)))
     return found
 
 
-def _figures(name: str, curve: Curve, outlook: Outlook) -> list[Figure]:
+def _figures(name: str, curve: Curve, expected: ExpectedErrors) -> list[Figure]:
     """The errors of columns, and of pairs, over epsilon or rows."""
     last = {column: errors[-1] for column, errors in curve.columns.items()}
     ends = sorted(last, key=lambda column: last[column])
@@ -371,7 +371,7 @@ def _figures(name: str, curve: Curve, outlook: Outlook) -> list[Figure]:
     ]
     if curve.pair:
         lines = {"noise": curve.pair}
-        if not outlook.are_chosen:
+        if not expected.are_chosen:
             least, most = zip(*map(of_rows, curve.pair), strict=True)
             lines |= {"rows, at most": most, "rows, at least": least}
         found.append(
@@ -422,7 +422,7 @@ def _wrapped(*paragraphs: str) -> Iterator[str]:
 def plan_report(
     ledger: PrivacyLedger,
     num_rows: int,
-    outlook: Outlook | None,
+    expected: ExpectedErrors | None,
     notes: Sequence[str] = (),
 ) -> Report:
     """What a fit would ask and how large its errors would be. Public: no table was read.
@@ -430,25 +430,25 @@ def plan_report(
     Args:
         ledger: Of the questions.
         num_rows: The number of rows that was assumed.
-        outlook: What is to be expected; ``None`` where nothing is asked.
+        expected: What is to be expected; ``None`` where nothing is asked.
         notes: What is worth a look before a fit, a sentence each.
     """
     return Report(
-        text=_text(ledger, num_rows, outlook, notes),
-        page=_page(ledger, num_rows, outlook, notes),
+        text=_text(ledger, num_rows, expected, notes),
+        page=_page(ledger, num_rows, expected, notes),
         facts={
             "report": "plan",
             "public": True,
             "num_rows": num_rows,
             "ledger": ledger.to_dict(),
-            "expected": None if outlook is None else outlook.to_dict(),
+            "expected": None if expected is None else expected.to_dict(),
             "warnings": list(notes),
         },
     )
 
 
 def _text(
-    ledger: PrivacyLedger, num_rows: int, outlook: Outlook | None, notes: Sequence[str]
+    ledger: PrivacyLedger, num_rows: int, expected: ExpectedErrors | None, notes: Sequence[str]
 ) -> str:
     lines = [
         f"Plan for {in_rows(num_rows)}: no table was asked, nothing was spent",
@@ -457,15 +457,15 @@ def _text(
         "",
         events(ledger),
     ]
-    if outlook is not None:
-        lines += ["", *outlook_lines(outlook)]
+    if expected is not None:
+        lines += ["", *expected_lines(expected)]
     for sentence in notes:
         lines += ["", *wrap(sentence, WIDTH)]
     return "\n".join(lines)
 
 
 def _page(
-    ledger: PrivacyLedger, num_rows: int, outlook: Outlook | None, notes: Sequence[str]
+    ledger: PrivacyLedger, num_rows: int, expected: ExpectedErrors | None, notes: Sequence[str]
 ) -> Page:
     return Page(
         title=f"Plan for {in_rows(num_rows)}",
@@ -476,7 +476,7 @@ def _page(
             *map(Text, notes),
         ],
         sections=[
-            *([] if outlook is None else [outlook_section(outlook)]),
+            *([] if expected is None else [expected_section(expected)]),
             Section("What would be asked of the table", [ledger_table(ledger)]),
         ],
     )

@@ -12,8 +12,7 @@ import pytest
 
 from sdv_privpgd.fitting.description import Description
 from sdv_privpgd.fitting.fit import Fit
-from sdv_privpgd.fitting.foreseeing import outlook
-from sdv_privpgd.fitting.planning import planned
+from sdv_privpgd.fitting.plan import expected_errors, planned
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.methods import (
@@ -28,7 +27,7 @@ from sdv_privpgd.methods import (
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.queries import Adjacency, GroupedMarginalQuery
 from sdv_privpgd.report.assumed import CONFIDENT
-from sdv_privpgd.report.outlook import outlook_lines
+from sdv_privpgd.report.plan import expected_lines
 
 TABLES = Path(__file__).parents[4] / "shared" / "data"
 
@@ -57,15 +56,15 @@ def settings_of(epsilon=1.0, method="privpgd", **given):
 
 
 def foretold(settings, description, num_rows):
-    """The outlook of a plan."""
+    """The expected of a plan."""
     fit = Fit(settings, description)
     missing = pd.Series([None] * num_rows, dtype=object)
     fit.discover(PrivateTable(dict.fromkeys(description.columns, missing)))
-    return outlook(settings, fit.description, fit.books.ledger, num_rows)
+    return expected_errors(settings, fit.description, fit.books.ledger, num_rows)
 
 
 def found(settings, description, table, fits=5):
-    """The mean exact errors of fits, as the outlook has them, over their own questions."""
+    """The mean exact errors of fits, as the expected has them, over their own questions."""
     each = [found_once(settings, description, table) for _ in range(fits)]
     columns = {name: np.mean([own[name] for own, _ in each]) for name in each[0][0]}
     return columns, np.mean([pair for _, pair in each])
@@ -143,14 +142,14 @@ def test_a_plan_says_the_same_each_time_and_names_what_it_foretells():
 @pytest.mark.parametrize("num_rows", [400, 1_000, 4_000])
 def test_more_rows_are_worth_what_a_larger_budget_is(num_rows):
     description = described(categories(SIZES))
-    outlook = foretold(settings_of(), description, 2_000)
-    curve = outlook.over_rows
+    expected = foretold(settings_of(), description, 2_000)
+    curve = expected.over_rows
     assert list(curve.at) == [400, 1_000, 2_000, 4_000, 10_000]
     place = curve.at.index(num_rows)
     there = foretold(settings_of(), description, num_rows).here
     assert curve.pair[place] == pytest.approx(there.pair, rel=0.07)
     assert curve.column[place] == pytest.approx(there.column, rel=0.07)
-    for errors in (curve.pair, curve.column, outlook.over_epsilon.pair):
+    for errors in (curve.pair, curve.column, expected.over_epsilon.pair):
         assert list(errors) == sorted(errors, reverse=True)
 
 
@@ -160,23 +159,23 @@ def test_columns_that_are_too_fine_are_named_with_a_number_that_would_do():
     assert coarse.too_fine == ["job", "ward"]
     most = coarse.here.most_values
     assert 2 < most < 120
-    text = " ".join(" ".join(outlook_lines(coarse)).split())
+    text = " ".join(" ".join(expected_lines(coarse)).split())
     assert "'job' (250 values), 'ward' (120 values)" in text
     assert f"About {most} values each would do" in text
     would_do = {name: min(size, most) for name, size in sizes.items()}
     assert foretold(settings_of(), described(categories(would_do)), 3_000).too_fine == []
     hopeless = foretold(settings_of(0.1), described(categories(sizes)), 20)
     assert "louder than the rows in all pairs" in " ".join(
-        " ".join(outlook_lines(hopeless)).split()
+        " ".join(expected_lines(hopeless)).split()
     )
 
 
 def test_what_is_not_declared_is_assumed_and_said():
     description = described({"age": {"sdtype": "numerical"}, **categories({"ill": 2})})
-    outlook = foretold(settings_of(), description, 1_000)
-    assert outlook.assumed == ["age"]
-    assert outlook.here.sizes == {"age": 17, "ill": 2}  # 16 codes and missing
-    text = " ".join(" ".join(outlook_lines(outlook)).split())
+    expected = foretold(settings_of(), description, 1_000)
+    assert expected.assumed == ["age"]
+    assert expected.here.sizes == {"age": 17, "ill": 2}  # 16 codes and missing
+    text = " ".join(" ".join(expected_lines(expected)).split())
     assert "How many values 'age' has is not declared" in text
     assert "age ~17" in text
     rich = foretold(settings_of(10.0), description, 100_000)
@@ -203,23 +202,23 @@ def test_a_curve_has_questions_of_its_own_only_where_that_is_quick():
     assert not AIM().is_quick
     assert not AllKWay(degree=3).is_quick
     description = described(categories({"a": 2, "b": 3, "c": 2}))
-    outlook = foretold(
+    expected = foretold(
         settings_of(method=AIM(rounds_per_attribute=1, engine="particles")), description, 500
     )
-    assert outlook.over_epsilon is outlook.over_rows is None
-    assert set(outlook.here.columns) == {"a", "b", "c"}
-    outlook = foretold(settings_of(method=MST(engine="particles")), description, 500)
-    assert outlook.to_dict()["pairs"] == []
-    assert "Noisy answers choose the pairs" in " ".join(outlook_lines(outlook))
+    assert expected.over_epsilon is expected.over_rows is None
+    assert set(expected.here.columns) == {"a", "b", "c"}
+    expected = foretold(settings_of(method=MST(engine="particles")), description, 500)
+    assert expected.to_dict()["pairs"] == []
+    assert "Noisy answers choose the pairs" in " ".join(expected_lines(expected))
 
 
 def test_where_noisy_answers_choose_the_pairs_a_plan_says_so():
     description = described(categories({"a": 2, "b": 3, "c": 2, "d": 2}))
-    outlook = foretold(settings_of(method=PrivPGD(most_pairs=2)), description, 500)
-    assert outlook.over_epsilon is outlook.over_rows is None
-    assert set(outlook.here.columns) == {"a", "b", "c", "d"}
-    assert 2 <= len(outlook.here.pairs) <= 4
-    assert "Noisy answers choose the pairs" in " ".join(outlook_lines(outlook))
+    expected = foretold(settings_of(method=PrivPGD(most_pairs=2)), description, 500)
+    assert expected.over_epsilon is expected.over_rows is None
+    assert set(expected.here.columns) == {"a", "b", "c", "d"}
+    assert 2 <= len(expected.here.pairs) <= 4
+    assert "Noisy answers choose the pairs" in " ".join(expected_lines(expected))
 
 
 def test_a_table_without_rows_or_columns_has_a_plan():
@@ -282,7 +281,7 @@ def test_a_plan_speaks_of_a_delta_that_promises_nothing(delta, said):
         method=Independent(engine=PrivatePGM()),
     )
     text = str(planned(settings, Description.of(columns), num_rows=3_000))
-    assert ("is not below 1 in 3,000 rows" in " ".join(text.split())) == said
+    assert ("promises next to nothing in a table of 3,000 rows" in " ".join(text.split())) == said
 
 
 @pytest.mark.parametrize("facts", [{"range_values": list(range(300))}, {"num_bins": 300}])

@@ -1,15 +1,16 @@
-"""What a fit is to be expected to find out: its questions put to made-up rows. Public.
+"""A plan: the questions of a fit, put to made-up rows, and how large its errors are. Public.
 
-How loud the noise of an answer is does not depend on the table, but which questions are asked may.
+How large the noise of an answer is does not depend on the table, but which questions are asked may.
 So a method asks rows that are made up by a public rule: all columns follow one hidden trait.
 The noise of the best linear estimate (``inference.linear``) from these questions is known exactly.
 The default method is asked as if all pairs got equal budgets, so that no answer matters.
 
-What decides is how loud the noise is beside the rows. So a thousand made-up rows stand for any
-number of rows, on a budget that makes the noise as loud beside them.
+What decides is how large the noise is beside the rows. So a thousand made-up rows stand for any
+number of rows, on a budget that makes the noise as large beside them.
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,6 +22,7 @@ import pandas as pd
 from scipy.special import ndtr  # pyright: ignore[reportMissingTypeStubs]
 
 from sdv_privpgd import pipeline
+from sdv_privpgd.base.arguments import check_integer
 from sdv_privpgd.base.domain import Domain
 from sdv_privpgd.columns.cutting import MOST_CATEGORIES
 from sdv_privpgd.columns.facts import (
@@ -30,16 +32,21 @@ from sdv_privpgd.columns.facts import (
     NumberFacts,
     without_domain,
 )
+from sdv_privpgd.columns.ids import on_repeated_ids
+from sdv_privpgd.columns.naming import on_names
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.fitting.cells import codes_paid_for
 from sdv_privpgd.fitting.description import Description
+from sdv_privpgd.fitting.fit import Fit
 from sdv_privpgd.fitting.settings import Settings
 from sdv_privpgd.inference.linear import LinearEstimate
 from sdv_privpgd.privacy.accounting import mu_squared_of
 from sdv_privpgd.privacy.boundary import PrivateTable
 from sdv_privpgd.privacy.ledger import Books, PrivacyLedger
 from sdv_privpgd.report.assumed import CONFIDENT
-from sdv_privpgd.report.outlook import Curve, Errors, Outlook
+from sdv_privpgd.report.page import Report
+from sdv_privpgd.report.plan import Curve, Errors, ExpectedErrors, plan_report
+from sdv_privpgd.report.warnings import on_delta
 
 _MADE_UP = 1_000
 """Made-up rows: enough to find groups and strong pairs in, and quickly counted."""
@@ -64,9 +71,54 @@ _PARTS = (0.2, 0.5, 1.0, 2.0, 5.0)
 """The numbers of rows on a curve, as multiples of the assumed one."""
 
 
-def outlook(
+_OF_CHOICES = re.compile("(.* (?:promise most|depend most|spanning tree)): .*")
+"""What is asked of cliques that answers have chosen, in the words of the strategies."""
+
+_CHOICE = "worst fitted clique"
+"""What is asked before each question of the adaptive strategies."""
+
+_OF_PEOPLE = (
+    "Rows here are people: with weighed=True all rows of a person count as one, so give the number "
+    "of people, not of rows."
+)
+
+
+def planned(settings: Settings, description: Description, num_rows: int) -> Report:
+    """What a fit to so many rows would ask, and how large its errors are to be expected."""
+    num_rows = check_integer("num_rows", num_rows, least=0)
+    missing = pd.Series([None] * num_rows, dtype=object)
+    columns = dict.fromkeys([*description.columns, *description.measured], missing)
+    table = PrivateTable(columns, bound=settings.people.limit)
+    fit = Fit(settings, description)
+    fit.discover(table)
+    expected = expected_errors(settings, fit.description, fit.books.ledger, num_rows)
+    fit.ask(table)
+    notes = [
+        *on_repeated_ids(
+            [each for each in description.repeated_ids if each != settings.people.column],
+            settings.people.max_rows,
+        ),
+        *([_OF_PEOPLE] if settings.people.weighed else []),
+        *on_names(description.facts),
+        *description.on_days,
+        *on_delta(settings.delta, num_rows),
+    ]
+    return plan_report(without_choices(fit.books.ledger), num_rows, expected, notes)
+
+
+def without_choices(ledger: PrivacyLedger) -> PrivacyLedger:
+    """Returns the books without the cliques that answers on missing values happened to choose."""
+    charges, is_chosen = [], False
+    for charge in ledger.charges:
+        what = _OF_CHOICES.sub(r"\1, which noisy answers will choose", charge.what)
+        charges.append(replace(charge, what="the chosen clique" if is_chosen else what))
+        is_chosen = charge.what == _CHOICE
+    return replace(ledger, charges=tuple(charges))
+
+
+def expected_errors(
     settings: Settings, description: Description, left: PrivacyLedger, num_rows: int
-) -> Outlook | None:
+) -> ExpectedErrors | None:
     """How large the errors of a fit's answers will be, as far as public facts tell.
 
     Args:
@@ -98,7 +150,7 @@ def outlook(
         mu = [math.sqrt(budget / left.remaining) for budget in budgets.values()]
         numbers = [num_rows if part == 1 else _rounded(num_rows * part) for part in _PARTS]
         over_rows = over_epsilon.moved(mu, {each: each / num_rows for each in numbers})
-    return Outlook(
+    return ExpectedErrors(
         num_rows=num_rows,
         epsilon=settings.epsilon,
         are_chosen=are_chosen,

@@ -1,0 +1,641 @@
+"""The warnings after a fit: a table of rules, and the sentences that are made of it.
+
+A rule has a measure, a threshold, a text and a rank. Measures see noisy answers, the ledger and
+what was declared or found: the warnings are post-processing, public and free. They stand by rank
+behind a summary. Columns of one kind share a line, and each column stands on the line of the first
+rule that applies to it alone.
+"""
+
+import datetime
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from statistics import fmean, median
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from sdv_privpgd.base.domain import Clique, Domain
+from sdv_privpgd.base.words import listed, share
+from sdv_privpgd.columns.bins import Categories, Ticks
+from sdv_privpgd.columns.column import Column
+from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
+from sdv_privpgd.columns.labels import code_labels
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.columns.usual_codes import USUAL_DATES, USUAL_NUMBERS
+from sdv_privpgd.columns.wording import words_of
+from sdv_privpgd.discovery.plan import rows_unseen
+from sdv_privpgd.estimate.noisy_tables import (
+    NoisyTable,
+    Total,
+    estimate_total,
+    margin_estimates,
+    noisy_tables,
+)
+from sdv_privpgd.inference.values import HEAVIEST, code_values
+from sdv_privpgd.pipeline import Release
+from sdv_privpgd.privacy.ledger import PrivacyLedger
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import GroupedMarginalQuery
+
+OPENING = "Worth a look before the rows are used:"
+"""The first words of the warning at the end of a fit, and of the warnings in a report."""
+
+SURE = 3.0
+"""Standard deviations of the noise that a finding must exceed. One count in 740 does by chance."""
+
+SOME, MANY, MOST, NEARLY_ALL = 0.01, 0.1, 0.5, 0.9
+"""Shares of the rows. One row in a hundred in a long tail can make half of a mean. On samples of
+Adult (15 declared columns, epsilon 1) noise moves a tenth of the rows in a column's counts at 3,000
+rows; at 8,000 the pairs of columns are as far from the true ones as if columns were independent."""
+
+ALMOST_ALL = 0.95
+"""The share of values at one end of a range that stops a fit. A wrong unit or year moves all of
+them there; what is left is for a few codes and zeros."""
+
+SEVERAL = 5
+"""Fewer values are few: one of them may well be the only one, or an end of a range. And clipped
+values are so many times as dense as those beside them; with the right range few columns are."""
+
+NATURAL_ENDS = (-1, 0, 1)
+"""Ends that hold many rows in many good tables: nothing, the first of a count, a code."""
+
+FAR, NARROW = 0.8, 0.1
+"""A code lies so many times the width of all other values away from them, as -99 from ages of 0 to
+120; and the cell that holds it is at most this part of that gap wide."""
+
+CROWDED = 0.25
+"""The share of rows in one wide cell that is worth a word. A cell of 32 has a thirtieth."""
+
+FAINT = 0.07
+"""The noise in a correlation that is worth a word: where it is .12, correlations of .5 among 40
+columns of 20,000 rows came out as .1 to .2."""
+
+LARGE_DELTA = 1e-2
+"""The delta that promises nothing whatever the table: fewer than 100 rows show nothing anyway."""
+
+
+class Rank(IntEnum):
+    """What a warning is about, the worst first."""
+
+    LOST = 0
+    DOUBTFUL = 1
+    SETTINGS = 2
+    NOISE = 3
+
+
+class Finding(NamedTuple):
+    """What a measure found: a value, words for the list of its kind, and a remedy of its own."""
+
+    value: float
+    words: str = ""
+    remedy: str = ""
+
+
+class Rule(NamedTuple):
+    """A kind of warning, on columns or on a whole fit.
+
+    It is given where the value that its measure finds exceeds the threshold. In its text the list
+    of what was found takes the place of ``{}``. A fit stops where a rule that ``stops`` applies to
+    the first answers about a column whose values are declared.
+    """
+
+    rank: Rank
+    measure: Callable[[Any], Finding | None]
+    threshold: float
+    text: str
+    stops: bool = False
+
+
+class Answers(NamedTuple):
+    """Noisy answers of which no model is made yet. Public."""
+
+    domain: Domain
+    measurements: Sequence[Measurement]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicFacts:
+    """The public facts of a fit that measures may see.
+
+    Attributes:
+        schema: The modelled columns.
+        release: The release of the fit, if any column was modelled, or answers alone.
+        ledger: The ledger of this fit.
+        declared: What was declared of each column.
+        doubts: What discovery has to say of a column, as a sentence.
+        counted: The columns of which it was counted how many rows lie beyond their range.
+        added: Columns that an order of rows adds, of which there is nothing to mend.
+        settings: Sentences that follow from declarations and settings alone.
+    """
+
+    schema: Schema
+    release: Release | Answers | None
+    ledger: PrivacyLedger
+    declared: Mapping[str, ColumnFacts]
+    doubts: Mapping[str, str] = field(default_factory=dict)
+    counted: Collection[str] = ()
+    added: Collection[str] = ()
+    settings: Sequence[str] = ()
+
+    @cached_property
+    def noisy(self) -> dict[Clique, NoisyTable]:
+        """The measured tables over codes, those of a clique averaged. There must be a release."""
+        assert self.release is not None
+        return noisy_tables(self.release.domain, self.release.measurements)
+
+    @cached_property
+    def total(self) -> Total:
+        """The number of rows. There must be a release."""
+        assert self.release is not None
+        return estimate_total(self.release.domain, self.release.measurements)
+
+    @cached_property
+    def columns(self) -> dict[str, "ColumnShares"]:
+        """The measured columns of the table, by name."""
+        tables = {name: table for (name,), table in margin_estimates(self.noisy, 1).items()}
+        return {
+            column.name: ColumnShares(
+                facts=self,
+                column=column,
+                declared=self.declared.get(column.name),
+                shares=tables[column.name].counts / self.total.value,
+                error=SURE * math.sqrt(tables[column.name].variance) / self.total.value,
+            )
+            for column in self.schema.columns
+            if column.name in tables and column.name not in self.added
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnShares:
+    """What noisy answers say of a column: the share of each code, and its largest error.
+
+    Missing values have the last share. The others are those of ``size`` codes.
+    """
+
+    facts: PublicFacts
+    column: Column
+    declared: ColumnFacts | None
+    shares: np.ndarray
+    error: float
+
+    @property
+    def size(self) -> int:
+        """The number of codes but for missing."""
+        return self.column.num_values
+
+    @property
+    def has_other(self) -> bool:
+        """Whether one category stands for all that are not listed."""
+        return isinstance(self.column.cells, Categories) and self.column.cells.has_other
+
+    def surely(self, part: float, what: str = "", remedy: str = "") -> Finding:
+        """A finding of a share of the rows, less what noise may add to it."""
+        words = f"{what} in {share(part)}" if what else share(part)
+        return Finding(part - self.error, words, remedy)
+
+    def ends(self) -> Iterator["End"]:
+        """The declared ends of the range, but for those that many rows of good tables are at.
+
+        There are none of a range beyond which rows were counted.
+        """
+        cells, merging, last = self.column.cells, self.column.merging, self.size - 1
+        is_counted = self.column.name in self.facts.counted
+        if isinstance(cells, Categories) or last < 2 or is_counted:
+            return
+        widths = cells.widths if isinstance(cells, Ticks) else np.diff(cells.edges)
+        widths = np.maximum(np.asarray(widths, dtype=np.float64), np.finfo(np.float64).tiny)
+        if merging is not None:
+            widths = np.bincount(merging.codes, weights=widths)
+        words = words_of(self.declared)
+        for key, code, beside in (("range_min", 0, 1), ("range_max", last, last - 1)):
+            if words.get(key) is not None and words[key] not in NATURAL_ENDS:
+                is_single = isinstance(cells, Ticks) and last >= SEVERAL - 1 and widths[code] == 1
+                wider = widths[code] / widths[beside]
+                expected = wider * (max(float(self.shares[beside]), 0.0) + self.error)
+                yield End(code, f"{key}={words[key]!r}", float(expected), bool(is_single))
+
+
+class End(NamedTuple):
+    """A declared end: its code, words for it, its share if it were as dense as the next code.
+
+    It is single if it is the only value of its code, in a range of several.
+    """
+
+    code: int
+    words: str
+    expected: float
+    is_single: bool
+
+
+def _missing(seen: ColumnShares) -> Finding | None:
+    if not seen.column.nullable:
+        return None
+    remedy = _on_parsing(seen)
+    if remedy and not getattr(seen.declared, "nullable", None):
+        remedy += " If they are missing indeed, declare range_is_nullable=True."
+    return seen.surely(float(seen.shares[-1]), remedy=remedy)
+
+
+def _missing_unsaid(seen: ColumnShares) -> Finding | None:
+    """As ``_missing``, where nobody said that values may be missing."""
+    return None if getattr(seen.declared, "nullable", None) else _missing(seen)
+
+
+def _unparsed(seen: ColumnShares) -> Finding | None:
+    """As ``_missing_unsaid``, where what is missing may be a value that was not parsed."""
+    return _missing_unsaid(seen) if _on_parsing(seen) else None
+
+
+def _on_parsing(seen: ColumnShares) -> str:
+    """What may keep values from having a code; empty where all that are not missing have one."""
+    column, cells, declared = seen.column, seen.column.cells, seen.declared
+    is_typed = isinstance(column.dtype, np.dtype | pd.api.extensions.ExtensionDtype) and (
+        pd.api.types.is_numeric_dtype(column.dtype)
+        or pd.api.types.is_datetime64_any_dtype(column.dtype)
+    )
+    has_words = isinstance(cells, Categories) and column.sdtype != "boolean"
+    if seen.has_other or (is_typed and not has_words):
+        return ""
+    if column.sdtype == "numerical":
+        return (
+            "Or they are not read as numbers: text with a decimal comma, separators of thousands "
+            "or units is not read."
+        )
+    if column.sdtype == "datetime":
+        written = "declare their datetime_format; without one only text like '2024-01-31' is read"
+        if column.datetime_format is not None:
+            written = f"check whether they are written as {column.datetime_format!r}"
+        return f"Or they are dates as text: {written}."
+    if not isinstance(cells, Categories) or not has_words:
+        return "Or they are written otherwise: only true and false, 1 and 0 are read."
+    if declared is None or getattr(declared, "values", None) in (None, ()):
+        has_dates = any(isinstance(value, datetime.date) for value in cells.values)
+        mend = "give them the sdtype datetime" if has_dates else "declare their range_values"
+        return f"Or they are values that too few rows share to be found: {mend}."
+    return (
+        "Or they are not in the codebook: check capitals, spaces, and numbers against text; "
+        "other_value takes in all that is not declared."
+    )
+
+
+def _other(seen: ColumnShares) -> Finding | None:
+    if not (isinstance(seen.column.cells, Categories) and seen.column.cells.has_other):
+        return None
+    return seen.surely(float(seen.shares[seen.size - 1]), repr(seen.column.cells.values[-1]))
+
+
+def _other_unsaid(seen: ColumnShares) -> Finding | None:
+    """As ``_other``, where nobody named a value for all others, who will have meant it."""
+    return _other(seen) if getattr(seen.declared, "other", None) is None else None
+
+
+def _at_one_end(seen: ColumnShares) -> Finding | None:
+    """The share of the values, and most of all rows, that are one end of the declared range."""
+    missing = max(float(seen.shares[-1]) - seen.error, 0.0) if seen.column.nullable else 0.0
+    # Where their number is private, the rows may be more than they seem.
+    rows = 1 + SURE * seen.facts.total.stddev / seen.facts.total.value
+    for end in seen.ends():
+        there = float(seen.shares[end.code]) - seen.error
+        if end.is_single and there > MOST * rows:
+            words = seen.surely(float(seen.shares[end.code]), end.words).words
+            return Finding(there / max(rows - missing, MOST), words)
+    return None
+
+
+def _clipped(seen: ColumnShares) -> Finding | None:
+    """The share of rows that pile up at an end of a declared range."""
+    found = (
+        seen.surely(float(seen.shares[end.code]), end.words)
+        for end in seen.ends()
+        if seen.shares[end.code] - seen.error > SEVERAL * end.expected
+    )
+    return max(found, default=None)
+
+
+def _one_value(seen: ColumnShares) -> Finding | None:
+    """The share of one value, or cell, if it may be that of all rows."""
+    code = int(seen.shares[: seen.size].argmax())
+    part = float(seen.shares[code])
+    if seen.size < SEVERAL or part + seen.error < 1 - SOME:
+        return None
+    return seen.surely(part, code_labels(seen.column)[code])
+
+
+def _found_constant(seen: ColumnShares) -> Finding | None:
+    """Whether no range was declared, and one was found that holds one value."""
+    declared = seen.declared
+    is_found = isinstance(declared, NumberFacts | DateFacts) and declared.lacks_domain
+    if seen.size > 1 or not is_found:
+        return None
+    rows = rows_unseen(seen.facts.ledger)
+    return Finding(1.0, f"{code_labels(seen.column)[0]}; {rows:,.0f} others would not be seen")
+
+
+def _of_discovery(seen: ColumnShares) -> Finding | None:
+    doubt = seen.facts.doubts.get(seen.column.name)
+    return None if doubt is None else Finding(1.0, remedy=doubt)
+
+
+def _code(seen: ColumnShares) -> Finding | None:
+    """The share of a usual code at one end, far from all other values."""
+    column = seen.column
+    if isinstance(column.cells, Categories):
+        return None
+    shares, values, is_date = seen.shares[: seen.size], code_values(column), column.unit is not None
+    clear = np.flatnonzero(shares > 2 * seen.error)  # some of many empty codes exceed it once
+    for at, others in ((clear[:1], clear[1:]), (clear[-1:], clear[:-1])):
+        if not len(others):
+            return None
+        at, first, last = int(at[0]), others[0], others[-1]
+        low, high = values.lows[at], values.highs[at]
+        gap = max(values.lows[first] - high, low - values.highs[last])
+        spread = values.highs[last] - values.lows[first]
+        step = 1 if is_date else 0 if column.decimal_places is None else float(column.tick)
+        between = shares[at + 1 : first] if at < first else shares[last + 1 : at]
+        if (
+            max(step, FAR * spread) < gap
+            and high - low <= NARROW * gap
+            and between.sum() - seen.error * math.sqrt(between.size) <= shares[at] / 2  # no tail
+            and shares[others].sum() >= MOST * (shares.sum() - shares[at])
+            and (_is_usual_date(column, low, high) if is_date else {low, high} & USUAL_NUMBERS)
+        ):
+            return seen.surely(float(shares[at]), code_labels(column)[at])
+    return None
+
+
+def _is_usual_date(column: Column, *ends: int) -> bool:
+    """Whether one of the ends is a date that forms use, or the first or last day of a year."""
+    days = _moments(column, np.array(ends)).astype("datetime64[D]")
+    years = days.astype("datetime64[Y]")
+    is_edge = (days == years) | (days + 1 == (years + 1).astype("datetime64[D]"))
+    return bool(is_edge.any()) or any(day in USUAL_DATES for day in days)
+
+
+def _wide(seen: ColumnShares) -> Finding | None:
+    """Whether the mean depends on how rows are spread in wide cells, or many rows are in one."""
+    if seen.column.sdtype != "numerical":
+        return None
+    values, shares = code_values(seen.column), seen.shares[: seen.size]
+    # By more than a mean distance from the median: that is all that spreads the values.
+    is_far = values.far_reaching(shares, seen.error, 1.0).any()
+    is_crowded = not values.is_shaped and values.crowded(shares, seen.error, CROWDED).any()
+    return Finding(float(is_far or is_crowded or values.heavy(shares, HEAVIEST).any()))
+
+
+def _rare(seen: ColumnShares) -> Finding | None:
+    """The part of the categories that noise hides."""
+    if not isinstance(seen.column.cells, Categories):
+        return None
+    size, labels = seen.size - seen.has_other, code_labels(seen.column)
+    rare = np.flatnonzero(seen.shares[:size] < seen.error)
+    named = listed([labels[code] for code in rare], 3)
+    return Finding(len(rare) / max(size, 1), f"{len(rare)} of {size}: {named}")
+
+
+def _order(facts: PublicFacts) -> Finding | None:
+    """Pairs of dates that are in order as far as their noisy table shows.
+
+    Within a cell the rows know of no order: stays would end before they begin.
+    """
+    known = {frozenset((each.low.name, each.high.name)) for each in facts.schema.differences}
+    dates = {name: s.column for name, s in facts.columns.items() if s.column.sdtype == "datetime"}
+    found = []
+    for pair, table in facts.noisy.items():
+        if len(pair) != 2 or not dates.keys() >= set(pair) or frozenset(pair) in known:
+            continue
+        one, other = (dates[name] for name in pair)
+        shares = table.counts[: one.num_values, : other.num_values]
+        shares = shares / max(float(shares.sum()), 1.0)
+        error = SURE * math.sqrt(table.variance) / facts.total.value
+        by_chance = np.outer(*(np.maximum(shares.sum(axis=axis), 0.0) for axis in (1, 0)))
+        first = np.stack([_before(one, other), _before(other, one).T])  # the one, or the other
+        held, chance = (shares * first).sum(axis=(1, 2)), (by_chance * first).sum(axis=(1, 2))
+        errors = error * np.sqrt(first.sum(axis=(1, 2)))
+        is_rare = (held < MANY * chance) & (held + errors < MOST * chance) & (chance > MANY)
+        if is_rare.any() and abs(held[0] - held[1]) > errors.sum():
+            found.append("Inequality({!r}, {!r})".format(*pair[:: 1 if held[0] > held[1] else -1]))
+        elif is_rare.any():
+            found.append("Inequality(earlier, later) of {!r} and {!r}".format(*pair))
+    return Finding(float(len(found)), listed(found))
+
+
+def _before(one: Column, other: Column) -> np.ndarray:
+    """For each code of one date and each of another, whether the first surely is earlier."""
+    highs = _moments(one, code_values(one).highs)
+    lows = _moments(other, code_values(other).lows)
+    return highs[:, None] < lows[None, :]
+
+
+def _moments(column: Column, ticks: np.ndarray) -> np.ndarray:
+    return ticks.astype(np.int64).astype(f"datetime64[{column.unit}]")
+
+
+def _few_rows(facts: PublicFacts) -> Finding | None:
+    """The part of the rows that noise moves in a column's counts, and how many rows would do."""
+    errors = [(seen.shares.size * seen.error, seen.error) for seen in facts.columns.values()]
+    if not errors:
+        return None
+    moved, hidden = (fmean(each) for each in zip(*errors, strict=True))
+    rows, moved = facts.total.value, moved / SURE / math.sqrt(2 * math.pi)
+    return Finding(
+        moved,
+        f"on average noise moves {share(moved)} of {rows:,.0f} in the counts of a column, and "
+        f"{share(hidden)} of its values may be missing unseen. From about "
+        f"{_rounded_up(2 * moved * rows / MANY):,} rows on it moves {share(MANY / 2)}",
+    )
+
+
+def _correlations(facts: PublicFacts) -> Finding | None:
+    """The median standard deviation of the noise in measured pairs' correlations.
+
+    A correlation of codes, among rows that have both values, is linear in the pair's table, once
+    both are in standard units.
+    """
+    squares = {}  # the sum over the codes of the squares of standard units
+    for name, seen in facts.columns.items():
+        shares = np.maximum(seen.shares[: seen.size], 0.0)
+        shares /= max(float(shares.sum()), 1e-9)
+        codes = np.arange(len(shares)) - shares @ np.arange(len(shares))
+        variance = float(shares @ np.square(codes))
+        if variance > 0:
+            squares[name] = float(np.square(codes).sum()) / variance
+    found = [
+        math.sqrt(table.variance * squares[clique[0]] * squares[clique[1]]) / facts.total.value
+        for clique, table in facts.noisy.items()
+        if len(clique) == 2 and squares.keys() >= set(clique)
+    ]
+    noise = median(found) if found else 0.0
+    return Finding(noise, f"about {noise:.2g}" if noise < MOST else f"more than {MOST:g}")
+
+
+def _coarse_pairs(facts: PublicFacts) -> Finding | None:
+    """The number of pairs that were too many to be measured in full."""
+    assert facts.release is not None
+    queries = [each.query for each in facts.release.measurements]
+    grouped = {each.clique for each in queries if isinstance(each, GroupedMarginalQuery)}
+    pairs = [each for each in grouped if len(each) == 2]
+    coarse = set(pairs) - facts.noisy.keys()
+    return Finding(float(len(coarse)), f"{len(coarse):,} of {len(pairs):,} pairs")
+
+
+def _hidden(facts: PublicFacts) -> Finding | None:
+    """The part of the rows that a discovery of ranges cannot have seen."""
+    ranged = {
+        repr(name): seen.declared.lacks_domain
+        for name, seen in facts.columns.items()
+        if isinstance(seen.declared, NumberFacts | DateFacts)
+    }
+    rows, names = rows_unseen(facts.ledger), listed([name for name in ranged if ranged[name]])
+    part = rows / facts.total.value if names else 0.0
+    words = f"about {_rounded_up(rows):,} rows ({share(part)}) have when the ranges of {names}"
+    return Finding(part, words)
+
+
+_OTHERS = (
+    "Many values are not among those that are declared or were found: {}. Declare their "
+    "categories; dates need the sdtype datetime, and numbers with words in between the sdtype "
+    "numerical."
+)
+
+# fmt: off
+COLUMN_RULES = (
+    Rule(Rank.LOST, _missing_unsaid, NEARLY_ALL, "Nearly all values are missing: {}.", stops=True),
+    Rule(Rank.LOST, _missing, NEARLY_ALL, "Nearly all values are missing: {}."),
+    Rule(Rank.LOST, _other, NEARLY_ALL,
+         "Nearly all values are not among those that are declared or were found: {}. Check the "
+         "codebook against how they are written (capitals, spaces, numbers or text). Dates need "
+         "the sdtype datetime. If each row has another value, it is an id: give it the sdtype id; "
+         "if it says whose a row is, name it: people=People(column, max_rows=...).", stops=True),
+    Rule(Rank.LOST, _at_one_end, ALMOST_ALL,
+         "Nearly all rows lie at one end of the declared range, as those beyond it are moved "
+         "there: {}. Check the unit, or the year of dates, or declare a wider range.", stops=True),
+    Rule(Rank.DOUBTFUL, _of_discovery, 0, ""),
+    Rule(Rank.DOUBTFUL, _code, SOME,
+         "Values far from all others may be codes for missing: {}. If so, make them missing "
+         "before a fit, with CsvFiles(na=...) where the table is text, and leave them out of the "
+         "declared range."),
+    Rule(Rank.DOUBTFUL, _clipped, SOME,
+         "Rows pile up at an end of the declared range, as if values beyond it were clipped: {}. "
+         "Declare a wider range, unless that is how the column is."),
+    Rule(Rank.LOST, _one_value, NEARLY_ALL,
+         "Nearly all rows have one of several values: {}. The range may be far too wide or "
+         "elsewhere, or the categories written otherwise than in the table."),
+    Rule(Rank.DOUBTFUL, _missing, MOST, "Most values are missing: {}."),
+    Rule(Rank.DOUBTFUL, _unparsed, MANY, "Many values are missing: {}."),
+    Rule(Rank.DOUBTFUL, _other, MOST, _OTHERS),
+    Rule(Rank.DOUBTFUL, _found_constant, 0,
+         "One value was found in all rows: {}. If there are other values, declare the range."),
+    Rule(Rank.DOUBTFUL, _other_unsaid, MANY, _OTHERS),
+    Rule(Rank.DOUBTFUL, _unparsed, SOME, "Some values are missing: {}."),
+    Rule(Rank.DOUBTFUL, _wide, 0,
+         "How rows are spread in wide cells is not known of {}: means, sums and high quantiles may "
+         "be far off, and values that many rows share, such as 0, lost. Declare a smaller range, "
+         "or cut_points, narrow where rows are many (0.01 after 0 keeps the zeros of money). "
+         "answer() gives intervals that hold for any spread."),
+    Rule(Rank.NOISE, _rare, MOST,
+         "Most categories have too few rows to be told from none: {}. They may vanish or be far "
+         "too many: put rare ones together, or spend more."),
+)
+"""The rules on single columns, in the order in which they are tried."""
+
+FIT_RULES = (
+    Rule(Rank.DOUBTFUL, _order, 0,
+         "Dates seem to be in order, and rows may have them the other way round, because nothing "
+         "says so: declare the constraint {}."),
+    Rule(Rank.NOISE, _few_rows, MANY,
+         "The rows are few for this epsilon and these columns: {}. Choose fewer columns or cells, "
+         "or a larger epsilon."),
+    Rule(Rank.NOISE, _correlations, FAINT,
+         "Noise moves a correlation of two columns by {} in one standard deviation: weaker "
+         "relations come out weaker still, or not at all. Choose fewer columns, or a larger "
+         "epsilon."),
+    Rule(Rank.NOISE, _coarse_pairs, 0,
+         "{} of columns were measured over a few groups of values alone, because there are too "
+         "many of them. Name pairs that matter with PrivPGD(pairs=...), declare a target, or "
+         "choose fewer columns."),
+    Rule(Rank.NOISE, _hidden, SOME,
+         "Noise hid what fewer than {} were found: long tails may be cut, and what so few rows "
+         "lack comes back complete. Declare the ranges that you know, look into fewer columns, or "
+         "spend more."),
+)
+# fmt: on
+"""The rules on a whole fit."""
+
+
+def warnings_of(facts: PublicFacts, *, but: Collection[Rank] = ()) -> tuple[str, ...]:
+    """Returns the warnings about a fit, by rank behind a summary. Public.
+
+    Args:
+        facts: The public facts of the fit.
+        but: Ranks that are left out.
+    """
+    if facts.release is None:
+        return tuple(facts.settings)
+    found = findings(facts.columns, COLUMN_RULES)
+    ranks, number = [rule.rank for rule, _ in found], len(facts.columns)
+    lost, doubtful = ranks.count(Rank.LOST), ranks.count(Rank.DOUBTFUL)
+    for rule in FIT_RULES:
+        finding = rule.measure(facts)
+        if finding is not None and finding.value > rule.threshold:
+            found.append((rule, finding))
+    said = {rank: sentences([each for each in found if each[0].rank is rank]) for rank in Rank}
+    said[Rank.SETTINGS] = [*facts.settings, *on_delta(facts.ledger.delta, facts.total.value)]
+    summary = (
+        f"{number - lost - doubtful} of {number} column{'s' * (number != 1)} usable, "
+        f"{doubtful} doubtful, {lost} lost."
+    )
+    lines = [line for rank in Rank if rank not in but for line in said[rank]]
+    return (*([summary] if lost or doubtful else []), *lines)
+
+
+def findings(
+    columns: Mapping[str, ColumnShares], rules: Iterable[Rule]
+) -> list[tuple[Rule, Finding]]:
+    """Returns what the first rule that applies to a column found of it, in the rules' order."""
+    found, left = [], dict(columns)
+    for rule in rules:
+        for name, seen in list(left.items()):
+            finding = rule.measure(seen)
+            if finding is not None and finding.value > rule.threshold:
+                words = f" ({finding.words})" if finding.words else ""
+                found.append((rule, finding._replace(words=f"{name!r}{words}")))
+                del left[name]
+    return found
+
+
+def sentences(found: Iterable[tuple[Rule, Finding]]) -> list[str]:
+    """Returns a line for each kind of finding and each remedy, with all that it was found of."""
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for rule, finding in found:
+        kinds.setdefault((rule.text, finding.remedy), []).append(finding.words)
+    return [
+        f"{text.format(listed(words))} {remedy}".strip() for (text, remedy), words in kinds.items()
+    ]
+
+
+def in_one(said: Sequence[str]) -> str:
+    """Returns the warnings as the text of one."""
+    return "\n- ".join((OPENING, *said))
+
+
+def on_delta(delta: float, num_rows: float | None = None) -> list[str]:
+    """Returns a sentence on a delta that promises nothing for so many rows, or for any. Public."""
+    if delta < LARGE_DELTA if num_rows is None else delta * num_rows < 1:
+        return []
+    table = "a table of any size" if num_rows is None else f"a table of {num_rows:,.0f} rows"
+    return [
+        f"delta={delta:g} promises next to nothing in {table}: handing out the rows of each person "
+        f"as they are with a chance of {delta:.2g} would be within it. Choose one far below "
+        "1 / (number of rows); 1e-5 is usual."
+    ]
+
+
+def _rounded_up(number: float) -> int:
+    """The number, rounded to two significant digits."""
+    step = 10 ** max(math.floor(math.log10(max(number, 1))) - 1, 0)
+    return math.ceil(number / step) * step

@@ -1,0 +1,500 @@
+"""What a fit says of itself: a planted fault is told, a healthy table is met with silence."""
+
+import datetime
+import math
+import re
+import warnings
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_privpgd.cli.saying import in_options
+from sdv_privpgd.columns.facts import CategoryFacts, DateFacts, NumberFacts, TruthFacts
+from sdv_privpgd.columns.parsing import describe, read_facts
+from sdv_privpgd.columns.schema import Schema
+from sdv_privpgd.discovery.plan import FINE_GRIDS
+from sdv_privpgd.pipeline import Release
+from sdv_privpgd.privacy.ledger import Charge, PrivacyLedger
+from sdv_privpgd.privacy.measurement import Measurement
+from sdv_privpgd.privacy.queries import Adjacency, CountQuery, MarginalQuery
+from sdv_privpgd.report.warnings import PublicFacts, Rank, warnings_of
+
+STDDEV = 20.0
+AGE = {"sdtype": "numerical", "range_min": 18, "range_max": 65, "decimal_places": 0}
+WARD = {"sdtype": "categorical", "range_values": ["A", "B", "C"], "other_value": "other"}
+CITY = {"sdtype": "categorical", "range_values": [f"city {number}" for number in range(8)]}
+INCOME = {
+    "sdtype": "numerical",
+    "range_min": 0,
+    "range_max": 100_000,
+    "cut_points": [*range(10, 101, 10), 1_000],
+}
+
+
+def measured(facts, shares, *, num_rows=10_000, seed=0, stddev=STDDEV):
+    """The column's schema, and answers about it: so many parts for each value, missing last."""
+    schema = Schema.from_sdv({"x": facts}, num_bins=12)
+    (size,) = schema.domain().sizes
+    parts = np.array([*shares, *[0.0] * (size - len(shares))])
+    counts = np.rint(parts / parts.sum() * num_rows).astype(np.int64)
+    noise = np.rint(np.random.default_rng(seed).normal(0, stddev, size)).astype(np.int64)
+    return schema, (
+        Measurement(query=CountQuery(), answer=np.array([num_rows]), stddev=0.0),
+        Measurement(query=MarginalQuery(("x",)), answer=counts + noise, stddev=stddev),
+    )
+
+
+def of(schema, measurements, delta=1e-6, **known):
+    ledger = PrivacyLedger.open(1.0, delta, Adjacency.REPLACE_ONE)
+    release = Release(domain=schema.domain(), ledger=ledger, measurements=measurements, model=None)
+    return PublicFacts(schema=schema, release=release, ledger=ledger, **known)
+
+
+def fitted(facts, shares, *, delta=1e-6, **how):
+    """The public facts of a fit of one column."""
+    return of(*measured(facts, shares, **how), delta, declared={"x": read_facts("x", facts)})
+
+
+def lines(facts):
+    """The warnings without their summary."""
+    said = warnings_of(facts)
+    return said[1:] if said and " usable, " in said[0] else said
+
+
+def bell(size=12):
+    return np.exp(-(np.linspace(-2, 2, size) ** 2))
+
+
+def days(*dates):
+    return [str(np.datetime64(date)) for date in dates]
+
+
+HEALTHY = {
+    "a bell": (AGE, bell()),
+    "even": (AGE, np.ones(12)),
+    "falling": (AGE, 0.7 ** np.arange(12)),
+    "half missing, as declared": (
+        {**AGE, "range_is_nullable": True},
+        [*bell(), 0.9 * bell().sum()],
+    ),
+    "hardly any missing": (AGE, [*bell(), 0.005 * bell().sum()]),
+    "others": (WARD, [5, 3, 2, 0.1, 0.1]),
+    "missing where all values are read": (WARD, [5, 3, 2, 0.1, 6]),
+    "mostly zero": (
+        {**AGE, "range_min": 0, "cut_points": [1, *range(6, 60, 6), 60]},
+        [90, *[1] * 11],
+    ),
+    "some others": (WARD, [5, 3, 2, 4]),
+    "few cities are rare": (CITY, [5, 5, 5, 5, 5, 0.01, 0.01, 0.01]),
+    "two values, one rare": ({**WARD, "range_values": ["A", "B"]}, [99.5, 0.5]),
+    "truths": ({"sdtype": "boolean"}, [9, 1]),
+}
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(("facts", "shares"), HEALTHY.values(), ids=HEALTHY)
+def test_a_healthy_column_is_met_with_silence(facts, shares, seed):
+    if facts["sdtype"] == "numerical":
+        facts = {**facts, "range_max": facts["range_max"] - 1}
+    assert warnings_of(fitted(facts, shares, seed=seed)) == ()
+
+
+PLANTED = {
+    "mostly in one wide cell": (
+        {**AGE, "range_min": 0},
+        [90, *[1] * 11],
+        "in wide cells .* of 'x'",
+    ),
+    "all missing": (AGE, [*[0] * 12, 1], r"^Nearly all values are missing: 'x' \(.*100 %\)"),
+    "points for thousands": (AGE, [*[0.05] * 6, *[0] * 6, 0.7], r"70 %.*separators of thousands"),
+    "a wrong spelling": (CITY, [*[1] * 8, 3], r"Many.*2\d %.* not in the codebook"),
+    "a category too few": (CITY, [*[1] * 8, 1.4], r"Many.*1\d %.*takes in all that is not decl"),
+    "some missing": (AGE, [*[1] * 12, 0.4], r"^Some values are missing: 'x' \(\d(\.\d)? %\)"),
+    "a rare category too few": (CITY, [*[1] * 8, 0.5], r"Some .*: 'x' \(\d(\.\d)? %\)"),
+    "mostly missing, as allowed": (
+        {**AGE, "range_is_nullable": True},
+        [*[1] * 12, 20],
+        r"^Most values are missing: 'x' \(6\d %\)\. Or they are not read as numbers",
+    ),
+    "dates without a format": (
+        {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2020-12-31"},
+        [*[0] * 12, 1],
+        "^Nearly all.*declare their datetime_format",
+    ),
+    "dates of another format": (
+        {
+            "sdtype": "datetime",
+            "range_min": "01.01.2020",
+            "range_max": "31.12.2020",
+            "datetime_format": "%d.%m.%Y",
+        },
+        [*[1] * 12, 6],
+        r"3\d %.*written as '%d\.%m\.%Y'",
+    ),
+    "words for truths": ({"sdtype": "boolean"}, [5, 2, 3], "30 %.*true and false, 1 and 0"),
+    "missing where all is read": (WARD, [1, 1, 1, 1, 9], r"^Most.* 'x' \((69|70) %\)\.$"),
+    "all other": (WARD, [0, 0, 0, 1], r"^Nearly all values are not .*: 'x' \('other' in .*100 %\)"),
+    "mostly other": (WARD, [1, 1, 1, 9], r"^Many values are not .*: 'x' \('other' in \d\d %\)"),
+    "clipped above": (AGE, [*bell(11), 2], r"pile up .*: 'x' \(range_max=65 in"),
+    "clipped below": (AGE, [2, *bell(11)], "pile up .*range_min=18 in"),
+    "one value": (CITY, [0, 1, 0, 0, 0, 0, 0, 0], r"^Nearly all rows have one .* \(city 1 in "),
+    "one cell": (AGE, [*[0] * 5, 1, *[0] * 6], r"^Nearly all rows have one .* \(38 – 41 in "),
+    "rare": (CITY, [3, 2, 2, *[0.001] * 5], r"'x' \(5 of 8: city 3, city 4, city 5 and 2 others"),
+}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("facts", "shares", "told"), PLANTED.values(), ids=PLANTED)
+def test_a_planted_fault_is_told(facts, shares, told, seed):
+    said = lines(fitted(facts, shares, seed=seed))
+    assert any(re.search(told, sentence) for sentence in said), said
+
+
+def test_lost_columns_come_first_and_columns_of_one_kind_share_a_line():
+    facts = {"lost": AGE, "well": AGE, "one": CITY, "two": CITY}
+    schema = Schema.from_sdv(facts, num_bins=12)
+    shares = {"lost": [0] * 12 + [9.9], "well": [1] * 12 + [0]}
+    answers = [
+        Measurement(
+            query=MarginalQuery((name,)),
+            answer=np.array(shares.get(name, [1] * 8 + [2])) * 1_000.0,
+            stddev=1.0,
+        )
+        for name in ("two", "one", "well", "lost")
+    ]
+    count = Measurement(query=CountQuery(), answer=np.array([10_000]), stddev=0.0)
+    declared = {name: read_facts(name, each) for name, each in facts.items()}
+    known = of(schema, (count, *answers), 1e-3, declared=declared, settings=("Of a setting.",))
+    summary, lost, doubtful, setting, delta = warnings_of(known)
+    assert summary == "1 of 4 columns usable, 2 doubtful, 1 lost."
+    assert lost.startswith("Nearly all values are missing: 'lost'")
+    assert doubtful.startswith("Many values are missing: 'one' (20 %), 'two' (20 %). Or they are")
+    assert (setting, delta[:6]) == ("Of a setting.", "delta=")
+    assert warnings_of(known, but=[Rank.DOUBTFUL, Rank.SETTINGS]) == (summary, lost)
+
+
+@pytest.mark.parametrize("facts", [AGE, CITY, {"sdtype": "boolean"}], ids=str)
+def test_the_share_that_is_told_is_silenced_by_a_declaration(facts):
+    size = Schema.from_sdv({"x": facts}, num_bins=12).domain().sizes[0] - 1
+    shares = [*[1] * size, size / 3]
+    (told,) = lines(fitted(facts, shares))
+    assert "range_is_nullable=True" in told
+    assert lines(fitted({**facts, "range_is_nullable": True}, shares)) == ()
+
+
+@pytest.mark.parametrize(
+    ("values", "remedy"),
+    [
+        ([datetime.time(hour) for hour in range(8)], "declare their range_values"),
+        ([datetime.date(2024, 1, day) for day in range(1, 9)], "give them the sdtype datetime"),
+    ],
+)
+def test_values_that_discovery_did_not_find_are_not_said_to_be_missing(values, remedy):
+    """Times and dates have no category for others."""
+    facts = fitted({"sdtype": "categorical", "range_values": values}, [*[1] * 8, 9])
+    (said,) = lines(replace(facts, declared={"x": CategoryFacts()}))
+    assert f"Or they are values that too few rows share to be found: {remedy}" in said
+
+
+@pytest.mark.parametrize("part", [0.45, 0.02])
+def test_columns_with_many_rare_values_are_named_with_their_shares(part):
+    facts = fitted(WARD, [*[(1 - part) / 3] * 3, part])
+    assert lines(facts) == ()  # somebody named that value
+    said = lines(replace(facts, declared={"x": CategoryFacts()}))
+    assert ["'x' ('other' in " in each for each in said] == [True] * (part > 0.1)
+
+
+def test_a_column_that_is_other_throughout_may_be_an_id_or_name_people():
+    (said,) = lines(fitted(WARD, [0, 0, 0, 1]))
+    assert "give it the sdtype id" in said
+    assert "name it: people=People(column" in said
+    assert "Dates need the sdtype datetime" in said
+
+
+def test_no_pile_is_told_at_an_end_that_was_found_or_beyond_which_rows_were_counted():
+    facts = fitted(AGE, [*bell(11), 2])
+    assert lines(facts) != ()
+    assert lines(replace(facts, declared={"x": NumberFacts()})) == ()
+    assert lines(replace(facts, counted={"x"})) == ()
+
+
+def test_rows_that_are_too_few_are_told_with_the_number_that_would_do():
+    (told,) = lines(fitted(AGE, np.ones(12), num_rows=500))
+    moved = 13 * STDDEV / math.sqrt(2 * math.pi)
+    assert told.startswith("The rows are few")
+    assert "12 % of its values may be missing unseen" in told
+    number = int(told.split("From about ")[1].split(" rows")[0].replace(",", ""))
+    assert moved / 0.05 <= number <= 1.1 * moved / 0.05
+    assert warnings_of(fitted(AGE, np.ones(12), num_rows=number)) == ()
+
+
+@pytest.mark.parametrize(("delta", "is_told"), [(1e-4, True), (2e-4, True), (9e-5, False)])
+def test_a_delta_is_held_against_the_number_of_rows(delta, is_told):
+    said = lines(fitted(AGE, np.ones(12), delta=delta))
+    assert [sentence.startswith("delta=") for sentence in said] == [True] * is_told
+
+
+def test_doubts_of_discovery_are_passed_on():
+    facts = replace(fitted(AGE, np.ones(12)), doubts={"x": "The range of 'x' may be noise."})
+    assert lines(facts) == ("The range of 'x' may be noise.",)
+
+
+def test_a_fit_without_modelled_columns_or_kept_tables_says_nothing_of_them():
+    whole = fitted(AGE, np.ones(12))
+    assert warnings_of(replace(whole, release=None, schema=Schema(()))) == ()
+    kept = Release(**{**vars(whole.release), "measurements": whole.release.measurements[:1]})
+    assert warnings_of(replace(whole, release=kept)) == ()
+
+
+FACTS = st.sampled_from(
+    [
+        AGE,
+        {**AGE, "range_min": 65},
+        {"sdtype": "numerical", "range_min": 0.0, "range_max": 0.0},
+        {"sdtype": "numerical", "range_min": 0.0, "range_max": 1.0, "range_is_nullable": False},
+        {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2020-12-31"},
+        {**CITY, "range_values": list(range(600)), "frequencies": [1.0] * 600},
+        {"sdtype": "numerical", "range_min": 0, "range_max": 9, "cut_points": [1, 5]},
+        WARD,
+    ]
+)
+
+
+@given(facts=FACTS, data=st.data(), num_rows=st.integers(0, 10**6))
+def test_no_answer_however_odd_stops_it(facts, data, num_rows):
+    schema = Schema.from_sdv({"x": facts}, num_bins=12)
+    (size,) = schema.domain().sizes
+    odd = st.integers(-(10**6), 10**7)
+    answer = np.array(data.draw(st.lists(odd, min_size=size, max_size=size)))
+    stddev = data.draw(st.sampled_from([0.0, 1.0, 1e6]))
+    answers = (
+        Measurement(query=CountQuery(), answer=np.array([num_rows]), stddev=stddev),
+        Measurement(query=MarginalQuery(("x",)), answer=answer, stddev=stddev),
+    )
+    said = warnings_of(of(schema, answers, declared={"x": read_facts("x", facts)}))
+    assert all(isinstance(sentence, str) for sentence in said)
+
+
+@pytest.mark.parametrize(("num_rows", "told"), [(200_000, False), (25_000, True)])
+def test_tails_that_discovery_cannot_have_seen_are_told(num_rows, told):
+    charge = Charge(
+        mechanism="rounded Gaussian",
+        what=FINE_GRIDS,
+        num_queries=1,
+        num_values=200,
+        sensitivity_squared=((Adjacency.REPLACE_ONE, 2),),
+        stddev=100.0,
+        mu_squared=Fraction(1, 100),
+        delta=Fraction(0),
+    )
+    facts = fitted(AGE, bell(), num_rows=num_rows)
+    facts = replace(facts, ledger=replace(facts.ledger, charges=(charge,)))
+    assert lines(facts) == ()  # the range is declared
+    said = lines(replace(facts, declared={"x": NumberFacts(low=18)}))
+    assert ["about 300 rows (1.2 %) have when the ranges of 'x'" in each for each in said] == [
+        True
+    ] * told
+
+
+@pytest.mark.parametrize(
+    ("declared", "told"),
+    [({}, True), ({"low": 0}, True), ({"low": 0, "high": 0}, False)],
+)
+def test_a_column_that_was_found_to_be_constant_is_told(declared, told):
+    constant = {"sdtype": "numerical", "range_min": 0, "range_max": 0, "decimal_places": 0}
+    facts = replace(fitted(constant, [1.0]), declared={"x": NumberFacts(**declared)})
+    said = lines(facts)
+    assert any("One value was found in all rows: 'x' (0; " in each for each in said) == told
+
+
+SPREAD = "How rows are spread in wide cells is not known of 'x'"
+PAID = {"sdtype": "numerical", "range_min": 0, "range_max": 280, "decimal_places": 2}
+TAILS = {
+    "a hundredth anywhere between 1,000 and 100,000": (INCOME, [*[9] * 11, 1], True),
+    "nobody beyond 100, and a range to 10^6": (
+        {**INCOME, "range_max": 1e6, "frequencies": [9] * 10 + [1e-6] * 2},
+        [9] * 10,
+        True,
+    ),
+    "nobody beyond 100, and a range to 500": (
+        {**INCOME, "range_max": 500, "frequencies": [9] * 10 + [1e-6]}
+        | {"cut_points": list(range(10, 101, 10))},
+        [9] * 10,
+        False,
+    ),
+    "four of ten rows above 0, drawn at its very beginning": (
+        PAID
+        | {"cut_points": [*(cent / 100 for cent in range(1, 9)), 1.0, 10.0], "num_bins": 2}
+        | {"frequencies": [60, *[5] * 8, 1e-7, 1e-9]},
+        [60, 40],
+        True,
+    ),
+    "nearly all missing": (INCOME, [*[0.01] * 11, 0.05, 99], False),
+}
+
+
+@pytest.mark.parametrize(("facts", "shares", "told"), TAILS.values(), ids=TAILS)
+def test_cells_that_reach_far_out_and_decide_a_mean_are_told(facts, shares, told):
+    said = lines(fitted(facts, shares, num_rows=50_000))
+    assert any(each.startswith(SPREAD) for each in said) == told
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"num_bins": 32}, True),
+        ({"cut_points": [1, *range(9, 279, 9)]}, False),  # 0 has a cell of its own
+    ],
+)
+def test_a_cell_of_many_rows_in_which_zeros_are_lost_is_told(facts, told):
+    paid = {**PAID, "decimal_places": 0, **facts}
+    size = describe("x", paid).num_values
+    said = lines(fitted(paid, [60, *[40 / (size - 1)] * (size - 1)], num_rows=50_000))
+    assert any(each.startswith(SPREAD) for each in said) == told
+
+
+def test_a_column_whose_type_has_no_words_cannot_be_misread():
+    for facts, dtype in (({"sdtype": "boolean"}, pd.BooleanDtype()), (AGE, pd.Int64Dtype())):
+        size = 2 if facts["sdtype"] == "boolean" else 12
+        plain = fitted(facts, [*[1] * size, 3 * size])
+        typed = replace(plain.schema.columns[0], dtype=dtype)
+        assert any("Or they are" in each for each in lines(plain))
+        (said,) = lines(replace(plain, schema=replace(plain.schema, columns=(typed,))))
+        assert said == "Most values are missing: 'x' (75 %)."
+
+
+@pytest.mark.parametrize(("stddev", "told"), [(1_000.0, True), (100.0, False)])
+def test_noise_that_hides_relations_is_told(stddev, told):
+    """In yes/no columns of equal shares a correlation's noise is 2 sigma in n rows."""
+    even = np.array([[5_000, 5_000, 0], [5_000, 5_000, 0], [0, 0, 0]])
+    answers = (
+        Measurement(query=CountQuery(), answer=np.array([20_000]), stddev=0.0),
+        Measurement(query=MarginalQuery(("a", "b")), answer=even, stddev=stddev),
+    )
+    schema = Schema.from_sdv({name: {"sdtype": "boolean"} for name in "ab"})
+    facts = of(schema, answers, declared=dict.fromkeys("ab", TruthFacts(nullable=True)))
+    said = [each for each in lines(facts) if "correlation" in each]
+    assert ["0.1" in each for each in said] == [True] * told
+
+
+def test_pairs_that_were_too_many_are_counted():
+    from sdv_privpgd import fit_table
+    from sdv_privpgd.methods import ParticleGradientDescent, PrivPGD
+
+    rng = np.random.default_rng(0)
+    codes = {name: rng.integers(0, 2, 900).astype(bool) for name in "abcd"}
+    columns = {name: {"sdtype": "boolean"} for name in codes}
+    engine = ParticleGradientDescent(num_particles=200, epochs=2)
+    for most, told in ((6, False), (2, True)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            method = PrivPGD(most_pairs=most, engine=engine)
+            done = fit_table(pd.DataFrame(codes), columns, 5.0, method=method)
+        assert ("of 6 pairs" in " ".join(done.warnings)) == told
+
+
+# Codes for missing: numbers and dates that many rows have, far from all others.
+
+WHOLE = {"sdtype": "numerical", "decimal_places": 0}
+AGED = {**WHOLE, "range_min": -99, "range_max": 90, "cut_points": [-98, 18, 30, 42, 54, 66, 78]}
+ABOVE = {**WHOLE, "range_min": 0, "range_max": 999, "cut_points": [20, 40, 60, 80, 100, 999]}
+BEYOND = {**ABOVE, "range_max": 1_020}
+TAIL = {**WHOLE, "range_min": 0, "range_max": 5_000, "cut_points": [1, 100, 300, 1_000]}
+OTHER = {**AGED, "range_min": -95, "cut_points": [-94, 18, 30, 42, 54, 66, 78]}
+NEAR = {**AGED, "range_min": -9, "cut_points": [-8, 18, 30, 42, 54, 66, 78]}
+ZERO = {**WHOLE, "range_min": 0, "range_max": 511, "cut_points": [1, 256, 320, 384, 448]}
+SEEN = {
+    "sdtype": "datetime",
+    "range_min": "1900-01-01",
+    "range_max": "2022-12-31",
+    "cut_points": days("1900-01-08", "2021-01-01", "2021-06-01", "2022-01-01", "2022-06-01"),
+}
+LEFT = {
+    "sdtype": "datetime",
+    "range_min": "2020-01-01",
+    "range_max": "2262-04-10",
+    "cut_points": days("2020-06-01", "2021-01-01", "2021-06-01", "2022-01-01", "2262-03-25"),
+}
+STAYS = {**LEFT, "range_max": "2029-12-31", "cut_points": [*LEFT["cut_points"][:-1], "2029-12-20"]}
+BORN = {
+    **SEEN,
+    "range_max": "2000-12-31",
+    "cut_points": days("1930-01-01", "1950-01-01", "1970-01-01", "1985-01-01", "1990-01-01"),
+}
+BELL, ANSWERS, UPPER = [0, 2, 3, 4, 3, 2, 1], [5, 9, 8, 6, 4], [3, 4, 3, 2, 1, 0]
+
+
+def single(low, high):
+    """A code for each number."""
+    cuts = [*range(low + 1, high + 1)]
+    return {**WHOLE, "range_min": low, "range_max": high, "cut_points": cuts}
+
+
+CODES = {
+    "below": (AGED, [2.5, *BELL], "-99"),
+    "above": (ABOVE, [*UPPER, 2], "999"),
+    "a cell that ends a little beyond it": (BEYOND, [*UPPER, 0.8], "999 – 1,020"),
+    "1 to 5 and 9": (single(1, 9), [*ANSWERS, 0, 0, 0, 2], "9"),
+    "-9 and 1 to 5": (single(-9, 5), [1, *[0] * 9, *ANSWERS], "-9"),
+    "0 to 20 and 99": (single(0, 99), [*[1] * 21, *[0] * 78, 1], "99"),
+    "0 and 1 and 8": (single(0, 8), [9, 8, *[0] * 6, 1], "8"),
+    "1900": (SEEN, [1.0, 0, 4, 4, 4, 4], "1900-01-01 – 1900-01-07"),
+    "9999": (LEFT, [4, 4, 4, 4, 0, 1.3], "2262-03-25 – 2262-04-10"),
+    "the end of a year": (STAYS, [4, 4, 4, 4, 0, 1.3], "2029-12-20 – 2029-12-31"),
+}
+NO_CODES = {
+    "few rows": (AGED, [0.1, *BELL], 0.01),
+    "no usual code": (OTHER, [0.8, *BELL], 0.01),
+    "large noise": (AGED, [1] * 8, 0.2),
+    "zeros and a tail": (TAIL, [9, 2, 2, 2, 1], 0.01),
+    "zero, far from all others": (ZERO, [8, 0, 3, 4, 5, 6], 0.01),
+    "near": (NEAR, [2.5, *BELL], 0.01),
+    "even": (AGED, [1] * 8, 0.01),
+    "a wide cell that begins with one": ({**BEYOND, "range_max": 1_200}, [*UPPER, 0.8], 0.01),
+    "the rest of a tail": (single(0, 9), [9, 6, 4, 3, 2, 1.5, 1, 0.8, 0.5, 1.6], 0.005),
+    "an end like all others": (single(1, 9), [1] * 9, 0.005),
+    "two numbers": (single(1, 2), [1, 1], 0.005),
+    "neighbors": (single(-1, 1), [1, 3, 3], 0.005),
+    "two numbers in a wider range": (single(0, 9), [0, 5, 4, *[0] * 7], 0.005),
+    "few codes": (single(1, 9), [*ANSWERS, 0, 0, 0, 0.2], 0.005),
+    "a number that is no code": (single(1, 11), [*ANSWERS, *[0] * 5, 1], 0.005),
+    "a wide cell beside one number": (
+        {**WHOLE, "range_min": -1, "range_max": 1_000, "cut_points": [0, 2, 512]},
+        [0.8, 0.0, 0.2, 0.0],
+        0.005,
+    ),
+    "few dates": (SEEN, [0.1, 0, 4, 4, 4, 4], 0.01),
+    "a tail of dates": (SEEN, [1.0, 4, 4, 4, 4, 4], 0.01),
+    "large noise in dates": (SEEN, [1, 1, 1, 1, 1, 1], 0.2),
+    "births": (BORN, [1, 2, 3, 4, 4, 4], 0.01),
+    "a late tail": (LEFT, [4, 4, 4, 4, 1.3, 1.3], 0.01),
+}
+
+
+def on_codes(facts, parts, seed, error=0.01, *, declared=False):
+    """The sentence on codes, where an error is three standard deviations of the noise."""
+    found = fitted(facts, parts, seed=seed, num_rows=10**6, stddev=error / 3 * 10**6, delta=1e-9)
+    blank = NumberFacts() if facts["sdtype"] == "numerical" else DateFacts()
+    found = found if declared else replace(found, declared={"x": blank})
+    return [each for each in lines(found) if "codes for missing" in each]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize(("facts", "parts", "told"), CODES.values(), ids=CODES)
+def test_a_code_is_told(facts, parts, told, declared, seed):
+    error = 0.005 if facts.get("cut_points", [0])[0] in (1, 2, -8) else 0.01
+    (sentence,) = on_codes(facts, parts, seed, error, declared=declared)
+    assert f"'x' ({told} in " in sentence
+    assert "with --na where" in in_options(sentence)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(("facts", "parts", "error"), NO_CODES.values(), ids=NO_CODES)
+def test_other_numbers_and_dates_are_met_with_silence(facts, parts, error, seed):
+    assert on_codes(facts, parts, seed, error) == []
