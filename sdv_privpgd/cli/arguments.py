@@ -227,7 +227,7 @@ def _settings(command: argparse.ArgumentParser, *, is_audit: bool = False) -> No
     command.add_argument(
         "--num-bins",
         type=int,
-        help="cells of numbers and dates; as many as the noise can pay for, 16 to 32",
+        help="cells of numbers and dates; as many as the noise can pay for, 4 to 32",
     )
     command.add_argument("--seed", type=int, default=0, help="of the engine, not of the noise")
 

@@ -132,7 +132,7 @@ class EngineMethod(Method):
         engine: The engine, or its name in ``ENGINES``, whose seed is that of the fit.
         num_bins: Cells of a column of numbers or dates that does not name its own: of about equally
             many rows, and of equal width where nothing is looked into. ``None`` is as many as the
-            noise can pay for, 16 to 32, and 32 where nothing is looked into. Fewer cells have less
+            noise can pay for, 4 to 32, and 32 where nothing is looked into. Fewer cells have less
             noise; values inside a cell follow a finer grid.
     """
 

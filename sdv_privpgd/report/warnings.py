@@ -74,6 +74,9 @@ FAINT = 0.07
 """The noise in a correlation that is worth a word: where it is .12, correlations of .5 among 40
 columns of 20,000 rows came out as .1 to .2."""
 
+WRITTEN_DATES = 19_000_101, 20_991_231
+"""The dates of two centuries as numbers. Hardly any other column lies between them alone."""
+
 LARGE_DELTA = 1e-2
 """The delta that promises nothing whatever the table: fewer than 100 rows show nothing anyway."""
 
@@ -387,6 +390,16 @@ def _wide(seen: ColumnShares) -> Finding | None:
     return Finding(float(is_far or is_crowded or values.heavy(shares, HEAVIEST).any()))
 
 
+def _dates_as_numbers(seen: ColumnShares) -> Finding | None:
+    """The share of values that lie among the dates of two centuries, written as numbers."""
+    column = seen.column
+    if column.sdtype != "numerical" or column.decimal_places != 0 or column.increment is not None:
+        return None
+    values, shares = code_values(column), np.maximum(seen.shares[: seen.size], 0.0)
+    are_dates = (values.lows >= WRITTEN_DATES[0]) & (values.highs <= WRITTEN_DATES[1])
+    return Finding(float(shares[are_dates].sum() / max(float(shares.sum()), seen.error)))
+
+
 def _rare(seen: ColumnShares) -> Finding | None:
     """The part of the categories that noise hides."""
     if not isinstance(seen.column.cells, Categories):
@@ -532,6 +545,9 @@ COLUMN_RULES = (
          "One value was found in all rows: {}. If there are other values, declare the range."),
     Rule(Rank.DOUBTFUL, _other_unsaid, MANY, _OTHERS),
     Rule(Rank.DOUBTFUL, _unparsed, SOME, "Some values are missing: {}."),
+    Rule(Rank.DOUBTFUL, _dates_as_numbers, NEARLY_ALL,
+         "Numbers may be dates, as 20240131 is: {}. Most that are sampled are no dates then: "
+         "declare Datetime(datetime_format='%Y%m%d')."),
     Rule(Rank.DOUBTFUL, _wide, 0,
          "How rows are spread in wide cells is not known of {}: means, sums and high quantiles may "
          "be far off, and values that many rows share, such as 0, lost. Declare a smaller range, "
