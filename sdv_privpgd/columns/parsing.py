@@ -4,8 +4,10 @@ What is declared is checked here, once, with messages in the same words. Public:
 private table.
 """
 
+import contextlib
 import datetime
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -19,7 +21,7 @@ import pandas as pd
 from sdv_privpgd.base.arguments import check_flag, check_integer
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.cutting import can_write, column_of, tick_of
-from sdv_privpgd.columns.dates import EARLIEST, LATEST, instants
+from sdv_privpgd.columns.dates import CLOCKS, EARLIEST, LATEST, instants, span_of_format
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
     ColumnFacts,
@@ -173,15 +175,19 @@ class _Words:
 
     def dates(self) -> DateFacts:
         written = self.read("datetime_format", _format)
+        clock = None if written else _clock([self.words.get(key) for key in _RANGE])
+        written = clock or written
         (low, is_aware), (high, too) = (
             self.read(key, partial(_end, written)) or (None, False) for key in _RANGE
         )
+        first, last = self.found(span_of_format, written) or (None, None)
         facts = DateFacts(
-            low=low,
-            high=high,
+            low=first if low is None else low,
+            high=last if high is None else high,
             datetime_format=written,
             aware=is_aware or too,
             of_days=all(_is_day(self.words.get(key)) for key in _RANGE) or None,
+            of_times=clock is not None or None,
             num_bins=self.read("num_bins", check_integer),
         )
         self.found(self._check_order, facts)
@@ -294,6 +300,19 @@ def _end(datetime_format: str | None, what: str, end: Any) -> tuple[int, bool]:
 
 def _is_day(end: Any) -> bool:
     return isinstance(end, datetime.date) and not isinstance(end, datetime.datetime)
+
+
+def _clock(ends: Sequence) -> str | None:
+    """The format of times of the day, if both ends are such: whole minutes, or seconds."""
+    times = [each for each in map(_time, ends) if each is not None]
+    return CLOCKS[not any(each.second for each in times)] if len(times) == len(ends) else None
+
+
+def _time(end: Any) -> datetime.time | None:
+    if isinstance(end, str) and re.fullmatch("[0-9]{2}:[0-9:.]+", end):
+        with contextlib.suppress(ValueError):
+            return datetime.time.fromisoformat(end)
+    return end if type(end) is datetime.time else None
 
 
 def _frequencies(key: str, number: int, what: str, value: Any) -> tuple[float, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 from sdv_privpgd import pipeline
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
+from sdv_privpgd.columns.mismatch import on_ends
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.outside import Beyond
 from sdv_privpgd.discovery.plan import SPREAD, Discovery, discover, reserved_delta, rows_unseen
@@ -117,7 +118,9 @@ class Fitted:
             added=() if self.description.visits is None else self.description.visits.added,
         )
         refused = (f"Not enforced: {reason}" for reason in self.refusals)
-        return (*refused, *self.description.on_days, *advice(facts))
+        known, stated = self.description.known, self.description.declared.stated
+        said = self.description.on_days + on_ends(stated, known)
+        return (*refused, *said, *advice(facts))
 
 
 class Fit:

@@ -56,8 +56,9 @@ def on_unread(fitted: Facts, told: set[str]) -> list[str]:
         return []
     return [
         f"Some cells are missing, or are not as declared: those of {listed(found, _UNREAD_NAMED)}. "
-        "A category that was not declared, or text among numbers or dates, such as '<0.5', counts "
-        "as missing. If they are missing indeed, declare range_is_nullable=True."
+        "A category that was not declared, text among numbers or dates, such as '<0.5', or an "
+        "infinite number counts as missing. If they are missing indeed, declare "
+        "range_is_nullable=True."
     ]
 
 
