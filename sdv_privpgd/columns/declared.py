@@ -146,10 +146,15 @@ class TimeOfDay(Datetime):
         self, range_min: Any = "00:00:00", range_max: Any = "23:59:59", **others: Any
     ) -> None:
         form = others.get("datetime_format")
-        ends = (time.fromisoformat(str(end)) for end in (range_min, range_max))
-        super().__init__(
-            *(str(each) if form is None else each.strftime(form) for each in ends), **others
-        )
+        try:
+            ends = [time.fromisoformat(str(end)) for end in (range_min, range_max)]
+        except ValueError as error:
+            raise ValueError(
+                "range_min and range_max of TimeOfDay must be datetime.time or text such as "
+                f"'08:30', got {range_min!r} and {range_max!r}."
+            ) from error
+        written = (str(end) if form is None else end.strftime(form) for end in ends)
+        super().__init__(*written, **others)
 
 
 class Categorical(_Declared):

@@ -248,10 +248,10 @@ class DatetimeEncoder(ColumnEncoder):
     def _written(self, ticks: np.ndarray, unit: str) -> pd.Series:
         dtype, (cells, own) = self._wanted_dtype(), self._ticks
         first, last = to_ticks(np.array(BEYOND), own)
-        # Nanoseconds hold no other dates, and those of a zone begin before it, or end after it.
-        far = (cells.first <= first or cells.last >= last) and unit_of(dtype) != "ns"
+        # Nanoseconds hold no dates beyond, and pandas fails to write them in most zones.
+        has_room = unit_of(dtype) != "ns" and str(zone_of(dtype)) in ("None", "UTC")
+        far = has_room and (cells.first <= first or cells.last >= last)
         written = None if is_moment(dtype) else self.column.datetime_format
-        far = far and zone_of(dtype) is None
         return pd.Series(write_dates(ticks, unit, written, self.column.utc, far))
 
 

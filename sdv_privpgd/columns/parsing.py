@@ -21,7 +21,7 @@ import pandas as pd
 from sdv_privpgd.base.arguments import check_flag, check_integer
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.cutting import can_write, column_of, tick_of
-from sdv_privpgd.columns.dates import CLOCKS, EARLIEST, LATEST, instants, span_of_format
+from sdv_privpgd.columns.dates import BEYOND, CLOCKS, LATEST, instants, span_of_format, write_dates
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
     ColumnFacts,
@@ -115,7 +115,7 @@ def checked(name: str, facts: NumberFacts) -> NumberFacts:
         if not all(-LARGEST_WHOLE < end <= LARGEST_WHOLE for end in ends):
             raise ValueError(
                 f"{written} must be within 2**62 of zero if decimal_places is 0. Leave "
-                "decimal_places out for numbers of that size."
+                "decimal_places out for numbers of that size, and make whole numbers float64."
             )
     elif facts.increment is not None and max(map(abs, ends), default=0) > EXACT_IN_FLOAT:
         raise ValueError(
@@ -278,7 +278,10 @@ def _moments(datetime_format: str | None, what: str, dates: Sequence) -> list[in
     """Bounds or cuts of a datetime column in nanoseconds since 1970."""
     with quiet():
         moments, missing = instants(pd.Series(dates, dtype=object), datetime_format)
-    unread = missing | np.isin(moments, (EARLIEST, LATEST))
+        inside = np.where(moments == LATEST, BEYOND[1], np.maximum(moments, BEYOND[0]))
+        never = write_dates(inside, "ns", datetime_format or "%Y-%m-%d", utc=False, far=True)
+    said = [str(date).startswith(text) for date, text in zip(dates, never, strict=True)]
+    unread = missing | ((inside != moments) & ~np.array(said, dtype=bool))
     if unread.any():
         written = (
             ", written as in '2024-01-31' or in a declared datetime_format"
@@ -286,10 +289,11 @@ def _moments(datetime_format: str | None, what: str, dates: Sequence) -> list[in
             else f" written as {datetime_format!r}"
         )
         raise ValueError(
-            f"{what} must be a date after 1678-01-01 and before 2262-04-12{written}, got "
+            f"{what} must be a date after 1678-01-01 and before 2262-04-11{written}, or one that "
+            "stands for never, which is 0001-01-01 or 9999-12-31 there, got "
             f"{dates[int(unread.argmax())]!r}."
         )
-    return moments.tolist()
+    return inside.tolist()
 
 
 def _end(datetime_format: str | None, what: str, end: Any) -> tuple[int, bool]:
