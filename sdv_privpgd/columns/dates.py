@@ -17,22 +17,13 @@ from sdv_privpgd.columns.units import directives, unit_of_format
 _DAY_OF = 86_400 * 10**9
 
 EARLIEST, LATEST = (int(np.datetime64(day, "ns")) for day in ("1678-01-01", "2262-04-11"))
-"""Between these days, which int64 nanoseconds hold, dates are read.
-
-Whatever is earlier or later, or is on one of the two days, is read as that day, without a time.
-"""
+"""Between these days, which int64 nanoseconds hold, dates are read; all others are read as them."""
 
 BEYOND = EARLIEST + _DAY_OF, LATEST - _DAY_OF
-"""The first and the last day that a range may have. They stand for all that is beyond them.
-
-So they are written as the dates that mean never: 0001-01-01 and 9999-12-31.
-"""
+"""The first and the last day of a range stand for all beyond: they are written as ``_FAR``."""
 
 CLOCKS = "%H:%M:%S", "%H:%M"
-"""The formats in which times of the day are read and written where none is declared.
-
-In both of them seconds may be there or not.
-"""
+"""The formats of times of the day where none is declared. In both, text may have seconds or not."""
 
 _EPOCH, _IN_2000 = datetime(1970, 1, 1), date(2000, 1, 1)
 _FAR = [np.datetime64(day, "us") for day in ("0001-01-01", "9999-12-31")]
@@ -142,9 +133,7 @@ def has_zone(datetime_format: str) -> bool:
 
 
 def span_of_format(datetime_format: str | None) -> tuple[int, int] | tuple[None, None]:
-    """The first and the last instant of a format without a year, or with two digits of one.
-
-    They are in nanoseconds since 1970. Any other format has no ends of its own.
+    """The first and the last instant of a format that does not say the whole year, if it is one.
 
     Raises:
         ValueError: For a format that leaves out a part between others, or says weekdays alone.
@@ -178,7 +167,7 @@ def precisions(series: pd.Series) -> np.ndarray:
     """
     moments, missing = instants(series, None)
     fine = np.where(moments % 10**9 == 0, 1, 2)
-    fine[moments % (86_400 * 10**9) == 0] = 0
+    fine[moments % _DAY_OF == 0] = 0
     return np.where(missing, 3, fine)
 
 

@@ -7,7 +7,6 @@ private table.
 import contextlib
 import datetime
 import math
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -308,15 +307,11 @@ def _is_day(end: Any) -> bool:
 
 def _clock(ends: Sequence) -> str | None:
     """The format of times of the day, if both ends are such: whole minutes, or seconds."""
-    times = [each for each in map(_time, ends) if each is not None]
-    return CLOCKS[not any(each.second for each in times)] if len(times) == len(ends) else None
-
-
-def _time(end: Any) -> datetime.time | None:
-    if isinstance(end, str) and re.fullmatch("[0-9]{2}:[0-9:.]+", end):
-        with contextlib.suppress(ValueError):
-            return datetime.time.fromisoformat(end)
-    return end if type(end) is datetime.time else None
+    texts = [str(end) for end in ends]
+    with contextlib.suppress(ValueError):
+        if all(text[2:3] == ":" for text in texts):
+            return CLOCKS[not any(datetime.time.fromisoformat(text).second for text in texts)]
+    return None
 
 
 def _frequencies(key: str, number: int, what: str, value: Any) -> tuple[float, ...]:

@@ -40,7 +40,7 @@ def days(code):
 def test_a_format_without_a_year_loses_no_cell(form):
     cells = pd.Series([moment.strftime(form) for moment in MOMENTS], dtype=object)
     rows = sampled(cells, Datetime(datetime_format=form))
-    assert rows.notna().all()
+    assert rows.isna().sum() == 0
     assert rows.nunique() > min(cells.nunique(), 100) / 2
     assert [
         datetime.datetime.strptime(f"2000 {row}", f"%Y {form}").strftime(form) for row in rows
@@ -51,7 +51,7 @@ def test_a_format_without_a_year_loses_no_cell(form):
 def test_two_digits_of_a_year_lose_no_cell(years):
     cells = pd.Series([f"03/05/{years[at % len(years)]}" for at in range(ROWS)])
     rows = sampled(cells, Datetime(datetime_format="%d/%m/%y"))
-    assert rows.notna().all()
+    assert rows.isna().sum() == 0
     assert set(rows.str[-2:].astype(int)) <= {*years}
 
 
