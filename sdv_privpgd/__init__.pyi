@@ -6,6 +6,7 @@ from .columns.declared import Datetime as Datetime
 from .columns.declared import Key as Key
 from .columns.declared import Numerical as Numerical
 from .columns.declared import Ordinal as Ordinal
+from .columns.declared import TimeOfDay as TimeOfDay
 from .columns.schema import PublicDomainError as PublicDomainError
 from .constraints.kinds import FixedCombinations as FixedCombinations
 from .drafting.checking import check_domain as check_domain

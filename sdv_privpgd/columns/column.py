@@ -30,8 +30,8 @@ class Column:
         unit: A tick of a datetime column is one of NumPy's units, counted from 1970.
         datetime_format: How a datetime column's strings are written; ``None`` for timestamps.
         utc: Whether dates carry a time zone; it is UTC unless the dtype names another.
-        dtype: The dtype that values are written in, as far as possible; ``Decimal`` for objects of
-            that type. ``None`` if none is known: then the values decide.
+        dtype: The dtype that values are written in, as far as possible; ``Decimal`` or ``time`` for
+            objects of that type. ``None`` if none is known: then the values decide.
     """
 
     name: str

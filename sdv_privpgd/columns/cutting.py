@@ -1,5 +1,6 @@
 """The column that facts make: its cells, and which of them share a code. Public."""
 
+import datetime
 import math
 from collections.abc import Sequence
 from decimal import Decimal
@@ -20,6 +21,7 @@ from sdv_privpgd.columns.facts import (
     exactly,
 )
 from sdv_privpgd.columns.merging import Merging, merged_neighbors, merged_rare
+from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 
 MOST_CATEGORIES = 256
 """The largest number of codes of a column of categories; further categories share them."""
@@ -113,6 +115,8 @@ def _numbers(facts: NumberFacts, num_bins: int) -> dict[str, Any]:
         merging = _merging(cells, cuts, facts.frequencies, num_bins)
         return {**written, "cells": cells, "merging": merging}
     first, last = math.ceil(low / tick), math.floor(high / tick)
+    if facts.decimal_places == 0:  # as which larger numbers are read
+        first, last = (min(max(end, 1 - LARGEST_WHOLE), LARGEST_WHOLE) for end in (first, last))
     # A cell holds the numbers from its cut on, so cuts are rounded up to ticks.
     cut_ticks = [math.ceil(cut / tick) for cut in exact]
     kept = facts.decimal_places if facts.increment is not None else _kept_places(facts)
@@ -153,6 +157,7 @@ def _dates(facts: DateFacts, num_bins: int) -> dict[str, Any]:
         "unit": unit,
         "datetime_format": facts.datetime_format,
         "utc": facts.utc,
+        "dtype": datetime.time if facts.of_times else None,
     }
 
 

@@ -3,25 +3,41 @@
 Privacy: cells are read one by one and silently, as in ``sdv_privpgd.columns.scalars``.
 """
 
+import contextlib
 import re
-from datetime import date, datetime
+from datetime import date, datetime, time
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from sdv_privpgd.columns.scalars import cells, filled, plain, quiet, whole
+from sdv_privpgd.columns.units import directives, unit_of_format
 
-EARLIEST = int(np.datetime64("1678-01-01", "ns"))
-LATEST = np.iinfo(np.int64).max
-"""Between these instants dates are read; an earlier or later one is read as the nearest.
-
-The first is the start of the first year that int64 nanoseconds hold: NumPy's casts to coarser
-units overflow in the months before it.
-"""
-
-_EPOCH = datetime(1970, 1, 1)
 _DAY_OF = 86_400 * 10**9
+
+EARLIEST, LATEST = (int(np.datetime64(day, "ns")) for day in ("1678-01-01", "2262-04-11"))
+"""Between these days, which int64 nanoseconds hold, dates are read; all others are read as them."""
+
+BEYOND = EARLIEST + _DAY_OF, LATEST - _DAY_OF
+"""The first and the last day of a range stand for all beyond: they are written as ``_FAR``."""
+
+CLOCKS = "%H:%M:%S", "%H:%M"
+"""The formats of times of the day where none is declared. In both, text may have seconds or not."""
+
+_EPOCH, _IN_2000 = datetime(1970, 1, 1), date(2000, 1, 1)
+_FAR = [np.datetime64(day, "us") for day in ("0001-01-01", "9999-12-31")]
+
+_SPANS = {
+    "yxDF": ("1969-01-01", "2068-12-31T23:59:59.999999"),
+    "mbBjUW": ("2000-01-01", "2000-12-31T23:59:59.999999"),
+    "d": ("2000-01-01", "2000-01-31T23:59:59.999999"),
+    "Hp": ("2000-01-01", "2000-01-01T23:59:59.999999"),
+    "I": ("2000-01-01", "2000-01-01T11:59:59.999999"),
+    "M": ("2000-01-01", "2000-01-01T00:59:59.999999"),
+    "S": ("2000-01-01", "2000-01-01T00:00:59.999999"),
+}
+"""What formats write that say no whole year, by the directives of their coarsest part."""
 
 _DAY = "[0-9]{4}-(0[1-9]|1[0-2])-[0-9]{2}|[0-9]{4}(0[1-9]|1[0-2])[0-9]{2}"
 _TIME = "([01][0-9]|2[0-3])(:?[0-5][0-9](:?[0-5][0-9]([.,][0-9]+)?)?)?"
@@ -36,13 +52,19 @@ def instants(series: pd.Series, datetime_format: str | None) -> tuple[np.ndarray
     one, in ISO 8601 alone: the year first, as in ``2024-01-31`` or ``2024-01-31 12:30``. Any other
     text is missing then, because ``05.01.2024`` may be in May or in January. Whole numbers are read
     as the string of their digits if there is a format (20240131 in ``%Y%m%d``), and are otherwise
-    missing: their unit is unknown.
+    missing: their unit is unknown. In a format without a year dates are in 2000, and times of the
+    day are read as well. Of a date that is no text counts what such a format writes of it, or one
+    with two digits of a year, which are those of 1969 to 2068.
     """
-    if series.dtype.kind == "M" and not isinstance(series.dtype, pd.ArrowDtype):
+    is_whole, year = _years_of(datetime_format)
+    if is_whole and series.dtype.kind == "M" and not isinstance(series.dtype, pd.ArrowDtype):
         naive = series.dt.tz_convert(None) if series.dt.tz is not None else series
         moments = naive.to_numpy()
         return _nanoseconds(moments), np.isnat(moments)
-    found = [_text_or_instant(cell, datetime_format is not None) for cell in cells(series)]
+    found = [_text_or_instant(cell, datetime_format, year) for cell in cells(series)]
+    if datetime_format is not None and not is_whole:
+        found = _as_written(found, datetime_format, year)
+        datetime_format += year and " %Y"
     instant_of = _read_texts({cell for cell in found if type(cell) is str}, datetime_format)
     return filled([instant_of[cell] if type(cell) is str else cell for cell in found], np.int64)
 
@@ -53,15 +75,22 @@ def to_ticks(moments: np.ndarray, unit: str) -> np.ndarray:
 
 
 def write_dates(
-    ticks: np.ndarray, unit: str, datetime_format: str | None, utc: bool
+    ticks: np.ndarray, unit: str, datetime_format: str | None, utc: bool, far: bool = False
 ) -> np.ndarray | pd.DatetimeIndex:
-    """The dates at ticks, counted in units from 1970: strings in the format, or timestamps."""
+    """The dates at ticks, counted in units from 1970: strings in the format, or timestamps.
+
+    With ``far`` those of ``BEYOND`` are what they stand for, and timestamps are in microseconds.
+    """
     if datetime_format is None:
-        return _timestamps(ticks, unit, utc)
+        return _timestamps(ticks, unit, utc, far)
     # strftime is slow, so it is called once for each distinct date.
     distinct, positions = np.unique(ticks, return_inverse=True)
-    texts = _timestamps(distinct, unit, utc).strftime(datetime_format)
-    return texts.to_numpy(dtype=object)[positions]
+    index = _timestamps(distinct, unit, utc, far)
+    texts = index.strftime(datetime_format).to_numpy(dtype=object)
+    if far:  # of the first year it leaves out the zeros
+        early = index.values < np.datetime64("1000")
+        texts[early] = index.strftime(datetime_format.replace("%Y", "0001"))[early]
+    return texts[positions]
 
 
 def is_aware(dtype: Any) -> bool:
@@ -85,10 +114,10 @@ def are_aware(series: pd.Series) -> np.ndarray:
 
 
 def on_the_clock(moments: np.ndarray, zone: Any) -> np.ndarray:
-    """Nanoseconds since 1970 in UTC as those of what a clock in a zone shows."""
-    inside = np.clip(moments, EARLIEST + _DAY_OF, LATEST - _DAY_OF)
-    shown = pd.DatetimeIndex(inside.astype("datetime64[ns]")).tz_localize("UTC").tz_convert(zone)
-    return shown.tz_localize(None).to_numpy().astype(np.int64)
+    """Nanoseconds since 1970 in UTC as what a clock in a zone shows, but those of ``BEYOND``."""
+    shown = pd.DatetimeIndex(moments.astype("datetime64[ns]")).tz_localize("UTC").tz_convert(zone)
+    told = shown.tz_localize(None).to_numpy().astype(np.int64)
+    return np.where(np.isin(moments, BEYOND), moments, told)
 
 
 def in_zone(dates: pd.Series, zone: Any) -> pd.Series:
@@ -101,6 +130,26 @@ def in_zone(dates: pd.Series, zone: Any) -> pd.Series:
 def has_zone(datetime_format: str) -> bool:
     """Whether dates that are written in the format carry a time zone."""
     return re.search("%[zZ]", datetime_format) is not None
+
+
+def span_of_format(datetime_format: str | None) -> tuple[int, int] | tuple[None, None]:
+    """The first and the last instant of a format that does not say the whole year, if it is one.
+
+    Raises:
+        ValueError: For a format that leaves out a part between others, or says weekdays alone.
+    """
+    if datetime_format is None or _years_of(datetime_format)[0]:
+        return None, None
+    unit, said = unit_of_format(datetime_format), directives(datetime_format)
+    span = next((span for letters, span in _SPANS.items() if not said.isdisjoint(letters)), ())
+    ends = np.array(span, dtype=f"datetime64[{unit}]")
+    if not span or not survive_writing(ends.astype(np.int64), unit, datetime_format):
+        raise ValueError(
+            f"datetime_format={datetime_format!r} leaves out a part of the date, so that what it "
+            "writes cannot be read again. Name each part, or declare a column of categories."
+        )
+    low, high = ends.astype("datetime64[ns]").astype(np.int64).tolist()
+    return low, high
 
 
 def survive_writing(ticks: np.ndarray, unit: str, datetime_format: str) -> bool:
@@ -118,24 +167,46 @@ def precisions(series: pd.Series) -> np.ndarray:
     """
     moments, missing = instants(series, None)
     fine = np.where(moments % 10**9 == 0, 1, 2)
-    fine[moments % (86_400 * 10**9) == 0] = 0
+    fine[moments % _DAY_OF == 0] = 0
     return np.where(missing, 3, fine)
 
 
-def _timestamps(ticks: np.ndarray, unit: str, utc: bool) -> pd.DatetimeIndex:
-    index = pd.DatetimeIndex(ticks.astype(f"datetime64[{unit}]").astype("datetime64[ns]"))
+def _timestamps(ticks: np.ndarray, unit: str, utc: bool, far: bool) -> pd.DatetimeIndex:
+    moments = ticks.astype(f"datetime64[{unit}]").astype("datetime64[ns]")
+    if far:
+        first, last = to_ticks(np.array([BEYOND[0] + _DAY_OF - 1, BEYOND[1]]), unit)
+        moments = np.select([ticks <= first, ticks >= last], _FAR, moments.astype("datetime64[us]"))
+    index = pd.DatetimeIndex(moments)
     return index.tz_localize("UTC") if utc else index
 
 
-def _text_or_instant(cell: Any, digits_are_text: bool) -> str | int | None:
+def _years_of(datetime_format: str | None) -> tuple[bool, str]:
+    """Whether a format says the whole year, and the year that is added to what says none."""
+    said = directives(datetime_format or "%Y")
+    return not said.isdisjoint("YGcs"), " 2000" if said.isdisjoint("YyGcxsDF") else ""
+
+
+def _text_or_instant(cell: Any, datetime_format: str | None, year: str) -> str | int | None:
     value = plain(cell)
+    if datetime_format in CLOCKS and isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            cell, value = time.fromisoformat(value.strip()), None
     if isinstance(value, str):
         return value
     if value is None:
-        return _instant(cell)
-    if digits_are_text and not isinstance(value, bytes) and value == (number := whole(value)):
+        is_time = type(cell) is time and year
+        return _instant(datetime.combine(_IN_2000, cell.replace(tzinfo=None)) if is_time else cell)
+    if datetime_format and not isinstance(value, bytes) and value == (number := whole(value)):
         return str(number)
     return None
+
+
+def _as_written(found: list, datetime_format: str, year: str) -> list[str | None]:
+    """Text as it is, and what a format writes of instants, with a year where none is said."""
+    moments = np.array([each for each in found if type(each) is int], dtype=np.int64)
+    texts = iter(write_dates(moments, "ns", datetime_format, has_zone(datetime_format)))
+    said = (next(texts) if type(each) is int else each for each in found)
+    return [None if each is None else each + year for each in said]
 
 
 def _instant(cell: Any) -> int | None:
@@ -157,25 +228,30 @@ def _instant(cell: Any) -> int | None:
             microseconds -= (offset.days * 86_400 + offset.seconds) * 10**6 + offset.microseconds
     except Exception:  # noqa: BLE001 - the cell brings its own time zone's code.
         return None
-    return min(max(1000 * microseconds, EARLIEST), LATEST)
+    return _clipped(1000 * microseconds)
 
 
 def _instant_of_timestamp(timestamp: pd.Timestamp) -> int:
-    """Nanoseconds since 1970 in UTC, clipped to ``EARLIEST`` and ``LATEST``."""
+    """Nanoseconds since 1970 in UTC, from ``EARLIEST`` to ``LATEST``."""
     try:
-        return max(timestamp.value, EARLIEST)  # ``value`` is in UTC, whatever the time zone.
+        return _clipped(timestamp.value)  # ``value`` is in UTC, whatever the time zone.
     except OverflowError:
         return LATEST if timestamp.year > _EPOCH.year else EARLIEST
+
+
+def _clipped(nanoseconds: int) -> int:
+    return EARLIEST if nanoseconds < BEYOND[0] else min(nanoseconds, LATEST)
 
 
 def _nanoseconds(moments: np.ndarray) -> np.ndarray:
     """``datetime64`` of any unit as int64 nanoseconds from ``EARLIEST`` to ``LATEST``."""
     if np.datetime_data(moments.dtype)[0] in ("ps", "fs", "as"):
         return moments.astype("datetime64[ns]").astype(np.int64)
-    first = np.datetime64(EARLIEST, "ns").astype(moments.dtype)
-    last = np.datetime64(LATEST, "ns").astype(moments.dtype)
-    nanoseconds = np.maximum(moments, first).astype("datetime64[ns]").astype(np.int64)
-    return np.where(moments > last, LATEST, np.maximum(nanoseconds, EARLIEST))
+    first, last = np.array([EARLIEST, LATEST], "datetime64[ns]").astype(moments.dtype)
+    inside = np.clip(moments, first, last).astype("datetime64[ns]").astype(np.int64)
+    return np.select(
+        [inside < BEYOND[0], moments > last], [EARLIEST, LATEST], np.minimum(inside, LATEST)
+    )
 
 
 def _read_texts(texts: set[str], datetime_format: str | None) -> dict[str, int | None]:

@@ -6,6 +6,7 @@ it from documentation, never from the data.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import time
 from typing import Any, ClassVar
 
 from sdv_privpgd.columns.keys import keys_of
@@ -123,6 +124,37 @@ class Datetime(_Declared):
             num_bins=num_bins,
             cut_points=None if cut_points is None else list(cut_points),
         )
+
+
+class TimeOfDay(Datetime):
+    """A column of times of the day: of ``datetime.time`` objects, or of text.
+
+    It is a ``Datetime`` over one day. Without a format values come back as ``datetime.time``, and
+    text such as ``08:30`` or ``08:30:15`` is read as well.
+
+    Args:
+        range_min: The earliest one, as ``datetime.time`` or as text.
+        range_max: The latest one. If both ends are whole minutes, as those of
+            ``TimeOfDay("00:00", "23:59")``, times are counted in minutes, otherwise in seconds.
+        **others: As for ``Datetime``. With ``datetime_format`` values come back as text in it.
+
+    >>> TimeOfDay(nullable=False)
+    {'range_min': '00:00:00', 'range_max': '23:59:59', 'range_is_nullable': False}
+    """
+
+    def __init__(
+        self, range_min: Any = "00:00:00", range_max: Any = "23:59:59", **others: Any
+    ) -> None:
+        form = others.get("datetime_format")
+        try:
+            ends = [time.fromisoformat(str(end)) for end in (range_min, range_max)]
+        except ValueError as error:
+            raise ValueError(
+                "range_min and range_max of TimeOfDay must be datetime.time or text such as "
+                f"'08:30', got {range_min!r} and {range_max!r}."
+            ) from error
+        written = (str(end) if form is None else end.strftime(form) for end in ends)
+        super().__init__(*written, **others)
 
 
 class Categorical(_Declared):

@@ -56,7 +56,7 @@ def chosen(dtype: Any) -> Any:
     if isinstance(dtype, np.dtype):
         is_inferred = dtype.kind not in "biufM" or dtype in _INFERRED
         if dtype.kind == "M":
-            is_inferred = _CELLS_CHOOSE_UNITS or _unit(dtype) == "ns"
+            is_inferred = _CELLS_CHOOSE_UNITS or unit_of(dtype) == "ns"
         return None if is_inferred else dtype
     is_of_arrow = isinstance(dtype, pd.ArrowDtype)
     if not (is_of_arrow or _is_masked(dtype)) or dtype.kind == "m":
@@ -165,7 +165,7 @@ def unordered(dtype: Any) -> Any:
 def cast(series: pd.Series, dtype: Any, places: int | None = None) -> pd.Series:
     """The values in a chosen dtype, with numbers rounded and clipped to what it holds.
 
-    ``Decimal`` counts as a dtype, too: objects with ``places`` decimal places.
+    ``Decimal`` and ``time`` count as dtypes, too: objects, with ``places`` decimal places.
 
     Raises:
         ValueError: For values of another kind; for some dtypes pandas raises ``TypeError`` or
@@ -173,6 +173,12 @@ def cast(series: pd.Series, dtype: Any, places: int | None = None) -> pd.Series:
     """
     if dtype is Decimal or is_decimal(dtype):
         return _decimals(series, dtype, places)
+    if datetime.time in (dtype, getattr(dtype, "type", None)):
+        times = [
+            None if pd.isna(cell) else datetime.time.fromisoformat(str(cell)) for cell in series
+        ]
+        series = pd.Series(times, index=series.index, name=series.name, dtype=object)
+        return series if dtype is datetime.time else series.astype(dtype)
     numeric = isinstance(series.dtype, np.dtype | pd.Int64Dtype | pd.UInt64Dtype)
     if dtype.kind in "iuf" and numeric and series.dtype.kind in "iuf":
         series = _fitted(series, _numpy(dtype))
@@ -219,7 +225,7 @@ def _zoned(series: pd.Series, dtype: Any) -> pd.Series:
     aware = series.dt.tz_localize("UTC") if series.dt.tz is None else series
     own = getattr(dtype, "pyarrow_dtype", dtype)
     zoned = aware.dt.tz_convert(getattr(own, "tz", None))
-    unit = _unit(own)
+    unit = unit_of(own)
     return zoned.dt.normalize().dt.as_unit("s") if unit is None else zoned.dt.as_unit(unit)
 
 
@@ -248,11 +254,12 @@ def _decimal(cell: Any, step: Decimal | None, most: Decimal | None) -> Decimal:
     return number if step is None else number.quantize(step)
 
 
-def _unit(dtype: Any) -> str | None:
-    """The unit of a dtype of moments; ``None`` for days without a time."""
-    return (
-        np.datetime_data(dtype)[0] if isinstance(dtype, np.dtype) else getattr(dtype, "unit", None)
-    )
+def unit_of(dtype: Any) -> str | None:
+    """The unit of a dtype of moments; ``None`` for days without a time, and for other dtypes."""
+    dtype = getattr(dtype, "pyarrow_dtype", dtype)
+    if isinstance(dtype, np.dtype):
+        return np.datetime_data(dtype)[0] if dtype.kind == "M" else None
+    return getattr(dtype, "unit", None)
 
 
 def _numpy(dtype: Any) -> np.dtype:

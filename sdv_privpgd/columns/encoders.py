@@ -21,6 +21,7 @@ import pandas as pd
 from sdv_privpgd.columns.bins import BELOW_ONE, Categories, Interval, Ticks
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.dates import (
+    BEYOND,
     are_aware,
     in_zone,
     instants,
@@ -29,7 +30,14 @@ from sdv_privpgd.columns.dates import (
     write_dates,
     zone_of,
 )
-from sdv_privpgd.columns.dtypes import cast, categories_in, holds_missing, inner_of, is_moment
+from sdv_privpgd.columns.dtypes import (
+    cast,
+    categories_in,
+    holds_missing,
+    inner_of,
+    is_moment,
+    unit_of,
+)
 from sdv_privpgd.columns.scalars import indices, quiet, real_numbers, truths, whole_numbers
 
 
@@ -218,6 +226,7 @@ class DatetimeEncoder(ColumnEncoder):
 
     def _read(self, series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
         moments, missing = instants(series, self.column.datetime_format)
+        moments = np.clip(moments, *BEYOND)
         if self._zone is not None:
             moments = np.where(are_aware(series), on_the_clock(moments, self._zone), moments)
         return to_ticks(moments, self._ticks[1]), missing
@@ -237,8 +246,13 @@ class DatetimeEncoder(ColumnEncoder):
         return written if self._zone is None else in_zone(written, self._zone)
 
     def _written(self, ticks: np.ndarray, unit: str) -> pd.Series:
-        written = None if is_moment(self._wanted_dtype()) else self.column.datetime_format
-        return pd.Series(write_dates(ticks, unit, written, self.column.utc))
+        dtype, (cells, own) = self._wanted_dtype(), self._ticks
+        first, last = to_ticks(np.array(BEYOND), own)
+        # Nanoseconds hold no dates beyond, and pandas fails to write them in most zones.
+        has_room = unit_of(dtype) != "ns" and str(zone_of(dtype)) in ("None", "UTC")
+        far = has_room and (cells.first <= first or cells.last >= last)
+        written = None if is_moment(dtype) else self.column.datetime_format
+        return pd.Series(write_dates(ticks, unit, written, self.column.utc, far))
 
 
 class CategoryEncoder(ColumnEncoder):

@@ -103,6 +103,8 @@ class DateFacts(_RangedFacts):
         datetime_format: How dates are written; ``None`` if they are no text, or in ISO 8601.
         aware: Whether dates without a format carry a time zone.
         of_days: True if both ends were declared as Python's ``date``, which has no time.
+        of_times: True if both were declared as times of the day and no format was: dates are
+            Python's ``time`` then.
     """
 
     low: int | None = None
@@ -111,6 +113,7 @@ class DateFacts(_RangedFacts):
     datetime_format: str | None = None
     aware: bool = False
     of_days: bool | None = None
+    of_times: bool | None = None
 
     sdtype: ClassVar[str] = "datetime"
 

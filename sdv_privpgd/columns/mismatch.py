@@ -11,7 +11,9 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts
+from sdv_privpgd.columns.dates import BEYOND
+from sdv_privpgd.columns.facts import CategoryFacts, ColumnFacts, DateFacts, NumberFacts, Ranged
+from sdv_privpgd.columns.scalars import LARGEST_WHOLE
 
 
 def mismatches(dtypes: Mapping[str, Any], facts: Mapping[str, ColumnFacts]) -> list[str]:
@@ -23,6 +25,39 @@ def mismatches(dtypes: Mapping[str, Any], facts: Mapping[str, ColumnFacts]) -> l
     """
     said = (_mismatch(name, dtypes[name], known) for name, known in facts.items())
     return [sentence for sentence in said if sentence is not None]
+
+
+def on_ends(stated: Mapping[str, ColumnFacts], known: Mapping[str, ColumnFacts]) -> list[str]:
+    """Sentences on whole numbers and dates, and on ranges found, that reach what can be told apart.
+
+    Args:
+        stated: What was declared of each column.
+        known: What is known of it after a fit.
+    """
+    numbers = [
+        name
+        for name, facts in known.items()
+        if _reaches(facts, NumberFacts, (1 - LARGEST_WHOLE, LARGEST_WHOLE))
+        and (getattr(facts, "decimal_places", None) == 0 or stated[name].lacks_domain)
+    ]
+    dates = [name for name, facts in known.items() if _reaches(facts, DateFacts, BEYOND)]
+    of_numbers = (
+        f"The numbers of {numbers!r} reach 2**62 or -2**62, as which all beyond are read. If they "
+        "are hashes or ids, leave them out; if they are amounts, divide them."
+    )
+    of_dates = (
+        f"The dates of {dates!r} reach the first or the last day that is told apart: all before "
+        "1678-01-03 count as one, which is written 0001-01-01, and all after 2262-04-09 as one, "
+        "which is written 9999-12-31. If they are no placeholders, give their years as numbers."
+    )
+    return [of_numbers] * bool(numbers) + [of_dates] * bool(dates)
+
+
+def _reaches(facts: ColumnFacts, kind: type[Ranged], ends: tuple[int, int]) -> bool:
+    if not isinstance(facts, kind) or facts.lacks_domain:
+        return False
+    low, high = facts.ends
+    return low <= ends[0] or high >= ends[1]
 
 
 def _mismatch(name: str, dtype: Any, facts: ColumnFacts) -> str | None:

@@ -4,6 +4,7 @@ What is declared is checked here, once, with messages in the same words. Public:
 private table.
 """
 
+import contextlib
 import datetime
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,7 +20,7 @@ import pandas as pd
 from sdv_privpgd.base.arguments import check_flag, check_integer
 from sdv_privpgd.columns.column import EXACT_IN_FLOAT, Column
 from sdv_privpgd.columns.cutting import can_write, column_of, tick_of
-from sdv_privpgd.columns.dates import EARLIEST, LATEST, instants
+from sdv_privpgd.columns.dates import BEYOND, CLOCKS, LATEST, instants, span_of_format, write_dates
 from sdv_privpgd.columns.facts import (
     CategoryFacts,
     ColumnFacts,
@@ -113,7 +114,7 @@ def checked(name: str, facts: NumberFacts) -> NumberFacts:
         if not all(-LARGEST_WHOLE < end <= LARGEST_WHOLE for end in ends):
             raise ValueError(
                 f"{written} must be within 2**62 of zero if decimal_places is 0. Leave "
-                "decimal_places out for numbers of that size."
+                "decimal_places out for numbers of that size, and make whole numbers float64."
             )
     elif facts.increment is not None and max(map(abs, ends), default=0) > EXACT_IN_FLOAT:
         raise ValueError(
@@ -173,15 +174,19 @@ class _Words:
 
     def dates(self) -> DateFacts:
         written = self.read("datetime_format", _format)
+        clock = None if written else _clock([self.words.get(key) for key in _RANGE])
+        written = clock or written
         (low, is_aware), (high, too) = (
             self.read(key, partial(_end, written)) or (None, False) for key in _RANGE
         )
+        first, last = self.found(span_of_format, written) or (None, None)
         facts = DateFacts(
-            low=low,
-            high=high,
+            low=first if low is None else low,
+            high=last if high is None else high,
             datetime_format=written,
             aware=is_aware or too,
             of_days=all(_is_day(self.words.get(key)) for key in _RANGE) or None,
+            of_times=clock is not None or None,
             num_bins=self.read("num_bins", check_integer),
         )
         self.found(self._check_order, facts)
@@ -272,7 +277,10 @@ def _moments(datetime_format: str | None, what: str, dates: Sequence) -> list[in
     """Bounds or cuts of a datetime column in nanoseconds since 1970."""
     with quiet():
         moments, missing = instants(pd.Series(dates, dtype=object), datetime_format)
-    unread = missing | np.isin(moments, (EARLIEST, LATEST))
+        inside = np.where(moments == LATEST, BEYOND[1], np.maximum(moments, BEYOND[0]))
+        never = write_dates(inside, "ns", datetime_format or "%Y-%m-%d", utc=False, far=True)
+    said = [str(date).startswith(text) for date, text in zip(dates, never, strict=True)]
+    unread = missing | ((inside != moments) & ~np.array(said, dtype=bool))
     if unread.any():
         written = (
             ", written as in '2024-01-31' or in a declared datetime_format"
@@ -280,10 +288,11 @@ def _moments(datetime_format: str | None, what: str, dates: Sequence) -> list[in
             else f" written as {datetime_format!r}"
         )
         raise ValueError(
-            f"{what} must be a date after 1678-01-01 and before 2262-04-12{written}, got "
+            f"{what} must be a date after 1678-01-01 and before 2262-04-11{written}, or one that "
+            "stands for never, which is 0001-01-01 or 9999-12-31 there, got "
             f"{dates[int(unread.argmax())]!r}."
         )
-    return moments.tolist()
+    return inside.tolist()
 
 
 def _end(datetime_format: str | None, what: str, end: Any) -> tuple[int, bool]:
@@ -294,6 +303,15 @@ def _end(datetime_format: str | None, what: str, end: Any) -> tuple[int, bool]:
 
 def _is_day(end: Any) -> bool:
     return isinstance(end, datetime.date) and not isinstance(end, datetime.datetime)
+
+
+def _clock(ends: Sequence) -> str | None:
+    """The format of times of the day, if both ends are such: whole minutes, or seconds."""
+    texts = [str(end) for end in ends]
+    with contextlib.suppress(ValueError):
+        if all(text[2:3] == ":" for text in texts):
+            return CLOCKS[not any(datetime.time.fromisoformat(text).second for text in texts)]
+    return None
 
 
 def _frequencies(key: str, number: int, what: str, value: Any) -> tuple[float, ...]:

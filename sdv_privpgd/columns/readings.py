@@ -91,6 +91,6 @@ def attribute_of(kind: str, name: str) -> str:
 
 
 def finite_numbers(series: pd.Series) -> np.ndarray:
-    """The finite numbers of a private column, one a cell, and NaN where there is none."""
+    """The numbers of a private column, one a cell, and NaN where there is none."""
     numbers, missing = real_numbers(series)
-    return np.where(missing | ~np.isfinite(numbers), np.nan, numbers)
+    return np.where(missing, np.nan, numbers)

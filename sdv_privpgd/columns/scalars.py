@@ -150,12 +150,11 @@ def indices(
 def decimal_places(series: pd.Series, most: int) -> np.ndarray:
     """The fewest decimal places that write each number, int64.
 
-    It is ``most`` + 1 for numbers that need more, and ``most`` + 2 for cells without a finite
-    number.
+    It is ``most`` + 1 for numbers that need more, and ``most`` + 2 for missing ones.
     """
     numbers, missing = real_numbers(series)
-    left = ~missing & np.isfinite(numbers)
-    places = np.where(left, most + 1, most + 2)
+    left = ~missing
+    places = np.where(missing, most + 2, most + 1)
     for tried in range(most + 1):
         scaled = numbers[left] * 10.0**tried
         written = np.isclose(scaled, np.rint(scaled), rtol=1e-14, atol=0)
@@ -192,12 +191,13 @@ def whole_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def real_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers, float64; those beyond float64 are infinite."""
+    """The numbers, float64, clipped to what that holds. Infinite ones count as missing."""
     if series.dtype.kind in "biuf":
         numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
-        return numbers, np.isnan(numbers)
+        return numbers, ~np.isfinite(numbers)
     numbers = [_number(cell) for cell in cells(series)]
-    return filled([None if each is None else real(each) for each in numbers], np.float64)
+    found, missing = filled([None if each is None else real(each) for each in numbers], np.float64)
+    return np.nan_to_num(found), missing
 
 
 def cells(series: pd.Series) -> list:
@@ -236,14 +236,17 @@ def whole(number: Number | None) -> int | None:
 
 
 def _number(cell: Any) -> Number | None:
+    """The finite number of a cell, also of one of text."""
     value = plain(cell)
-    if not isinstance(value, str | bytes):
-        return value
-    for read in (int, float) if isinstance(value, str) else ():
-        with contextlib.suppress(ValueError):
-            number = read(value)
-            return None if number != number else number
-    return None
+    if isinstance(value, str):
+        for read in (int, float):
+            with contextlib.suppress(ValueError):
+                value = read(value)
+                break
+    is_endless = isinstance(value, Decimal) and not value.is_finite()
+    if is_endless or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    return None if isinstance(value, str | bytes) else value
 
 
 def real(number: Number) -> float:

@@ -16,13 +16,15 @@ _WRITTEN = {
 """NumPy's units of time, the finest first, and the directives that write them."""
 
 
+def directives(datetime_format: str) -> set[str]:
+    """The letters of a format's directives."""
+    return set(re.findall("%[-#]?(.)", datetime_format))
+
+
 def unit_of_format(datetime_format: str) -> str:
     """The finest unit that a format writes."""
-    directives = re.findall("%[-#]?(.)", datetime_format)
-    for unit, letters in _WRITTEN.items():
-        if any(letter in letters for letter in directives):
-            return unit
-    return "D"
+    said = directives(datetime_format)
+    return next((unit for unit, letters in _WRITTEN.items() if not said.isdisjoint(letters)), "D")
 
 
 def unit_of_bounds(low: int, high: int) -> str:

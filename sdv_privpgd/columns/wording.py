@@ -22,7 +22,8 @@ def words_of(facts: ColumnFacts | None) -> dict[str, Any]:
         return _known({**own, **_range(facts, lambda numbers: numbers)})
     if isinstance(facts, DateFacts):
         written = partial(_dates, facts)
-        return {"datetime_format": facts.datetime_format, **_known(_range(facts, written))}
+        form = None if facts.of_times else facts.datetime_format
+        return {"datetime_format": form, **_known(_range(facts, written))}
     if isinstance(facts, CategoryFacts):
         return _known(
             {

@@ -228,7 +228,8 @@ def _other(values: list[Value]) -> Value | None:
     numbers = [value for value in values if isinstance(value, int | float)]
     if len(numbers) < len(values) or any(isinstance(value, bool) for value in values):
         return None
-    digits = len(str(math.floor(max(map(abs, numbers)))))
+    sizes = (abs(number) for number in numbers if abs(number) != math.inf)
+    digits = len(str(math.floor(max(sizes, default=0))))
     return 10 ** (digits + 2) - 1
 
 

@@ -13,6 +13,7 @@ from sdv_privpgd import pipeline
 from sdv_privpgd.base.progress import Progress, silent
 from sdv_privpgd.columns.facts import ColumnFacts, DateFacts, NumberFacts
 from sdv_privpgd.columns.ids import on_repeated_ids
+from sdv_privpgd.columns.mismatch import on_ends
 from sdv_privpgd.columns.schema import Schema
 from sdv_privpgd.discovery.outside import Beyond
 from sdv_privpgd.discovery.plan import SPREAD, Discovery, discover, reserved_delta, rows_unseen
@@ -120,6 +121,7 @@ class Fitted:
             settings=(
                 *(f"Not enforced: {reason}" for reason in self.refusals),
                 *description.on_days,
+                *on_ends(description.declared.stated, description.known),
                 *on_repeated_ids(ids, ledger.rows_per_person),
             ),
         )

@@ -267,7 +267,7 @@ def _on_parsing(seen: ColumnShares) -> str:
     if column.sdtype == "numerical":
         return (
             "Or they are not read as numbers: text with a decimal comma, separators of thousands "
-            "or units is not read."
+            "or units is not read, and infinite numbers count as missing."
         )
     if column.sdtype == "datetime":
         written = "declare their datetime_format; without one only text like '2024-01-31' is read"

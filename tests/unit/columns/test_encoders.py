@@ -22,7 +22,16 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 def test_numbers_outside_their_range_go_to_the_ends():
     whole = numerical(0, 9, decimal_places=0)
-    assert codes(whole, -5, 10**400, -(10**400), float("inf"), "-inf", 9.4) == [0, 9, 0, 9, 0, 9]
+    assert codes(whole, -5, 10**400, -(10**400), 9.4) == [0, 9, 0, 9]
+
+
+@pytest.mark.parametrize("places", [0, None])
+def test_infinite_numbers_are_missing(places):
+    endless = (float("inf"), -np.inf, "inf", "-Infinity", np.float32("inf"), Decimal("-Infinity"))
+    encoder = numerical(0, 9, decimal_places=places, num_bins=10)
+    assert codes(encoder, *endless) == [10] * len(endless)
+    for dtype in ("float64", "float32", "Float64", "category"):
+        assert encoder.encode(pd.Series([np.inf, 2.0], dtype=dtype))[0].tolist() == [10, 2]
 
 
 def test_numbers_are_read_from_all_that_are_numbers():

@@ -1,0 +1,167 @@
+"""Formats without a whole year, times of the day, and what is beyond numbers and dates."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from sdv_privpgd import Categorical, Datetime, Numerical, TimeOfDay, fit_table
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+ROWS = 1_500
+RNG = np.random.default_rng(0)
+MOMENTS = [
+    datetime.datetime(2000, 1, 1) + datetime.timedelta(seconds=at)
+    for at in RNG.integers(0, 366 * 86_400, ROWS).tolist()
+]
+TIMES = [moment.time() for moment in MOMENTS]
+NEVER, LONG_AGO = datetime.date(9999, 12, 31), datetime.date(1, 1, 1)
+
+
+def fitted(cells, declared):
+    return fit_table(pd.DataFrame({"x": cells}), {"x": declared}, epsilon=8.0)
+
+
+def sampled(cells, declared):
+    return fitted(cells, declared).sample(500)["x"]
+
+
+def days(code):
+    known = [each.date() + datetime.timedelta(days=6_000) for each in MOMENTS]
+    return [code if at % 10 == 0 else day for at, day in enumerate(known)]
+
+
+@pytest.mark.parametrize(
+    "form", ["%H:%M", "%H:%M:%S", "%I:%M %p", "%M:%S", "%d.%m.", "%b %d", "%B", "%d", "%m-%d %H"]
+)
+def test_a_format_without_a_year_loses_no_cell(form):
+    cells = pd.Series([moment.strftime(form) for moment in MOMENTS], dtype=object)
+    rows = sampled(cells, Datetime(datetime_format=form))
+    assert rows.isna().sum() == 0
+    assert rows.nunique() > min(cells.nunique(), 100) / 2
+    assert [
+        datetime.datetime.strptime(f"2000 {row}", f"%Y {form}").strftime(form) for row in rows
+    ] == rows.tolist()
+
+
+@pytest.mark.parametrize("years", [range(10, 68), range(50, 90)], ids=["older", "both centuries"])
+def test_two_digits_of_a_year_lose_no_cell(years):
+    cells = pd.Series([f"03/05/{years[at % len(years)]}" for at in range(ROWS)])
+    rows = sampled(cells, Datetime(datetime_format="%d/%m/%y"))
+    assert rows.isna().sum() == 0
+    assert set(rows.str[-2:].astype(int)) <= {*years}
+
+
+@pytest.mark.parametrize("form", ["%A", "%B %H:%M", "%d/%y"])
+def test_a_format_that_cannot_be_read_again_is_refused(form):
+    with pytest.raises(ValueError, match="leaves out a part of the date"):
+        Datetime(datetime_format=form)
+
+
+@pytest.mark.parametrize(
+    ("cells", "declared", "kind"),
+    [
+        (TIMES, TimeOfDay(), datetime.time),
+        ([f"{each:%H:%M}" for each in TIMES], TimeOfDay("06:00", "23:59"), datetime.time),
+        ([f"{each:%H:%M}" for each in TIMES], TimeOfDay(datetime_format="%H:%M"), str),
+        (TIMES, Datetime(datetime_format="%H:%M"), str),
+        (MOMENTS, Datetime(datetime_format="%H:%M"), str),
+    ],
+    ids=["objects", "text", "text in a format", "objects in a format", "moments in a format"],
+)
+def test_times_of_the_day_come_back(cells, declared, kind):
+    rows = sampled(pd.Series(cells, dtype=object), declared)
+    assert {type(row) for row in rows} == {kind}
+    hours = rows.astype(str).str[:2].astype(int)
+    assert hours.min() == (6 if "06:00:00" in declared.values() else 0)
+    assert hours.max() == 23
+
+
+def test_arrow_s_times_keep_their_dtype():
+    dtype = pd.ArrowDtype(pa.time64("us"))
+    for declared in (TimeOfDay(), Datetime(datetime_format="%H:%M")):
+        rows = sampled(pd.Series(TIMES, dtype=dtype), declared)
+        assert (rows.dtype, rows.isna().sum()) == (dtype, 0)
+
+
+def test_times_of_whole_minutes_are_counted_in_minutes():
+    rows = sampled(pd.Series(TIMES, dtype=object), TimeOfDay("00:00", datetime.time(23, 59)))
+    assert {row.second for row in rows} == {0}
+
+
+@pytest.mark.parametrize("ends", [("8 o'clock", "09:00"), ("2020-01-01", "2020-02-01")])
+def test_ends_that_are_no_times_are_refused(ends):
+    with pytest.raises(ValueError, match=r"datetime\.time or text such as '08:30'"):
+        TimeOfDay(*ends)
+
+
+@pytest.mark.parametrize("endless", [np.inf, -np.inf])
+def test_infinite_numbers_are_missing_and_told_of(endless):
+    cells = pd.Series(RNG.normal(size=ROWS).round(2)).where(np.arange(ROWS) % 10 > 0, endless)
+    fit = fitted(cells, Numerical())
+    rows = fit.sample(500)["x"]
+    assert rows.isna().mean() == pytest.approx(0.1, abs=0.05)
+    assert rows.abs().max() < 100
+    assert any("infinite" in each and "x (" in each for each in fit.warnings)
+
+
+@pytest.mark.parametrize("endless", [np.inf, -np.inf])
+def test_an_infinite_category_is_one_like_others(endless):
+    rows = sampled(pd.Series([1.0, 2.0, endless] * (ROWS // 3)), Categorical())
+    assert (rows == endless).mean() == pytest.approx(0.33, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("cells", "declared"),
+    [
+        (RNG.integers(-(2**63), 2**63 - 1, ROWS), Numerical()),
+        (RNG.integers(-(2**63), 2**63 - 1, ROWS), Numerical(-(2**63), 2**63 - 1)),
+        (RNG.integers(0, 2**64 - 1, ROWS, dtype=np.uint64), Numerical()),
+        (pd.Series([10**30, 5] * (ROWS // 2), dtype=object), Numerical()),
+        ([1e25, 0.5] * (ROWS // 2), Numerical()),
+    ],
+    ids=["signed", "declared", "unsigned", "long", "real"],
+)
+def test_numbers_beyond_those_told_apart_are_named(cells, declared):
+    assert any("['x'] reach 2**62" in each for each in fitted(cells, declared).warnings)
+
+
+@pytest.mark.parametrize("code", [NEVER, LONG_AGO], ids=str)
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda cells: (pd.Series(cells, dtype=object), Datetime()),
+        lambda cells: (pd.Series(cells).astype(str), Datetime()),
+        lambda cells: (pd.Series(cells).astype("M8[s]"), Datetime()),
+        lambda cells: (pd.Series(cells, dtype=pd.ArrowDtype(pa.date32())), Datetime()),
+        lambda cells: (pd.Series(cells).astype("M8[s]").dt.tz_localize("UTC"), Datetime()),
+        lambda cells: (
+            pd.Series([f"{day:%d.%m.}{day.year:04d}" for day in cells]),
+            Datetime(datetime_format="%d.%m.%Y"),
+        ),
+    ],
+    ids=["objects", "text", "datetime64", "Arrow", "UTC", "text in a format"],
+)
+def test_days_that_stand_for_never_come_back_and_make_no_times(made, code):
+    rows = sampled(*made(days(code)))
+    written = rows.astype(str).str.removesuffix(" 00:00:00+00:00")
+    is_code = written.str.contains(f"{code.year:04d}" if code.year > 1 else "^1-|0001")
+    assert is_code.mean() == pytest.approx(0.1, abs=0.06)
+    assert written.str.len().max() <= 10
+
+
+@pytest.mark.parametrize("first", [1600, 2300])
+def test_dates_that_nanoseconds_do_not_hold_are_named(first):
+    cells = [datetime.date(first, 1, 1) + datetime.timedelta(days=at) for at in range(ROWS)]
+    warned = fitted(pd.Series(cells, dtype=object), Datetime()).warnings
+    assert any("['x'] reach the first or the last day" in each for each in warned)
+
+
+@pytest.mark.parametrize("ends", [("2016-01-01", "9999-12-31"), (LONG_AGO, "2020-12-31")])
+def test_never_may_be_an_end_of_a_declared_range(ends):
+    code = NEVER if NEVER.isoformat() in ends else LONG_AGO
+    rows = sampled(pd.Series(days(code), dtype=object), Datetime(*ends))
+    assert (rows.dt.year == code.year).mean() == pytest.approx(0.1, abs=0.06)
