@@ -107,7 +107,7 @@ class Difference(FieldsAlone):
         known value is first moved to where the difference has room: evenly inside its cell, or to
         the nearest value.
 
-        Values that many rows share stay where they are, and no other row gets one. Beside them, and
+        Values that many rows share stay, and no other row gets one. Beside them, and
         where its own cell is very wide, the difference only says where in its code a value is.
         """
         upwards = known == self.low.name
@@ -135,9 +135,10 @@ class Difference(FieldsAlone):
         found = self._located(other, value + step, upwards)
         wide, fine = self.widths(self.column), self.widths(other)
         coarse = wide[codes[self.name][rows[lent]]] > _FAR * fine[there[0]]
-        apart = (self._steps(other, other.at(*there)) - value) * (1 if upwards else -1)
-        own_code = is_shared | coarse | _are_shared(other, *found)
-        stays |= own_code & (found[0] != there[0]) & (apart >= _ends(self.column)[0])
+        least = _ends(self.column)[0] * (1 if upwards else -1)
+        kept = self._moved(other, *there, value + least, not upwards)
+        keeps = (is_shared | coarse | _are_shared(other, *found)) & (found[0] != there[0])
+        found = _either(keeps & (kept[0] == there[0]), kept, found)
         codes[other.name][rows], places[other.name][rows] = _either(stays, there, found)
 
     def _moved(
